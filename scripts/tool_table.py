@@ -1,0 +1,152 @@
+"""Writes docs/tools.md: what every tool of the stock firmware becomes."""
+
+from collections.abc import Iterable, Mapping
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from custom_components.xiaozhi.protocol.mcp import Tool
+from custom_components.xiaozhi.protocol.status import STATUS_TOOL
+from custom_components.xiaozhi.tool_entities import (
+    ActionTool,
+    ButtonTool,
+    LightTool,
+    NumberTool,
+    Reading,
+    SelectTool,
+    SensorTool,
+    SwitchTool,
+    ToolEntity,
+)
+from custom_components.xiaozhi.tool_mapping import map_tools
+
+_ROOT: Final = Path(__file__).parent.parent
+PAGE: Final = _ROOT / "docs" / "tools.md"
+
+_INTRODUCTION: Final = """# Tools
+
+A device tells by the Model Context Protocol what it can do. Each of its tools becomes part of an entity, or
+can be called by name only. This table has all tools of the stock firmware; `python -m scripts.tool_table`
+writes it from the code. Tools of other firmware are treated by the same rules:
+
+- A pair such as `turn_on` and `turn_off` is a switch, or a light if its name says so. A tool that takes red,
+  green and blue makes a light with a colour, together with `set_brightness` of the same group.
+- A tool that sets one whole number of a range is a number, one that takes true or false a switch, one that
+  takes one of the texts that its description lists a choice.
+- A tool without arguments whose name begins with `get` tells the state of what sets the same, or else is a
+  sensor, which is disabled until you want it. Any other is a button, and so is one whose only argument has a
+  default.
+- All others, those with several arguments among them, can be called by name only.
+- Tools that the device keeps for its user are configuration. What restarts, resets or disconnects a device is
+  disabled until you switch it on.
+
+*Assumed* means that the device does not tell the state: it is what was last set, by whomever in Home
+Assistant. A state that the device tells is read when it connects, half a second after a change, and every
+five minutes.
+
+"""
+
+
+def stock_tools() -> dict[str, list[Tool]]:
+    """Return the tools of every board of the stock firmware, by its folder; what all have is in each."""
+    entries: list[dict[str, Any]] = json.loads((_ROOT / "simulator" / "tools.json").read_text())
+    boards = {board for entry in entries for board in entry.get("boards", ())}
+    return {
+        board: [_tool(entry) for entry in entries if board in entry.get("boards", (board,))]
+        for board in sorted(boards)
+    }
+
+
+def _tool(entry: Mapping[str, Any]) -> Tool:
+    properties = entry.get("properties", {})
+    tool = Tool.from_dict(
+        {
+            "name": entry["name"],
+            "description": entry["description"],
+            "inputSchema": {
+                "type": "object",
+                "properties": properties,
+                "required": [name for name, rule in properties.items() if "default" not in rule],
+            },
+            "annotations": {"audience": ["user"]} if entry.get("user_only") else {},
+        }
+    )
+    if tool is None:
+        raise ValueError(f"{entry['name']} is no tool")
+    return tool
+
+
+def render() -> str:
+    """Return the page."""
+    texts = json.loads((_ROOT / "custom_components/xiaozhi/translations/en.json").read_text())["entity"]
+    boards = stock_tools()
+    homes: dict[str, list[str]] = {}
+    cells: dict[str, dict[str, None]] = {}
+    for board, tools in boards.items():
+        for entity in map_tools(tools):
+            for name in entity.tools:
+                cells.setdefault(name, {})[_row(entity, name, texts)] = None
+                homes.setdefault(name, []).append(board)
+    lines = ["| Tool | Becomes | Notes | Boards |", "|---|---|---|---|"]
+    for name in sorted(cells, key=lambda name: (len(homes[name]) < len(boards), name)):
+        lines += (f"| `{name}` | {row} | {_boards(homes[name], len(boards))} |" for row in cells[name])
+    return f"{_INTRODUCTION}{'\n'.join(lines)}\n"
+
+
+def _row(entity: ToolEntity, name: str, texts: Mapping[str, Any]) -> str:
+    if name == STATUS_TOOL:
+        return "what all devices tell | read when it connects, after a change, and every minute"
+    if entity.platform is None:
+        return f"called by name only | {'for the user only' if entity.user_only else ''}"
+    label = entity.name or (
+        texts[entity.platform][entity.translation_key]["name"]
+        if entity.translation_key
+        else str(entity.device_class).capitalize()
+    )
+    notes = [
+        *_notes(entity),
+        *(["configuration"] if entity.category == "config" else []),
+        *(["for the user only"] if entity.user_only else []),
+        *([] if entity.enabled else ["disabled at first"]),
+    ]
+    state = getattr(entity, "state", None)
+    part = ", its state" if state and state.tool == name != entity.tools[0] else ""
+    return f"{entity.platform} **{label}**{part} | {'; '.join(notes)}"
+
+
+def _notes(entity: ToolEntity) -> Iterable[str]:
+    match entity:
+        case LightTool():
+            what = ["colour"] if entity.colour else []
+            if entity.brightness:
+                what.append(f"brightness in {entity.brightness.maximum} steps")
+            yield from [" and ".join(what)] if what else []
+        case NumberTool(setter=setter):
+            yield f"{setter.minimum} to {setter.maximum}{f' {entity.unit}' if entity.unit else ''}"
+        case SelectTool(momentary=True):
+            yield f"{_listed(entity.options)}; done once, no state"
+        case SelectTool():
+            yield _listed(entity.options)
+        case SensorTool(state=Reading(member=str(member))):
+            yield f"`{member}` of the answer; the others are attributes"
+        case SensorTool(options=tuple(options)):
+            yield _listed(options)
+        case ButtonTool() | SensorTool() | SwitchTool() | ActionTool():
+            pass
+    momentary = isinstance(entity, SelectTool) and entity.momentary
+    if entity.follows_calls and not momentary and getattr(entity, "state", None) is None:
+        yield "assumed"
+
+
+def _listed(options: Iterable[str]) -> str:
+    return ", ".join(f"`{option}`" for option in options)
+
+
+def _boards(homes: list[str], total: int) -> str:
+    if len(homes) == total:
+        return "all that have the part"
+    return f"{homes[0]}{f' and {len(homes) - 1} more' if len(homes) > 1 else ''}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render())

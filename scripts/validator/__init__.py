@@ -1,0 +1,1 @@
+"""Checks the repository offline as hassfest and HACS do online, and its texts against its code."""
