@@ -1,0 +1,1 @@
+"""The XiaoZhi device protocol, free of Home Assistant."""

@@ -1,0 +1,1 @@
+"""Audio of a conversation: Opus, foreign media, and both directions' sense of time."""

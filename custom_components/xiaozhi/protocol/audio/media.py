@@ -1,0 +1,187 @@
+"""Any audio a speech engine or a media source delivers, decoded to PCM while it is still arriving."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+import sys
+from typing import Final, cast
+
+import av
+from av.audio.codeccontext import AudioCodecContext
+
+from .wav import SAMPLE_RATES, WavHeader, read_wav_header
+
+__all__ = ["MediaError", "decode_media"]
+
+# What may wait between two of source, decoder and listener.
+_MAX_PIECES: Final = 8
+_MAX_PIECE: Final = 16 * 1024
+# A tenth of a second of usual speech: samples come in pieces of any size.
+_WAV_READ: Final = 4096
+_OPTIONS: Final = {
+    # Nothing is learnt by reading ahead that decoding does not show anyway.
+    "probesize": "2048",
+    "analyzeduration": "1",
+    # Playlists and the like would make FFmpeg open other addresses and files.
+    "format_whitelist": "aac,aiff,flac,matroska,webm,mov,mp4,m4a,mp3,ogg,wav",
+}
+
+
+class MediaError(Exception):
+    """Media that cannot be decoded, or has no audio; its text says why."""
+
+
+async def decode_media(
+    source: AsyncIterable[bytes], *, sample_rate: int, extension: str | None = None
+) -> AsyncGenerator[bytes]:
+    """Decode a stream of media, in pieces of any size, to signed 16 bit little endian mono PCM.
+
+    The first PCM comes as soon as it can be decoded. When 128 KiB of media or 8 pieces of PCM wait, the
+    source is not asked for more. `extension` ("mp3") is a hint for where the content leaves the format open.
+
+    Raises `MediaError` if nothing can be decoded, and whatever the source raises, after the PCM of what came
+    before. Owns the source: a generator is closed with this one. Closing ends the decoding thread, also while
+    the source stalls; use `contextlib.aclosing` to have it done at once.
+    """
+    loop = asyncio.get_running_loop()
+    media: asyncio.Queue[bytes] = asyncio.Queue(_MAX_PIECES)
+    decoded: asyncio.Queue[bytes] = asyncio.Queue(_MAX_PIECES)
+
+    def wait_for[T](coroutine: Coroutine[None, None, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+
+    def decode() -> None:
+        stream = _Stream(lambda: wait_for(_take(media)), extension)
+        for pcm in _decode(stream, sample_rate):
+            wait_for(decoded.put(pcm))
+
+    # A thread of its own: it may wait for a slow source as long as it likes and keeps nobody else waiting.
+    executor = ThreadPoolExecutor(1, thread_name_prefix="xiaozhi-media")
+    feeder = loop.create_task(_feed(source, media))
+    decoder = loop.run_in_executor(executor, decode)
+    decoder.add_done_callback(lambda _: decoded.shutdown())
+    try:
+        with suppress(asyncio.QueueShutDown):
+            while True:
+                yield await decoded.get()
+        if feeder.done():
+            feeder.result()
+        await decoder
+    finally:
+        media.shutdown(immediate=True)
+        decoded.shutdown(immediate=True)
+        feeder.cancel()
+        await asyncio.gather(feeder, decoder, return_exceptions=True)
+        executor.shutdown()
+
+
+async def _feed(source: AsyncIterable[bytes], media: asyncio.Queue[bytes]) -> None:
+    try:
+        async for chunk in source:
+            for offset in range(0, len(chunk), _MAX_PIECE):
+                await media.put(chunk[offset : offset + _MAX_PIECE])
+    finally:
+        media.shutdown()
+        if isinstance(source, AsyncGenerator):
+            await source.aclose()
+
+
+async def _take(media: asyncio.Queue[bytes]) -> bytes:
+    """Return all that waits, at least a byte; nothing at the end."""
+    try:
+        pieces = [await media.get()]
+    except asyncio.QueueShutDown:
+        return b""
+    while not media.empty():
+        pieces.append(media.get_nowait())
+    return b"".join(pieces)
+
+
+class _Stream:
+    """The media as the file that FFmpeg wants, read in the decoder's thread."""
+
+    def __init__(self, take: Callable[[], bytes], extension: str | None) -> None:
+        """Read what `take` returns; it blocks, and returns nothing at the end."""
+        self._take = take
+        self._waiting = b""
+        self.name = f"media.{extension}" if extension else ""
+        """FFmpeg takes the extension into account."""
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes, as soon as there are any; nothing at the end."""
+        waiting = self._waiting or self._take()
+        self._waiting = waiting[size:]
+        return waiting[:size]
+
+    def peek(self, size: int) -> bytes:
+        """Return the next `size` bytes without taking them; fewer only if the stream ends before."""
+        while len(self._waiting) < size and (more := self._take()):
+            self._waiting += more
+        return self._waiting[:size]
+
+
+def _decode(stream: _Stream, sample_rate: int) -> Iterator[bytes]:
+    """Decode a stream to PCM. Raises `MediaError`."""
+    resampler: av.AudioResampler | None = None
+    source_format: tuple[str, str, int] | None = None
+    try:
+        for frame in _frames(stream):
+            frame_format = (frame.format.name, frame.layout.name, frame.sample_rate)
+            if frame_format != source_format:
+                if frame.sample_rate not in SAMPLE_RATES:
+                    raise MediaError(f"a sample rate of {frame.sample_rate} Hz is no audio")
+                yield from _pcm(resampler, None)
+                resampler = av.AudioResampler(format="s16", layout="mono", rate=sample_rate)
+                source_format = frame_format
+            yield from _pcm(resampler, frame)
+        yield from _pcm(resampler, None)
+    except av.FFmpegError as err:
+        raise MediaError(f"the audio cannot be decoded: {err.strerror}") from err
+    except ValueError as err:
+        # PyAV's word for a codec or channels that it knows nothing of.
+        raise MediaError(f"the audio cannot be decoded: {err}") from err
+    if resampler is None:
+        raise MediaError("there is no audio in it")
+
+
+def _pcm(resampler: av.AudioResampler | None, frame: av.AudioFrame | None) -> Iterator[bytes]:
+    if resampler is None or (frame is None and resampler.is_passthrough):
+        return
+    for resampled in resampler.resample(frame):
+        # FFmpeg's buffers are longer than what is in them.
+        yield bytes(resampled.planes[0])[: 2 * resampled.samples]
+
+
+def _frames(stream: _Stream) -> Iterator[av.AudioFrame]:
+    if not stream.peek(1):
+        raise MediaError("there is nothing in it")
+    header = read_wav_header(stream.peek)
+    return _container_frames(stream) if header is None else _wav_frames(stream, header)
+
+
+def _wav_frames(stream: _Stream, header: WavHeader) -> Iterator[av.AudioFrame]:
+    context = cast("AudioCodecContext", av.CodecContext.create(header.codec, "r"))
+    context.sample_rate = header.sample_rate
+    context.layout = "mono" if header.channels == 1 else "stereo"
+    context.open()
+    stream.read(header.offset)
+    left = sys.maxsize if header.size is None else header.size
+    samples = b""
+    while left and (data := stream.read(min(_WAV_READ, left))):
+        left -= len(data)
+        samples += data
+        whole = len(samples) - len(samples) % header.block_size
+        if whole:
+            yield from context.decode(av.Packet(samples[:whole]))
+            samples = samples[whole:]
+
+
+def _container_frames(stream: _Stream) -> Iterator[av.AudioFrame]:
+    with av.open(stream, "r", options=_OPTIONS) as container:
+        audio = next(iter(container.streams.audio), None)
+        if audio is None:
+            raise MediaError("there is no audio in it")
+        for packet in container.demux(audio):
+            with suppress(av.InvalidDataError):
+                yield from packet.decode()

@@ -1,0 +1,89 @@
+"""Uplink time: turns packets as they arrive into frames without gaps, on our clock.
+
+Whoever listens for the end of speech counts frames, so time must pass even where the device sends nothing:
+on congestion it drops the oldest of its 40 waiting packets without a word (`main/audio/audio_service.cc`),
+datagrams get lost, and either may be mere delay.
+"""
+
+from math import ceil
+from typing import Final
+
+__all__ = ["UPLINK_SAMPLE_RATE", "UplinkTimeline", "silence"]
+
+UPLINK_SAMPLE_RATE: Final = 16000
+"""Hz of the PCM that the microphone's packets are decoded to: signed 16 bit little endian, mono."""
+
+# Wi-Fi stalls of 100-200 ms are common and lose nothing; whoever listens for silence can stand such a pause.
+_GRACE: Final = 0.3
+# The device's send queue, 40 packets of 60 ms: what has been away for longer does not come any more.
+_HORIZON: Final = 2.4
+
+
+def silence(milliseconds: int) -> bytes:
+    """Return silence as PCM of `UPLINK_SAMPLE_RATE`."""
+    return bytes(2 * UPLINK_SAMPLE_RATE * milliseconds // 1000)
+
+
+class UplinkTimeline:
+    """Says how many silent frames to put before and between the packets of one stretch of listening.
+
+    Packets are never dropped: a word lost is worse than a pause too long. Silence follows these rules:
+
+    - Packets that the link knows to be lost (gaps of UDP sequence numbers) are made up for at once.
+    - Without such knowledge the frames may fall 0.3 s behind the clock before silence fills in, and from
+      there it keeps up with the clock, so that a short stall adds nothing.
+    - Silence that turns out to have been needless, as the missing packets come after all, puts the frames
+      ahead of the clock. This debt is paid by later gaps: they get no silence until it is used up.
+    - Packets cannot arrive before they were recorded. Those that seem to (the first one had been delayed,
+      the device's clock is fast, wake-word audio comes in one burst) correct our idea of when the stream
+      began and make no debt. Nor does more than 2.4 s, all that a device holds back.
+
+    All times are seconds of one monotonic clock.
+    """
+
+    def __init__(self, frame_duration_ms: int) -> None:
+        """Begin without a clock; `start` or the first packet sets it."""
+        self._frame = frame_duration_ms / 1000
+        self._origin: float | None = None
+        # Frames given out, packets and silence; and frames that the device is known to have recorded. Their
+        # difference is the silence by the clock that later packets may prove to have been needless.
+        self._produced = 0
+        self._recorded = 0
+
+    def start(self, now: float) -> None:
+        """Let time pass from `now` on even if no packet ever arrives."""
+        if self._origin is None:
+            self._origin = now
+
+    def frames_before(self, now: float, missing: int = 0) -> int:
+        """Return how many silent frames go before the packet that has just arrived.
+
+        `missing` packets before it are known to be lost. The number comes from the network, so it is believed
+        only as far as the clock has room for it.
+        """
+        if self._origin is None or not self._produced:
+            self._origin = now - self._frame
+        room = round((now - self._origin) / self._frame) - self._recorded - 1
+        self._recorded += 1 + max(0, min(missing, room, round(_HORIZON / self._frame)))
+        self._origin = min(self._origin, now - self._recorded * self._frame)
+        fill = max(self._recorded - 1 - self._produced, self._behind(now, self._origin) - 1, 0)
+        self._produced += fill + 1
+        self._origin = min(self._origin, now + _HORIZON - self._produced * self._frame)
+        return fill
+
+    def due(self, now: float) -> int:
+        """Return how many silent frames are due while nothing arrives; ask about once per frame."""
+        if self._origin is None:
+            return 0
+        fill = self._behind(now, self._origin)
+        self._produced += fill
+        return fill
+
+    def _behind(self, now: float, origin: float) -> int:
+        """Return how many frames bring us within the grace; of a leap of the clock only its end counts."""
+        late = now - origin - self._produced * self._frame - _GRACE
+        if late > _HORIZON:
+            self._origin = origin + late - _HORIZON
+            late = _HORIZON
+        # A thousandth of a frame may be the rounding of floats.
+        return max(0, ceil(late / self._frame - 0.001))

@@ -1,0 +1,146 @@
+"""A connection to the owner's broker, with errors that tell what to put right."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+import logging
+import secrets
+import ssl
+from typing import Final
+
+from aiomqtt import Client, MqttCodeError, MqttError
+
+from .mqtt_link import DEFAULT_PREFIX
+
+__all__ = ["BrokerError", "BrokerProblem", "BrokerSettings", "check_broker", "connected", "subscribe_devices"]
+
+_KEEP_ALIVE: Final = 30
+_TIMEOUT: Final = 5.0
+# For a good-bye that nobody has to hear.
+_SHORT_TIMEOUT: Final = 0.1
+# Messages that wait while others are dealt with; a flood beyond that is not worth memory.
+_MAX_WAITING: Final = 500
+# A subscription that is not granted has a code from here on.
+_FAILURE: Final = 0x80
+
+# Bad user name or password, not authorized: as the library calls them for every version of MQTT.
+_NOT_ALLOWED: Final = frozenset({0x86, 0x87})
+
+# What the libraries below say is said by our errors too.
+_CLIENT_LOGGER: Final = logging.getLogger(f"{__name__}.library")
+_CLIENT_LOGGER.setLevel(logging.ERROR)
+
+
+class BrokerProblem(StrEnum):
+    """What keeps us from using a broker."""
+
+    UNREACHABLE = "unreachable"
+    """Nobody answers at host and port, or not as a broker does."""
+    TLS = "tls"
+    """The encrypted connection fails: certificate, or no TLS on that port."""
+    REFUSED = "refused"
+    """User or password are wrong, or the user may not connect."""
+    FORBIDDEN = "forbidden"
+    """The user may not subscribe to the topics of the devices."""
+
+
+class BrokerError(Exception):
+    """The broker cannot be used; the text holds the words of the network or the broker."""
+
+    def __init__(self, problem: BrokerProblem, text: str) -> None:
+        """Say what kind of problem it is, and what exactly."""
+        super().__init__(text)
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    """Where the owner's broker is, and how it is used."""
+
+    host: str
+    port: int = 1883
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    tls: ssl.SSLContext | None = None
+    prefix: str = DEFAULT_PREFIX
+    """First part of all topics of devices."""
+
+
+@asynccontextmanager
+async def connected(settings: BrokerSettings) -> AsyncGenerator[Client]:
+    """Connect for the time of the context.
+
+    Raises `BrokerError` when that fails. What goes wrong later is a `MqttError` of the client.
+    """
+    client = Client(
+        settings.host,
+        settings.port,
+        username=settings.username,
+        password=settings.password,
+        identifier=f"xiaozhi-{secrets.token_hex(6)}",
+        keepalive=_KEEP_ALIVE,
+        timeout=_TIMEOUT,
+        tls_context=settings.tls,
+        max_queued_incoming_messages=_MAX_WAITING,
+        logger=_CLIENT_LOGGER,
+    )
+    await _connect(client, encrypted=settings.tls is not None)
+    try:
+        yield client
+    finally:
+        await _hang_up(client)
+
+
+async def subscribe_devices(client: Client, prefix: str) -> None:
+    """Ask for the messages of all devices. Raises `BrokerError` or `MqttError`."""
+    topic = f"{prefix}/+/up"
+    codes = await client.subscribe(topic)
+    if any((code if isinstance(code, int) else code.value) >= _FAILURE for code in codes):
+        raise BrokerError(BrokerProblem.FORBIDDEN, f"subscription to {topic} was not granted")
+
+
+async def check_broker(settings: BrokerSettings) -> None:
+    """Try a broker as it would be used. Raises `BrokerError`."""
+    try:
+        async with connected(settings) as client:
+            await subscribe_devices(client, settings.prefix)
+    except MqttError as err:
+        raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
+
+
+async def _connect(client: Client, *, encrypted: bool) -> None:
+    # The library connects in a thread and hangs sockets and tasks into the loop from there. It must come to
+    # its end even when nobody wants the connection any more.
+    connecting = asyncio.ensure_future(client.__aenter__())
+    try:
+        await asyncio.shield(connecting)
+    except asyncio.CancelledError:
+        client.timeout = _SHORT_TIMEOUT
+        with suppress(MqttError):
+            await connecting
+        await _hang_up(client)
+        raise
+    except MqttCodeError as err:
+        code = err.rc if isinstance(err.rc, int) or err.rc is None else err.rc.value
+        problem = BrokerProblem.REFUSED if code in _NOT_ALLOWED else BrokerProblem.UNREACHABLE
+        raise BrokerError(problem, str(err)) from err
+    except MqttError as err:
+        await _hang_up(client)
+        # A broker that expects no TLS hangs up at the first words of it.
+        tls_failures = (ssl.SSLError, ConnectionResetError) if encrypted else ssl.SSLError
+        problem = (
+            BrokerProblem.TLS if isinstance(err.__context__, tls_failures) else BrokerProblem.UNREACHABLE
+        )
+        raise BrokerError(problem, str(err)) from err
+    except ValueError as err:
+        # A host that is no name, or a port that is no number of one.
+        await _hang_up(client)
+        raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
+
+
+async def _hang_up(client: Client) -> None:
+    client.timeout = _SHORT_TIMEOUT
+    with suppress(MqttError):
+        await client.__aexit__(None, None, None)

@@ -1,0 +1,373 @@
+"""The check-in: what a device posts to the OTA address at boot, and what it may be answered.
+
+Source: the firmware's `main/ota.cc` and `main/boards/common/*board.cc`. The device stores every member of the
+`mqtt` and `websocket` sections in its flash and aborts on what its flash or its parsers do not take, at every
+boot again. So the replies are classes that refuse such values.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from ipaddress import AddressValueError, IPv4Address
+import json
+import re
+from typing import Any, Final, Self
+
+from .firmware import FirmwareVersion
+from .messages import JsonObject
+
+__all__ = [
+    "MAX_BODY_BYTES",
+    "CheckIn",
+    "CheckInError",
+    "MqttReply",
+    "PairingReply",
+    "Reply",
+    "ServerTime",
+    "WebSocketReply",
+    "encode_reply",
+    "is_mqtt_name",
+    "parse_checkin",
+    "parse_client_id",
+    "parse_mac",
+    "websocket_url",
+]
+
+MAX_BODY_BYTES: Final = 64 * 1024
+_MAX_LABEL: Final = 64
+
+_MAC: Final = re.compile(r"[0-9a-f]{2}([:-]?)(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}")
+# The firmware makes a random UUID; other clients may write it without dashes or use a name.
+_CLIENT_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(?:-[0-9A-Za-z]{1,8}){0,3}")
+_SERIAL_NUMBER: Final = re.compile(r"[0-9A-Za-z._-]{1,64}")
+
+_HOST: Final = r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,251}[0-9A-Za-z])?"
+_ENDPOINT: Final = re.compile(rf"{_HOST}:(?P<port>[0-9]{{1,5}})")
+# The device takes the first colon after the scheme for the start of the port, wherever it is.
+_WEBSOCKET_URL: Final = re.compile(rf"wss?://{_HOST}:(?P<port>[0-9]{{1,5}})/[0-9A-Za-z/._~-]*")
+# What may stand behind `Bearer `. A space in it would make the device leave that word out.
+_TOKEN: Final = re.compile(r"[0-9A-Za-z._~+/=-]{1,512}")
+_MQTT_NAME: Final = re.compile(r"[!-~]{1,128}")
+_MQTT_PASSWORD: Final = re.compile(r"[!-~]{1,512}")
+_TOPIC: Final = re.compile(r"[!-\"$-*,-~]{1,256}")
+_CODE: Final = re.compile(r"[0-9]{6}")
+_CHALLENGE: Final = re.compile(r"[!-~]{1,128}")
+_MAX_URL: Final = 255
+_MAX_SCREEN_TEXT: Final = 400
+
+
+class CheckInError(ValueError):
+    """A check-in that does not come from a device; its text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckIn:
+    """Who a device says it is. Whatever it did not say, or said in a way that makes no sense, is None."""
+
+    mac: str
+    """Lower case with colons."""
+    client_id: str
+    """Changes when the device's flash is erased."""
+    activation_version: int
+    """2 when the device has a serial number in its fuses, else 1."""
+    serial_number: str | None
+    language: str | None
+    """Language of the device's own texts, such as `en-US`."""
+    firmware_version: str | None
+    """As the device writes it."""
+    board: str | None
+    """The build variant."""
+    board_type: str | None
+    """The board family."""
+    manufacturer: str | None
+    chip_model: str | None
+    flash_size: int | None
+    """Bytes."""
+    display_width: int | None
+    """Pixels; None without a screen."""
+    display_height: int | None
+    ip: str | None
+    """The device's own idea of its IPv4 address."""
+    rssi: int | None
+    """Wi-Fi signal in dBm."""
+
+    @property
+    def firmware(self) -> FirmwareVersion | None:
+        """The firmware version, for comparison."""
+        return FirmwareVersion.parse(self.firmware_version)
+
+
+def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
+    """Read a check-in request.
+
+    Headers identify the device, in any case of their names. The body only adds facts: the firmware does not
+    escape what it writes into it, so that a quote in the name of a Wi-Fi breaks it.
+    Raises `CheckInError` when an identifying header is missing or malformed, or the body is over 64 KiB.
+    """
+    if len(body) > MAX_BODY_BYTES:
+        raise CheckInError(f"body is larger than {MAX_BODY_BYTES} bytes")
+    header = {name.lower(): value for name, value in headers.items()}
+    mac = parse_mac(header.get("device-id", ""))
+    client_id = parse_client_id(header.get("client-id", ""))
+    if mac is None:
+        raise CheckInError("no Device-Id header with a MAC address")
+    if client_id is None:
+        raise CheckInError("no Client-Id header with a UUID")
+
+    facts = _parse_body(body)
+    board, chip_model = _object(facts, "board"), facts.get("chip_model_name")
+    display, application = _object(facts, "display"), _object(facts, "application")
+    agent_board, _, agent_version = header.get("user-agent", "").rpartition("/")
+    return CheckIn(
+        mac=mac,
+        client_id=client_id,
+        activation_version=2 if header.get("activation-version", "").strip() == "2" else 1,
+        serial_number=_matching(_SERIAL_NUMBER, header.get("serial-number")),
+        language=_matching(_LANGUAGE, header.get("accept-language")),
+        firmware_version=_label(agent_version) or _label(application.get("version")),
+        board=_label(agent_board) or _label(board.get("name")),
+        board_type=_label(board.get("type")),
+        manufacturer=_label(board.get("manufacturer")),
+        chip_model=_label(chip_model),
+        flash_size=_integer(facts.get("flash_size"), 1, 1 << 40),
+        display_width=_integer(display.get("width"), 1, 10_000),
+        display_height=_integer(display.get("height"), 1, 10_000),
+        ip=_ipv4(board.get("ip")),
+        rssi=_integer(board.get("rssi"), -150, 0),
+    )
+
+
+def parse_mac(text: str) -> str | None:
+    """Return a MAC address in lower case with colons; None when `text` is none."""
+    mac = text.strip().lower()
+    if not _MAC.fullmatch(mac):
+        return None
+    digits = mac.replace(":", "").replace("-", "")
+    return ":".join(digits[start : start + 2] for start in range(0, 12, 2))
+
+
+def parse_client_id(text: str) -> str | None:
+    """Return the client id as the device wrote it; None when `text` cannot be one."""
+    return _matching(_CLIENT_ID, text)
+
+
+def _parse_body(body: bytes) -> JsonObject:
+    try:
+        facts = json.loads(body.decode(errors="replace"))
+    except ValueError, RecursionError:
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _object(facts: JsonObject, key: str) -> JsonObject:
+    value = facts.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _matching(pattern: re.Pattern[str], text: str | None) -> str | None:
+    text = (text or "").strip()
+    return text if pattern.fullmatch(text) else None
+
+
+def _label(value: Any) -> str | None:
+    if not isinstance(value, str):
+        return None
+    return "".join(filter(str.isprintable, value[: 4 * _MAX_LABEL])).strip()[:_MAX_LABEL] or None
+
+
+def _integer(value: Any, least: int, most: int) -> int | None:
+    # The firmware writes some numbers as strings, and others once did.
+    if isinstance(value, str) and len(value) <= 20:
+        try:
+            value = int(value)
+        except ValueError:
+            return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if least <= value <= most else None
+
+
+def _ipv4(value: Any) -> str | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        return str(IPv4Address(value))
+    except AddressValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTime:
+    """The clock and time zone that the device shall have."""
+
+    timestamp: int
+    """Milliseconds since the epoch, UTC."""
+    timezone_offset: int
+    """Minutes, positive east of Greenwich."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no clock shows."""
+        _require("timestamp", _is_integer(self.timestamp, 0, 1 << 52))
+        _require("timezone_offset", _is_integer(self.timezone_offset, -1440, 1440))
+
+    @classmethod
+    def at(cls, moment: datetime) -> Self:
+        """Take over a moment with its time zone. Raises `ValueError` when it has none."""
+        offset = moment.utcoffset()
+        if offset is None:
+            raise ValueError("the moment has no time zone")
+        return cls(
+            timestamp=int(moment.astimezone(UTC).timestamp() * 1000),
+            timezone_offset=int(offset.total_seconds() // 60),
+        )
+
+    def section(self) -> JsonObject:
+        """Return the `server_time` section."""
+        return {"timestamp": self.timestamp, "timezone_offset": self.timezone_offset}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairingReply:
+    """Makes an unknown device show and speak a code, and poll for its activation."""
+
+    code: str
+    """Six digits: the device speaks nothing else."""
+    challenge: str
+    """Makes the device poll `/activate` every three seconds."""
+    message: str
+    """What the screen shows."""
+    server_time: ServerTime
+
+    def __post_init__(self) -> None:
+        """Refuse what the device could not show, speak or send back."""
+        _require("code", _matches(_CODE, self.code))
+        _require("challenge", _matches(_CHALLENGE, self.challenge))
+        _require(
+            "message",
+            isinstance(self.message, str)
+            and 0 < len(self.message) <= _MAX_SCREEN_TEXT
+            and all(character.isprintable() or character == "\n" for character in self.message),
+        )
+
+    def sections(self) -> JsonObject:
+        """Return what stands beside the `server_time` section."""
+        return {"activation": {"message": self.message, "code": self.code, "challenge": self.challenge}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSocketReply:
+    """Makes a paired device connect to a WebSocket when a conversation starts.
+
+    All three members are always sent, since the device keeps the old value of one that is not.
+    """
+
+    url: str
+    """With an explicit port, as `websocket_url` makes it."""
+    token: str
+    framing_version: int
+    """1, 2 or 3; see `framing`."""
+    server_time: ServerTime
+
+    def __post_init__(self) -> None:
+        """Refuse what makes the device restart when it connects, or connect without its token."""
+        _require("url", _is_websocket_url(self.url))
+        _require("token", _matches(_TOKEN, self.token))
+        _require("framing_version", _is_integer(self.framing_version, 1, 3))
+
+    def sections(self) -> JsonObject:
+        """Return what stands beside the `server_time` section."""
+        return {"websocket": {"url": self.url, "token": self.token, "version": self.framing_version}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MqttReply:
+    """Makes a paired device connect to an MQTT endpoint and stay connected."""
+
+    endpoint: str
+    """`host:port` without a scheme; the device uses TLS exactly when the port is 8883."""
+    client_id: str
+    username: str
+    password: str
+    publish_topic: str
+    """The only topic that the device publishes to."""
+    keepalive: int
+    """Seconds."""
+    subscribe_topic: str | None = None
+    """For firmware that subscribes; stock firmware ignores it."""
+    server_time: ServerTime
+
+    def __post_init__(self) -> None:
+        """Refuse what makes the device restart at every boot, or leaves it mute."""
+        _require("endpoint", _has_port(_ENDPOINT, self.endpoint))
+        _require("client_id", _matches(_MQTT_NAME, self.client_id))
+        _require("username", _matches(_MQTT_NAME, self.username))
+        _require("password", _matches(_MQTT_PASSWORD, self.password))
+        _require("publish_topic", _matches(_TOPIC, self.publish_topic))
+        _require("keepalive", _is_integer(self.keepalive, 10, 3600))
+        _require("subscribe_topic", self.subscribe_topic is None or _matches(_TOPIC, self.subscribe_topic))
+
+    def sections(self) -> JsonObject:
+        """Return what stands beside the `server_time` section."""
+        section: JsonObject = {
+            "endpoint": self.endpoint,
+            "client_id": self.client_id,
+            "username": self.username,
+            "password": self.password,
+            "publish_topic": self.publish_topic,
+            "keepalive": self.keepalive,
+        }
+        if self.subscribe_topic is not None:
+            section["subscribe_topic"] = self.subscribe_topic
+        return {"mqtt": section}
+
+
+# One or the other link, never both: the device would take MQTT. And no `firmware` section ever.
+type Reply = PairingReply | WebSocketReply | MqttReply
+
+
+def encode_reply(reply: Reply) -> bytes:
+    """Encode the body of a reply with status 200: JSON in UTF-8, always below 4 KiB.
+
+    The device's reader never recovers from a body of 8 KiB.
+    """
+    sections = reply.sections() | {"server_time": reply.server_time.section()}
+    return json.dumps(sections, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def is_mqtt_name(text: str) -> bool:
+    """Whether a device can be told this user name or password of a broker, and uses it as it is."""
+    return _matches(_MQTT_NAME, text)
+
+
+def websocket_url(host: str, port: int, path: str) -> str:
+    """Return the address of a plain WebSocket, with its port as the device needs it.
+
+    Raises `ValueError` for what the device's parser does not take: an IPv6 address, or a path with a colon.
+    """
+    url = f"ws://{host}:{port}{path}"
+    _require("host, port or path", _is_websocket_url(url))
+    return url
+
+
+def _require(name: str, holds: bool) -> None:
+    # Without the value, which may be a secret.
+    if not holds:
+        raise ValueError(f"{name} is not what a device can take")
+
+
+def _matches(pattern: re.Pattern[str], value: Any) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+def _is_integer(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _is_websocket_url(url: Any) -> bool:
+    return _has_port(_WEBSOCKET_URL, url) and len(url) <= _MAX_URL
+
+
+def _has_port(pattern: re.Pattern[str], value: Any) -> bool:
+    match = pattern.fullmatch(value) if isinstance(value, str) else None
+    return match is not None and 1 <= int(match["port"]) <= 65535

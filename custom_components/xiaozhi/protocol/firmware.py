@@ -1,0 +1,48 @@
+"""Firmware versions, and what differs between them.
+
+Source: the tags of the firmware repository; see the table "Version differences" in the protocol reference.
+"""
+
+from dataclasses import dataclass
+import re
+from typing import Final, Self
+
+__all__ = ["FirmwareVersion"]
+
+_VERSION: Final = re.compile(r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FirmwareVersion:
+    """A firmware version; a build suffix such as `-beta` is dropped."""
+
+    major: int
+    minor: int
+    patch: int
+
+    @classmethod
+    def parse(cls, text: str | None) -> Self | None:
+        """Read the version at the start of `text`; None when there is none."""
+        if not text or not (match := _VERSION.match(text)):
+            return None
+        major, minor, patch = match.groups(default="0")
+        return cls(int(major), int(minor), int(patch))
+
+    @property
+    def pings_safe(self) -> bool:
+        """Whether WebSocket pings do not corrupt the device's stream."""
+        return self >= _V1_9_0
+
+    @property
+    def cuts_speech_at_stop(self) -> bool:
+        """Whether `tts stop` drops what is still queued, so that it must wait until all was played."""
+        return _V1_7_0 <= self < _V2_2_2
+
+    def __str__(self) -> str:
+        """Return the version as the device writes it."""
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+_V1_7_0: Final = FirmwareVersion(1, 7, 0)
+_V1_9_0: Final = FirmwareVersion(1, 9, 0)
+_V2_2_2: Final = FirmwareVersion(2, 2, 2)

@@ -1,0 +1,117 @@
+"""Bounds on what a device, or something that only looks like one, may cost us; the same for every transport.
+
+Nothing here reads a clock: the caller passes monotonic seconds in.
+"""
+
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+__all__ = ["FloodError", "FloodGuard", "LinkCounters", "TokenBucket", "WaitingRoom"]
+
+
+class FloodError(Exception):
+    """A link delivers more than any device can produce; its text says what."""
+
+
+class TokenBucket:
+    """Allows events worth `burst` at once and `rate` a second in the long run."""
+
+    def __init__(self, *, rate: float, burst: float) -> None:
+        """Start full."""
+        self._rate = rate
+        self._burst = burst
+        self._tokens = burst
+        self._updated: float | None = None
+
+    def take(self, now: float, cost: float = 1) -> bool:
+        """Count an event at `now`; False when it is one too many."""
+        if self._updated is not None:
+            self._tokens = min(self._burst, self._tokens + (now - self._updated) * self._rate)
+        self._updated = now
+        if self._tokens < cost:
+            return False
+        self._tokens -= cost
+        return True
+
+
+class FloodGuard:
+    """Ends a link that floods.
+
+    A device sends up to 50 packets a second (20 ms each), 33 more at once after a wake word, and a handful of
+    messages; what the network held back for some seconds then comes in one burst.
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing received."""
+        self._messages = TokenBucket(rate=100, burst=100)
+        self._message_bytes = TokenBucket(rate=128 * 1024, burst=512 * 1024)
+        self._packets = TokenBucket(rate=400, burst=400)
+        self._malformed = TokenBucket(rate=2, burst=20)
+
+    def message(self, now: float, size: int) -> None:
+        """Count a JSON message of `size` bytes, whatever is in it. Raises `FloodError`."""
+        if not self._messages.take(now):
+            raise FloodError("more than 100 messages a second")
+        if not self._message_bytes.take(now, size):
+            raise FloodError("more than 128 KiB of messages a second")
+
+    def packet(self, now: float) -> None:
+        """Count an audio packet, whatever is in it. Raises `FloodError`."""
+        if not self._packets.take(now):
+            raise FloodError("more than 400 audio packets a second")
+
+    def malformed(self, now: float) -> None:
+        """Count a message or packet that was dropped. Raises `FloodError`."""
+        if not self._malformed.take(now):
+            raise FloodError("too many malformed messages")
+
+
+@dataclass(slots=True)
+class LinkCounters:
+    """What one link carried, for diagnostics. Bytes are those of messages and packets with their framing."""
+
+    messages_in: int = 0
+    messages_out: int = 0
+    packets_in: int = 0
+    packets_out: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    malformed: int = 0
+    """Messages and packets that were dropped because they could not be read."""
+    unknown: int = 0
+    """Messages of a type that we do not know."""
+
+
+class WaitingRoom[Guest: Hashable]:
+    """Connections that have not shown yet that a device is behind them, bounded in number.
+
+    When it is full, the address that holds the most places loses its oldest one: whoever floods a listener
+    displaces only themselves, and a device that comes meanwhile gets in.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        """Start empty and open."""
+        self._capacity = capacity
+        self._guests: dict[Guest, str] = {}
+
+    def enter(self, guest: Guest, address: str) -> Guest | None:
+        """Let a connection in; return the one that has to go for it, which may be itself."""
+        self._guests[guest] = address
+        if len(self._guests) <= self._capacity:
+            return None
+        ((crowded, _count),) = Counter(self._guests.values()).most_common(1)
+        oldest = next(waiting for waiting, where in self._guests.items() if where == crowded)
+        del self._guests[oldest]
+        return oldest
+
+    def leave(self, guest: Guest) -> None:
+        """Take a connection out, for good or because it has become a device's link. May come twice."""
+        self._guests.pop(guest, None)
+
+    def close(self) -> list[Guest]:
+        """Let nobody in any more; return those who were waiting."""
+        guests = list(self._guests)
+        self._guests.clear()
+        self._capacity = 0
+        return guests

@@ -1,0 +1,343 @@
+"""The JSON messages between device and server, typed.
+
+Source: the firmware's `main/protocols/*.cc` and `main/application.cc`. Whatever comes from the device is
+checked field by field; an unknown field is ignored, an unknown type becomes an `UnknownMessage`.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+import json
+import re
+from typing import Any, Final
+
+__all__ = [
+    "MAX_MESSAGE_BYTES",
+    "Abort",
+    "AudioFormat",
+    "DeviceHello",
+    "DeviceMessage",
+    "Goodbye",
+    "JsonObject",
+    "ListenDetect",
+    "ListenMode",
+    "ListenStart",
+    "ListenStop",
+    "McpMessage",
+    "MessageError",
+    "UnknownMessage",
+    "alert",
+    "encode",
+    "face",
+    "goodbye",
+    "mcp",
+    "parse_message",
+    "reboot",
+    "server_hello",
+    "transcript",
+    "tts_caption",
+    "tts_start",
+    "tts_stop",
+]
+
+type JsonObject = dict[str, Any]
+
+# The firmware refuses to send a larger message (main/protocols, 16-bit frame length).
+MAX_MESSAGE_BYTES: Final = 65535
+# Wake words and error texts are short; a longer one is cut, not refused.
+_MAX_TEXT: Final = 500
+_MAX_NAME: Final = 64
+# A tool with its schema is nested ten deep; far deeper ones make innocent code run out of stack later.
+_MAX_DEPTH: Final = 32
+# JSON may spell half of a surrogate pair, which then breaks whoever encodes the text again.
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class MessageError(ValueError):
+    """A message from the device that is not well-formed; its text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class AudioFormat:
+    """Format of one direction of an audio channel: Opus, mono."""
+
+    sample_rate: int
+    """Hz."""
+    frame_duration: int
+    """Milliseconds of audio in a packet."""
+
+    @property
+    def frame_samples(self) -> int:
+        """Samples of a packet."""
+        return self.sample_rate * self.frame_duration // 1000
+
+
+class ListenMode(StrEnum):
+    """How the device decides when it listens."""
+
+    AUTO = "auto"
+    """Half duplex: the microphone is off while the device speaks."""
+    MANUAL = "manual"
+    """Push-to-talk: the device says when speech has ended."""
+    REALTIME = "realtime"
+    """Full duplex: the microphone streams all the time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceHello:
+    """Opens a conversation."""
+
+    transport: str
+    audio: AudioFormat
+    supports_mcp: bool
+    supports_glyph_push: bool
+    server_echo_cancellation: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ListenDetect:
+    """The wake word, or another text that made the device start. Untrusted; show it, never act on it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListenStart:
+    """The microphone is about to stream."""
+
+    mode: ListenMode
+
+
+@dataclass(frozen=True, slots=True)
+class ListenStop:
+    """The push-to-talk button was released."""
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """The user interrupts: `reason` is `wake_word_detected`, or None for a button."""
+
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class McpMessage:
+    """A JSON-RPC object of the device's MCP server."""
+
+    payload: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Goodbye:
+    """The device ends the conversation (MQTT only)."""
+
+    session_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownMessage:
+    """A message of a type that we do not know."""
+
+    type: str
+
+
+type DeviceMessage = (
+    DeviceHello | ListenDetect | ListenStart | ListenStop | Abort | McpMessage | Goodbye | UnknownMessage
+)
+
+# What the firmware's microphone side can be set to; 60 ms is all that stock firmware uses.
+_UPLINK_SAMPLE_RATES: Final = frozenset({8000, 12000, 16000, 24000, 48000})
+_UPLINK_FRAME_DURATIONS: Final = frozenset({5, 10, 20, 40, 60, 80, 100, 120})
+
+
+def parse_message(data: str | bytes) -> DeviceMessage:
+    """Parse one text frame or MQTT payload of the device.
+
+    Every text in the result can be encoded in UTF-8. Raises `MessageError` when the message is too large, not
+    JSON, not an object, nested too deep or has a known type with wrong fields.
+    """
+    if len(data) > MAX_MESSAGE_BYTES:
+        raise MessageError(f"message of {len(data)} bytes is over the limit of {MAX_MESSAGE_BYTES}")
+    if isinstance(data, bytes):
+        # Names of Wi-Fi networks come as the bytes they are.
+        data = data.decode(errors="replace")
+    try:
+        message = json.loads(data)
+    except (ValueError, RecursionError) as err:
+        raise MessageError("message is not JSON") from err
+    if not isinstance(message, dict):
+        raise MessageError("message is not a JSON object")
+    if _is_deep(message):
+        raise MessageError("message is nested too deep")
+    if _SURROGATE.search(data) and not _is_encodable(message):
+        raise MessageError("message holds half a character")
+    kind = message.get("type")
+    if not isinstance(kind, str):
+        raise MessageError("message has no type")
+    parser = _PARSERS.get(kind)
+    return parser(message) if parser else UnknownMessage(kind[:_MAX_NAME])
+
+
+def _is_deep(message: JsonObject) -> bool:
+    level: list[Any] = [message]
+    for _ in range(_MAX_DEPTH):
+        children = (node.values() if isinstance(node, dict) else node for node in level)
+        level = [child for group in children for child in group if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _is_encodable(message: JsonObject) -> bool:
+    try:
+        json.dumps(message, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _parse_hello(message: JsonObject) -> DeviceHello:
+    audio = _object(message, "audio_params")
+    features = _object(message, "features")
+    return DeviceHello(
+        transport=_text(message, "transport", _MAX_NAME) or "",
+        audio=AudioFormat(
+            sample_rate=_choice(audio, "sample_rate", _UPLINK_SAMPLE_RATES, 16000),
+            frame_duration=_choice(audio, "frame_duration", _UPLINK_FRAME_DURATIONS, 60),
+        ),
+        supports_mcp=features.get("mcp") is True,
+        supports_glyph_push=features.get("glyph_push") is True,
+        server_echo_cancellation=features.get("aec") is True,
+    )
+
+
+def _parse_listen(message: JsonObject) -> ListenDetect | ListenStart | ListenStop:
+    match message.get("state"):
+        case "detect":
+            return ListenDetect(_text(message, "text", _MAX_TEXT) or "")
+        case "start":
+            mode = message.get("mode")
+            if mode not in list(ListenMode):
+                raise MessageError("listen start has no known mode")
+            return ListenStart(ListenMode(mode))
+        case "stop":
+            return ListenStop()
+    raise MessageError("listen has no known state")
+
+
+def _parse_abort(message: JsonObject) -> Abort:
+    return Abort(_text(message, "reason", _MAX_NAME))
+
+
+def _parse_mcp(message: JsonObject) -> McpMessage:
+    payload = message.get("payload")
+    if not isinstance(payload, dict):
+        raise MessageError("mcp has no payload object")
+    return McpMessage(payload)
+
+
+def _parse_goodbye(message: JsonObject) -> Goodbye:
+    return Goodbye(_text(message, "session_id", _MAX_NAME))
+
+
+_PARSERS: Final = {
+    "hello": _parse_hello,
+    "listen": _parse_listen,
+    "abort": _parse_abort,
+    "mcp": _parse_mcp,
+    "goodbye": _parse_goodbye,
+}
+
+
+def _object(message: JsonObject, key: str) -> JsonObject:
+    value = message.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise MessageError(f"{key} is not an object")
+    return value
+
+
+def _text(message: JsonObject, key: str, limit: int) -> str | None:
+    value = message.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise MessageError(f"{key} is not a text")
+    return value[:limit]
+
+
+def _choice(message: JsonObject, key: str, choices: frozenset[int], default: int) -> int:
+    value = message.get(key, default)
+    if not isinstance(value, int | float) or isinstance(value, bool) or value not in choices:
+        raise MessageError(f"{key} is not one of {sorted(choices)}")
+    return int(value)
+
+
+def encode(message: JsonObject) -> str:
+    """Encode a message compactly; the device copies every frame into scarce RAM."""
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+
+
+def server_hello(
+    *, transport: str, session_id: str, downlink: AudioFormat, udp: JsonObject | None = None
+) -> JsonObject:
+    """Answer a hello. `transport` must be the device's own, or the device crashes or waits in vain."""
+    hello: JsonObject = {
+        "type": "hello",
+        "transport": transport,
+        "session_id": session_id,
+        "audio_params": {
+            "format": "opus",
+            "sample_rate": downlink.sample_rate,
+            "channels": 1,
+            "frame_duration": downlink.frame_duration,
+        },
+    }
+    if udp is not None:
+        hello["udp"] = udp
+    return hello
+
+
+def transcript(text: str) -> JsonObject:
+    """Show what the user said."""
+    return {"type": "stt", "text": text}
+
+
+def tts_start() -> JsonObject:
+    """Make the device speak: microphone off (but in realtime mode), play queue flushed."""
+    return {"type": "tts", "state": "start"}
+
+
+def tts_caption(text: str) -> JsonObject:
+    """Show a sentence of the answer."""
+    return {"type": "tts", "state": "sentence_start", "text": text}
+
+
+def tts_stop() -> JsonObject:
+    """End the answer: the device listens again, or goes idle in manual mode."""
+    return {"type": "tts", "state": "stop"}
+
+
+def face(emotion: str) -> JsonObject:
+    """Set the face; send it after `tts_start`, which shows the neutral one."""
+    return {"type": "llm", "emotion": emotion}
+
+
+def mcp(payload: JsonObject) -> JsonObject:
+    """Carry a JSON-RPC object to the device's MCP server."""
+    return {"type": "mcp", "payload": payload}
+
+
+def reboot() -> JsonObject:
+    """Restart the device after about a second."""
+    return {"type": "system", "command": "reboot"}
+
+
+def alert(*, status: str, message: str, emotion: str) -> JsonObject:
+    """Show a text with a sound; all three strings are required by the firmware."""
+    return {"type": "alert", "status": status, "message": message, "emotion": emotion}
+
+
+def goodbye(session_id: str) -> JsonObject:
+    """End a conversation over MQTT; the firmware compares the session."""
+    return {"type": "goodbye", "session_id": session_id}

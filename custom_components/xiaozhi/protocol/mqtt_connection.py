@@ -1,0 +1,145 @@
+"""One TCP connection of an MQTT client: packets in, bytes out, bounded in every direction."""
+
+import asyncio
+from dataclasses import dataclass
+import socket
+import sys
+from typing import Final
+
+from . import mqtt_codec as mqtt
+from .link import LinkClosedError
+from .mqtt_codec import Packet, PacketReader
+
+__all__ = ["READ_BYTES", "MqttConnection", "Timeouts"]
+
+READ_BYTES: Final = 4096
+# Room for a CONNECT with long names, a last will of somebody else's client included.
+_MAX_CONNECT_BYTES: Final = 4096
+# The kernel's own buffer would hide for long that a device has stopped reading.
+_SEND_BUFFER: Final = 16 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """How long a client may take, in seconds."""
+
+    connect: float = 10
+    """For its CONNECT."""
+    keep_alive_factor: float = 1.5
+    """Silence that ends the connection, in keep-alive times of the client."""
+    send: float = 5
+    """To make room for a message."""
+    close: float = 0.5
+    """To take the last bytes."""
+    first_refusal: float = 0.5
+    """Wait of a refused client for the answer; it doubles with every refusal of the address."""
+    longest_refusal: float = 8
+    """Below the 10 s for which the firmware waits."""
+
+
+class MqttConnection:
+    """A client's connection; the `Carrier` of an `MqttLink` once the client is let in."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeouts: Timeouts
+    ) -> None:
+        """Take over streams; whoever makes the connection closes it."""
+        self._reader = reader
+        self._writer = writer
+        self._timeouts = timeouts
+        self._packets = PacketReader(_MAX_CONNECT_BYTES)
+        self._topic = ""
+        writer.transport.set_write_buffer_limits(_SEND_BUFFER)
+        endpoint: socket.socket = writer.get_extra_info("socket")
+        endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+        # For clients that promise no keep-alive.
+        endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if sys.platform == "linux":
+            endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
+            endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
+            endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+
+    @property
+    def remote(self) -> str:
+        """IP address of the peer; empty when it has gone already."""
+        return str((self._writer.get_extra_info("peername") or ("",))[0])
+
+    @property
+    def notices_loss(self) -> bool:
+        """The keep-alive is watched."""
+        return True
+
+    @property
+    def local(self) -> str:
+        """Our IP address that the peer has reached."""
+        return str(self._writer.get_extra_info("sockname")[0])
+
+    def settle(self, topic: str) -> None:
+        """Let the client in; its messages are published to `topic`."""
+        self._topic = topic
+        self._packets.limit = mqtt.MAX_PACKET_BYTES
+        self.write(mqtt.connack(mqtt.ConnectCode.ACCEPTED))
+
+    async def read(self, seconds: float | None) -> Packet:
+        """Return the next packet.
+
+        Raises `MqttProtocolError`, and `LinkClosedError` when the connection is lost or no complete packet
+        comes for `seconds`.
+        """
+        deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        while (packet := self._packets.next_packet()) is None:
+            self._packets.feed(await self._read(deadline))
+        return packet
+
+    async def _read(self, deadline: float | None) -> bytes:
+        try:
+            async with asyncio.timeout_at(deadline) as patience:
+                data = await self._reader.read(READ_BYTES)
+        except OSError as err:
+            silent = patience.expired()
+            raise LinkClosedError(
+                "nothing heard from the device in time" if silent else "the connection was lost"
+            ) from err
+        if not data:
+            raise LinkClosedError("the device closed the connection")
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Put bytes on their way; `drain` waits until there is room again."""
+        self._writer.write(data)
+
+    async def drain(self) -> None:
+        """Wait until the device has taken enough. Raises `LinkClosedError` when it does not."""
+        try:
+            async with asyncio.timeout(self._timeouts.send) as patience:
+                await self._writer.drain()
+        except OSError as err:
+            self.abort()
+            stuck = patience.expired()
+            raise LinkClosedError(
+                "the device does not take what it is sent" if stuck else "the connection was lost"
+            ) from err
+
+    async def publish(self, payload: bytes) -> None:
+        """Send a message to the device. Raises `LinkClosedError`."""
+        if self._writer.is_closing():
+            raise LinkClosedError("the connection is closed")
+        self.write(mqtt.publish(self._topic, payload))
+        await self.drain()
+
+    def disconnect(self) -> None:
+        """Close the connection once what was written is sent."""
+        self._writer.close()
+
+    def abort(self) -> None:
+        """Close the connection now."""
+        self._writer.transport.abort()
+
+    async def close(self) -> None:
+        """Close the connection; when the rest cannot be sent soon, without it."""
+        self._writer.close()
+        try:
+            async with asyncio.timeout(self._timeouts.close):
+                await self._writer.wait_closed()
+        except OSError:
+            self.abort()

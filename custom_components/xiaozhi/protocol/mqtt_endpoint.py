@@ -1,0 +1,274 @@
+"""An MQTT 3.1.1 endpoint for devices, on a port of its own.
+
+Stock firmware publishes but never subscribes, so that an ordinary broker has nothing to deliver to it. But
+it takes every PUBLISH on its connection as a message, whatever the topic, and that is what this endpoint
+sends. It is no broker: a client reaches only us, and we only the device that it is. Source: the firmware's
+`main/protocols/mqtt_protocol.cc`.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+import logging
+import socket
+from typing import Final, NamedTuple, cast
+
+from . import mqtt_codec as mqtt
+from .checkin import parse_mac
+from .limits import FloodError, TokenBucket, WaitingRoom
+from .link import Admission, Credentials, LinkClosedError
+from .messages import AudioFormat
+from .mqtt_codec import Connect, ConnectCode, MqttProtocolError, Packet, UnsupportedProtocolError
+from .mqtt_connection import READ_BYTES, MqttConnection, Timeouts
+from .mqtt_link import MqttLink, downlink_topic, uplink_topic
+from .udp import UdpServer
+
+__all__ = ["EndpointCounters", "MqttEndpoint", "RefusalDelays"]
+
+_LOGGER = logging.getLogger(__name__)
+
+# Connections that have not sent a CONNECT which is good.
+_MAX_STRANGERS: Final = 64
+_STOPPING: Final = "the server is stopping"
+
+
+@dataclass(slots=True)
+class EndpointCounters:
+    """What the endpoint turned away, for diagnostics."""
+
+    refused: int = 0
+    """Clients with wrong credentials."""
+    crowded_out: int = 0
+    """Connections that were too many before they said who they are."""
+    replaced: int = 0
+    """Connections that gave way to a newer one of the same device."""
+    violations: int = 0
+    """Connections that were ended for what they sent."""
+    foreign_topics: int = 0
+    """Messages dropped because their topic is not the client's own."""
+
+
+class RefusalDelays:
+    """How long each address waits for a refusal. Right credentials are never made to wait."""
+
+    _FORGOTTEN_AFTER: Final = 600
+    _MAX_ADDRESSES: Final = 256
+
+    def __init__(self, first: float, longest: float) -> None:
+        """Begin with `first` seconds, double up to `longest`."""
+        self._first = first
+        self._longest = longest
+        self._refusals: dict[str, tuple[int, float]] = {}
+
+    def refuse(self, address: str, now: float) -> float:
+        """Count a refusal; return the seconds until it may be told."""
+        count, last = self._refusals.pop(address, (0, now))
+        if now - last > self._FORGOTTEN_AFTER:
+            count = 0
+        if len(self._refusals) >= self._MAX_ADDRESSES:
+            del self._refusals[next(iter(self._refusals))]
+        self._refusals[address] = (count + 1, now)
+        return min(self._longest, self._first * (1 << min(count, 30)))
+
+
+class MqttEndpoint:
+    """Lets devices connect by MQTT, and runs an `MqttLink` for each."""
+
+    def __init__(
+        self,
+        authenticate: Callable[[Credentials], Admission | None],
+        *,
+        audio: UdpServer,
+        downlink: AudioFormat,
+        address: Callable[[str], str | None] | None = None,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        """Prepare an endpoint.
+
+        `authenticate` decides on every connection, and compares the token in constant time; its client id is
+        that of MQTT. `downlink` is the audio that devices are told to expect. `address` gives for a MAC the
+        host name or IPv4 address under which the device reaches `audio`; without it, or for None, that is the
+        address under which it reached us.
+        """
+        self.counters = EndpointCounters()
+        self._authenticate = authenticate
+        self._audio = audio
+        self._downlink = downlink
+        self._address = address or (lambda _mac: None)
+        self._timeouts = timeouts or Timeouts()
+        self._delays = RefusalDelays(self._timeouts.first_refusal, self._timeouts.longest_refusal)
+        self._strangers = WaitingRoom[asyncio.Task[None]](_MAX_STRANGERS)
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._clients: dict[str, _Client] = {}
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on. Raises `RuntimeError` when there is none."""
+        if self._server is None:
+            raise RuntimeError("the endpoint is not started")
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+    async def start(self, host: str | None, port: int) -> None:
+        """Listen on `port` of an IPv4 address, of all when None. Raises `OSError` when that fails."""
+        self._strangers = WaitingRoom[asyncio.Task[None]](_MAX_STRANGERS)
+        self._server = await asyncio.start_server(
+            self._serve,
+            host or "0.0.0.0",  # noqa: S104
+            port,
+            family=socket.AF_INET,
+            limit=READ_BYTES,
+        )
+
+    async def stop(self) -> None:
+        """Close the port and all links. Does nothing when not started."""
+        if self._server is None:
+            return
+        server, self._server = self._server, None
+        server.close()
+        for stranger in self._strangers.close():
+            stranger.cancel()
+        await asyncio.gather(*(client.link.close(_STOPPING) for client in tuple(self._clients.values())))
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = MqttConnection(reader, writer, self._timeouts)
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        self._tasks.add(task)
+        try:
+            if (displaced := self._strangers.enter(task, connection.remote)) is not None:
+                self.counters.crowded_out += 1
+                displaced.cancel()
+            identity = await self._identify(connection)
+            self._strangers.leave(task)
+            if identity is not None:
+                await self._run_link(connection, identity)
+        except LinkClosedError as err:
+            _LOGGER.debug("Connection from %s is over: %s", connection.remote, err)
+        except (MqttProtocolError, FloodError) as err:
+            self.counters.violations += 1
+            _LOGGER.debug("Connection from %s ended: %s", connection.remote, err)
+        except Exception:
+            _LOGGER.exception("Unexpected error on the connection from %s", connection.remote)
+        finally:
+            self._strangers.leave(task)
+            await connection.close()
+            self._tasks.discard(task)
+
+    async def _identify(self, connection: MqttConnection) -> _Identity | None:
+        try:
+            packet = await connection.read(self._timeouts.connect)
+        except UnsupportedProtocolError:
+            connection.write(mqtt.connack(ConnectCode.UNACCEPTABLE_PROTOCOL))
+            raise
+        if not isinstance(packet, Connect):
+            raise MqttProtocolError("the first packet is not a CONNECT")
+        identity = self._check(packet, connection.remote)
+        if isinstance(identity, ConnectCode):
+            self.counters.refused += 1
+            delay = self._delays.refuse(connection.remote, asyncio.get_running_loop().time())
+            await asyncio.sleep(delay)
+            connection.write(mqtt.connack(identity))
+            return None
+        return identity
+
+    def _check(self, connect: Connect, remote: str) -> _Identity | ConnectCode:
+        mac = parse_mac(connect.username or "")
+        token = (connect.password or b"").decode(errors="replace")
+        if mac is None or not token:
+            return ConnectCode.BAD_CREDENTIALS
+        if not connect.client_id:
+            return ConnectCode.IDENTIFIER_REJECTED
+        credentials = Credentials(mac=mac, client_id=connect.client_id, token=token, remote=remote)
+        if (admission := self._authenticate(credentials)) is None:
+            return ConnectCode.NOT_AUTHORIZED
+        return _Identity(mac, connect.keep_alive, admission)
+
+    async def _run_link(self, connection: MqttConnection, identity: _Identity) -> None:
+        mac = identity.mac
+        older = self._clients.get(mac)
+        connection.settle(downlink_topic(mac))
+        link = MqttLink(
+            connection,
+            identity.admission,
+            audio=self._audio,
+            address=self._address(mac) or connection.local,
+            downlink=self._downlink,
+        )
+        client = self._clients[mac] = _Client(connection, link, mac)
+        if older is not None:
+            # Last, so that a device that was there and is there never seems to be away.
+            self.counters.replaced += 1
+            older.link.ended("replaced by a newer connection")
+            older.connection.abort()
+        reason = _STOPPING
+        try:
+            await self._talk(client, identity.keep_alive)
+            reason = "the device disconnected"
+        except (LinkClosedError, MqttProtocolError, FloodError) as err:
+            reason = str(err)
+            raise
+        finally:
+            link.ended(reason)
+            if self._clients.get(mac) is client:
+                del self._clients[mac]
+
+    async def _talk(self, client: _Client, keep_alive: int) -> None:
+        """Answer packets until the client says good-bye."""
+        loop = asyncio.get_running_loop()
+        budget = TokenBucket(rate=100, burst=200)
+        # Without a promise of the client only TCP tells whether it is still there.
+        patience = keep_alive * self._timeouts.keep_alive_factor or None
+        while not isinstance(packet := await client.connection.read(patience), mqtt.Disconnect):
+            if not budget.take(loop.time()):
+                raise FloodError("more than 100 MQTT packets a second")
+            await self._answer(client, packet)
+            await client.connection.drain()
+            # What has piled up comes without a pause, and must not hold the loop.
+            await asyncio.sleep(0)
+
+    async def _answer(self, client: _Client, packet: Packet) -> None:
+        write = client.connection.write
+        match packet:
+            case mqtt.Publish():
+                await self._published(client, packet)
+            case mqtt.Subscribe(packet_id=packet_id, filters=filters):
+                own = downlink_topic(client.mac)
+                codes = bytes(0 if name == own else mqtt.SUBSCRIBE_FAILED for name in filters)
+                write(mqtt.suback(packet_id, codes))
+            case mqtt.Unsubscribe(packet_id=packet_id):
+                write(mqtt.unsuback(packet_id))
+            case mqtt.PingRequest():
+                write(mqtt.PINGRESP)
+            case Connect():
+                raise MqttProtocolError("a second CONNECT")
+
+    async def _published(self, client: _Client, message: mqtt.Publish) -> None:
+        if message.qos > 1:
+            raise MqttProtocolError("QoS 2 is not offered")
+        if message.topic == uplink_topic(client.mac):
+            await client.link.receive(message.payload)
+        else:
+            self.counters.foreign_topics += 1
+        if message.packet_id is not None:
+            client.connection.write(mqtt.puback(message.packet_id))
+
+
+class _Identity(NamedTuple):
+    """Who has connected."""
+
+    mac: str
+    keep_alive: int
+    admission: Admission
+
+
+class _Client(NamedTuple):
+    """A device that is connected."""
+
+    connection: MqttConnection
+    link: MqttLink
+    mac: str

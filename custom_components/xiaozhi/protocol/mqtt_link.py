@@ -1,0 +1,276 @@
+"""A device's link over MQTT with audio over UDP, whatever brings its messages: our endpoint or a broker.
+
+Source: the firmware's `main/protocols/mqtt_protocol.cc`. The link stays up between conversations. A
+conversation begins with the device's hello, which we answer with the address and the key of its audio, and
+ends with a goodbye from either side.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict
+import logging
+import re
+import secrets
+from time import monotonic
+from typing import Any, ClassVar, Final, Protocol, override
+
+from .limits import FloodGuard, LinkCounters
+from .link import Admission, Channel, Link, LinkClosedError, LinkHandler, LinkKind
+from .messages import (
+    AudioFormat,
+    DeviceHello,
+    Goodbye,
+    JsonObject,
+    MessageError,
+    UnknownMessage,
+    encode,
+    goodbye,
+    parse_message,
+    server_hello,
+)
+from .udp import UdpChannel, UdpServer
+from .udp_session import UdpCounters
+
+__all__ = ["DEFAULT_PREFIX", "Carrier", "MqttLink", "downlink_topic", "mac_of_topic", "uplink_topic"]
+
+_LOGGER = logging.getLogger(__name__)
+
+DEFAULT_PREFIX: Final = "xiaozhi"
+
+_TRANSPORT: Final = "udp"
+_COMPACT_MAC: Final = re.compile(r"[0-9a-f]{12}")
+
+
+def uplink_topic(mac: str, prefix: str = DEFAULT_PREFIX) -> str:
+    """Return the one topic that the device publishes to: `publish_topic` of its check-in."""
+    return f"{prefix}/{mac.replace(':', '')}/up"
+
+
+def downlink_topic(mac: str, prefix: str = DEFAULT_PREFIX) -> str:
+    """Return the topic of what is sent to the device: `subscribe_topic` of its check-in.
+
+    Stock firmware neither subscribes to it nor looks at it.
+    """
+    return f"{prefix}/{mac.replace(':', '')}/down"
+
+
+def mac_of_topic(topic: str, prefix: str = DEFAULT_PREFIX) -> str | None:
+    """Return the MAC of the device that publishes to `topic`; None when it is no device's topic."""
+    compact = topic.removeprefix(f"{prefix}/").removesuffix("/up")
+    if not _COMPACT_MAC.fullmatch(compact):
+        return None
+    mac = ":".join(compact[index : index + 2] for index in range(0, 12, 2))
+    return mac if topic == uplink_topic(mac, prefix) else None
+
+
+class Carrier(Protocol):
+    """Brings messages to one device: a connection to it, or a broker."""
+
+    @property
+    def remote(self) -> str:
+        """IP address of the device, empty when a broker stands between."""
+
+    @property
+    def notices_loss(self) -> bool:
+        """Whether it notices that the device is gone, as a broker does not."""
+
+    async def publish(self, payload: bytes) -> None:
+        """Send a message to the device. Raises `LinkClosedError`."""
+
+    def disconnect(self) -> None:
+        """Let go of the device once what was published is on its way."""
+
+
+class MqttLink(Link):
+    """The link of one device, from the moment that it can be reached.
+
+    Its carrier hands it every message by `receive` and ends it by `ended`.
+    """
+
+    kind: ClassVar = LinkKind.MQTT
+    stays_connected: ClassVar = True
+
+    def __init__(
+        self, carrier: Carrier, admission: Admission, *, audio: UdpServer, address: str, downlink: AudioFormat
+    ) -> None:
+        """Attach to the handler. `address`, a host name or IPv4, is where the device reaches `audio`."""
+        self.counters = LinkCounters()
+        self.audio_counters = UdpCounters()
+        self.last_seen = monotonic()
+        """Monotonic time, in seconds, of the device's last message or audio packet."""
+        self._carrier = carrier
+        self._audio_server = audio
+        self._address = address
+        self._downlink = downlink
+        self._guard = FloodGuard()
+        self._audio: UdpChannel | None = None
+        self._channel: Channel | None = None
+        self._ended: str | None = None
+        self._handler: LinkHandler | None = None
+        self._attach(admission)
+
+    def _attach(self, admission: Admission) -> None:
+        self._handler = admission.attach(self)
+        if self._ended is not None:
+            # Closed while it was attached, when nobody could be told.
+            _call(self._handler.link_closed, self._ended)
+
+    @property
+    @override
+    def remote(self) -> str:
+        if self._audio is not None and self._audio.remote is not None:
+            return self._audio.remote
+        return self._carrier.remote
+
+    @property
+    @override
+    def notices_loss(self) -> bool:
+        return self._carrier.notices_loss
+
+    @property
+    @override
+    def channel(self) -> Channel | None:
+        return self._channel
+
+    @override
+    def statistics(self) -> dict[str, Any]:
+        return super().statistics() | {"audio": asdict(self.audio_counters)}
+
+    @override
+    async def send(self, message: JsonObject) -> None:
+        if self._ended is not None:
+            raise LinkClosedError(self._ended)
+        payload = encode(message).encode(errors="replace")
+        await self._carrier.publish(payload)
+        self.counters.messages_out += 1
+        self.counters.bytes_out += len(payload)
+
+    @override
+    async def send_audio(self, packet: bytes) -> None:
+        """Send one Opus packet. It is dropped, and counted, while the device has not sent audio itself.
+
+        Until then its address is unknown. In every conversation the device speaks first, and what is lost
+        here could not have been heard anyway.
+        """
+        if self._audio is None or self._channel is None:
+            raise LinkClosedError("no conversation is going on")
+        if sent := self._audio.send(packet):
+            self.counters.packets_out += 1
+            self.counters.bytes_out += sent
+
+    @override
+    async def close_channel(self) -> None:
+        if (channel := self._channel) is None:
+            return
+        self._end_channel("ended by us")
+        try:
+            await self.send(goodbye(channel.session_id))
+        except LinkClosedError as err:
+            _LOGGER.debug("Goodbye not sent: %s", err)
+
+    @override
+    async def close(self, reason: str) -> None:
+        if self._ended is not None:
+            return
+        # Without a goodbye the device would find out at its next message only, and show an error.
+        await self.close_channel()
+        self._carrier.disconnect()
+        self.ended(reason)
+
+    def ended(self, reason: str) -> None:
+        """Note that the device cannot be reached any more. Does nothing when the link is closed already."""
+        if self._ended is not None:
+            return
+        self._end_channel(reason)
+        self._ended = reason
+        if self._handler is not None:
+            _call(self._handler.link_closed, reason)
+
+    async def receive(self, payload: bytes) -> None:
+        """Take a message that the device published. Raises `FloodError`, and nothing for a bad message."""
+        if self._handler is None or self._ended is not None:
+            return
+        self.last_seen = monotonic()
+        self.counters.bytes_in += len(payload)
+        self._guard.message(self.last_seen, len(payload))
+        if self._audio is not None:
+            # What the device says follows what it has sent as audio.
+            self._audio.flush()
+        try:
+            message = parse_message(payload)
+        except MessageError as err:
+            self._drop(str(err))
+            return
+        self.counters.messages_in += 1
+        match message:
+            case DeviceHello():
+                await self._open_channel(self._handler, message)
+            case Goodbye(session_id=session_id):
+                self._goodbye_received(session_id)
+            case UnknownMessage(type=kind):
+                if not self.counters.unknown:
+                    _LOGGER.debug("The device sends messages unknown here: %r", kind)
+                self.counters.unknown += 1
+            case _:
+                self._handler.message_received(message)
+
+    async def _open_channel(self, handler: LinkHandler, hello: DeviceHello) -> None:
+        # The firmware opens a stale channel anew without a goodbye.
+        self._end_channel("the device began a new conversation")
+        if hello.transport != _TRANSPORT:
+            # An answer with another transport than the device's own would make older firmware crash.
+            self._drop(f"hello asks for transport {hello.transport!r}")
+            return
+        audio = self._audio_server.open_channel(hello.audio, self._audio_received, self.audio_counters)
+        channel = Channel(
+            session_id=secrets.token_hex(16), hello=hello, uplink=hello.audio, downlink=self._downlink
+        )
+        self._audio = audio
+        try:
+            await self.send(
+                server_hello(
+                    transport=_TRANSPORT,
+                    session_id=channel.session_id,
+                    downlink=self._downlink,
+                    udp=audio.offer(self._address),
+                )
+            )
+        except LinkClosedError as err:
+            _LOGGER.debug("Hello not answered: %s", err)
+            self._end_channel(str(err))
+            return
+        if self._audio is audio:
+            self._channel = channel
+            handler.channel_opened(channel)
+
+    def _goodbye_received(self, session_id: str | None) -> None:
+        # Up to v2.2.1 the firmware answers our goodbye with its own: that session is over already.
+        if self._channel is not None and session_id in {None, self._channel.session_id}:
+            self._end_channel("the device ended the conversation")
+
+    def _end_channel(self, reason: str) -> None:
+        audio, self._audio = self._audio, None
+        channel, self._channel = self._channel, None
+        if audio is not None:
+            audio.close()
+        if channel is not None and self._handler is not None:
+            _call(self._handler.channel_closed, reason)
+
+    def _audio_received(self, packet: bytes, missing: int) -> None:
+        if self._channel is None or self._handler is None:
+            return
+        self.last_seen = monotonic()
+        self.counters.packets_in += 1
+        self.counters.bytes_in += len(packet)
+        self._handler.audio_received(packet, missing)
+
+    def _drop(self, reason: str) -> None:
+        self.counters.malformed += 1
+        _LOGGER.debug("Message dropped: %s", reason)
+        self._guard.malformed(self.last_seen)
+
+
+def _call(report: Callable[[str], None], reason: str) -> None:
+    try:
+        report(reason)
+    except Exception:
+        _LOGGER.exception("Unexpected error while ending the link of a device")

@@ -1,0 +1,122 @@
+"""What a device tells about its own state: the text of the tool `self.get_device_status`.
+
+Source: `GetDeviceStatusJson` of the firmware's boards (`main/boards/common/*.cc`).
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from ipaddress import ip_address
+import json
+from typing import Any, Final, Self
+
+from .mcp_models import clean_text
+from .messages import JsonObject
+
+__all__ = ["NETWORK_TYPES", "SIGNALS", "STATUS_TOOL", "DeviceStatus", "StatusError", "parse_status"]
+
+STATUS_TOOL: Final = "self.get_device_status"
+
+NETWORK_TYPES: Final = ("wifi", "cellular", "ethernet", "rndis")
+SIGNALS: Final = ("unknown", "very weak", "weak", "medium", "strong")
+
+_MAX_STATUS: Final = 16 * 1024
+_MAX_TEXT: Final = 64
+
+
+class StatusError(ValueError):
+    """The text is no status."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceStatus:
+    """State of a device; what it does not tell, or tells wrongly, is None."""
+
+    volume: int | None = None
+    """Percent."""
+    brightness: int | None = None
+    """Percent; only with a backlight."""
+    theme: str | None = None
+    battery_level: int | None = None
+    """Percent; only if the board measures it."""
+    charging: bool | None = None
+    chip_temperature: float | None = None
+    """Degrees Celsius."""
+    network_type: str | None = None
+    """One of `NETWORK_TYPES`."""
+    ssid: str | None = None
+    signal: str | None = None
+    """One of `SIGNALS`."""
+    carrier: str | None = None
+    ip: str | None = None
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Read what `as_dict` gave; what is missing or wrong becomes None."""
+        return cls(**{name: check(_member(data, name)) for name, (_, _, check) in _FIELDS.items()})
+
+    def as_dict(self) -> JsonObject:
+        """Give all fields as JSON values."""
+        return asdict(self)
+
+
+def parse_status(text: str) -> DeviceStatus:
+    """Parse the text of the status tool. Raises `StatusError` when it is too long or no JSON object."""
+    if len(text) > _MAX_STATUS:
+        raise StatusError(f"a status of {len(text)} characters is over the limit of {_MAX_STATUS}")
+    try:
+        status = json.loads(text)
+    except (ValueError, RecursionError) as err:
+        raise StatusError("the status is not JSON") from err
+    if not isinstance(status, dict):
+        raise StatusError("the status is not a JSON object")
+    return DeviceStatus(
+        **{name: check(_member(_member(status, part), key)) for name, (part, key, check) in _FIELDS.items()}
+    )
+
+
+def _member(data: Any, key: str) -> Any:
+    return data.get(key) if isinstance(data, dict) else None
+
+
+def _percent(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value <= 100 else None
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str | None:
+    return clean_text(value, _MAX_TEXT) if isinstance(value, str) and 0 < len(value) <= _MAX_TEXT else None
+
+
+def _temperature(value: Any) -> float | None:
+    # The sensor of the chips measures from -40 to 125 °C.
+    return float(value) if type(value) in {int, float} and -50 <= value <= 150 else None
+
+
+def _address(value: Any) -> str | None:
+    try:
+        return str(ip_address(_text(value) or ""))
+    except ValueError:
+        return None
+
+
+def _one_of(words: tuple[str, ...]) -> Callable[[Any], str | None]:
+    return lambda value: value if isinstance(value, str) and value in words else None
+
+
+# Field: part of the status, member of that part, check.
+_FIELDS: Final[dict[str, tuple[str, str, Callable[[Any], Any]]]] = {
+    "volume": ("audio_speaker", "volume", _percent),
+    "brightness": ("screen", "brightness", _percent),
+    "theme": ("screen", "theme", _text),
+    "battery_level": ("battery", "level", _percent),
+    "charging": ("battery", "charging", _flag),
+    "chip_temperature": ("chip", "temperature", _temperature),
+    "network_type": ("network", "type", _one_of(NETWORK_TYPES)),
+    "ssid": ("network", "ssid", _text),
+    "signal": ("network", "signal", _one_of(SIGNALS)),
+    "carrier": ("network", "carrier", _text),
+    "ip": ("network", "ip", _address),
+}

@@ -1,0 +1,229 @@
+"""The audio of one conversation over UDP, without I/O: datagrams to packets and back.
+
+Source: the firmware's `main/protocols/mqtt_protocol.cc`. A datagram is a header of 16 bytes (type 1, flags,
+length of the payload, connection id, timestamp, sequence; big endian) and one Opus packet, encrypted by
+AES-128-CTR with the header as the initial counter block. Both directions use the key of the hello.
+
+What this protects, and what not: who cannot read the network's traffic gets no audio in or out, because a
+datagram counts only with the random 32-bit connection id of a live conversation. Who can read it is not
+stopped. The key itself travels in the hello, in the clear unless the MQTT connection is encrypted; and
+AES-CTR does not authenticate, so that packets can be altered without the key. Only plausibility stands
+against that: repeated and far-off sequence numbers are dropped, and so is what does not decrypt to an Opus
+packet of the announced duration, which happens to a random forgery in about one of 70 cases. So a forger
+without the key can disturb a conversation or draw its answer to another address, but hardly speak in it.
+"""
+
+from dataclasses import dataclass
+import secrets
+import struct
+from typing import Final, NamedTuple
+
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from .limits import TokenBucket
+from .messages import AudioFormat
+
+__all__ = [
+    "HEADER_BYTES",
+    "MAX_DATAGRAM_BYTES",
+    "AudioCipher",
+    "AudioSession",
+    "ReorderWindow",
+    "Source",
+    "UdpCounters",
+    "opus_samples",
+]
+
+HEADER_BYTES: Final = 16
+# Below the usual path limits; the firmware cuts at 1500 bytes.
+MAX_DATAGRAM_BYTES: Final = 1400
+
+_HEADER: Final = struct.Struct(">BBHIII")
+_TYPE_AUDIO: Final = 1
+
+# A packet that overtook another waits until two more have: 60 to 120 ms at the firmware's 60 ms. A home
+# network hardly reorders, so that this costs nothing as a rule, and after a loss less than speech recognition
+# notices.
+_HOLD: Final = 2
+# Sequence numbers run at the pace of the microphone. Ahead of it are the 33 packets of a wake word (2 s, 100
+# of 20 ms) and what a lost network swallowed.
+_MAX_AHEAD: Final = 100
+
+# Samples at 48 kHz of a frame, by the configuration number of its packet (RFC 6716, table 2).
+_FRAME_SAMPLES: Final = (480, 960, 1920, 2880) * 3 + (480, 960) * 2 + (120, 240, 480, 960) * 4
+
+
+def opus_samples(packet: bytes) -> int | None:
+    """Return how many samples at 48 kHz a mono Opus packet lasts; None when it is no mono Opus packet."""
+    if not packet or packet[0] & 0x04:
+        return None
+    match packet[0] & 0x03:
+        case 0:
+            frames = 1
+        case 1 | 2:
+            frames = 2
+        case _ if len(packet) >= 2:
+            frames = packet[1] & 0x3F
+        case _:
+            return None
+    return frames * _FRAME_SAMPLES[packet[0] >> 3]
+
+
+@dataclass(slots=True)
+class UdpCounters:
+    """What happened to audio datagrams, for diagnostics."""
+
+    received: int = 0
+    """Packets handed on."""
+    lost: int = 0
+    """Packets that were missing when a later one was handed on."""
+    late: int = 0
+    """Packets that came after their place was given up, or twice."""
+    rejected: int = 0
+    """Datagrams that cannot be the device's."""
+    flooded: int = 0
+    """Packets beyond what any device sends."""
+    unknown: int = 0
+    """Datagrams of no live conversation."""
+    unsent: int = 0
+    """Packets that could not be sent: no address of the device yet, too large, or the network refused."""
+
+
+class AudioCipher:
+    """AES-128-CTR with each datagram's header as counter; the same both ways."""
+
+    def __init__(self, key: bytes) -> None:
+        """Take the 16 bytes of the hello's key."""
+        # A new counter is seven times as fast as a new context, and as clean: nothing of the last packet
+        # stays.
+        self._context = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+
+    def apply(self, header: bytes, payload: bytes) -> bytes:
+        """Encrypt or decrypt a payload."""
+        self._context.reset_nonce(header)
+        return self._context.update(payload)
+
+
+class ReorderWindow:
+    """Puts packets into the order of their sequence numbers, which start at 1."""
+
+    def __init__(self, frame_seconds: float, now: float) -> None:
+        """Expect packet 1, and then one every `frame_seconds`. `now` is monotonic, in seconds."""
+        self._frame_seconds = frame_seconds
+        self._next = 1
+        self._newest = 0
+        self._newest_at = now
+        self._held: dict[int, bytes] = {}
+
+    def plausible(self, sequence: int, now: float) -> bool:
+        """Whether a device can have come to `sequence` by `now`."""
+        passed = 2 * (now - self._newest_at) / self._frame_seconds
+        return sequence <= self._newest + _MAX_AHEAD + passed
+
+    def wants(self, sequence: int) -> bool:
+        """Whether `sequence` is neither past nor here already."""
+        return sequence >= self._next and sequence not in self._held
+
+    def newer(self, sequence: int) -> bool:
+        """Whether no later packet has come."""
+        return sequence > self._newest
+
+    def push(self, sequence: int, packet: bytes, now: float) -> list[tuple[bytes, int]]:
+        """Take a wanted packet; return those whose turn it is, each with the number lost before it."""
+        self._held[sequence] = packet
+        if sequence > self._newest:
+            self._newest, self._newest_at = sequence, now
+        return self._release(_HOLD)
+
+    def flush(self) -> list[tuple[bytes, int]]:
+        """Return what still waits for an earlier packet."""
+        return self._release(0)
+
+    def _release(self, hold: int) -> list[tuple[bytes, int]]:
+        ready: list[tuple[bytes, int]] = []
+        while self._held:
+            first = min(self._held)
+            if first != self._next and len(self._held) <= hold:
+                break
+            ready.append((self._held.pop(first), first - self._next))
+            self._next = first + 1
+        return ready
+
+
+class Source(NamedTuple):
+    """Where a datagram came from, and to which of our addresses."""
+
+    host: str
+    port: int
+    local: bytes
+    """Our IPv4 address, 4 bytes; all zero when the system does not tell."""
+
+
+class AudioSession:
+    """Keys, counters and sequence numbers of one conversation: datagrams to packets and back, without I/O."""
+
+    def __init__(self, connection_id: int, uplink: AudioFormat, counters: UdpCounters, now: float) -> None:
+        """Make a new key. `now` is monotonic, in seconds."""
+        self.key = secrets.token_bytes(16)
+        self.source: Source | None = None
+        """Where the device is; unknown before its first packet."""
+        self._connection_id = connection_id
+        self._samples = uplink.frame_duration * 48
+        self.counters = counters
+        self._cipher = AudioCipher(self.key)
+        self._window = ReorderWindow(uplink.frame_duration / 1000, now)
+        self._budget = TokenBucket(rate=400, burst=400)
+        self._sent = 0
+
+    @property
+    def nonce(self) -> bytes:
+        """Header template of the device: it copies type, flags and connection id."""
+        return _HEADER.pack(_TYPE_AUDIO, 0, 0, self._connection_id, 0, 0)
+
+    def open(self, datagram: bytes, source: Source, now: float) -> list[tuple[bytes, int]]:
+        """Take a datagram with our connection id; return packets, each with the number lost before it."""
+        kind, flags, length, _, _, sequence = _HEADER.unpack_from(datagram)
+        well_formed = kind == _TYPE_AUDIO and not flags and length == len(datagram) - HEADER_BYTES
+        if not well_formed or not self._window.plausible(sequence, now):
+            self.counters.rejected += 1
+            return []
+        if not self._window.wants(sequence):
+            self.counters.late += 1
+            return []
+        packet = self._cipher.apply(datagram[:HEADER_BYTES], datagram[HEADER_BYTES:])
+        if not self._genuine(packet, source):
+            self.counters.rejected += 1
+            return []
+        if not self._budget.take(now):
+            self.counters.flooded += 1
+            return []
+        if self._window.newer(sequence):
+            self.source = source
+        return self._count(self._window.push(sequence, packet, now))
+
+    def flush(self) -> list[tuple[bytes, int]]:
+        """Return packets that still wait for an earlier one."""
+        return self._count(self._window.flush())
+
+    def seal(self, packet: bytes) -> bytes | None:
+        """Return the next datagram to the device; None for a packet that is empty or too large."""
+        if not packet or len(packet) > MAX_DATAGRAM_BYTES - HEADER_BYTES:
+            return None
+        self._sent += 1
+        # The device looks neither at the connection id nor at the timestamp. The one keeps our counter blocks
+        # apart from the device's, which uses the same key; the other those of our packets from each other.
+        header = _HEADER.pack(
+            _TYPE_AUDIO, 0, len(packet), self._connection_id ^ 0xFFFFFFFF, self._sent, self._sent
+        )
+        return header + self._cipher.apply(header, packet)
+
+    def _genuine(self, packet: bytes, source: Source) -> bool:
+        if packet:
+            return opus_samples(packet) == self._samples
+        # Nothing in an empty packet could show that it was made with the key.
+        return self.source is not None and source[:2] == self.source[:2]
+
+    def _count(self, packets: list[tuple[bytes, int]]) -> list[tuple[bytes, int]]:
+        self.counters.received += len(packets)
+        self.counters.lost += sum(missing for _, missing in packets)
+        return packets

@@ -1,0 +1,147 @@
+"""What the `websockets` library leaves open between its server and a device that does as it likes.
+
+The library waits for close handshakes that a device never answers, takes frames that carry nothing without
+end, and ends a connection for one byte that is not UTF-8.
+"""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+import logging
+import socket
+from typing import Any, Final, override
+
+from websockets.asyncio.server import ServerConnection
+from websockets.frames import CloseCode, Frame, Opcode
+from websockets.protocol import Event
+
+from .limits import TokenBucket, WaitingRoom
+from .link import Admission
+
+__all__ = ["DeviceConnection", "QuietLogger", "Timeouts", "peer_address"]
+
+# The kernel's own buffer would hide for minutes that a device has stopped reading.
+_SEND_BUFFER: Final = 16 * 1024
+# What is parsed before the frames in it are counted: a few milliseconds' worth of the smallest ones.
+_SLICE: Final = 4 * 1024
+_MAX_CLOSE_REASON: Final = 123
+_MESSAGES: Final = frozenset({Opcode.TEXT, Opcode.BINARY})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """How long a device may take, in seconds."""
+
+    open: float = 10
+    """For the opening handshake."""
+    hello: float = 10
+    """From then to its hello. The device itself waits as long for ours."""
+    send: float = 5
+    """To make room for a message or packet."""
+    close: float = 0.5
+    """To take the close frame: it is never answered, and the device keeps its end open."""
+    ping_interval: float = 20
+    pong: float = 20
+    """To answer a ping."""
+
+
+class DeviceConnection(ServerConnection):
+    """A server's connection that ends soon after its close frame, and does nothing for nothing."""
+
+    admission: Admission
+    """Set by the listener when it lets the device in."""
+
+    def __init__(self, *args: Any, strangers: WaitingRoom[DeviceConnection], **options: Any) -> None:
+        """Take what the library passes, and the room in which the connection waits until its hello."""
+        super().__init__(*args, **options)
+        self._strangers = strangers
+        self._frames = TokenBucket(rate=600, burst=600)
+        # Pings, pongs and pieces of messages, which never become a message themselves.
+        self._controls = TokenBucket(rate=5, burst=50)
+        self._drop_timer: asyncio.TimerHandle | None = None
+
+    def settle(self) -> None:
+        """Count no longer as a stranger: a device has said hello."""
+        self._strangers.leave(self)
+
+    async def hang_up(self, code: CloseCode, reason: str) -> None:
+        """Send a close frame if the device still takes one, and end the TCP connection."""
+        # A slow reader may block even this; the library's own time-out begins only after that.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.close_timeout):
+                await self.close(code, reason.encode()[:_MAX_CLOSE_REASON].decode(errors="ignore"))
+        self.transport.abort()
+        await self.wait_closed()
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        endpoint = transport.get_extra_info("socket")
+        endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+        super().connection_made(transport)
+        displaced = self._strangers.enter(self, peer_address(self))
+        if displaced is not None:
+            displaced.transport.abort()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._strangers.leave(self)
+        if self._drop_timer is not None:
+            self._drop_timer.cancel()
+        super().connection_lost(exc)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        for start in range(0, len(data), _SLICE):
+            super().data_received(data[start : start + _SLICE])
+        if self.protocol.close_expected():
+            self._drop_soon()
+
+    @override
+    def eof_received(self) -> None:
+        super().eof_received()
+        self._drop_soon()
+
+    @override
+    def process_event(self, event: Event) -> None:
+        if isinstance(event, Frame):
+            if self._is_one_too_many(event):
+                # From then on the library discards what comes without looking at it.
+                self.protocol.fail(CloseCode.POLICY_VIOLATION, "too many frames")
+                self.send_data()
+                return
+            if event.opcode is Opcode.TEXT and event.fin:
+                # The name of a Wi-Fi network may be any bytes; without them the rest is still good.
+                event.data = bytes(event.data).decode(errors="replace").encode()
+        super().process_event(event)
+
+    def _is_one_too_many(self, frame: Frame) -> bool:
+        now = self.loop.time()
+        if not self._frames.take(now):
+            return True
+        return frame.opcode not in _MESSAGES and not self._controls.take(now)
+
+    def _drop_soon(self) -> None:
+        if self._drop_timer is None:
+            self._drop_timer = self.loop.call_later(self.close_timeout or 0, self.transport.abort)
+
+
+class QuietLogger(logging.LoggerAdapter[logging.Logger]):
+    """Makes debug records of all that the library reports, so that a port scan does not fill anybody's log.
+
+    The library's own debug records are left out: they hold the frames, and the token among the headers.
+    """
+
+    @override
+    def isEnabledFor(self, level: int) -> bool:
+        return level > logging.DEBUG and self.logger.isEnabledFor(logging.DEBUG)
+
+    @override
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        if self.isEnabledFor(level):
+            self.logger.log(logging.DEBUG, msg, *args, **kwargs)
+
+
+def peer_address(connection: ServerConnection) -> str:
+    """Return the IP address of the peer; empty when it has gone already."""
+    address: tuple[str, int] | None = connection.remote_address
+    return address[0] if address else ""

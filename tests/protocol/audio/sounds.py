@@ -1,0 +1,134 @@
+"""Sounds and media files, made from scratch."""
+
+from array import array
+import io
+import math
+import random
+import struct
+
+import av
+from av.audio.codeccontext import AudioCodecContext
+
+__all__ = [
+    "hiss",
+    "level",
+    "make_media",
+    "opus_packets",
+    "pitch_level",
+    "samples",
+    "silent_video",
+    "tone",
+    "wav_header",
+]
+
+
+def tone(seconds: float, sample_rate: int, hertz: float = 440) -> bytes:
+    """Return a tone of amplitude 8000."""
+    step = 2 * math.pi * hertz / sample_rate
+    return array("h", (int(8000 * math.sin(step * i)) for i in range(round(seconds * sample_rate)))).tobytes()
+
+
+def hiss(seconds: float, sample_rate: int) -> bytes:
+    """Return noise whose loudness changes as that of speech does."""
+    rng = random.Random(7)
+    count = round(seconds * sample_rate)
+    swell = (0.55 + 0.45 * math.sin(2 * math.pi * 4 * i / sample_rate) for i in range(count))
+    return array("h", (int(6000 * loud * rng.uniform(-1, 1)) for loud in swell)).tobytes()
+
+
+def samples(pcm: bytes) -> array[int]:
+    """Return the samples of PCM."""
+    return array("h", pcm)
+
+
+def level(pcm: bytes) -> float:
+    """Return the root mean square of all samples."""
+    values = samples(pcm)
+    return math.sqrt(sum(value * value for value in values) / len(values))
+
+
+def pitch_level(pcm: bytes, sample_rate: int, hertz: float) -> float:
+    """Return the amplitude of one pitch."""
+    step = 2 * math.pi * hertz / sample_rate
+    values = samples(pcm)
+    cosine = sum(value * math.cos(step * i) for i, value in enumerate(values))
+    sine = sum(value * math.sin(step * i) for i, value in enumerate(values))
+    return 2 * math.hypot(cosine, sine) / len(values)
+
+
+def opus_packets(pcm: bytes, frame_duration: int = 60, *, dtx: bool = True) -> list[bytes]:
+    """Encode 16 kHz PCM as the device does: lowest complexity, and DTX, which takes a tone for silence."""
+    encoder = av.CodecContext.create("libopus", "w")
+    encoder.sample_rate = 16000
+    encoder.layout = "mono"
+    encoder.format = "s16"
+    encoder.bit_rate = 24000
+    encoder.compression_level = 0
+    encoder.options = {"application": "voip", "frame_duration": str(frame_duration), "dtx": str(int(dtx))}
+    encoder.open()
+    return [
+        bytes(packet)
+        for frame in _frames(pcm, 16000, 16 * frame_duration)
+        for packet in encoder.encode(frame)
+    ]
+
+
+def make_media(
+    container: str,
+    codec: str,
+    pcm: bytes,
+    sample_rate: int,
+    *,
+    options: dict[str, str] | None = None,
+    title: str = "",
+) -> bytes:
+    """Put PCM into a file that a speech engine or a media source could send."""
+    file = io.BytesIO()
+    with av.open(file, "w", format=container, options=options) as output:
+        if title:
+            output.metadata["title"] = title
+        stream = output.add_stream(codec, rate=sample_rate, layout="mono")
+        assert isinstance(stream.codec_context, AudioCodecContext)
+        for frame in _frames(pcm, sample_rate, 1024):
+            output.mux(stream.encode(frame))
+        output.mux(stream.encode(None))
+    return file.getvalue()
+
+
+def silent_video() -> bytes:
+    """Return a film without sound."""
+    file = io.BytesIO()
+    with av.open(file, "w", format="matroska") as output:
+        stream = output.add_stream("mpeg4", rate=5)
+        stream.width = stream.height = 64
+        stream.pix_fmt = "yuv420p"
+        for _ in range(5):
+            output.mux(stream.encode(av.VideoFrame(64, 64, "yuv420p")))
+        output.mux(stream.encode(None))
+    return file.getvalue()
+
+
+def wav_header(sample_rate: int, size: int, *, channels: int = 1, tag: int = 1, bits: int = 16) -> bytes:
+    """Return the head of a WAV file whose samples take `size` bytes, or 0 when that is not known."""
+    block = channels * bits // 8
+    fields = struct.pack("<HHIIHH", tag, channels, sample_rate, sample_rate * block, block, bits)
+    return (
+        b"RIFF"
+        + struct.pack("<I", min(size + 36, 0xFFFFFFFF))
+        + b"WAVEfmt "
+        + struct.pack("<I", len(fields))
+        + fields
+        + b"data"
+        + struct.pack("<I", size)
+    )
+
+
+def _frames(pcm: bytes, sample_rate: int, frame_samples: int) -> list[av.AudioFrame]:
+    frames = []
+    for start in range(0, len(pcm), 2 * frame_samples):
+        piece = pcm[start : start + 2 * frame_samples]
+        frame = av.AudioFrame(format="s16", layout="mono", samples=len(piece) // 2)
+        frame.sample_rate = sample_rate
+        frame.planes[0].update(piece)
+        frames.append(frame)
+    return frames

@@ -1,0 +1,160 @@
+"""Opus, decoded and encoded for real."""
+
+import random
+
+import av
+from hypothesis import given, settings, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder, OpusEncoder
+from custom_components.xiaozhi.protocol.audio.timeline import silence
+from custom_components.xiaozhi.protocol.messages import AudioFormat
+from tests.protocol.audio.sounds import hiss, level, opus_packets, pitch_level, samples, tone
+
+DURATIONS = [5, 10, 20, 40, 60, 80, 100, 120]
+RATES = [8000, 12000, 16000, 24000, 48000]
+HIGHEST_FRAME = 120 * 16 * 2
+
+
+def decoded_ms(packet: bytes) -> float:
+    """Return how long a packet is by libopus itself."""
+    decoder = av.CodecContext.create("libopus", "r")
+    decoder.sample_rate = 48000
+    decoder.layout = "mono"
+    return sum(frame.samples for frame in decoder.decode(av.Packet(packet))) / 48
+
+
+def test_one_byte_packets_of_silence_decode_to_whole_quiet_frames() -> None:
+    packets = opus_packets(hiss(1.2, 16000) + silence(3000))
+    decoder = OpusDecoder(16000, 60)
+    frames = [decoder.decode(packet) for packet in packets]
+    one_byte = [frame for packet, frame in zip(packets, frames, strict=True) if len(packet) == 1]
+    assert len(one_byte) > 30
+    assert {len(frame) for frame in frames} == {2 * 960}
+    assert all(level(frame) < 100 for frame in frames[-30:])
+    assert level(b"".join(frames[:20])) > 1000
+    assert decoder.errors == 0
+
+
+@pytest.mark.parametrize("duration", DURATIONS)
+def test_time_never_shifts_by_a_sample(duration: int) -> None:
+    packets = opus_packets(hiss(2, 16000) + silence(2000), duration)
+    packets = (packets * (500 // len(packets) + 1))[:500]
+    decoder = OpusDecoder(16000, duration)
+    assert {len(decoder.decode(packet)) for packet in packets} == {2 * 16 * duration}
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_a_tone_comes_out_as_it_went_in_whatever_rate_was_announced(rate: int) -> None:
+    decoder = OpusDecoder(rate, 60)
+    pcm = b"".join(
+        decoder.decode(packet) for packet in opus_packets(silence(600) + tone(1.2, 16000), dtx=False)
+    )
+    assert len(pcm) == 2 * 16 * 1800
+    assert pitch_level(pcm[2 * 16 * 700 :], 16000, 440) == pytest.approx(8000, rel=0.25)
+    onset = next(i for i, value in enumerate(samples(pcm)) if abs(value) > 1500)
+    assert 600 - 5 <= onset / 16 <= 600 + 15
+
+
+def test_an_empty_packet_is_a_frame_of_silence() -> None:
+    decoder = OpusDecoder(16000, 60)
+    assert decoder.decode(b"") == silence(60)
+    assert len(decoder.decode(opus_packets(tone(0.06, 16000))[0])) == 1920
+    assert len(decoder.decode(b"")) == 1920
+    assert decoder.errors == 0
+
+
+def test_a_broken_packet_is_silence_and_the_next_good_ones_are_heard() -> None:
+    packets = opus_packets(hiss(1.8, 16000))
+    upset, calm = OpusDecoder(16000, 60), OpusDecoder(16000, 60)
+    for packet in packets[:5]:
+        assert upset.decode(packet) == calm.decode(packet)
+    assert len(upset.decode(b"\xff\xff\xff")) == 1920
+    calm.decode(b"")
+    assert upset.errors == 1
+    assert [upset.decode(packet) for packet in packets[5:]] == [calm.decode(packet) for packet in packets[5:]]
+    assert upset.errors == 1
+
+
+@pytest.mark.parametrize("duration", [5, 20, 120])
+def test_a_packet_of_another_length_than_announced_keeps_its_own(duration: int) -> None:
+    decoder = OpusDecoder(16000, 60)
+    for packet in opus_packets(hiss(0.6, 16000), duration):
+        assert len(decoder.decode(packet)) == 2 * 16 * duration
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.binary(max_size=80), max_size=20))
+def test_whatever_arrives_gives_a_bounded_frame_and_no_error(packets: list[bytes]) -> None:
+    decoder = OpusDecoder(16000, 20)
+    for packet in packets:
+        assert 0 < len(decoder.decode(packet)) <= HIGHEST_FRAME
+    assert decoder.errors <= len(packets)
+
+
+def test_megabytes_of_garbage_are_one_broken_packet() -> None:
+    decoder = OpusDecoder(16000, 60)
+    assert decoder.decode(random.Random(1).randbytes(2_000_000)) == silence(60)
+    assert decoder.errors == 1
+
+
+@pytest.mark.parametrize(("rate", "duration"), [(44100, 60), (16000, 30), (16000, 0), (0, 60)])
+def test_formats_that_opus_does_not_have_are_refused(rate: int, duration: int) -> None:
+    with pytest.raises(ValueError, match=r"Hz|ms"):
+        OpusDecoder(rate, duration)
+    with pytest.raises(ValueError, match=r"Hz|ms"):
+        OpusEncoder(AudioFormat(rate, duration))
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("duration", DURATIONS)
+def test_every_packet_is_as_long_as_declared(rate: int, duration: int) -> None:
+    encoder = OpusEncoder(AudioFormat(rate, duration))
+    packets = encoder.encode(tone(0.5, rate)) + encoder.encode(bytes(rate)) + encoder.flush()
+    assert {decoded_ms(packet) for packet in packets} == {duration}
+    assert 1000 <= len(packets) * duration <= 1000 + 2 * duration
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 5000), max_size=20))
+def test_the_size_of_pieces_does_not_matter(cuts: list[int]) -> None:
+    pcm = tone(0.3, 24000)
+    whole, pieces = OpusEncoder(AudioFormat(24000, 60)), OpusEncoder(AudioFormat(24000, 60))
+    packets: list[bytes] = []
+    start = 0
+    for cut in cuts:
+        packets += pieces.encode(pcm[start : start + cut])
+        start += cut
+    packets += pieces.encode(pcm[start:]) + pieces.flush()
+    assert packets == whole.encode(pcm) + whole.flush()
+
+
+def test_flush_fills_up_the_last_packet_and_the_encoder_goes_on() -> None:
+    encoder = OpusEncoder(AudioFormat(24000, 60))
+    assert encoder.flush() == []
+    assert encoder.encode(tone(0.02, 24000)) == []
+    assert len(encoder.flush()) == 1
+    assert encoder.flush() == []
+    assert len(encoder.encode(tone(0.13, 24000))) == 2
+    assert len(encoder.flush()) == 1
+
+
+def test_the_very_end_of_a_sound_is_not_lost() -> None:
+    encoder = OpusEncoder(AudioFormat(24000, 60))
+    packets = encoder.encode(bytes(2 * (2880 - 120)) + hiss(0.005, 24000)) + encoder.flush()
+    decoder = OpusDecoder(24000, 60)
+    pcm = b"".join(decoder.decode(packet) for packet in packets)
+    assert len(packets) == 3
+    assert level(pcm[2 * 16 * 115 : 2 * 16 * 130]) > 300
+
+
+def test_sound_takes_the_bit_rate_of_a_voice_and_stays_the_same() -> None:
+    encoder = OpusEncoder(AudioFormat(24000, 60))
+    packets = encoder.encode(hiss(3, 24000)) + encoder.flush()
+    assert 32000 < 8 * sum(map(len, packets)) / 3 < 56000
+    assert max(map(len, packets)) < 700
+    decoder = OpusDecoder(24000, 60)
+    pcm = b"".join(
+        decoder.decode(packet) for packet in OpusEncoder(AudioFormat(24000, 60)).encode(tone(1.2, 24000))
+    )
+    assert pitch_level(pcm[3200:], 16000, 440) == pytest.approx(8000, rel=0.1)

@@ -1,0 +1,313 @@
+"""Media decoded while they arrive."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing
+from pathlib import Path
+import random
+import threading
+
+import pytest
+
+from custom_components.xiaozhi.protocol.audio.media import MediaError, decode_media
+from tests.protocol.audio.sounds import hiss, make_media, pitch_level, silent_video, tone, wav_header
+
+RATE = 24000
+SECOND = 2 * RATE
+TONE = tone(2, RATE)
+
+
+@pytest.fixture(autouse=True)
+def no_thread_stays() -> Iterator[None]:
+    """Every stream must end its thread."""
+    yield
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("xiaozhi-media")]
+
+
+class Source:
+    """Media in pieces; then the end, an error, or nothing more for ever."""
+
+    def __init__(self, data: bytes, piece: int = 1000, *, then: BaseException | None = None) -> None:
+        self.data = data
+        self.piece = piece
+        self.then = then
+        self.stalls = False
+        self.sent = 0
+        self.started = asyncio.Event()
+        self.closed = asyncio.Event()
+
+    async def stream(self) -> AsyncGenerator[bytes]:
+        """Send the pieces."""
+        self.started.set()
+        try:
+            while self.sent < len(self.data):
+                piece = self.data[self.sent : self.sent + self.piece]
+                self.sent += len(piece)
+                yield piece
+            if self.then is not None:
+                raise self.then
+            if self.stalls:
+                await asyncio.Event().wait()
+        finally:
+            self.closed.set()
+
+
+async def decode(data: bytes, piece: int = 1000, *, extension: str | None = None, rate: int = RATE) -> bytes:
+    """Decode all of it."""
+    source = Source(data, piece)
+    pcm = b"".join(
+        [pcm async for pcm in decode_media(source.stream(), sample_rate=rate, extension=extension)]
+    )
+    assert source.closed.is_set()
+    return pcm
+
+
+async def drain(pieces: AsyncIterator[bytes], into: bytearray) -> None:
+    """Take all there is."""
+    async for piece in pieces:
+        into += piece
+
+
+@pytest.mark.parametrize("size", [0, len(TONE), 0x7FFFFFFF, 0xFFFFFFFF])
+@pytest.mark.parametrize("piece", [1, 7, 1000, 10_000_000])
+async def test_a_wav_stream_comes_out_bit_by_bit_whatever_its_head_says_and_its_pieces_are(
+    size: int, piece: int
+) -> None:
+    sound = TONE if piece > 7 else TONE[:3000]
+    if size == len(TONE):
+        size = len(sound)
+    assert await decode(wav_header(RATE, size) + sound, piece) == sound
+
+
+@pytest.mark.parametrize("source_rate", [8000, 16000, 22050, 44100, 48000])
+@pytest.mark.parametrize("rate", [16000, 24000])
+async def test_a_wav_of_any_rate_keeps_its_length_and_pitch(source_rate: int, rate: int) -> None:
+    pcm = await decode(wav_header(source_rate, 0) + tone(1, source_rate), rate=rate)
+    assert len(pcm) == pytest.approx(2 * rate, abs=4)
+    assert pitch_level(pcm, rate, 440) == pytest.approx(8000, rel=0.02)
+
+
+async def test_stereo_becomes_mono() -> None:
+    mono = tone(1, RATE)
+    both = b"".join(mono[i : i + 2] * 2 for i in range(0, len(mono), 2))
+    pcm = await decode(wav_header(RATE, 0, channels=2) + both)
+    assert len(pcm) == SECOND
+    assert pitch_level(pcm, RATE, 440) == pytest.approx(8000, rel=0.02)
+
+
+async def test_what_follows_the_samples_of_a_wav_is_no_sound_and_not_waited_for() -> None:
+    source = Source(wav_header(RATE, len(TONE)) + TONE + hiss(0.1, RATE))
+    source.stalls = True
+    assert b"".join([pcm async for pcm in decode_media(source.stream(), sample_rate=RATE)]) == TONE
+
+
+async def test_a_wav_cut_within_a_sample_keeps_the_whole_ones() -> None:
+    assert await decode(wav_header(RATE, 0) + TONE[:4097], 10_000) == TONE[:4096]
+
+
+@pytest.mark.parametrize(
+    ("container", "codec", "extension"),
+    [
+        ("mp3", "libmp3lame", "mp3"),
+        ("ogg", "libopus", "ogg"),
+        ("flac", "flac", "flac"),
+        ("adts", "aac", "aac"),
+        ("webm", "libopus", "webm"),
+        ("wav", "pcm_s24le", "wav"),
+        ("wav", "pcm_f32le", "wav"),
+        ("wav", "pcm_u8", "wav"),
+        ("wav", "pcm_mulaw", "wav"),
+        ("wav", "adpcm_ms", "wav"),
+        ("aiff", "pcm_s16be", "aiff"),
+    ],
+)
+@pytest.mark.parametrize("hint", ["right", "none", "wrong"])
+async def test_every_usual_kind_of_media_is_decoded_with_any_hint(
+    container: str, codec: str, extension: str, hint: str
+) -> None:
+    hints = {"right": extension, "none": None, "wrong": "flac" if extension == "mp3" else "mp3"}
+    pcm = await decode(make_media(container, codec, TONE, RATE), extension=hints[hint])
+    assert len(pcm) == pytest.approx(2 * SECOND, rel=0.05)
+    assert pitch_level(pcm[SECOND // 2 : -SECOND // 2], RATE, 440) == pytest.approx(8000, rel=0.1)
+
+
+async def test_an_mp4_made_for_streaming_and_an_mp3_with_a_large_title_are_decoded() -> None:
+    options = {"movflags": "frag_keyframe+empty_moov"}
+    assert len(await decode(make_media("mp4", "aac", TONE, RATE, options=options))) > 1.9 * SECOND
+    titled = make_media("mp3", "libmp3lame", TONE, RATE, title="a" * 70_000)
+    assert len(await decode(titled)) > 1.9 * SECOND
+
+
+async def test_a_rate_that_changes_on_the_way_changes_nothing_for_the_listener() -> None:
+    options = {"id3v2_version": "0", "write_xing": "0"}
+    low, high = (
+        make_media("mp3", "libmp3lame", tone(2, rate), rate, options=options) for rate in (24000, 48000)
+    )
+    pcm = await decode(low + high)
+    assert len(pcm) == pytest.approx(4 * SECOND, rel=0.1)
+    for half in (pcm[SECOND // 2 : 3 * SECOND // 2], pcm[5 * SECOND // 2 : 7 * SECOND // 2]):
+        assert pitch_level(half, RATE, 440) == pytest.approx(8000, rel=0.1)
+
+
+async def test_damage_in_the_middle_costs_only_the_middle() -> None:
+    data = bytearray(make_media("mp3", "libmp3lame", tone(6, RATE), RATE))
+    middle = len(data) // 2
+    data[middle : middle + 3000] = random.Random(1).randbytes(3000)
+    assert len(await decode(bytes(data))) > 4 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("data", "enough"),
+    [
+        (wav_header(22050, 0) + tone(2, 22050), 44 + 100),
+        (make_media("mp3", "libmp3lame", TONE, RATE), 3000),
+        (make_media("ogg", "libopus", TONE, RATE, options={"page_duration": "20000"}), 3000),
+    ],
+    ids=["wav", "mp3", "ogg"],
+)
+async def test_sound_comes_as_soon_as_it_can_although_the_source_pauses(data: bytes, enough: int) -> None:
+    source = Source(data[:enough], 100)
+    source.stalls = True
+    async with aclosing(decode_media(source.stream(), sample_rate=RATE)) as decoded, asyncio.timeout(5):
+        assert await anext(decoded)
+    assert source.closed.is_set()
+
+
+async def test_a_source_faster_than_its_listener_has_to_wait() -> None:
+    source = Source(wav_header(RATE, 0) + bytes(8_000_000), 50_000)
+    async with aclosing(decode_media(source.stream(), sample_rate=RATE)) as decoded, asyncio.timeout(20):
+        received = len(await anext(decoded))
+        sent = -1
+        while sent != source.sent:
+            sent = source.sent
+            for _ in range(20):
+                await asyncio.to_thread(lambda: None)
+        assert source.sent <= 500_000
+        async for pcm in decoded:
+            received += len(pcm)
+        assert received == 8_000_000
+        assert source.sent == len(source.data)
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["after some sound", "before any sound"])
+async def test_closing_while_the_source_stalls_ends_everything(first: bool) -> None:
+    source = Source(wav_header(RATE, 0) + (TONE[:1000] if first else b""))
+    source.stalls = True
+    decoded = decode_media(source.stream(), sample_rate=RATE)
+    reader = asyncio.create_task(anext(decoded, b""))
+    if first:
+        assert await reader
+        reader = asyncio.create_task(anext(decoded, b""))
+    else:
+        await source.started.wait()
+    await asyncio.sleep(0)
+    reader.cancel()
+    async with asyncio.timeout(5):
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+        await source.closed.wait()
+
+
+async def test_closing_while_the_decoder_waits_for_its_listener_ends_everything() -> None:
+    source = Source(wav_header(RATE, 0) + bytes(5_000_000), 100_000)
+    decoded = decode_media(source.stream(), sample_rate=RATE)
+    await anext(decoded)
+    async with asyncio.timeout(5):
+        await decoded.aclose()
+    assert source.closed.is_set()
+
+
+async def test_closing_before_the_first_sound_was_asked_for_does_nothing() -> None:
+    source = Source(wav_header(RATE, 0) + TONE)
+    await decode_media(source.stream(), sample_rate=RATE).aclose()
+    assert source.sent == 0
+
+
+async def test_many_streams_at_once_do_not_wait_for_each_other() -> None:
+    stalled = []
+    for _ in range(40):
+        source = Source(wav_header(RATE, 0) + TONE[:1000])
+        source.stalls = True
+        stalled.append(decode_media(source.stream(), sample_rate=RATE))
+    async with asyncio.timeout(20):
+        await asyncio.gather(*(anext(decoded) for decoded in stalled))
+        assert await decode(wav_header(RATE, 0) + TONE) == TONE
+        await asyncio.gather(*(decoded.aclose() for decoded in stalled))
+
+
+async def test_a_source_need_not_be_a_generator() -> None:
+    class Iterable:
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return Source(wav_header(RATE, 0) + TONE).stream()
+
+    assert b"".join([pcm async for pcm in decode_media(Iterable(), sample_rate=RATE)]) == TONE
+
+
+async def test_an_error_of_the_source_is_passed_on_after_the_sound_before_it() -> None:
+    source = Source(wav_header(RATE, 0) + TONE, then=ConnectionResetError("gone"))
+    decoded = decode_media(source.stream(), sample_rate=RATE)
+    pcm = bytearray()
+    with pytest.raises(ConnectionResetError):
+        await drain(decoded, pcm)
+    assert pcm == TONE
+
+
+async def test_an_error_of_the_source_before_any_sound_is_what_is_told() -> None:
+    source = Source(b"RIFF", then=ConnectionResetError("gone"))
+    decoded = decode_media(source.stream(), sample_rate=RATE)
+    with pytest.raises(ConnectionResetError):
+        await anext(decoded)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "nothing in it"),
+        (b"<html>Not found</html>" * 100, "cannot be decoded"),
+        (random.Random(1).randbytes(100_000), "cannot be decoded"),
+        (wav_header(RATE, 0), "no audio"),
+        (wav_header(RATE, 0)[:30], "cannot be decoded"),
+        (silent_video(), "no audio"),
+        (wav_header(1_979_719_488, 0) + TONE, "1979719488 Hz"),
+        (wav_header(RATE, 0, tag=10) + TONE, "unknown codec"),
+        (make_media("mp4", "aac", TONE, RATE), "cannot be decoded"),
+    ],
+    ids=[
+        "empty",
+        "web page",
+        "garbage",
+        "only a head",
+        "half a head",
+        "film",
+        "absurd rate",
+        "unknown codec",
+        "mp4 with its index last",
+    ],
+)
+async def test_media_without_sound_are_refused_with_a_reason(data: bytes, reason: str) -> None:
+    with pytest.raises(MediaError, match=reason):
+        await decode(data)
+
+
+async def test_a_refused_source_that_goes_on_for_ever_is_closed() -> None:
+    source = Source(bytes(40_000_000), 50_000)
+    with pytest.raises(MediaError):
+        await anext(decode_media(source.stream(), sample_rate=RATE))
+    assert source.closed.is_set()
+    assert source.sent < len(source.data)
+
+
+@pytest.mark.parametrize(
+    ("playlist", "extension"),
+    [
+        ("ffconcat version 1.0\nfile sound.aac\n", None),
+        ("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\nsound.aac\n#EXT-X-ENDLIST\n", "m3u8"),
+    ],
+)
+async def test_a_playlist_makes_the_decoder_open_nothing(
+    playlist: str, extension: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sound.aac").write_bytes(make_media("adts", "aac", TONE, RATE))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MediaError):
+        await decode(playlist.encode(), extension=extension)

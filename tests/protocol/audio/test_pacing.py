@@ -1,0 +1,163 @@
+"""The downlink's sense of time."""
+
+from hypothesis import given, settings, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.audio.pacing import DownlinkPacer
+
+FRAME = 0.06
+LEAD = 0.36
+ABOUT = 1e-6
+
+
+def send(pacer: DownlinkPacer, now: float, packets: int) -> list[float]:
+    """Send packets exactly when they may go; return when that was."""
+    times = []
+    for _ in range(packets):
+        now = max(now, pacer.next_send_time())
+        pacer.sent(now)
+        times.append(now)
+    return times
+
+
+def test_a_lead_goes_at_once_and_the_rest_in_real_time() -> None:
+    pacer = DownlinkPacer(60)
+    pacer.start(100)
+    assert send(pacer, 100, 9) == pytest.approx([100] * 6 + [100.06, 100.12, 100.18])
+
+
+def test_the_first_packet_waits_for_the_device_to_be_ready() -> None:
+    pacer = DownlinkPacer(60)
+    pacer.start(100.25)
+    assert pacer.next_send_time() == 100.25
+
+
+def test_without_a_start_the_first_packet_may_go_at_once() -> None:
+    pacer = DownlinkPacer(60)
+    assert pacer.next_send_time() <= 0
+
+
+def test_the_end_of_playback_is_known() -> None:
+    pacer = DownlinkPacer(60)
+    pacer.start(100)
+    send(pacer, 100, 20)
+    assert pacer.playback_end() == pytest.approx(101.2)
+
+
+def test_a_late_packet_does_not_delay_those_after_it() -> None:
+    pacer = DownlinkPacer(60)
+    pacer.start(100)
+    send(pacer, 100, 10)
+    pacer.sent(pacer.next_send_time() + 0.03)
+    assert pacer.next_send_time() == pytest.approx(100 + 11 * FRAME - LEAD + FRAME)
+
+
+def test_a_source_slower_than_real_time_shifts_the_schedule() -> None:
+    pacer = DownlinkPacer(60)
+    pacer.start(100)
+    send(pacer, 100, 6)
+    assert pacer.playback_end() == pytest.approx(100.36)
+    # The device has run dry when the next sentence is there.
+    assert send(pacer, 103, 8) == pytest.approx([103] * 6 + [103.06, 103.12])
+    assert pacer.playback_end() == pytest.approx(103.48)
+
+
+def test_what_is_late_by_our_fault_is_counted() -> None:
+    pacer = DownlinkPacer(60)
+    pacer.start(100)
+    send(pacer, 100, 20)
+    assert (pacer.sent_packets, pacer.late_packets) == (20, 0)
+    pacer.sent(pacer.next_send_time() + 0.004)
+    assert pacer.late_packets == 0
+    pacer.sent(pacer.next_send_time() + 0.012)
+    assert pacer.late_packets == 1
+    # A packet in time after a late one comes early, not late.
+    pacer.sent(pacer.next_send_time())
+    assert (pacer.sent_packets, pacer.late_packets) == (23, 1)
+
+
+def test_a_sender_that_is_always_too_slow_is_late_with_every_packet() -> None:
+    pacer = DownlinkPacer(60)
+    pacer.start(100)
+    send(pacer, 100, 6)
+    for i in range(10):
+        pacer.sent(100.1 + 0.1 * i)
+    assert pacer.late_packets == 10
+
+
+def test_a_starving_source_is_not_our_fault() -> None:
+    pacer = DownlinkPacer(60)
+    pacer.start(100)
+    send(pacer, 100, 10)
+    now = pacer.next_send_time() + 0.5
+    pacer.sent(now, starved=True)
+    send(pacer, now, 20)
+    assert pacer.late_packets == 0
+
+
+def test_neither_the_first_burst_nor_the_time_between_answers_is_late() -> None:
+    pacer = DownlinkPacer(60)
+    pacer.start(100)
+    for i in range(6):
+        pacer.sent(100 + 0.1 * i)
+    pacer.start(110)
+    send(pacer, 110, 20)
+    assert pacer.late_packets == 0
+
+
+def test_an_answer_after_another_is_queued_behind_it() -> None:
+    pacer = DownlinkPacer(60)
+    pacer.start(100)
+    send(pacer, 100, 6)
+    pacer.start(100.1)
+    assert pacer.next_send_time() == pytest.approx(100.1)
+    send(pacer, 100.1, 1)
+    assert pacer.playback_end() == pytest.approx(100.42)
+
+
+def test_after_a_reset_nothing_is_queued() -> None:
+    pacer = DownlinkPacer(60)
+    pacer.start(100)
+    send(pacer, 100, 30)
+    pacer.reset()
+    assert pacer.playback_end() == 0
+    pacer.start(101)
+    assert send(pacer, 101, 7) == pytest.approx([101] * 6 + [101.06])
+    assert pacer.sent_packets == 37
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    duration=st.sampled_from([5, 10, 20, 40, 60, 80, 100, 120]),
+    lead=st.integers(0, 2000),
+    delays=st.lists(st.one_of(st.just(0.0), st.floats(0, 0.02), st.floats(0, 3)), min_size=1, max_size=200),
+)
+def test_the_device_never_holds_more_than_the_lead_nor_more_than_half_its_queue(
+    duration: int, lead: int, delays: list[float]
+) -> None:
+    """A device that plays in real time, and packets that come when they may or later."""
+    pacer = DownlinkPacer(duration, lead)
+    frame = duration / 1000
+    pacer.start(50)
+    now = 50.0
+    plays_until = 0.0
+    for delay in delays:
+        now = max(now, pacer.next_send_time()) + delay
+        pacer.sent(now)
+        plays_until = max(plays_until, now) + frame
+        queued = plays_until - now
+        assert queued <= max(lead / 1000, frame) + ABOUT
+        assert queued <= 20 * frame + ABOUT
+        assert pacer.playback_end() == plays_until
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.floats(0, 0.29), max_size=200))
+def test_delays_shorter_than_the_lead_never_let_the_device_run_dry(delays: list[float]) -> None:
+    pacer = DownlinkPacer(60)
+    pacer.start(50)
+    now = send(pacer, 50, 6)[-1]
+    for delay in delays:
+        now = max(now, pacer.next_send_time() + delay)
+        pacer.sent(now)
+    assert pacer.playback_end() == pytest.approx(50 + (6 + len(delays)) * FRAME)

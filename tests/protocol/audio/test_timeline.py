@@ -1,0 +1,261 @@
+"""The uplink's sense of time."""
+
+from dataclasses import dataclass
+
+from hypothesis import given, settings, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.audio.timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, silence
+
+FRAME = 0.06
+GRACE = 0.3
+HORIZON = 2.4
+ABOUT = FRAME / 1000 + 1e-6
+
+
+@dataclass
+class Stream:
+    """A timeline and what came out of it; asked about silence once per frame, as a timer does."""
+
+    timeline: UplinkTimeline
+    now: float = 1000.0
+    packets: int = 0
+    silent: int = 0
+
+    @property
+    def produced(self) -> int:
+        """Frames that came out."""
+        return self.packets + self.silent
+
+    def packet(self, missing: int = 0) -> int:
+        """Let a packet arrive."""
+        fill = self.timeline.frames_before(self.now, missing)
+        self.silent += fill
+        self.packets += 1
+        return fill
+
+    def talk(self, seconds: float) -> int:
+        """Let packets arrive as they should, each a frame after the one before."""
+        before = self.silent
+        for _ in range(round(seconds / FRAME)):
+            self.now += FRAME
+            self.packet()
+            self.silent += self.timeline.due(self.now)
+        return self.silent - before
+
+    def stall(self, seconds: float) -> int:
+        """Let nothing arrive."""
+        before = self.silent
+        for _ in range(round(seconds / FRAME)):
+            self.now += FRAME
+            self.silent += self.timeline.due(self.now)
+        return self.silent - before
+
+
+@pytest.fixture
+def stream() -> Stream:
+    return Stream(UplinkTimeline(60))
+
+
+def test_silence_is_16_khz_16_bit_mono() -> None:
+    assert silence(760) == bytes(2 * UPLINK_SAMPLE_RATE * 760 // 1000)
+    assert silence(0) == b""
+
+
+def test_steady_packets_need_no_silence(stream: Stream) -> None:
+    assert stream.talk(30) == 0
+
+
+def test_without_a_packet_time_stands_still_until_it_is_started(stream: Stream) -> None:
+    assert stream.stall(5) == 0
+    stream.timeline.start(stream.now)
+    assert stream.stall(3) == 45
+
+
+def test_starting_twice_changes_nothing(stream: Stream) -> None:
+    stream.timeline.start(stream.now)
+    stream.now += 0.3
+    stream.timeline.start(stream.now)
+    assert stream.stall(0.6) == 10
+
+
+def test_a_microphone_that_takes_a_moment_is_no_gap(stream: Stream) -> None:
+    stream.timeline.start(stream.now)
+    assert stream.stall(0.24) == 0
+    assert stream.talk(1) == 0
+    assert stream.stall(0.3) == 0
+
+
+def test_a_short_stall_adds_nothing_as_its_packets_come_after_all(stream: Stream) -> None:
+    stream.talk(1.2)
+    assert stream.stall(0.3) == 0
+    assert [stream.packet() for _ in range(5)] == [0] * 5
+    assert stream.talk(1.2) == 0
+
+
+def test_when_packets_stop_silence_keeps_up_with_the_clock(stream: Stream) -> None:
+    stream.talk(1.2)
+    assert stream.stall(GRACE) == 0
+    assert stream.stall(1.2) == 20
+
+
+def test_a_packet_after_a_gap_finds_the_time_filled_even_if_nobody_asked(stream: Stream) -> None:
+    stream.talk(1.2)
+    stream.now += 1.2
+    assert stream.packet() == 20 - 5 - 1
+
+
+def test_packets_known_to_be_lost_are_silence_at_once(stream: Stream) -> None:
+    stream.talk(1.2)
+    stream.now += 3 * FRAME
+    assert stream.packet(missing=2) == 2
+    assert stream.talk(1.2) == 0
+
+
+def test_packets_known_to_be_lost_are_not_filled_in_twice(stream: Stream) -> None:
+    stream.talk(1.2)
+    assert stream.stall(0.96) == 11
+    assert stream.packet(missing=15) == 4
+    assert stream.produced == 20 + 16
+
+
+def test_a_number_of_lost_packets_that_the_clock_has_no_room_for_is_not_believed(stream: Stream) -> None:
+    assert stream.packet(missing=1_000_000) == 0
+    stream.talk(1.2)
+    stream.now += 2 * FRAME
+    assert stream.packet(missing=1_000_000) == 1
+    assert stream.packet(missing=-5) == 0
+
+
+def test_packets_after_all_make_a_debt_that_the_next_gap_pays(stream: Stream) -> None:
+    stream.talk(1.2)
+    assert stream.stall(0.9) == 10
+    for _ in range(15):
+        assert stream.packet() == 0
+    # 10 frames ahead of the clock now.
+    assert stream.talk(1.2) == 0
+    assert stream.stall(GRACE + 0.6) == 0
+    assert stream.stall(0.6) == 10
+
+
+def test_stalls_that_repeat_make_no_greater_debt_than_one(stream: Stream) -> None:
+    stream.talk(1.2)
+    assert stream.stall(0.9) == 10
+    for _ in range(5):
+        for _ in range(15):
+            assert stream.packet() == 0
+        assert stream.talk(0.6) == 0
+        assert stream.stall(0.9) == 0
+
+
+def test_a_burst_at_the_start_delays_no_silence_later(stream: Stream) -> None:
+    for _ in range(33):
+        assert stream.packet() == 0
+    stream.talk(0.6)
+    assert stream.stall(GRACE) == 0
+    assert stream.stall(0.6) == 10
+
+
+def test_a_device_whose_clock_is_fast_delays_no_silence_later(stream: Stream) -> None:
+    for _ in range(20_000):
+        stream.now += FRAME * 0.995
+        stream.packet()
+    assert stream.silent == 0
+    assert stream.stall(GRACE) == 0
+    assert stream.stall(0.6) == 10
+
+
+def test_a_device_whose_clock_is_slow_keeps_its_packets_and_stays_near_the_clock(stream: Stream) -> None:
+    start = stream.now
+    for _ in range(20_000):
+        stream.now += FRAME * 1.005
+        stream.packet()
+    assert stream.now - start - stream.produced * FRAME <= GRACE + FRAME
+
+
+def test_a_debt_is_never_greater_than_what_a_device_can_hold_back(stream: Stream) -> None:
+    stream.talk(0.6)
+    stream.stall(9)
+    for _ in range(150):
+        stream.packet()
+    assert stream.stall(HORIZON + GRACE) <= 1
+    assert stream.stall(0.6) == 10
+
+
+def test_a_leap_of_the_clock_is_not_filled_up(stream: Stream) -> None:
+    stream.talk(0.6)
+    stream.now += 100_000
+    assert stream.stall(0.06) == round(HORIZON / FRAME)
+    assert stream.stall(0.6) == 10
+
+
+@st.composite
+def journeys(draw: st.DrawFn) -> list[tuple[float, bool]]:
+    """Packets in order: seconds between being recorded and arriving, and whether they are lost."""
+    delay = 0.0
+    journey = []
+    for _ in range(draw(st.integers(1, 120))):
+        delay = max(0.0, delay - FRAME)
+        if draw(st.integers(0, 9)) == 0:
+            delay += draw(st.floats(0, 2))
+        journey.append((min(delay, HORIZON), draw(st.integers(0, 6)) == 0))
+    return journey
+
+
+@settings(max_examples=150, deadline=None)
+@given(journeys(), st.booleans())
+def test_time_is_kept_on_every_journey(journey: list[tuple[float, bool]], knows_losses: bool) -> None:
+    """Packets are never dropped, and the frames are neither far behind the clock nor far ahead of it."""
+    stream = Stream(UplinkTimeline(60))
+    recorded = stream.now
+    first_arrival: float | None = None
+    tick = stream.now
+    missing = 0
+    lost = 0
+    arrivals: list[tuple[float, bool]] = [
+        (recorded + FRAME * (i + 1) + delay, is_lost) for i, (delay, is_lost) in enumerate(journey)
+    ]
+    for arrival, is_lost in arrivals:
+        if is_lost:
+            missing += 1
+            lost += 1
+            continue
+        while tick + FRAME < arrival:
+            tick += FRAME
+            stream.now = tick
+            stream.silent += stream.timeline.due(tick)
+            if first_arrival is not None:
+                assert tick - first_arrival - stream.produced * FRAME <= GRACE + ABOUT
+        stream.now = arrival
+        stream.packet(missing if knows_losses else 0)
+        missing = 0
+        first_arrival = arrival if first_arrival is None else first_arrival
+        ahead = stream.produced * FRAME - (arrival - recorded)
+        assert ahead <= min(stream.silent * FRAME, HORIZON) + ABOUT
+    assert stream.packets == len(journey) - lost
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.floats(0.06, 2.4), st.floats(0, 1))
+def test_every_debt_is_paid_back_by_a_gap_that_is_long_enough(stall: float, more: float) -> None:
+    stream = Stream(UplinkTimeline(60))
+    stream.talk(1.2)
+    start = stream.now - stream.produced * FRAME
+    stream.stall(stall)
+    for _ in range(round(stall / FRAME)):
+        stream.packet()
+    stream.stall(stream.produced * FRAME - (stream.now - start) + GRACE + more)
+    stream.talk(0.6)
+    behind = stream.now - start - stream.produced * FRAME
+    assert -FRAME - ABOUT <= behind <= GRACE + FRAME + ABOUT
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.floats(-1, 10), st.integers(-5, 2**31), st.booleans()), max_size=60))
+def test_whatever_is_claimed_the_silence_is_bounded(steps: list[tuple[float, int, bool]]) -> None:
+    timeline = UplinkTimeline(60)
+    now = 0.0
+    for seconds, missing, arrives in steps:
+        now += seconds
+        fill = timeline.frames_before(now, missing) if arrives else timeline.due(now)
+        assert 0 <= fill <= HORIZON / FRAME + 1

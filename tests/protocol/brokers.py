@@ -1,0 +1,158 @@
+"""Brokers for tests: a real Mosquitto, and one that pushes to devices which never subscribe."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+import getpass
+import os
+from pathlib import Path
+import shutil
+import socket
+from typing import Self
+
+import pytest
+
+from custom_components.xiaozhi.protocol import mqtt_codec as mqtt
+from custom_components.xiaozhi.protocol.mqtt_link import downlink_topic
+
+_PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"))
+
+
+def command(name: str) -> str:
+    """Return the path of a command of Mosquitto; skip the test where it is not installed."""
+    if (path := shutil.which(name, path=_PATH)) is None:
+        pytest.skip(f"{name} is not installed (Debian packages mosquitto and mosquitto-clients)")
+    return path
+
+
+def free_port() -> int:
+    """Return a TCP port that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Mosquitto:
+    """A Mosquitto of its own configuration on loopback, which can go and come back."""
+
+    def __init__(self, folder: Path, port: int, *lines: str) -> None:
+        """Prepare it; `lines` are added to its configuration."""
+        self.port = port
+        self._program = command("mosquitto")
+        self._config = folder / "mosquitto.conf"
+        settings = [f"listener {port} 127.0.0.1", "persistence false", f"user {getpass.getuser()}", *lines]
+        self._config.write_text("\n".join(settings) + "\n")
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> Self:
+        """Start, and wait until it accepts connections."""
+        self._process = await asyncio.create_subprocess_exec(
+            self._program,
+            "-c",
+            str(self._config),
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        async with asyncio.timeout(10):
+            while True:
+                with suppress(OSError):
+                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                    writer.close()
+                    return self
+                await asyncio.sleep(0.01)
+
+    async def stop(self) -> None:
+        """Kill it."""
+        if self._process is not None:
+            process, self._process = self._process, None
+            process.kill()
+            await process.wait()
+
+
+@asynccontextmanager
+async def mosquitto(folder: Path, *lines: str) -> AsyncGenerator[Mosquitto]:
+    """Run a Mosquitto."""
+    broker = Mosquitto(folder, free_port(), *lines)
+    await broker.start()
+    try:
+        yield broker
+    finally:
+        await broker.stop()
+
+
+@dataclass(eq=False)
+class _Member:
+    writer: asyncio.StreamWriter
+    filters: set[str] = field(default_factory=set)
+
+
+class PushingBroker:
+    """Subscribes each client to the topic of its user name when it connects, as EMQX can be told to.
+
+    No more of a broker than the tests need: QoS 0, filters with `+` only.
+    """
+
+    def __init__(self) -> None:
+        """Prepare it."""
+        self._members: set[_Member] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    @property
+    def port(self) -> int:
+        """The port."""
+        assert self._server is not None
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+    async def start(self) -> Self:
+        """Listen on a free port."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self
+
+    async def stop(self) -> None:
+        """Drop everybody."""
+        assert self._server is not None
+        self._server.close()
+        for member in self._members:
+            member.writer.transport.abort()
+        await asyncio.gather(*self._tasks)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        member, packets = _Member(writer), mqtt.PacketReader()
+        self._members.add(member)
+        with suppress(ConnectionError):
+            while data := await reader.read(4096):
+                packets.feed(data)
+                while (packet := packets.next_packet()) is not None:
+                    self._handle(member, packet)
+        self._members.discard(member)
+        self._tasks.discard(task)
+        writer.close()
+
+    def _handle(self, member: _Member, packet: mqtt.Packet) -> None:
+        match packet:
+            case mqtt.Connect(username=username):
+                member.writer.write(mqtt.connack(mqtt.ConnectCode.ACCEPTED))
+                member.filters.add(downlink_topic(username or ""))
+            case mqtt.Subscribe(packet_id=packet_id, filters=filters):
+                member.filters.update(filters)
+                member.writer.write(mqtt.suback(packet_id, bytes(len(filters))))
+            case mqtt.PingRequest():
+                member.writer.write(mqtt.PINGRESP)
+            case mqtt.Publish(topic=topic, payload=payload):
+                for other in self._members:
+                    if any(_matches(topic, name) for name in other.filters):
+                        other.writer.write(mqtt.publish(topic, payload))
+
+
+def _matches(topic: str, name: str) -> bool:
+    levels, pattern = topic.split("/"), name.split("/")
+    return len(levels) == len(pattern) and all(
+        wanted in {"+", level} for level, wanted in zip(levels, pattern, strict=True)
+    )

@@ -1,0 +1,108 @@
+"""A scripted device, a clock moved by hand, and arbitrary JSON: what the tests of the MCP client share."""
+
+import asyncio
+from collections.abc import Callable
+import json
+from typing import Any
+
+from hypothesis import strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.mcp import McpClient, ToolResult
+from custom_components.xiaozhi.protocol.messages import JsonObject
+
+type Script = Callable[[JsonObject], JsonObject | None]
+
+DONE: JsonObject = {"result": {"content": [{"type": "text", "text": "true"}], "isError": False}}
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(), max_size=8), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+class Device:
+    """A device that answers each method as scripted, over JSON text; an unscripted method gets no answer."""
+
+    def __init__(self, **scripts: Script) -> None:
+        """Take the scripts: from params to `result` or `error`; `tools_list` for `tools/list`."""
+        self.client = McpClient(self._take, on_notification=lambda *event: self.notified.append(event))
+        self.sent: list[JsonObject] = []
+        self.notified: list[tuple[str, JsonObject]] = []
+        self.gone = False
+        self._scripts = {name.replace("_", "/"): script for name, script in scripts.items()}
+
+    async def _take(self, message: JsonObject) -> None:
+        if self.gone:
+            raise ConnectionResetError("the device hung up")
+        message = json.loads(json.dumps(message))
+        self.sent.append(message)
+        script = self._scripts.get(message["method"])
+        if script and (reply := script(message["params"])) is not None:
+            self.answer(message["id"], reply)
+
+    def answer(self, request_id: Any, reply: JsonObject) -> None:
+        """Answer in the next pass of the loop."""
+        payload = json.loads(json.dumps({"jsonrpc": "2.0", "id": request_id, **reply}))
+        asyncio.get_running_loop().call_soon(self.client.receive, payload)
+
+    async def begin(self, name: str = "self.lamp.turn_on", **options: Any) -> asyncio.Task[ToolResult]:
+        """Call a tool in the background, until the call was sent."""
+        task = asyncio.create_task(self.client.call_tool(name, **options))
+        await asyncio.sleep(0)
+        return task
+
+
+class Clock:
+    """The loop's clock, moved by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Stop the clock of the running loop."""
+        loop = asyncio.get_running_loop()
+        self._now = loop.time()
+        monkeypatch.setattr(loop, "time", lambda: self._now)
+
+    async def advance(self, seconds: float) -> None:
+        """Let time pass and due timers run."""
+        self._now += seconds
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+def a_tool(name: str, **members: Any) -> JsonObject:
+    """A tool as the firmware lists it."""
+    return {
+        "name": name,
+        "description": "tool",
+        "inputSchema": {"type": "object", "properties": {}},
+        **members,
+    }
+
+
+def firmware_pages(tools: list[JsonObject]) -> Script:
+    """List tools like the firmware: pages of 8,000 bytes, the next name as cursor, an error if none fits."""
+
+    def page(params: JsonObject) -> JsonObject:
+        cursor = params.get("cursor", "")
+        listed: list[JsonObject] = []
+        size, next_cursor = len('{"tools":['), ""
+        for tool in tools:
+            if cursor and tool["name"] != cursor:
+                continue
+            cursor = ""
+            if "annotations" in tool and params.get("withUserTools") is not True:
+                continue
+            size += len(json.dumps(tool, ensure_ascii=False, separators=(",", ":")).encode()) + 1
+            if size + 30 > 8000:
+                next_cursor = tool["name"]
+                break
+            listed.append(tool)
+        if not listed:
+            return {"error": {"message": f"Failed to add tool {next_cursor} because of payload size limit"}}
+        more = {"nextCursor": next_cursor} if next_cursor else {}
+        return {"result": {"tools": listed, **more}}
+
+    return page

@@ -1,0 +1,252 @@
+"""The check-in: what a device says about itself, and what it cannot be believed."""
+
+import json
+from typing import Any
+
+from hypothesis import given, settings, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.checkin import (
+    MAX_BODY_BYTES,
+    CheckIn,
+    CheckInError,
+    parse_checkin,
+    parse_client_id,
+    parse_mac,
+)
+from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
+
+MAC = "94:a9:90:28:a4:5f"
+CLIENT_ID = "8a7c3a1e-6f0b-4f0e-9a55-0a9b6f6a2d11"
+HEADERS = {
+    "Host": "192.168.1.10:8123",
+    "Accept-Language": "en-US",
+    "Activation-Version": "1",
+    "Client-Id": CLIENT_ID,
+    "Content-Type": "application/json",
+    "Device-Id": MAC,
+    "User-Agent": "bread-compact-wifi/2.4.2",
+}
+BODY: dict[str, Any] = {
+    "version": 2,
+    "language": "en-US",
+    "flash_size": 16777216,
+    "minimum_free_heap_size": "8123456",
+    "mac_address": MAC,
+    "uuid": CLIENT_ID,
+    "chip_model_name": "esp32s3",
+    "application": {"name": "xiaozhi", "version": "2.4.2", "compile_time": "Aug  8 2026T12:00:00Z"},
+    "partition_table": [{"label": "nvs", "type": 1, "subtype": 2, "address": 36864, "size": 16384}],
+    "display": {"monochrome": True, "width": 128, "height": 64},
+    "board": {
+        "type": "bread-compact-wifi",
+        "name": "bread-compact-wifi-128x64",
+        "manufacturer": "xiaozhi",
+        "ssid": "Home",
+        "rssi": -55,
+        "channel": 6,
+        "ip": "192.168.1.50",
+        "mac": MAC,
+    },
+}
+
+
+def test_a_device_is_known_by_its_headers_and_described_by_its_body() -> None:
+    """A stock device's check-in, in full."""
+    checkin = parse_checkin(HEADERS, json.dumps(BODY).encode())
+    assert checkin == CheckIn(
+        mac=MAC,
+        client_id=CLIENT_ID,
+        activation_version=1,
+        serial_number=None,
+        language="en-US",
+        firmware_version="2.4.2",
+        board="bread-compact-wifi",
+        board_type="bread-compact-wifi",
+        manufacturer="xiaozhi",
+        chip_model="esp32s3",
+        flash_size=16777216,
+        display_width=128,
+        display_height=64,
+        ip="192.168.1.50",
+        rssi=-55,
+    )
+    assert checkin.firmware == FirmwareVersion(2, 4, 2)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b"null",
+        b"[1]",
+        b"\xff\xfe",
+        b"[" * 60000,
+        b'{"n":' + b"9" * 5000 + b"}",
+        b'{"board":{"ssid":"my "home""}}',
+        b'{"ota":{"label":"ota_0"},},"board":{}}',
+        b'{"board":[],"display":1,"application":"x","flash_size":true,"chip_model_name":{}}',
+    ],
+)
+def test_a_broken_body_costs_only_the_facts(body: bytes) -> None:
+    """The firmware writes a quote in the name of a Wi-Fi as it is."""
+    checkin = parse_checkin(HEADERS, body)
+    assert (checkin.mac, checkin.client_id, checkin.board) == (MAC, CLIENT_ID, "bread-compact-wifi")
+    assert (checkin.firmware_version, checkin.language) == ("2.4.2", "en-US")
+    assert (checkin.board_type, checkin.chip_model, checkin.flash_size) == (None, None, None)
+    assert (checkin.display_width, checkin.ip, checkin.rssi) == (None, None, None)
+
+
+def test_a_wifi_name_in_another_encoding_does_not_break_the_body() -> None:
+    """Its bytes are not UTF-8; everything else is still read."""
+    body = json.dumps(BODY).encode().replace(b'"Home"', b'"\xc4\xe3\xba\xc3"')
+    assert parse_checkin(HEADERS, body).chip_model == "esp32s3"
+
+
+def test_facts_that_make_no_sense_are_left_out() -> None:
+    """Wrong types, wrong ranges, empty names; numbers as strings are fine, and control characters go."""
+    body = BODY | {
+        "flash_size": "4194304",
+        "chip_model_name": "esp\x0032\n\ud800",
+        "display": {"width": 0, "height": "tall"},
+        "board": {"type": "x" * 5000, "manufacturer": "", "ip": "fe80::1", "rssi": 55},
+    }
+    checkin = parse_checkin(HEADERS, json.dumps(body).encode())
+    assert checkin.flash_size == 4194304
+    assert checkin.chip_model == "esp32"
+    assert (checkin.display_width, checkin.display_height) == (None, None)
+    assert checkin.board_type == "x" * 64
+    assert (checkin.manufacturer, checkin.ip, checkin.rssi) == (None, None, None)
+
+
+def test_header_names_are_read_in_any_case() -> None:
+    """A modem or a proxy may write them its own way."""
+    headers = {name.upper(): value for name, value in HEADERS.items()}
+    assert parse_checkin(headers, b"") == parse_checkin(HEADERS, b"")
+    headers = {name.lower(): value for name, value in HEADERS.items()} | {"device-id": MAC.upper()}
+    assert parse_checkin(headers, b"").mac == MAC
+
+
+@pytest.mark.parametrize(
+    ("agent", "board", "version"),
+    [
+        ("bread-compact-wifi/2.4.2", "bread-compact-wifi", "2.4.2"),
+        ("a/b/1.9.0", "a/b", "1.9.0"),
+        ("", "bread-compact-wifi-128x64", "2.4.2"),
+        ("/", "bread-compact-wifi-128x64", "2.4.2"),
+        ("board/", "board", "2.4.2"),
+        ("1.2.3", "bread-compact-wifi-128x64", "1.2.3"),
+    ],
+)
+def test_the_body_says_what_the_user_agent_does_not(agent: str, board: str, version: str) -> None:
+    """The header wins where it says something."""
+    checkin = parse_checkin(HEADERS | {"User-Agent": agent}, json.dumps(BODY).encode())
+    assert (checkin.board, checkin.firmware_version) == (board, version)
+
+
+def test_a_device_that_says_nothing_about_itself_is_still_a_device() -> None:
+    """Two headers are enough."""
+    checkin = parse_checkin({"Device-Id": MAC, "Client-Id": CLIENT_ID}, b"")
+    assert checkin.firmware is None
+    assert checkin.activation_version == 1
+    assert (checkin.board, checkin.firmware_version, checkin.language, checkin.serial_number) == (None,) * 4
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("Serial-Number", "SN-0123456789ABCDEF", "SN-0123456789ABCDEF"),
+        ("Serial-Number", "x" * 65, None),
+        ("Serial-Number", "a b", None),
+        ("Accept-Language", "zh-CN", "zh-CN"),
+        ("Accept-Language", "en-US,en;q=0.9", None),
+        ("Accept-Language", "x" * 500, None),
+        ("Activation-Version", "2", 2),
+        ("Activation-Version", "two", 1),
+    ],
+)
+def test_other_headers_are_checked_too(name: str, value: str, expected: object) -> None:
+    """What is malformed counts as not said."""
+    checkin = parse_checkin(HEADERS | {name: value}, b"")
+    assert (
+        getattr(checkin, {"Accept-Language": "language"}.get(name, name.lower().replace("-", "_")))
+        == expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "reason"),
+    [
+        ({"Device-Id": ""}, b"", "Device-Id"),
+        ({"Device-Id": "94:a9:90:28:a4"}, b"", "Device-Id"),
+        ({"Device-Id": "94:a9:90:28:a4:5g"}, b"", "Device-Id"),
+        ({"Client-Id": ""}, b"", "Client-Id"),
+        ({"Client-Id": "a b"}, b"", "Client-Id"),
+        ({"Client-Id": "x" * 65}, b"", "Client-Id"),
+        ({}, b" " * (MAX_BODY_BYTES + 1), "larger than 65536 bytes"),
+    ],
+)
+def test_what_does_not_come_from_a_device_is_refused(
+    headers: dict[str, str], body: bytes, reason: str
+) -> None:
+    """The error says what is missing."""
+    with pytest.raises(CheckInError, match=reason):
+        parse_checkin(HEADERS | headers, body)
+
+
+def test_a_request_without_headers_is_refused() -> None:
+    """A port scan."""
+    with pytest.raises(CheckInError):
+        parse_checkin({}, b"{}")
+
+
+@settings(max_examples=200)
+@given(
+    headers=st.dictionaries(st.sampled_from([*HEADERS, "Serial-Number", "X"]), st.text(max_size=40)),
+    body=st.binary(max_size=300),
+)
+def test_any_request_is_a_check_in_or_a_check_in_error(headers: dict[str, str], body: bytes) -> None:
+    """Nothing else is raised, whatever arrives."""
+    try:
+        parse_checkin(headers, body)
+    except CheckInError:
+        return
+    assert parse_mac(headers["Device-Id"])
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda children: (
+        st.lists(children, max_size=3) | st.dictionaries(st.sampled_from([*BODY["board"]]), children)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=200)
+@given(body=st.dictionaries(st.sampled_from([*BODY]), JSON))
+def test_any_body_gives_facts_of_the_right_type_and_size(body: dict[str, Any]) -> None:
+    """Whatever the body holds, a fact is short, printable text or a number in its range, or None."""
+    checkin = parse_checkin(HEADERS, json.dumps(body).encode())
+    for text in (checkin.board_type, checkin.manufacturer, checkin.chip_model, checkin.ip):
+        assert text is None or (0 < len(text) <= 64 and text.isprintable())
+    for number in (checkin.flash_size, checkin.display_width, checkin.display_height, checkin.rssi):
+        assert number is None or type(number) is int
+
+
+@pytest.mark.parametrize("text", [MAC, MAC.upper(), MAC.replace(":", "-"), MAC.replace(":", ""), f" {MAC} "])
+def test_a_mac_is_written_in_one_way(text: str) -> None:
+    """Lower case with colons, however it came."""
+    assert parse_mac(text) == MAC
+
+
+@pytest.mark.parametrize("text", ["", "94:a9-90:28-a4:5f", MAC + ":00", MAC[:-1], "٩" * 12, MAC + "\n\nx"])
+def test_what_is_no_mac_is_none(text: str) -> None:
+    """Mixed separators, wrong lengths, other digits."""
+    assert parse_mac(text) is None
+
+
+def test_a_client_id_is_kept_as_it_is() -> None:
+    """It is compared with what was recorded."""
+    assert parse_client_id(CLIENT_ID.upper()) == CLIENT_ID.upper()

@@ -1,0 +1,256 @@
+"""The answer to a check-in: what a device must never be told cannot even be built."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+import json
+from typing import Any
+
+import pytest
+
+from custom_components.xiaozhi.protocol.checkin import (
+    MqttReply,
+    PairingReply,
+    Reply,
+    ServerTime,
+    WebSocketReply,
+    encode_reply,
+    websocket_url,
+)
+
+MAC = "94:a9:90:28:a4:5f"
+NOW = ServerTime(timestamp=1786000000000, timezone_offset=120)
+PAIRING = PairingReply(code="042137", challenge="d0f1c2", message="Home Assistant\n042137", server_time=NOW)
+WEBSOCKET = WebSocketReply(
+    url="ws://192.168.1.10:8765/xiaozhi/v1/", token="abc", framing_version=1, server_time=NOW
+)
+MQTT = MqttReply(
+    endpoint="192.168.1.10:1884",
+    client_id=MAC,
+    username=MAC,
+    password="abc",
+    publish_topic="xiaozhi/94a99028a45f/up",
+    keepalive=60,
+    subscribe_topic="xiaozhi/94a99028a45f/down",
+    server_time=NOW,
+)
+
+
+def test_a_pairing_reply_has_a_code_and_a_clock_and_no_link() -> None:
+    """As `ota.cc` reads it."""
+    assert json.loads(encode_reply(PAIRING)) == {
+        "activation": {"message": "Home Assistant\n042137", "code": "042137", "challenge": "d0f1c2"},
+        "server_time": {"timestamp": 1786000000000, "timezone_offset": 120},
+    }
+
+
+def test_a_websocket_reply_always_has_all_three_members() -> None:
+    """One that is left out would keep its old value in the device."""
+    assert json.loads(encode_reply(WEBSOCKET)) == {
+        "websocket": {"url": "ws://192.168.1.10:8765/xiaozhi/v1/", "token": "abc", "version": 1},
+        "server_time": {"timestamp": 1786000000000, "timezone_offset": 120},
+    }
+
+
+def test_an_mqtt_reply_has_all_that_a_connection_needs() -> None:
+    """And the topic to subscribe to only for firmware that does."""
+    section = {
+        "endpoint": "192.168.1.10:1884",
+        "client_id": MAC,
+        "username": MAC,
+        "password": "abc",
+        "publish_topic": "xiaozhi/94a99028a45f/up",
+        "keepalive": 60,
+        "subscribe_topic": "xiaozhi/94a99028a45f/down",
+    }
+    time = {"timestamp": 1786000000000, "timezone_offset": 120}
+    assert json.loads(encode_reply(MQTT)) == {"mqtt": section, "server_time": time}
+    del section["subscribe_topic"]
+    assert json.loads(encode_reply(replace(MQTT, subscribe_topic=None))) == {
+        "mqtt": section,
+        "server_time": time,
+    }
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        PAIRING,
+        replace(PAIRING, challenge='"' * 128, message="\U0001f600" * 400),
+        WEBSOCKET,
+        replace(WEBSOCKET, url=f"wss://{'a' * 230}:65535/", token="x" * 512, framing_version=3),
+        MQTT,
+        MqttReply(
+            endpoint=f"{'a' * 253}:65535",
+            client_id='"' * 128,
+            username="\\" * 128,
+            password="x" * 512,
+            publish_topic='"' * 256,
+            keepalive=3600,
+            subscribe_topic="\\" * 256,
+            server_time=ServerTime(timestamp=1 << 52, timezone_offset=-1440),
+        ),
+    ],
+)
+def test_no_reply_can_harm_a_device(reply: Reply) -> None:
+    """Below 4 KiB, one link section at most, names that fit into its flash, and no firmware section."""
+    body = encode_reply(reply)
+    assert len(body) < 4096
+    sections = json.loads(body)
+    assert "firmware" not in sections
+    assert len(sections.keys() & {"mqtt", "websocket", "activation"}) == 1
+    for section in sections.values():
+        for name, value in section.items():
+            assert len(name) <= 15
+            assert type(value) in {str, int}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ws://192.168.1.10/xiaozhi/v1/",
+        "ws://homeassistant:port/xiaozhi/v1/",
+        "ws://homeassistant:8765",
+        "ws://homeassistant:8765/a:b",
+        "ws://homeassistant:8765/a?b=c:d",
+        "ws://homeassistant:8765/a b",
+        "ws://homeassistant:8765/ä",
+        "ws://homeassistant:8765/a\n",
+        "ws://homeassistant:0/",
+        "ws://homeassistant:65536/",
+        "ws://homeassistant:٨٧٦٥/",
+        "ws://[fe80::1]:8765/",
+        "ws://user@homeassistant:8765/",
+        "ws://häuschen:8765/",
+        "ws://-homeassistant:8765/",
+        "http://homeassistant:8765/",
+        "homeassistant:8765/",
+        f"ws://homeassistant:8765/{'a' * 255}",
+        "",
+        None,
+    ],
+)
+def test_a_url_that_the_device_cannot_parse_is_refused(url: Any) -> None:
+    """It would restart when it connects."""
+    with pytest.raises(ValueError, match="url"):
+        replace(WEBSOCKET, url=url)
+
+
+@pytest.mark.parametrize("token", ["", "a b", "tökén", "a\n", "x" * 513, None, 7])
+@pytest.mark.parametrize(
+    "build", [lambda token: replace(WEBSOCKET, token=token), lambda token: replace(MQTT, password=token)]
+)
+def test_a_token_that_would_not_arrive_as_it_is_is_refused(build: Callable[[Any], Reply], token: Any) -> None:
+    """And the error does not tell it."""
+    with pytest.raises(ValueError, match=r"token|password") as error:
+        build(token)
+    assert not isinstance(token, str) or len(token) < 3 or token not in str(error.value)
+
+
+@pytest.mark.parametrize("version", [0, 4, "1", True, None, 1.0])
+def test_a_framing_version_is_a_number_from_one_to_three(version: Any) -> None:
+    """As a string the device would not find it, and keep the old one."""
+    with pytest.raises(ValueError, match="framing_version"):
+        replace(WEBSOCKET, framing_version=version)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "mqtt://192.168.1.10:1884",
+        "192.168.1.10:",
+        "192.168.1.10",
+        "192.168.1.10:mqtt",
+        "192.168.1.10:70000",
+        "192.168.1.10:1884/",
+        "fe80::1:1884",
+        "[fe80::1]:1884",
+        ":1884",
+        "",
+        None,
+    ],
+)
+def test_an_endpoint_that_the_device_cannot_parse_is_refused(endpoint: Any) -> None:
+    """It would restart at every boot."""
+    with pytest.raises(ValueError, match="endpoint"):
+        replace(MQTT, endpoint=endpoint)
+
+
+@pytest.mark.parametrize(
+    ("member", "values"),
+    [
+        ("client_id", ["", "a b", "ü", "x" * 129]),
+        ("username", ["", "a b", "x" * 129]),
+        ("publish_topic", ["", "a/+", "a/#", "a b", "x" * 257, None]),
+        ("subscribe_topic", ["", "a/+", "a/#", 5]),
+        ("keepalive", [9, 3601, "60", True, None]),
+    ],
+)
+def test_an_mqtt_reply_that_leaves_the_device_mute_is_refused(member: str, values: list[Any]) -> None:
+    """Topics with wildcards, empty names, numbers as strings."""
+    for value in values:
+        with pytest.raises(ValueError, match=member):
+            replace(MQTT, **{member: value})
+
+
+@pytest.mark.parametrize("code", ["", "12345", "1234567", "12345a", "12 456", "١٢٣٤٥٦", 123456, None])
+def test_a_code_is_exactly_six_digits(code: Any) -> None:
+    """The device can speak nothing else."""
+    with pytest.raises(ValueError, match="code"):
+        replace(PAIRING, code=code)
+
+
+@pytest.mark.parametrize(
+    ("member", "values"),
+    [
+        ("challenge", ["", "a b", "x" * 129, None]),
+        ("message", ["", "x" * 401, "a\tb", "a\x00", "\ud800", None]),
+    ],
+)
+def test_a_pairing_reply_that_cannot_be_shown_is_refused(member: str, values: list[Any]) -> None:
+    """Without a challenge the device would not poll; control characters do not belong on a screen."""
+    for value in values:
+        with pytest.raises(ValueError, match=member):
+            replace(PAIRING, **{member: value})
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "offset"), [(-1, 0), (1 << 53, 0), (1.5, 0), (0, 1441), (0, -1441), (0, 1.5)]
+)
+def test_a_clock_that_cannot_be_is_refused(timestamp: Any, offset: Any) -> None:
+    """Milliseconds and minutes, whole."""
+    with pytest.raises(ValueError, match=r"timestamp|timezone_offset"):
+        ServerTime(timestamp=timestamp, timezone_offset=offset)
+
+
+def test_the_clock_is_that_of_a_moment_in_its_time_zone() -> None:
+    """Milliseconds are UTC, minutes are positive east."""
+    moment = datetime(2026, 8, 6, 6, 26, 40, tzinfo=UTC)
+    assert ServerTime.at(moment) == ServerTime(timestamp=1785997600000, timezone_offset=0)
+    west = timezone(timedelta(hours=-3, minutes=-30))
+    assert ServerTime.at(moment.astimezone(west)) == ServerTime(timestamp=1785997600000, timezone_offset=-210)
+    with pytest.raises(ValueError, match="no time zone"):
+        ServerTime.at(moment.replace(tzinfo=None))
+
+
+def test_the_address_of_a_websocket_has_its_port() -> None:
+    """Even when it is the usual one."""
+    assert websocket_url("192.168.1.10", 80, "/xiaozhi/v1/") == "ws://192.168.1.10:80/xiaozhi/v1/"
+    assert websocket_url("ha.example.com", 8765, "/") == "ws://ha.example.com:8765/"
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "path"),
+    [
+        ("fe80::1", 8765, "/"),
+        ("[fe80::1]", 8765, "/"),
+        ("", 8765, "/"),
+        ("ha", 0, "/"),
+        ("ha", 1, ""),
+        ("ha", 1, "/a:b"),
+    ],
+)
+def test_an_address_that_no_device_can_use_is_not_made(host: str, port: int, path: str) -> None:
+    """IPv6, ports out of range, colons in the path."""
+    with pytest.raises(ValueError, match="host, port or path"):
+        websocket_url(host, port, path)

@@ -1,0 +1,330 @@
+"""A conversation hands turns to its holder, and what the holder says to the device."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from time import monotonic
+from typing import override
+
+import pytest
+
+from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder, OpusEncoder
+from custom_components.xiaozhi.protocol.conversation import (
+    PRE_ROLL_MS,
+    Conversation,
+    ConversationState,
+    Interruption,
+    Turn,
+)
+from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
+from custom_components.xiaozhi.protocol.link import Channel, Link, LinkClosedError, LinkKind
+from custom_components.xiaozhi.protocol.messages import (
+    Abort,
+    AudioFormat,
+    DeviceHello,
+    JsonObject,
+    ListenDetect,
+    ListenMode,
+    ListenStart,
+    ListenStop,
+)
+
+UPLINK = AudioFormat(16000, 60)
+DOWNLINK = AudioFormat(24000, 60)
+NEW = FirmwareVersion(2, 4, 2)
+OLD = FirmwareVersion(1, 8, 0)
+
+
+class LoggingLink(Link):
+    """A link to nobody, which keeps what it is given with the time."""
+
+    kind = LinkKind.WEBSOCKET
+    stays_connected = False
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[float, JsonObject]] = []
+        self.packets: list[tuple[float, bytes]] = []
+        self.conversation: Conversation | None = None
+        self.open_channel: Channel | None = Channel(
+            session_id="s",
+            hello=DeviceHello(
+                transport="websocket",
+                audio=UPLINK,
+                supports_mcp=True,
+                supports_glyph_push=False,
+                server_echo_cancellation=False,
+            ),
+            uplink=UPLINK,
+            downlink=DOWNLINK,
+        )
+
+    @property
+    @override
+    def remote(self) -> str:
+        return "127.0.0.1"
+
+    @property
+    @override
+    def channel(self) -> Channel | None:
+        return self.open_channel
+
+    @override
+    async def send(self, message: JsonObject) -> None:
+        if self.open_channel is None:
+            raise LinkClosedError("closed")
+        self.messages.append((monotonic(), message))
+
+    @override
+    async def send_audio(self, packet: bytes) -> None:
+        if self.open_channel is None:
+            raise LinkClosedError("closed")
+        self.packets.append((monotonic(), packet))
+
+    @override
+    async def close_channel(self) -> None:
+        self.open_channel = None
+        assert self.conversation is not None
+        self.conversation.channel_closed()
+
+    @override
+    async def close(self, reason: str) -> None:
+        await self.close_channel()
+
+    def shown(self, kind: str) -> list[JsonObject]:
+        """Return the messages of one type."""
+        return [message for _, message in self.messages if message["type"] == kind]
+
+
+def make(firmware: FirmwareVersion | None = NEW) -> tuple[LoggingLink, Conversation, list[ConversationState]]:
+    link = LoggingLink()
+    states: list[ConversationState] = []
+    assert link.channel is not None
+    conversation = link.conversation = Conversation(link, link.channel, firmware, states.append)
+    return link, conversation, states
+
+
+async def tone(seconds: float) -> AsyncGenerator[bytes]:
+    yield b"\x10\x20" * int(24000 * seconds)
+
+
+async def nothing(_seconds: float) -> None:
+    """Do nothing before a packet."""
+
+
+async def read(turn: Turn) -> bytes:
+    return b"".join([frame async for frame in turn.audio()])
+
+
+async def test_a_turn_has_the_lead_of_silence_then_the_microphone_until_the_button_is_released() -> None:
+    _, conversation, states = make()
+    assert conversation.state is ConversationState.CONNECTING
+    encoder = OpusEncoder(UPLINK)
+    packets = encoder.encode(b"\x00\x30\x00\xd0" * 960 * 5)
+    conversation.audio_received(packets[0], 0)
+    conversation.message_received(ListenDetect(" hi xiaozhi "))
+    conversation.message_received(ListenStart(ListenMode.MANUAL))
+    for packet in packets:
+        conversation.audio_received(packet, 0)
+    conversation.message_received(ListenStop())
+    conversation.audio_received(packets[0], 0)
+    turn = await conversation.next_turn()
+    assert turn is not None
+    assert turn.wake_word == "hi xiaozhi"
+    assert turn.mode is ListenMode.MANUAL
+    pcm = await read(turn)
+    lead = 2 * 16 * PRE_ROLL_MS
+    assert not any(pcm[:lead])
+    assert len(pcm) == lead + len(packets) * 2 * 960
+    assert any(pcm[lead:])
+    assert states == [ConversationState.LISTENING]
+
+
+async def test_known_losses_become_silence() -> None:
+    _, conversation, _ = make()
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    turn = await conversation.next_turn()
+    assert turn is not None
+    packet = OpusEncoder(UPLINK).encode(bytes(1920))[0]
+    conversation.audio_received(packet, 0)
+    await asyncio.sleep(0.25)
+    conversation.audio_received(packet, 3)
+    turn.end_speech()
+    assert len(await read(turn)) == 2 * 16 * PRE_ROLL_MS + 5 * 1920
+
+
+async def test_a_silent_device_still_makes_time_pass() -> None:
+    _, conversation, _ = make()
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    turn = await conversation.next_turn()
+    assert turn is not None
+    audio = turn.audio()
+    await anext(audio)
+    async with asyncio.timeout(2):
+        assert not any(await anext(audio))
+    await audio.aclose()
+
+
+async def test_an_answer_starts_speaking_is_paced_and_decodes() -> None:
+    link, conversation, states = make()
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    await conversation.next_turn()
+    await conversation.begin_answer()
+    began = monotonic()
+    await conversation.play(tone(1.0), nothing)
+    sent = [time - began for time, _ in link.packets]
+    assert sent[0] >= 0.19
+    assert sent[5] - sent[0] < 0.06
+    assert sent[-1] - sent[0] > 0.55
+    decoder = OpusDecoder(DOWNLINK.sample_rate, DOWNLINK.frame_duration)
+    assert sum(len(decoder.decode(packet)) for _, packet in link.packets) == len(sent) * 1920
+    assert 17 <= len(sent) <= 18
+    await conversation.end_answer()
+    assert link.shown("tts") == [{"type": "tts", "state": "start"}, {"type": "tts", "state": "stop"}]
+    assert states == [ConversationState.LISTENING, ConversationState.THINKING, ConversationState.SPEAKING]
+
+
+@pytest.mark.parametrize(("firmware", "waits"), [(NEW, False), (OLD, True), (None, True)])
+async def test_old_firmware_is_stopped_only_when_all_was_played(
+    firmware: FirmwareVersion | None, waits: bool
+) -> None:
+    link, conversation, _ = make(firmware)
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    await conversation.next_turn()
+    await conversation.begin_answer()
+    await conversation.play(tone(0.36), nothing)
+    await conversation.end_answer()
+    stopped, last_packet = link.messages[-1][0], link.packets[-1][0]
+    assert link.messages[-1][1]["state"] == "stop"
+    assert (stopped - last_packet > 0.4) is waits
+    assert monotonic() - last_packet > 0.4
+
+
+async def test_abort_interrupts_and_the_next_listen_start_is_a_new_turn() -> None:
+    link, conversation, _ = make()
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    assert await conversation.next_turn()
+    await conversation.begin_answer()
+    conversation.message_received(Abort(None))
+    assert await conversation.interruption() is Interruption.ABORTED
+    await conversation.stop_speaking()
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    turn = await conversation.next_turn()
+    assert turn is not None
+    waiting = asyncio.ensure_future(conversation.interruption())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    waiting.cancel()
+    assert [message["state"] for message in link.shown("tts")] == ["start", "stop"]
+
+
+async def test_listening_anew_interrupts_the_old_turn_and_only_the_newest_counts() -> None:
+    _, conversation, _ = make()
+    conversation.message_received(ListenStart(ListenMode.MANUAL))
+    first = await conversation.next_turn()
+    conversation.message_received(ListenStart(ListenMode.MANUAL))
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    assert await conversation.interruption() is Interruption.LISTENING
+    second = await conversation.next_turn()
+    assert first is not second
+    assert second is not None
+    assert second.mode is ListenMode.AUTO
+
+
+async def test_in_realtime_the_next_turn_needs_no_listen_start() -> None:
+    _, conversation, _ = make()
+    conversation.message_received(ListenStart(ListenMode.REALTIME))
+    assert await conversation.next_turn()
+    await conversation.begin_answer()
+    await conversation.stop_speaking()
+    async with asyncio.timeout(1):
+        assert await conversation.next_turn()
+    assert conversation.state is ConversationState.LISTENING
+
+
+async def test_a_device_that_never_listens_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation._LISTEN_TIMEOUT", 0.01)
+    _, conversation, _ = make()
+    assert await conversation.next_turn() is None
+
+
+async def test_the_end_of_the_channel_ends_all_waiting() -> None:
+    _, conversation, states = make()
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    turn = await conversation.next_turn()
+    assert turn is not None
+    waiting = asyncio.ensure_future(conversation.interruption())
+    await conversation.end()
+    assert await waiting is Interruption.CLOSED
+    assert await conversation.next_turn() is None
+    assert conversation.closed
+    assert states[-1] is ConversationState.IDLE
+    with pytest.raises(LinkClosedError):
+        await conversation.begin_answer()
+    assert conversation.state is ConversationState.IDLE
+    await conversation.end()
+
+
+async def test_the_end_of_an_old_conversation_leaves_a_newer_channel_open() -> None:
+    link, conversation, _ = make()
+    assert link.open_channel is not None
+    newer = link.open_channel = replace(link.open_channel, session_id="newer")
+    await conversation.end()
+    assert link.open_channel is newer
+
+
+async def test_recognition_that_falls_far_behind_costs_bounded_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation._MAX_WAITING_FRAMES", 3)
+    _, conversation, _ = make()
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    turn = await conversation.next_turn()
+    assert turn is not None
+    for _ in range(10):
+        conversation.audio_received(b"", 0)
+    assert turn.dropped_frames == 7
+
+
+async def test_lost_packets_leave_no_hole_in_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They become fading sound and nothing gets shorter; what comes after the loss is as it was."""
+    now = 100.0
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.monotonic", lambda: now)
+    turn = Turn(ListenMode.AUTO, None, 60)
+    before, after = (amplitude.to_bytes(2, "little") * 960 for amplitude in (8000, 5000))
+    now += 0.06
+    turn.put(before, 0)
+    now += 0.18
+    turn.put(after, 2)
+    turn.end_speech()
+    pieces = [piece async for piece in turn.audio()]
+    assert (
+        b"".join(pieces[1:])
+        == before + b"".join(amplitude.to_bytes(2, "little") * 960 for amplitude in (4000, 2000)) + after
+    )
+
+
+async def test_half_a_sentence_does_not_end_when_the_connection_breaks() -> None:
+    _, conversation, _ = make()
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    turn = await conversation.next_turn()
+    assert turn is not None
+    conversation.channel_closed()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.3):
+            await read(turn)
+
+
+async def test_the_sound_of_the_wake_word_that_comes_late_on_udp_is_not_part_of_the_command() -> None:
+    link, conversation, _ = make()
+    link.kind = LinkKind.MQTT  # type: ignore[misc]
+    packet = OpusEncoder(UPLINK).encode(bytes(1920))[0]
+    conversation.message_received(ListenDetect("hi xiaozhi"))
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    for _ in range(10):
+        conversation.audio_received(packet, 0)
+    turn = await conversation.next_turn()
+    assert turn is not None
+    await asyncio.sleep(0.13)
+    conversation.audio_received(packet, 0)
+    turn.end_speech()
+    assert len(await read(turn)) <= 2 * 16 * PRE_ROLL_MS + 3 * 1920

@@ -1,0 +1,94 @@
+"""Bounds on rates and on connections of strangers."""
+
+from collections.abc import Callable
+
+from hypothesis import given, settings, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.limits import FloodError, FloodGuard, TokenBucket, WaitingRoom
+
+
+def test_a_bucket_allows_its_burst_and_then_its_rate() -> None:
+    """Three at once, then one every half second, and never more than the burst after a pause."""
+    bucket = TokenBucket(rate=2, burst=3)
+    assert [bucket.take(100.0) for _ in range(4)] == [True, True, True, False]
+    assert not bucket.take(100.4)
+    assert bucket.take(100.5)
+    assert not bucket.take(100.9)
+    assert [bucket.take(500.0) for _ in range(4)] == [True, True, True, False]
+
+
+@settings(max_examples=100)
+@given(pauses=st.lists(st.floats(0, 3), max_size=200))
+def test_a_bucket_never_allows_more_than_burst_plus_rate(pauses: list[float]) -> None:
+    """However events are spread, the sum stays under the line."""
+    bucket, now, taken = TokenBucket(rate=5, burst=10), 0.0, 0
+    for pause in pauses:
+        now += pause
+        taken += bucket.take(now)
+        assert taken <= 10 + 5 * now + 1e-6
+
+
+def test_a_conversation_is_no_flood() -> None:
+    """An hour of 20 ms packets, two seconds of wake word at once, and a message every second pass."""
+    guard = FloodGuard()
+    for _ in range(33):
+        guard.packet(0.0)
+    for index in range(50 * 3600):
+        guard.packet(index / 50)
+        if index % 50 == 0:
+            guard.message(index / 50, 8000)
+
+
+def test_five_seconds_that_the_network_held_back_are_no_flood() -> None:
+    """A stall ends with all packets in one burst."""
+    guard = FloodGuard()
+    for _ in range(5 * 50):
+        guard.packet(7.0)
+
+
+def test_floods_are_named() -> None:
+    """Too many messages, too large ones, too many packets and too many malformed ones end a link."""
+    with pytest.raises(FloodError, match="100 messages"):
+        _exhaust(lambda guard, now: guard.message(now, 10), per_second=150)
+    with pytest.raises(FloodError, match="128 KiB"):
+        _exhaust(lambda guard, now: guard.message(now, 60_000), per_second=10)
+    with pytest.raises(FloodError, match="400 audio packets"):
+        _exhaust(lambda guard, now: guard.packet(now), per_second=500)
+    with pytest.raises(FloodError, match="malformed"):
+        _exhaust(lambda guard, now: guard.malformed(now), per_second=5)
+
+
+def _exhaust(event: Callable[[FloodGuard, float], None], per_second: int) -> None:
+    guard = FloodGuard()
+    for index in range(20 * per_second):
+        event(guard, index / per_second)
+
+
+def test_a_full_room_loses_the_oldest_of_the_address_that_has_the_most() -> None:
+    """A flood from one address displaces itself, not the device that came before it or comes after it."""
+    room = WaitingRoom[str](3)
+    assert room.enter("device", "10.0.0.1") is None
+    assert room.enter("flood 1", "10.0.0.9") is None
+    assert room.enter("flood 2", "10.0.0.9") is None
+    assert room.enter("flood 3", "10.0.0.9") == "flood 1"
+    assert room.enter("late device", "10.0.0.2") == "flood 2"
+    assert room.close() == ["device", "flood 3", "late device"]
+
+
+def test_who_has_left_the_room_gives_its_place_free() -> None:
+    """Leaving twice is harmless."""
+    room = WaitingRoom[str](1)
+    assert room.enter("one", "10.0.0.1") is None
+    room.leave("one")
+    room.leave("one")
+    assert room.enter("two", "10.0.0.1") is None
+
+
+def test_a_closed_room_lets_nobody_in() -> None:
+    """Who comes after closing has to go at once."""
+    room = WaitingRoom[str](2)
+    assert room.enter("one", "10.0.0.1") is None
+    assert room.close() == ["one"]
+    assert room.enter("two", "10.0.0.1") == "two"
+    assert room.close() == []

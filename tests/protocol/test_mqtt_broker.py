@@ -1,0 +1,490 @@
+"""Devices through the owner's broker: a real Mosquitto, and a broker that pushes."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+import ipaddress
+import json
+from pathlib import Path
+import ssl
+from typing import Any, override
+
+from aiomqtt import Client
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+import pytest
+
+from custom_components.xiaozhi.protocol import broker as broker_module, mqtt
+from custom_components.xiaozhi.protocol.broker import BrokerError, BrokerProblem, BrokerSettings, check_broker
+from custom_components.xiaozhi.protocol.link import Admission, Link, LinkClosedError, LinkHandler
+from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
+from custom_components.xiaozhi.protocol.mqtt import BrokerListener
+from custom_components.xiaozhi.protocol.mqtt_endpoint import MqttEndpoint
+from custom_components.xiaozhi.protocol.mqtt_link import MqttLink, downlink_topic, uplink_topic
+from custom_components.xiaozhi.protocol.udp import UdpServer
+from tests.protocol.brokers import Mosquitto, PushingBroker, command, free_port, mosquitto
+from tests.protocol.mqtt_device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
+from tests.protocol.mqtt_wire import WireClient, publish
+from tests.protocol.udp_device import DeviceAudio, DeviceSocket, opus_packet, until
+from tests.protocol.websocket_peer import Recorder
+
+_ANONYMOUS = "allow_anonymous true"
+
+
+class _Site:
+    """A listener at a broker, and whoever owns its links."""
+
+    def __init__(self, port: int, **settings: Any) -> None:
+        self.audio = UdpServer()
+        self.links: list[MqttLink] = []
+        self.recorders: list[Recorder] = []
+        self.make_recorder: type[Recorder] = Recorder
+        self.problems: list[BrokerProblem | None] = []
+        self.devices: list[str] = []
+        self.paired = {MAC, OTHER_MAC}
+        self.listener = BrokerListener(
+            BrokerSettings(host="127.0.0.1", port=port, **settings),
+            self._admit,
+            devices=lambda: self.devices,
+            address=lambda _mac: "127.0.0.1",
+            audio=self.audio,
+            downlink=DOWNLINK,
+            state_changed=lambda problem: self.problems.append(problem.problem if problem else None),
+        )
+
+    def _admit(self, mac: str) -> Admission | None:
+        return Admission(attach=self._attach, pings_safe=True) if mac in self.paired else None
+
+    def _attach(self, link: Link) -> LinkHandler:
+        assert isinstance(link, MqttLink)
+        self.links.append(link)
+        self.recorders.append(self.make_recorder())
+        return self.recorders[-1]
+
+    async def linked(self, count: int = 1) -> tuple[MqttLink, Recorder]:
+        """Wait for a link."""
+        await until(lambda: len(self.links) >= count)
+        return self.links[count - 1], self.recorders[count - 1]
+
+
+@asynccontextmanager
+async def _running(port: int, **settings: Any) -> AsyncGenerator[_Site]:
+    site = _Site(port, **settings)
+    site.audio.start("127.0.0.1", 0)
+    site.listener.start()
+    await until(lambda: site.listener.connected)
+    try:
+        yield site
+    finally:
+        await site.listener.stop()
+        site.audio.stop()
+
+
+@pytest.fixture
+async def broker(tmp_path: Path, socket_enabled: None) -> AsyncGenerator[Mosquitto]:
+    """A Mosquitto that lets everybody in."""
+    async with mosquitto(tmp_path, _ANONYMOUS) as broker:
+        yield broker
+
+
+@asynccontextmanager
+async def _device(broker: Mosquitto, mac: str = MAC, prefix: str = "xiaozhi") -> AsyncGenerator[_Device]:
+    async with Client("127.0.0.1", broker.port) as client:
+        await client.subscribe(downlink_topic(mac, prefix))
+        yield _Device(client, uplink_topic(mac, prefix))
+
+
+class _Device:
+    """A device whose firmware subscribes."""
+
+    def __init__(self, client: Client, topic: str) -> None:
+        self._client = client
+        self._topic = topic
+
+    async def say(self, message: Any, **options: Any) -> None:
+        """Publish a message."""
+        await self._client.publish(self._topic, encoded(message), **options)
+
+    async def hear(self) -> Any:
+        """Wait for a message."""
+        async with asyncio.timeout(5):
+            message = await anext(aiter(self._client.messages))
+            return json.loads(message.payload)
+
+
+# Mosquitto, and a device that subscribes
+
+
+async def test_a_conversation_through_mosquitto(broker: Mosquitto) -> None:
+    """From the device's first message to its goodbye, with audio both ways."""
+    async with _running(broker.port) as site, _device(broker) as device:
+        await device.say(HELLO)
+        hello = await device.hear()
+        link, recorder = await site.linked()
+        assert link.channel is not None
+        assert hello["session_id"] == link.channel.session_id
+        audio, device_socket = DeviceAudio.from_offer(hello["udp"]), await DeviceSocket.open(site.audio.port)
+        await device.say(LISTEN)
+        await recorder.wait_for("message")
+        device_socket.send(audio.seal(opus_packet(b"question")))
+        assert await recorder.wait_for("audio") == (opus_packet(b"question"), 0)
+        await link.send(tts_start())
+        assert await device.hear() == {"type": "tts", "state": "start"}
+        await link.send_audio(opus_packet(b"answer"))
+        assert audio.open(await device_socket.receive()) == opus_packet(b"answer")
+        await device.say({"type": "goodbye", "session_id": hello["session_id"]})
+        await recorder.wait_for("channel_closed")
+        assert recorder.names == ["opened", "message", "audio", "channel_closed"]
+        assert len(site.links) == 1
+        device_socket.close()
+    assert recorder.names[-1] == "link_closed"
+    assert site.problems == [None]
+
+
+async def test_devices_are_told_apart_by_their_topics(broker: Mosquitto) -> None:
+    """Each gets its own link; nobody's topic gets none."""
+    async with (
+        _running(broker.port, prefix="home/xz") as site,
+        _device(broker, MAC, "home/xz") as one,
+        _device(broker, OTHER_MAC, "home/xz") as other,
+        _device(broker, "02:00:00:00:00:03", "home/xz") as stranger,
+        Client("127.0.0.1", broker.port) as client,
+    ):
+        await stranger.say(LISTEN)
+        await client.publish("home/xz/nonsense/up", encoded(LISTEN))
+        await one.say(LISTEN)
+        await site.linked(1)
+        await other.say(HELLO)
+        await other.hear()
+        link, recorder = await site.linked(2)
+        await recorder.wait_for("opened")
+        await site.links[0].send(tts_start())
+        assert (await one.hear())["type"] == "tts"
+        await link.close_channel()
+        assert (await other.hear())["type"] == "goodbye"
+        assert site.recorders[0].names == ["message"]
+        assert site.listener.counters.unknown == 2
+
+
+async def test_a_message_that_the_broker_has_kept_is_old(broker: Mosquitto) -> None:
+    """It says nothing of the device's presence."""
+    async with _device(broker) as device:
+        await device.say(LISTEN, retain=True)
+        async with _running(broker.port) as site:
+            await until(lambda: site.listener.counters.unknown == 1)
+            assert not site.links
+
+
+async def test_an_idle_device_is_found_by_probing(broker: Mosquitto) -> None:
+    """It says nothing by itself; its answer to a ping links it, even if it is an error."""
+    async with _device(broker) as device:
+        site = _Site(broker.port)
+        site.devices = [MAC]
+        site.listener.start()
+        ping = await device.hear()
+        assert (ping["type"], ping["payload"]["method"]) == ("mcp", "ping")
+        answer = {"jsonrpc": "2.0", "id": ping["payload"]["id"], "error": {"message": "not implemented"}}
+        await device.say({"session_id": "", "type": "mcp", "payload": answer})
+        link, recorder = await site.linked()
+        assert await recorder.wait_for("message") == McpMessage(answer)
+        seen = link.last_seen
+        await device.say(LISTEN)
+        await recorder.wait_for("message", 2)
+        assert link.last_seen > seen
+        await site.listener.stop()
+
+
+async def test_a_device_that_has_gone_is_found_again(broker: Mosquitto) -> None:
+    """Whoever uses the link closes it when calls are not answered; a probe brings it back."""
+    async with _running(broker.port) as site, _device(broker) as device:
+        await device.say(LISTEN)
+        link, recorder = await site.linked()
+        await link.close("no answer")
+        assert recorder.names[-1] == "link_closed"
+        await site.listener.probe(MAC)
+        ping = await device.hear()
+        await device.say({"type": "mcp", "payload": {"id": ping["payload"]["id"], "result": {}}})
+        second, _ = await site.linked(2)
+        await second.send(tts_start())
+        assert (await device.hear())["type"] == "tts"
+        with pytest.raises(LinkClosedError, match="no answer"):
+            await link.send(tts_start())
+
+
+def _has_another_problem(site: _Site, before: BrokerError | None) -> bool:
+    return site.listener.problem is not before
+
+
+async def test_the_broker_may_go_and_come_back(broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links end with it; it is looked for again, subscribed to again, and devices are linked again.
+
+    Its owner hears once that it has gone, however often it is looked for in vain.
+    """
+    monkeypatch.setattr(mqtt, "_FIRST_RETRY", 0.01)
+    monkeypatch.setattr(mqtt, "_LAST_RETRY", 0.05)
+    async with _running(broker.port) as site:
+        async with _device(broker) as device:
+            await device.say(HELLO)
+            await device.hear()
+            link, recorder = await site.linked()
+            await recorder.wait_for("opened")
+        await broker.stop()
+        await recorder.wait_for("link_closed")
+        assert recorder.names == ["opened", "channel_closed", "link_closed"]
+        for _ in range(3):
+            before = site.listener.problem
+            await until(partial(_has_another_problem, site, before))
+        assert not site.listener.connected
+        with pytest.raises(LinkClosedError):
+            await link.send(tts_start())
+        await site.listener.probe(MAC)
+        site.devices = [MAC]
+        await broker.start()
+        await until(lambda: site.listener.connected)
+        async with _device(broker) as device:
+            await device.say(LISTEN)
+            await site.linked(2)
+            await site.links[1].send(tts_start())
+            assert (await device.hear())["type"] == "tts"
+        assert site.problems == [None, BrokerProblem.UNREACHABLE, None]
+
+
+async def test_a_device_that_floods_is_cut_off_for_a_while(broker: Mosquitto) -> None:
+    """And the other one talks on."""
+    async with (
+        _running(broker.port) as site,
+        _device(broker, MAC) as wild,
+        _device(broker, OTHER_MAC) as calm,
+    ):
+        await calm.say(LISTEN)
+        await site.linked(1)
+        for _ in range(150):
+            await wild.say(LISTEN)
+        await until(lambda: site.listener.counters.unknown >= 1)
+        assert site.recorders[1].names[-1] == "link_closed"
+        await calm.say(LISTEN)
+        await site.recorders[0].wait_for("message", 2)
+        assert len(site.links) == 2
+        assert site.listener.counters.floods == 1
+
+
+class _Failing(Recorder):
+    """Can stand neither messages nor the end."""
+
+    @override
+    def message_received(self, message: DeviceMessage) -> None:
+        raise ZeroDivisionError
+
+    @override
+    def link_closed(self, reason: str) -> None:
+        super().link_closed(reason)
+        raise ZeroDivisionError
+
+
+async def test_a_handler_that_fails_ends_its_own_link_only(
+    broker: Mosquitto, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is our fault: logged with its traceback, and the next message begins anew."""
+    async with _running(broker.port) as site, _device(broker) as device:
+        site.make_recorder = _Failing
+        await device.say(LISTEN)
+        _, recorder = await site.linked()
+        assert await recorder.wait_for("link_closed") == "internal error"
+        assert "Unexpected error on a link" in caplog.text
+        assert "Unexpected error while ending the link" in caplog.text
+        site.make_recorder = Recorder
+        await device.say(LISTEN)
+        _, recorder = await site.linked(2)
+        await recorder.wait_for("message")
+
+
+# A broker that pushes, and a device that never subscribes
+
+
+async def test_stock_firmware_hears_us_through_a_broker_that_pushes(socket_enabled: None) -> None:
+    """EMQX subscribes the device when it connects."""
+    broker = await PushingBroker().start()
+    async with _running(broker.port) as site:
+        device = await WireClient.login(broker.port, "id", MAC, "whatever")
+        await device.send(publish(uplink_topic(MAC), encoded(HELLO)))
+        topic, payload = await device.receive_message()
+        assert topic == downlink_topic(MAC)
+        hello = json.loads(payload)
+        assert hello["type"] == "hello"
+        link, _ = await site.linked()
+        await link.close_channel()
+        assert json.loads((await device.receive_message())[1]) == {
+            "type": "goodbye",
+            "session_id": hello["session_id"],
+        }
+        await device.close()
+    await broker.stop()
+
+
+# What can be wrong with a broker
+
+
+async def _problem(**settings: Any) -> tuple[BrokerProblem, str]:
+    with pytest.raises(BrokerError) as caught:
+        await check_broker(BrokerSettings(host="127.0.0.1", **settings))
+    return caught.value.problem, str(caught.value)
+
+
+async def test_a_good_broker_passes_the_test(tmp_path: Path, socket_enabled: None) -> None:
+    """With user and password; a wrong password, or none, is told apart."""
+    passwords = tmp_path / "passwords"
+    process = await asyncio.create_subprocess_exec(
+        command("mosquitto_passwd"), "-c", "-b", str(passwords), "ha", "secret"
+    )
+    await process.wait()
+    async with mosquitto(tmp_path, f"password_file {passwords}", "allow_anonymous false") as broker:
+        good = BrokerSettings(host="127.0.0.1", port=broker.port, username="ha", password="secret")
+        await check_broker(good)
+        assert "secret" not in repr(good)
+        assert await _problem(port=broker.port, username="ha", password="wrong") == (
+            BrokerProblem.REFUSED,
+            "[code:135] Not authorized",
+        )
+        assert (await _problem(port=broker.port))[0] is BrokerProblem.REFUSED
+
+
+async def test_nobody_at_the_port_is_told(socket_enabled: None) -> None:
+    """In the words of the network."""
+    assert await _problem(port=free_port()) == (
+        BrokerProblem.UNREACHABLE,
+        "[Errno 111] Connection refused",
+    )
+
+
+@pytest.mark.parametrize("settings", [{"host": ""}, {"host": "127.0.0.1", "port": 0}])
+async def test_an_address_that_is_none_is_told(settings: dict[str, Any], socket_enabled: None) -> None:
+    """Whoever types it gets an answer, and a listener goes on trying."""
+    with pytest.raises(BrokerError) as caught:
+        await check_broker(BrokerSettings(**settings))
+    assert caught.value.problem is BrokerProblem.UNREACHABLE
+    assert str(caught.value)
+
+
+async def test_who_may_not_subscribe_is_told(socket_enabled: None) -> None:
+    """Our own endpoint lets the client in but grants it no topic of others."""
+    audio = UdpServer()
+    endpoint = MqttEndpoint(
+        lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True),
+        audio=audio,
+        downlink=DOWNLINK,
+    )
+    await endpoint.start("127.0.0.1", 0)
+    problem, text = await _problem(port=endpoint.port, username=MAC, password="x")
+    assert problem is BrokerProblem.FORBIDDEN
+    assert "xiaozhi/+/up" in text
+    await endpoint.stop()
+
+
+@asynccontextmanager
+async def _answering(answer: bytes | None) -> AsyncGenerator[int]:
+    """Listen as something that is no broker: it answers once, or closes at once."""
+    tasks, writers = set(), set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.current_task())
+        writers.add(writer)
+        if answer is not None:
+            writer.write(answer)
+            with suppress(ConnectionError):
+                while await reader.read(4096):
+                    pass
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+    for writer in writers:
+        writer.transport.abort()
+    await asyncio.gather(*filter(None, tasks))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x20\x02\x00\x03"],
+    ids=["closes", "silent", "http", "not available"],
+)
+async def test_something_else_at_the_port_is_told(
+    answer: bytes | None, socket_enabled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing of the attempt is left: neither task nor socket."""
+    monkeypatch.setattr(broker_module, "_TIMEOUT", 0.1)
+    async with _answering(answer) as port:
+        before = asyncio.all_tasks()
+        assert (await _problem(port=port))[0] is BrokerProblem.UNREACHABLE
+        await until(lambda: asyncio.all_tasks() <= before)
+
+
+@pytest.mark.parametrize("rounds", range(5))
+async def test_stopping_while_it_connects_leaves_nothing(
+    rounds: int, socket_enabled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At whatever moment: the library's thread comes to its end, and what it made is closed."""
+    monkeypatch.setattr(broker_module, "_TIMEOUT", 0.2)
+    async with _answering(b"") as port:
+        site = _Site(port)
+        site.listener.start()
+        for _ in range(rounds * 3):
+            await asyncio.sleep(0.001)
+        await site.listener.stop()
+        await site.listener.stop()
+    assert not site.problems
+
+
+async def test_an_encrypted_broker(
+    tmp_path: Path, socket_enabled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its certificate is checked; a port without encryption is told apart from one without a broker."""
+    monkeypatch.setattr(broker_module, "_TIMEOUT", 1.0)
+    certificate = _certificate(tmp_path)
+    lines = (_ANONYMOUS, f"certfile {certificate}", f"keyfile {certificate.with_suffix('.key')}")
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    async with mosquitto(tmp_path, *lines) as broker:
+        await check_broker(BrokerSettings(host="127.0.0.1", port=broker.port, tls=trusting))
+        problem, text = await _problem(port=broker.port, tls=ssl.create_default_context())
+        assert problem is BrokerProblem.TLS
+        assert "certificate verify failed" in text
+        assert (await _problem(port=broker.port))[0] is BrokerProblem.UNREACHABLE
+        async with _running(broker.port, tls=trusting) as site:
+            assert site.listener.connected
+    async with _answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+        assert (await _problem(port=port, tls=trusting))[0] is BrokerProblem.TLS
+    async with mosquitto(tmp_path, _ANONYMOUS) as plain:
+        assert (await _problem(port=plain.port, tls=trusting))[0] is BrokerProblem.TLS
+
+
+def _certificate(folder: Path) -> Path:
+    """Make a certificate for 127.0.0.1, readable for a Mosquitto that has given up its rights."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "broker")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "broker.pem"
+    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    path.with_suffix(".key").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return path

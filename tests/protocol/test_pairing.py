@@ -1,0 +1,300 @@
+"""Pairing rules: codes, tries, and who is waiting."""
+
+from unittest.mock import patch
+
+from hypothesis import given, settings, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+import pytest
+
+from custom_components.xiaozhi.pairing import (
+    CODE_SECONDS,
+    MAX_PENDING,
+    MAX_TRIES,
+    Outcome,
+    PairingRegistry,
+    PendingDevice,
+)
+
+MAC = "94:a9:90:28:a4:5f"
+OTHER_MAC = "94:a9:90:28:00:01"
+CLIENT = "8a7c3a1e-6f0b-4f0e-9a55-0a9b6f6a2d11"
+BOARD = "bread-compact-wifi"
+
+
+@pytest.fixture
+def registry() -> PairingRegistry:
+    """Nobody waits."""
+    return PairingRegistry()
+
+
+def check_in(
+    registry: PairingRegistry, now: float = 0.0, mac: str = MAC, client: str = CLIENT
+) -> PendingDevice:
+    """Let a device call."""
+    return registry.check_in(mac, client, BOARD, now)[0]
+
+
+def wrong(code: str) -> str:
+    """Return a well-formed code that differs."""
+    return f"{(int(code) + 1) % 1_000_000:06}"
+
+
+def test_a_new_device_gets_six_digits_and_a_challenge(registry: PairingRegistry) -> None:
+    """The device can speak digits only, and asks for the result only if it has a challenge."""
+    device = check_in(registry)
+    assert len(device.code) == 6
+    assert device.code.isdecimal()
+    assert device.challenge
+    assert registry.devices == (device,)
+
+
+def test_codes_and_challenges_differ_between_devices(registry: PairingRegistry) -> None:
+    """A code names one device, so that it can be found by it."""
+    devices = [check_in(registry, mac=f"94:a9:90:28:00:{i:02x}") for i in range(MAX_PENDING)]
+    assert len({device.code for device in devices}) == MAX_PENDING
+    assert len({device.challenge for device in devices}) == MAX_PENDING
+
+
+def test_a_code_that_is_in_use_is_not_given_again(registry: PairingRegistry) -> None:
+    """However the dice fall."""
+    with patch("secrets.randbelow", side_effect=[42, 42, 7]):
+        codes = [check_in(registry).code, check_in(registry, mac=OTHER_MAC).code]
+    assert codes == ["000042", "000007"]
+
+
+def test_neither_code_nor_challenge_is_in_the_text_form(registry: PairingRegistry) -> None:
+    """A device that is logged by accident gives nothing away."""
+    device = check_in(registry)
+    assert device.code not in repr(device)
+    assert device.challenge not in repr(device)
+
+
+def test_the_code_stays_for_ten_minutes(registry: PairingRegistry) -> None:
+    """Calling again does not change what the owner is just typing."""
+    first = check_in(registry)
+    assert check_in(registry, CODE_SECONDS - 1).code == first.code
+    assert check_in(registry, CODE_SECONDS).challenge != first.challenge
+
+
+def test_another_client_id_gets_another_code(registry: PairingRegistry) -> None:
+    """Whoever takes over a MAC does not take over the code."""
+    first = check_in(registry)
+    second = check_in(registry, client="somebody-else")
+    assert second.challenge != first.challenge
+    assert registry.get(MAC) == second
+
+
+@pytest.mark.parametrize("typed", ["{}", " {} ", "{:.3} {:.0}", "{:.3}-{:.0}"])
+def test_the_right_code_is_accepted_however_it_is_spaced(registry: PairingRegistry, typed: str) -> None:
+    """People copy digits in groups."""
+    device = check_in(registry)
+    code = device.code if typed.strip() == "{}" else f"{device.code[:3]}{typed[5]}{device.code[3:]}"
+    verdict = registry.verify(code, 1.0, MAC)
+    assert verdict.outcome is Outcome.ACCEPTED
+    assert verdict.device == device
+
+
+def test_full_width_digits_are_digits(registry: PairingRegistry) -> None:
+    """Chinese input methods write them."""
+    device = check_in(registry)
+    full_width = "".join(chr(ord(digit) + 0xFEE0) for digit in device.code)
+    assert registry.verify(full_width, 1.0).outcome is Outcome.ACCEPTED
+
+
+def test_an_accepted_device_waits_until_it_is_removed(registry: PairingRegistry) -> None:
+    """Name and area are asked after the code; until then the device must not be forgotten."""
+    device = check_in(registry)
+    registry.verify(device.code, 1.0)
+    assert registry.get(MAC) == device
+    registry.remove(MAC)
+    registry.remove(MAC)
+    assert registry.devices == ()
+
+
+def test_wrong_tries_count_down_to_a_new_code(registry: PairingRegistry) -> None:
+    """The fifth wrong one makes the code worthless."""
+    device = check_in(registry)
+    for left in range(MAX_TRIES - 1, 0, -1):
+        verdict = registry.verify(wrong(device.code), 1.0, MAC)
+        assert (verdict.outcome, verdict.tries_left, verdict.device) == (Outcome.WRONG, left, None)
+    assert registry.verify(wrong(device.code), 1.0, MAC).outcome is Outcome.REPLACED
+    renewed = registry.get(MAC)
+    assert renewed is not None
+    assert renewed.challenge != device.challenge
+    assert (renewed.client_id, renewed.board, renewed.seen) == (device.client_id, device.board, device.seen)
+    assert renewed.tries_left == MAX_TRIES
+    assert registry.verify(renewed.code, 1.0, MAC).outcome is Outcome.ACCEPTED
+
+
+def test_calling_again_does_not_give_new_tries(registry: PairingRegistry) -> None:
+    """Or five tries would be endless ones."""
+    device = check_in(registry)
+    registry.verify(wrong(device.code), 1.0, MAC)
+    assert check_in(registry, 2.0).tries_left == MAX_TRIES - 1
+
+
+def test_without_a_mac_the_code_finds_its_device(registry: PairingRegistry) -> None:
+    """Somebody who adds a device has only the code in hand."""
+    check_in(registry)
+    other = check_in(registry, mac=OTHER_MAC)
+    assert registry.verify(other.code, 1.0).device == other
+
+
+def test_the_code_of_another_device_is_wrong_on_this_ones_card(registry: PairingRegistry) -> None:
+    """Each card adds its own device only."""
+    check_in(registry)
+    other = check_in(registry, mac=OTHER_MAC)
+    assert registry.verify(other.code, 1.0, MAC).outcome is Outcome.WRONG
+
+
+def test_a_wrong_try_without_a_mac_counts_for_everybody(registry: PairingRegistry) -> None:
+    """Or it would be a way to guess without limit; whoever still has tries keeps its code."""
+    first, second = check_in(registry), check_in(registry, mac=OTHER_MAC)
+    guess = next(f"{n:06}" for n in range(3) if f"{n:06}" not in {first.code, second.code})
+    registry.verify(guess, 1.0, MAC)
+    for left in range(MAX_TRIES - 1, 0, -1):
+        assert registry.verify(guess, 1.0).tries_left == left
+    assert registry.get(MAC) != first
+    kept = registry.get(OTHER_MAC)
+    assert kept is not None
+    assert (kept.code, kept.tries_left) == (second.code, 1)
+
+
+def test_an_old_code_is_expired_and_costs_nothing(registry: PairingRegistry) -> None:
+    """Also the right one: the device will show another at its next check-in."""
+    device = check_in(registry)
+    assert registry.verify(device.code, CODE_SECONDS, MAC).outcome is Outcome.EXPIRED
+    kept = registry.get(MAC)
+    assert kept is not None
+    assert kept.tries_left == MAX_TRIES
+
+
+def test_nobody_waits_no_code_is_right(registry: PairingRegistry) -> None:
+    """A device that has gone cannot be added."""
+    assert registry.verify("123456", 0.0).outcome is Outcome.EXPIRED
+    check_in(registry)
+    assert registry.verify("123456", 0.0, OTHER_MAC).outcome is Outcome.EXPIRED
+
+
+def test_the_seventeenth_device_pushes_out_the_one_silent_for_longest(registry: PairingRegistry) -> None:
+    """Memory is bounded, and who still calls stays."""
+    macs = [f"94:a9:90:28:00:{i:02x}" for i in range(MAX_PENDING)]
+    for mac in macs:
+        check_in(registry, mac=mac)
+    check_in(registry, 1.0, mac=macs[0])
+    _, dropped = registry.check_in(MAC, CLIENT, BOARD, 2.0)
+    assert dropped == [macs[1]]
+    assert len(registry.devices) == MAX_PENDING
+    assert registry.get(macs[0]) is not None
+    assert registry.check_in(MAC, CLIENT, BOARD, 3.0)[1] == []
+
+
+def test_a_device_that_stops_calling_is_forgotten(registry: PairingRegistry) -> None:
+    """It is off, or was pointed elsewhere. One that goes on calling stays, with a new code when due."""
+    assert PairingRegistry().next_expiry is None
+    check_in(registry, 0.0)
+    check_in(registry, 0.0, mac=OTHER_MAC)
+    check_in(registry, 300.0, mac=OTHER_MAC)
+    assert registry.next_expiry == 600.0
+    assert registry.expire(599.0) == []
+    assert registry.expire(600.0) == [MAC]
+    assert registry.next_expiry == 900.0
+    assert [device.mac for device in registry.devices] == [OTHER_MAC]
+
+
+@pytest.mark.parametrize(
+    ("board", "label", "name"),
+    [
+        ("bread-compact-wifi", "bread-compact-wifi (A4:5F)", "Bread Compact Wi-Fi"),
+        ("esp-box_3", "esp-box_3 (A4:5F)", "ESP Box 3"),
+        ("", "XiaoZhi (A4:5F)", "XiaoZhi"),
+        ("盒子", "XiaoZhi (A4:5F)", "XiaoZhi"),
+        ("[x](http://e.vil)<b>", "xhttpe.vilb (A4:5F)", "Xhttpe.vilb"),
+        ("a" * 500, f"{'a' * 24}… (A4:5F)", f"A{'a' * 39}"),
+        (
+            "waveshare-esp32-s3-touch-amoled-1.8",
+            "waveshare-esp32-s3-touch… (A4:5F)",
+            "Waveshare ESP32 S3 Touch AMOLED 1.8",
+        ),
+    ],
+)
+def test_a_board_name_is_made_harmless_and_readable(
+    registry: PairingRegistry, board: str, label: str, name: str
+) -> None:
+    """It comes from anybody on the network, and is shown in forms that know Markdown."""
+    device, _ = registry.check_in(MAC, CLIENT, board, 0.0)
+    assert device.label == label
+    assert device.suggested_name == name
+
+
+@given(typed=st.text(max_size=200), mac=st.sampled_from([None, MAC, OTHER_MAC]))
+@settings(max_examples=200)
+def test_whatever_is_typed_gets_an_answer(typed: str, mac: str | None) -> None:
+    """Nothing that a person can type raises, and nothing but the code is accepted."""
+    registry = PairingRegistry()
+    device = check_in(registry)
+    verdict = registry.verify(typed, 1.0, mac)
+    expected = Outcome.EXPIRED if mac == OTHER_MAC else Outcome.WRONG
+    assert verdict.outcome is expected or device.code in typed
+
+
+class Registry(RuleBasedStateMachine):
+    """Devices that come, call again and go, and a person who guesses."""
+
+    def __init__(self) -> None:
+        """Start with nobody waiting."""
+        super().__init__()
+        self.registry = PairingRegistry()
+        self.now = 0.0
+        self.wrong_tries: dict[tuple[str, str], int] = {}
+
+    @rule(number=st.integers(0, 20), client=st.sampled_from(["a", "b"]))
+    def call(self, number: int, client: str) -> None:
+        """A device calls, and is told a code that is good for now."""
+        mac = f"94:a9:90:28:00:{number:02x}"
+        before = {device.mac for device in self.registry.devices}
+        device, dropped = self.registry.check_in(mac, client, BOARD, self.now)
+        assert device.code_until > self.now
+        assert len(dropped) == (mac not in before and len(before) == MAX_PENDING)
+        assert {known.mac for known in self.registry.devices} == (before | {mac}) - set(dropped)
+
+    @rule(seconds=st.floats(0, 900))
+    def wait(self, seconds: float) -> None:
+        """Time goes by."""
+        self.now += seconds
+        before = {device.mac for device in self.registry.devices}
+        gone = self.registry.expire(self.now)
+        assert {device.mac for device in self.registry.devices} == before - set(gone)
+
+    @precondition(lambda self: self.registry.devices)
+    @rule(data=st.data(), by_card=st.booleans())
+    def guess(self, data: st.DataObject, by_card: bool) -> None:
+        """Somebody types a code that nobody shows: it is never accepted, and no code stands five of them."""
+        device = data.draw(st.sampled_from(self.registry.devices))
+        verdict = self.registry.verify("not a code", self.now, device.mac if by_card else None)
+        assert verdict.outcome is not Outcome.ACCEPTED
+        if by_card and verdict.outcome is not Outcome.EXPIRED:
+            key = (device.mac, device.challenge)
+            self.wrong_tries[key] = self.wrong_tries.get(key, 0) + 1
+            assert self.wrong_tries[key] <= MAX_TRIES
+
+    @precondition(lambda self: self.registry.devices)
+    @rule(data=st.data())
+    def type_the_code(self, data: st.DataObject) -> None:
+        """Somebody types what a device shows: it is accepted unless it is too old."""
+        device = data.draw(st.sampled_from(self.registry.devices))
+        verdict = self.registry.verify(device.code, self.now, device.mac)
+        in_time = self.now < device.code_until
+        assert verdict.outcome is (Outcome.ACCEPTED if in_time else Outcome.EXPIRED)
+
+    @invariant()
+    def bounded(self) -> None:
+        """Never too many, never two with the same code, always a try left."""
+        devices = self.registry.devices
+        assert len(devices) <= MAX_PENDING
+        assert len({device.code for device in devices}) == len(devices)
+        assert all(1 <= device.tries_left <= MAX_TRIES for device in devices)
+
+
+TestRegistry = Registry.TestCase
+TestRegistry.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)

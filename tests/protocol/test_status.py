@@ -1,0 +1,139 @@
+"""What a device tells about its own state."""
+
+import contextlib
+import json
+from typing import Any
+
+from hypothesis import given, settings, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.status import DeviceStatus, StatusError, parse_status
+
+FULL: dict[str, dict[str, Any]] = {
+    "audio_speaker": {"volume": 70},
+    "screen": {"brightness": 100, "theme": "light"},
+    "battery": {"level": 5, "charging": True},
+    "network": {"type": "wifi", "ssid": "家", "signal": "strong", "ip": "192.0.2.7"},
+    "chip": {"temperature": 41.5},
+}
+
+
+def test_a_full_status_is_read_and_can_be_stored() -> None:
+    """Through JSON and back it is the same."""
+    status = parse_status(json.dumps(FULL))
+    assert status == DeviceStatus(
+        volume=70,
+        brightness=100,
+        theme="light",
+        battery_level=5,
+        charging=True,
+        chip_temperature=41.5,
+        network_type="wifi",
+        ssid="家",
+        signal="strong",
+        ip="192.0.2.7",
+    )
+    assert DeviceStatus.from_dict(json.loads(json.dumps(status.as_dict()))) == status
+
+
+def test_a_cellular_and_a_wired_device() -> None:
+    """Each kind of network tells something else."""
+    cellular = parse_status('{"network": {"type": "cellular", "carrier": "CMCC", "signal": "very weak"}}')
+    assert cellular == DeviceStatus(network_type="cellular", carrier="CMCC", signal="very weak")
+    wired = parse_status('{"network": {"type": "ethernet", "state": "connected", "ip": "192.0.2.7"}}')
+    assert wired == DeviceStatus(network_type="ethernet", ip="192.0.2.7")
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "field", "value"),
+    [
+        ("audio_speaker", "volume", "volume", 101),
+        ("audio_speaker", "volume", "volume", -1),
+        ("audio_speaker", "volume", "volume", True),
+        ("audio_speaker", "volume", "volume", "70"),
+        ("audio_speaker", "volume", "volume", 70.5),
+        ("screen", "brightness", "brightness", None),
+        ("screen", "theme", "theme", ""),
+        ("screen", "theme", "theme", "x" * 65),
+        ("screen", "theme", "theme", 1),
+        ("battery", "level", "battery_level", 1000),
+        ("battery", "charging", "charging", 1),
+        ("chip", "temperature", "chip_temperature", 1000),
+        ("chip", "temperature", "chip_temperature", float("nan")),
+        ("chip", "temperature", "chip_temperature", True),
+        ("chip", "temperature", "chip_temperature", "41"),
+        ("network", "type", "network_type", "carrier pigeon"),
+        ("network", "type", "network_type", ["wifi"]),
+        ("network", "ssid", "ssid", {}),
+        ("network", "signal", "signal", -60),
+        ("network", "ip", "ip", "192.0.2"),
+        ("network", "ip", "ip", "fe80::1%" + "x" * 100),
+        ("network", "ip", "ip", 1),
+    ],
+)
+def test_a_wrong_value_is_none_and_the_others_stay(part: str, key: str, field: str, value: Any) -> None:
+    """One bad sensor does not cost the rest."""
+    status = parse_status(json.dumps({**FULL, part: {**FULL[part], key: value}}))
+    assert status.as_dict() == {**parse_status(json.dumps(FULL)).as_dict(), field: None}
+
+
+def test_a_limit_is_inclusive_and_a_whole_temperature_is_a_float() -> None:
+    """Muted is a volume, and 0 °C is a temperature."""
+    status = parse_status('{"audio_speaker": {"volume": 0}, "chip": {"temperature": 0}}')
+    assert status == DeviceStatus(volume=0, chip_temperature=0.0)
+    assert isinstance(status.chip_temperature, float)
+
+
+def test_surrogates_do_not_reach_the_store() -> None:
+    """An SSID may hold any bytes."""
+    assert parse_status('{"network": {"ssid": "a\\ud800"}}').ssid == "a?"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "ok", "[]", "null", "7", "{", "[" * 10_000, '{"a": "' + "x" * 16_384 + '"}']
+)
+def test_what_is_no_status_is_an_error(text: str) -> None:
+    """Not JSON, no object, or too long."""
+    with pytest.raises(StatusError):
+        parse_status(text)
+
+
+@pytest.mark.parametrize("data", [None, [], 7, {}, {"volume": "x", "new": 1}])
+def test_a_strange_store_is_an_unknown_status(data: Any) -> None:
+    """Nothing stored can stop the integration."""
+    assert DeviceStatus.from_dict(data) == DeviceStatus()
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["audio_speaker", "volume", "network", "type", "ip", "chip", "temperature", "x"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(value=JSON_VALUES)
+@settings(max_examples=300, deadline=None)
+def test_any_json_gives_a_status_or_an_error(value: Any) -> None:
+    """What is kept can be encoded strictly and read back."""
+    try:
+        status = parse_status(json.dumps(value))
+    except StatusError:
+        assert not isinstance(value, dict)
+        return
+    stored = json.dumps(status.as_dict(), ensure_ascii=False, allow_nan=False).encode()
+    assert DeviceStatus.from_dict(json.loads(stored)) == status
+
+
+@given(text=st.text(st.characters(), max_size=50))
+@settings(max_examples=100, deadline=None)
+def test_any_text_gives_a_status_or_an_error(text: str) -> None:
+    """Nothing else comes out of it."""
+    with contextlib.suppress(StatusError):
+        assert isinstance(parse_status(text), DeviceStatus)
