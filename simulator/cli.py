@@ -1,0 +1,277 @@
+"""The command `xiaozhi-sim`: a simulated device at the terminal."""
+
+import argparse
+import asyncio
+from dataclasses import dataclass
+import json
+import os
+from pathlib import Path
+import signal
+import sys
+from typing import Any, Self
+
+from .conversation import ConversationError, converse
+from .crash import DeviceCrashed
+from .device import SimulatedDevice
+from .espeak import SpeechError, synthesize
+from .misbehave import Misbehaviour
+from .nvs import Nvs
+from .opus import UPLINK_RATE
+from .profile import BOARDS, DEFAULT_VERSION, get_profile
+from .record import Event
+from .sound import read_wav, write_wav
+from .state import State
+
+__all__ = ["main"]
+
+_DEFAULT_MAC = "02:00:00:c0:ff:ee"
+
+
+class _Failure(Exception):  # noqa: N818 - a failure of what was asked for, told to the user
+    """Ends the command with its text and exit code 1."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Saved:
+    """The device between two calls of the command."""
+
+    url: str
+    mac: str
+    board: str
+    firmware: str
+    nvs: Nvs
+
+    @classmethod
+    def read(cls, path: Path) -> Self | None:
+        """Read the state file; None when there is none."""
+        try:
+            content = json.loads(path.read_text())
+            nvs = Nvs.load(json.dumps(content.pop("nvs")))
+            return cls(**content, nvs=nvs)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as err:
+            raise _Failure(f"{path} is not a state file of this command: {err}") from err
+
+    def write(self, path: Path) -> None:
+        """Write the state file, for the user only: it holds the device's token."""
+        content = {"url": self.url, "mac": self.mac, "board": self.board, "firmware": self.firmware}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(content | {"nvs": json.loads(self.nvs.dump())}, indent=2) + "\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return asyncio.run(_run(options))
+    except KeyboardInterrupt:
+        return 130
+    except (_Failure, ConversationError, SpeechError, OSError, ValueError) as err:
+        sys.stderr.write(f"xiaozhi-sim: {err}\n")
+    except DeviceCrashed as crash:
+        sys.stderr.write(f"xiaozhi-sim: the device crashed: {crash}\n")
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="xiaozhi-sim", description="A simulated XiaoZhi device, faithful to the stock firmware."
+    )
+    parser.add_argument(
+        "--url", help="the OTA address, such as http://homeassistant:8123/api/xiaozhi/ota; kept after 'pair'"
+    )
+    parser.add_argument(
+        "--state", type=Path, default=_state_file(), help="where the device's flash is kept (%(default)s)"
+    )
+    parser.add_argument("--board", choices=BOARDS, help="which board it is (s3)")
+    parser.add_argument("--firmware", help=f"its firmware's version ({DEFAULT_VERSION})")
+    parser.add_argument("--mac", help=f"its MAC address ({_DEFAULT_MAC})")
+    parser.add_argument(
+        "--misbehave",
+        action="append",
+        default=[],
+        type=Misbehaviour,
+        metavar="HOW",
+        help=f"do something wrong, may be repeated: {', '.join(Misbehaviour)}",
+    )
+    parser.add_argument(
+        "--link",
+        choices=("mqtt", "websocket"),
+        help="fail unless the server gives the device this link; at check-in it is the server that chooses",
+    )
+    parser.add_argument("--timeout", type=float, default=60, help="seconds for each step (%(default)g)")
+    commands = parser.add_subparsers(dest="command", required=True)
+    pair = commands.add_parser("pair", help="show the digits and wait until the server has accepted them")
+    pair.add_argument("--reset", action="store_true", help="erase the flash first: another Client-Id")
+    say = commands.add_parser("say", help="say something and hold the conversation to its end")
+    say.add_argument("what", nargs="+", help="a text, or a sound file; one turn each")
+    say.add_argument("--voice", default="en-us", help="espeak-ng's voice for texts (%(default)s)")
+    say.add_argument("--out", type=Path, help="write what it played to this WAV file")
+    say.add_argument("--json", action="store_true", help="print the account as one line of JSON")
+    commands.add_parser(
+        "run",
+        help="stay on, over MQTT also in touch while idle; every line typed is said, an empty one is a click",
+    )
+    return parser
+
+
+def _state_file() -> Path:
+    folder = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(folder) / "xiaozhi-sim.json"
+
+
+async def _run(options: argparse.Namespace) -> int:
+    saved = await asyncio.to_thread(_Saved.read, options.state)
+    if saved is None or getattr(options, "reset", False):
+        saved = _Saved(
+            url=saved.url if saved else "",
+            mac=saved.mac if saved else _DEFAULT_MAC,
+            board=saved.board if saved else "s3",
+            firmware=saved.firmware if saved else DEFAULT_VERSION,
+            nvs=Nvs(),
+        )
+    for name in ("url", "mac", "board", "firmware"):
+        setattr(saved, name, getattr(options, name) or getattr(saved, name))
+    options.url = saved.url
+    if not saved.url:
+        raise _Failure(
+            "which address? Give --url once, as in --url http://homeassistant:8123/api/xiaozhi/ota"
+        )
+    device = SimulatedDevice(
+        get_profile(saved.board, saved.firmware),
+        saved.url,
+        mac=saved.mac.lower(),
+        nvs=saved.nvs,
+        misbehaviours=tuple(options.misbehave),
+    )
+    try:
+        async with device:
+            try:
+                await _COMMANDS[options.command](device, options)
+            except TimeoutError:
+                raise _Failure(f"gave up after {options.timeout:g} s; the device is {device.state}") from None
+    finally:
+        await asyncio.to_thread(saved.write, options.state)
+    return 0
+
+
+async def _pair(device: SimulatedDevice, options: argparse.Namespace) -> None:
+    await device.boot(options.timeout)
+    _check_answer(device, options)
+    if device.pairing_code is not None:
+        _tell(f"Code: {device.pairing_code}")
+        await device.wait_paired(options.timeout)
+    _check_link(device, options)
+    _tell(f"Paired; the link is {_LINKS[device.link]}.")
+
+
+async def _say(device: SimulatedDevice, options: argparse.Namespace) -> None:
+    sounds = [await asyncio.to_thread(_sound, what, options.voice) for what in options.what]
+    await _boot_paired(device, options)
+    if not options.json:
+        device.listen(_tell_event)
+    account = await converse(device, *sounds, timeout=options.timeout)
+    if options.out is not None:
+        await asyncio.to_thread(write_wav, options.out, account.played, account.sample_rate)
+    if options.json:
+        _tell(json.dumps(account.as_json(), ensure_ascii=False))
+    if not account.played:
+        raise _Failure("the server ended the conversation without an answer")
+
+
+async def _stay_on(device: SimulatedDevice, options: argparse.Namespace) -> None:
+    device.listen(_tell_event)
+    await _boot_paired(device, options)
+    _tell(f"On; the link is {_LINKS[device.link]}. Type what to say; an empty line is a click of the button.")
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    works = (stop.wait(), _obey_lines(device), device.wait_for(lambda: False, None))
+    tasks = {asyncio.ensure_future(work) for work in works}
+    done, others = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in others:
+        task.cancel()
+    for task in done:
+        task.result()
+
+
+async def _obey_lines(device: SimulatedDevice) -> None:
+    """Obey what is typed, then wait for ever. Raises `ValueError` where it cannot be read."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    async for line in reader:
+        text = line.decode(errors="replace").strip()
+        if not text:
+            await device.click()
+            continue
+        sound = await asyncio.to_thread(_sound, text, "en-us")
+        if device.state is State.IDLE:
+            await device.wake()
+        device.say(sound)
+    await asyncio.Event().wait()
+
+
+async def _boot_paired(device: SimulatedDevice, options: argparse.Namespace) -> None:
+    await device.boot(options.timeout)
+    _check_answer(device, options)
+    if device.state is not State.IDLE:
+        raise _Failure("the server does not know this device; pair it first: xiaozhi-sim pair")
+    _check_link(device, options)
+
+
+def _check_link(device: SimulatedDevice, options: argparse.Namespace) -> None:
+    if options.link not in {None, device.link}:
+        raise _Failure(f"the server chose {_LINKS[device.link]} for this device")
+
+
+def _check_answer(device: SimulatedDevice, options: argparse.Namespace) -> None:
+    if device.check_in_error:
+        raise _Failure(f"no check-in at {options.url}: {device.check_in_error}")
+
+
+def _sound(what: str, voice: str) -> bytes:
+    path = Path(what)
+    if path.suffix and path.is_file():
+        return read_wav(path)
+    return synthesize(what, voice=voice, sample_rate=UPLINK_RATE)[0]
+
+
+def _tell(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _tell_event(event: Event) -> None:
+    if line := _line(event.kind, event.data):
+        _tell(f"{event.time:8.2f}  {line}")
+
+
+def _line(kind: str, data: dict[str, Any]) -> str:
+    """Say in a line what happened; nothing of what only a developer wants to know."""
+    line = ""
+    match kind, data:
+        case "state", {"state": state}:
+            line = f"is {state}"
+        case "screen", {"role": role, "text": text} if text:
+            line = f"{role}: {text}"
+        case "screen", {"emotion": emotion} if emotion != "neutral":
+            line = f"looks {emotion}"
+        case "tool", {"name": name, "arguments": given}:
+            line = f"tool {name} {json.dumps(given, ensure_ascii=False)}"
+        case "error" | "crash" | "sound", _:
+            line = f"{kind}: {', '.join(map(str, data.values()))}"
+        case "link", {"connected": True}:
+            line = "is connected to the server"
+        case "link", {"reason": reason}:
+            line = f"is not connected: {reason}"
+        case "restart", _:
+            line = "restarts"
+    return line
+
+
+_LINKS = {"mqtt": "MQTT", "websocket": "WebSocket"}
+_COMMANDS = {"pair": _pair, "say": _say, "run": _stay_on}

@@ -1,0 +1,372 @@
+"""The simulated device: what its owner, its surroundings and an observer can do with it."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+import uuid
+
+from .application import Application
+from .checkin import Outcome
+from .crash import DeviceCrashed
+from .hardware import Hardware
+from .mainloop import Job
+from .microphone import Voice
+from .misbehave import Misbehaviour, Mischief
+from .network import Network
+from .nvs import Nvs
+from .pace import Pace
+from .profile import Profile, get_profile
+from .record import Event, Recorder, Screen
+from .sound import read_wav
+from .speaker import Speaker
+from .state import State
+from .system_info import Identity
+from .tools import Values, first_values
+from .weather import UdpWeather
+
+__all__ = ["SimulatedDevice"]
+
+_DEFAULT_MAC: Final = "24:6f:28:aa:bb:01"
+
+
+class SimulatedDevice:
+    """A XiaoZhi, faithful to the stock firmware.
+
+    Everything that waits raises `DeviceCrashed` when the firmware has aborted, and `TimeoutError`. Use it as
+    `async with SimulatedDevice(...) as device:`, which switches it off at the end.
+    """
+
+    def __init__(  # noqa: PLR0913 - all but the first two are named
+        self,
+        profile: Profile | None = None,
+        ota_url: str = "",
+        *,
+        mac: str = _DEFAULT_MAC,
+        client_id: str | None = None,
+        nvs: Nvs | None = None,
+        pace: Pace | None = None,
+        misbehaviours: tuple[Misbehaviour, ...] = (),
+        noise: int = 0,
+        weather: UdpWeather | None = None,
+    ) -> None:
+        """Make a device that is switched off.
+
+        `nvs` is its flash from an earlier life. Without `client_id` it has the one from the flash, or a new
+        one. `noise` is the loudness of the silence before its microphone (see `Voice`); `weather` is what
+        happens to its audio over UDP.
+        """
+        self._recorder = Recorder()
+        profile = profile or get_profile()
+        if Misbehaviour.BROKEN_CHECK_IN in misbehaviours:
+            profile = replace(profile, ssid='The "Home"')
+        pace = pace or Pace()
+        nvs = nvs or Nvs()
+        client_id = client_id or nvs.get_string("board", "uuid") or str(uuid.uuid4())
+        nvs.set("board", "uuid", client_id)
+        identity = Identity(mac=mac, client_id=client_id)
+        self._hardware = Hardware(
+            profile=profile,
+            identity=identity,
+            ota_url=ota_url,
+            pace=pace,
+            nvs=nvs,
+            values=first_values(profile, identity.ip),
+            recorder=self._recorder,
+            screen=Screen(self._recorder),
+            voice=Voice(noise, lambda: self._recorder.add("said")),
+            speaker=Speaker(profile.board.speaker_rate, pace, self._recorder.pulse),
+            mischief=Mischief(*misbehaviours),
+            network=Network(weather or UdpWeather()),
+        )
+        self._application: Application | None = None
+        self._life: asyncio.Task[None] | None = None
+        self._crash: DeviceCrashed | None = None
+
+    async def __aenter__(self) -> Self:
+        """Return the device; it is still switched off."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Switch it off."""
+        await self.power_off()
+
+    # Power
+
+    async def boot(self, timeout: float = 60) -> None:  # noqa: ASYNC109
+        """Switch it on; returns when it is idle, asks to be paired or has failed to check in."""
+        if self._life is not None and not self._life.done():
+            raise RuntimeError("the device is on")
+        self._crash = None
+        self._life = asyncio.create_task(self._live(), name="simulated device")
+        await self.wait_for(self._settled, timeout)
+
+    async def power_off(self) -> None:
+        """Switch it off: its connections end without a word."""
+        try:
+            await self._end_life()
+        finally:
+            self._hardware.network.close()
+
+    async def _end_life(self) -> None:
+        life, self._life = self._life, None
+        if life is not None:
+            life.cancel()
+            await asyncio.wait([life])
+            if not life.cancelled() and (err := life.exception()) is not None:
+                raise err
+        self._application = None
+
+    async def lose_power(self) -> None:
+        """Pull its plug: nobody is told, and its connections seem to be there until the next `power_off`."""
+        network = self._hardware.network
+        network.cut()
+        await self._end_life()
+        network.forget()
+
+    async def factory_reset(self) -> None:
+        """Switch it off and erase its flash: it will have another Client-Id and no settings."""
+        await self.power_off()
+        hardware = self._hardware
+        hardware.nvs.erase()
+        identity = Identity(mac=hardware.identity.mac, client_id=str(uuid.uuid4()))
+        hardware.nvs.set("board", "uuid", identity.client_id)
+        hardware.identity = identity
+        hardware.values = first_values(hardware.profile, identity.ip)
+
+    async def _live(self) -> None:
+        """Run the firmware, again after every restart."""
+        try:
+            while True:
+                application = Application(self._hardware)
+                self._application = application
+                await application.run()
+                self._recorder.add("restart")
+        except DeviceCrashed as crash:
+            self._crash = crash
+            self._application = None
+            self._recorder.add("crash", reason=str(crash))
+        finally:
+            self._recorder.pulse()
+
+    def _settled(self) -> bool:
+        application = self._application
+        if application is None:
+            return False
+        return application.activated or application.check_in.outcome in {Outcome.ASKED, Outcome.FAILED}
+
+    # The network
+
+    def cut_network(self) -> None:
+        """Lose all its packets, both ways, without its noticing; what TCP carries comes late."""
+        self._hardware.network.cut()
+
+    def restore_network(self) -> None:
+        """Carry its packets again."""
+        self._hardware.network.restore()
+
+    def lose_network(self) -> None:
+        """Lose the Wi-Fi: as `cut_network`, but the device notices."""
+        self._hardware.network.cut()
+        self._on.network_lost()
+
+    # What the user does
+
+    async def wake(self, word: str = "hi xiaozhi", sound: bytes | None = None) -> None:
+        """Say the wake word; returns when the device has heard it and connected, or failed to.
+
+        `sound` is 16 kHz mono PCM of 16 bits that ends with the word; two seconds of silence without it.
+        """
+        await self._do(lambda: self._on.wake_word(word, sound))
+
+    async def click(self) -> None:
+        """Click the button; returns when the device has acted on it."""
+        await self._do(self._on.click)
+
+    async def press(self) -> None:
+        """Press the talk button and hold it."""
+        await self._do(self._on.press)
+
+    async def release(self) -> None:
+        """Let go of the talk button."""
+        await self._do(self._on.release)
+
+    def say(self, sound: bytes | Path) -> None:
+        """Speak into the microphone: 16 kHz mono PCM of 16 bits, or a WAV file of any rate.
+
+        It is said as soon as the device listens.
+        """
+        self._hardware.voice.say(sound if isinstance(sound, bytes) else read_wav(sound))
+
+    async def wait_said(self, timeout: float = 60) -> None:  # noqa: ASYNC109
+        """Wait until all has been said."""
+        await self.wait_for(self._hardware.voice.spoken.is_set, timeout)
+
+    def notify(self, method: str, **params: Any) -> None:
+        """Send an MCP notification, as stock firmware never does. On WebSocket it takes an open channel."""
+        self._on.mcp.notify(method, params)
+
+    @property
+    def _on(self) -> Application:
+        if self._crash is not None:
+            raise self._crash
+        if self._application is None:
+            raise RuntimeError("the device is off")
+        return self._application
+
+    async def _do(self, job: Job) -> None:
+        """Have the main task do something, and what follows from it in later passes."""
+        loop = self._on.loop
+        loop.schedule(job)
+        await self.wait_for(lambda: not loop.busy)
+
+    # What an observer sees
+
+    async def wait_for(self, condition: Callable[[], bool], timeout: float | None = 60) -> None:  # noqa: ASYNC109
+        """Wait until `condition` holds; it is looked at whenever something happens."""
+
+        def met() -> bool:
+            if self._crash is not None:
+                raise self._crash
+            if self._life is not None and self._life.done():
+                self._life.result()
+            return condition()
+
+        await self._recorder.wait_for(met, timeout)
+
+    async def wait_state(self, state: State, timeout: float = 60) -> None:  # noqa: ASYNC109
+        """Wait until the device is in `state`."""
+        await self.wait_for(lambda: self.state is state, timeout)
+
+    async def wait_paired(self, timeout: float = 60) -> None:  # noqa: ASYNC109
+        """Wait until the server has accepted the device and told it where to connect."""
+        await self.wait_for(lambda: self._application is not None and self._application.activated, timeout)
+
+    async def wait_played(self, timeout: float = 60) -> None:  # noqa: ASYNC109
+        """Wait until nothing is left to play."""
+        await self.wait_for(lambda: self.speaker.empty, timeout)
+
+    @property
+    def state(self) -> State:
+        """Its state; unknown while it is off."""
+        return State.UNKNOWN if self._application is None else self._application.state
+
+    @property
+    def pairing_code(self) -> str | None:
+        """The digits that it shows and speaks."""
+        return None if self._application is None else self._application.check_in.pairing_code
+
+    @property
+    def check_in_error(self) -> str:
+        """Why the last check-in has failed; empty when it has not."""
+        check_in = None if self._application is None else self._application.check_in
+        return check_in.error if check_in is not None and check_in.outcome is Outcome.FAILED else ""
+
+    @property
+    def last_error(self) -> str:
+        """The last error of its connection, such as `SERVER_TIMEOUT`."""
+        return "" if self._application is None else self._application.last_error
+
+    @property
+    def link(self) -> str:
+        """`mqtt` or `websocket`, as the server has chosen at check-in; empty before."""
+        transport = None if self._application is None else self._application.transport
+        return "" if transport is None else transport.name
+
+    @property
+    def connected(self) -> bool:
+        """Whether it has a connection to the server, as far as it knows."""
+        transport = None if self._application is None else self._application.transport
+        return transport is not None and transport.connected
+
+    @property
+    def channel_open(self) -> bool:
+        """Whether it counts its audio channel as open."""
+        transport = None if self._application is None else self._application.transport
+        return transport is not None and transport.channel_open
+
+    @property
+    def listening(self) -> bool:
+        """Whether its microphone is on."""
+        return self._application is not None and self._application.microphone.on
+
+    @property
+    def crash(self) -> str | None:
+        """What the firmware aborted on."""
+        return None if self._crash is None else str(self._crash)
+
+    @property
+    def mac(self) -> str:
+        """Its MAC address, lower case with colons."""
+        return self._hardware.identity.mac
+
+    @property
+    def client_id(self) -> str:
+        """Its UUID."""
+        return self._hardware.identity.client_id
+
+    @property
+    def profile(self) -> Profile:
+        """Board and firmware."""
+        return self._hardware.profile
+
+    @property
+    def nvs(self) -> Nvs:
+        """Its flash."""
+        return self._hardware.nvs
+
+    @property
+    def screen(self) -> Screen:
+        """What it shows."""
+        return self._hardware.screen
+
+    @property
+    def speaker(self) -> Speaker:
+        """What it plays, and what was lost."""
+        return self._hardware.speaker
+
+    @property
+    def values(self) -> Values:
+        """What its tools read and write; change it as the world changes."""
+        return self._hardware.values
+
+    @property
+    def tool_seconds(self) -> dict[str, float]:
+        """How long calls of a tool take, by its name."""
+        return self._hardware.tool_seconds
+
+    @property
+    def misbehaviours(self) -> set[Misbehaviour]:
+        """What it does wrong; may be changed at any time."""
+        return self._hardware.mischief.what
+
+    @property
+    def played(self) -> bytes:
+        """The PCM that it has played: mono, 16 bits, `speaker.rate` Hz."""
+        return self.speaker.played_pcm
+
+    @property
+    def played_seconds(self) -> float:
+        """How long that is."""
+        return self.speaker.played_seconds
+
+    @property
+    def transcript(self) -> list[Event]:
+        """Everything that has happened, in order."""
+        return self._recorder.events
+
+    def seconds_at(self, monotonic: float) -> float:
+        """Return a time of `time.monotonic` as the transcript counts it."""
+        return monotonic - self._recorder.started
+
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Have `listener` told every event as it happens."""
+        self._recorder.listeners.append(listener)
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """Return the data of the events of one kind."""
+        return self._recorder.of(kind)

@@ -1,0 +1,38 @@
+"""What of a device outlives a restart of its firmware, and what its surroundings see of it."""
+
+from dataclasses import dataclass, field
+
+from .microphone import Voice
+from .misbehave import Mischief
+from .network import Network
+from .nvs import Nvs
+from .pace import Pace
+from .profile import Profile
+from .record import Recorder, Screen
+from .speaker import Speaker
+from .system_info import Identity
+from .tools import Values
+
+__all__ = ["Hardware"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Hardware:
+    """The device as a thing."""
+
+    profile: Profile
+    identity: Identity
+    ota_url: str
+    """The address that the owner typed in."""
+    pace: Pace
+    nvs: Nvs
+    values: Values
+    """What its tools store: volume, brightness, lamp, ..."""
+    recorder: Recorder
+    screen: Screen
+    voice: Voice
+    speaker: Speaker
+    mischief: Mischief
+    network: Network
+    tool_seconds: dict[str, float] = field(default_factory=dict)
+    """How long the calls of a tool take; at once when it is not here."""

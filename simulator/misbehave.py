@@ -1,0 +1,202 @@
+"""Ways in which a device can misbehave, for tests of a server."""
+
+from collections import deque
+from enum import StrEnum
+import random
+from typing import Final
+
+from .cjson import dumps
+from .frames import BINARY, TEXT
+from .tools import Tool
+from .websocket import RawSend
+
+__all__ = ["Misbehaviour", "Mischief"]
+
+
+class Misbehaviour(StrEnum):
+    """Something that a device does wrong on request."""
+
+    BROKEN_CHECK_IN = "broken-check-in"
+    """Is in a network with a quote in its name: the check-in's body is no JSON."""
+    SECOND_HELLO = "second-hello"
+    """Sends its hello again in the middle of the conversation."""
+    BINARY_BEFORE_HELLO = "binary-before-hello"
+    """Sends audio before its hello."""
+    OVERSIZE_TEXT = "oversize-text"
+    """Sends a text of 200 kB."""
+    GARBAGE_JSON = "garbage-json"
+    """Sends texts that are no JSON, no object, or nested 5,000 deep."""
+    WRONG_TYPES = "wrong-types"
+    """Sends messages whose fields have wrong types."""
+    UNKNOWN_TYPES = "unknown-types"
+    """Sends messages of types that do not exist."""
+    OPUS_GARBAGE = "opus-garbage"
+    """Sends random bytes instead of Opus."""
+    STOP_READING = "stop-reading"
+    """Does not read from the connection once the conversation is open."""
+    NEVER_ANSWER_MCP = "never-answer-mcp"
+    """Answers no MCP request."""
+    THOUSAND_TOOLS = "thousand-tools"
+    """Lists 1,000 tools."""
+    LOOPING_CURSOR = "looping-cursor"
+    """Lists the same page of tools for ever."""
+    STATUS_NOT_JSON = "status-not-json"
+    """Answers `self.get_device_status` with a text that is no JSON."""
+    DROP_MID_SENTENCE = "drop-mid-sentence"
+    """Loses its TCP connection after one second of sound."""
+    NO_AUDIO = "no-audio"
+    """Says that it listens, and sends no audio."""
+    FLOOD = "flood"
+    """Sends 5,000 messages as fast as it can."""
+    WRONG_PASSWORD = "wrong-password"  # noqa: S105 - a name
+    """Connects by MQTT with another password than it was given."""
+    MQTT_GARBAGE = "mqtt-garbage"
+    """Sends random bytes once its MQTT connection is accepted."""
+    MQTT_GIANT_LENGTH = "mqtt-giant-length"
+    """Announces an MQTT packet of 256 MB once its connection is accepted."""
+    FOREIGN_TOPIC = "foreign-topic"
+    """Publishes to a topic that is not its own."""
+    NEVER_PING = "never-ping"
+    """Lets the keep-alive of its MQTT connection pass."""
+    UDP_REPLAY = "udp-replay"
+    """Sends every datagram again ten datagrams later."""
+    UDP_FORGERY = "udp-forgery"
+    """Has somebody else send datagrams with its connection id, without knowing its key."""
+    UDP_UNKNOWN = "udp-unknown"
+    """Sends, with every datagram, one of a conversation that does not exist."""
+
+
+_DROP_AFTER_PACKETS: Final = 17
+_REPLAY_DISTANCE: Final = 10
+
+_WRONG_TYPES: Final = (
+    {"type": 7},
+    {"type": "listen", "state": 1},
+    {"type": "listen", "state": "start", "mode": ["auto"]},
+    {"type": "listen", "state": "detect", "text": {"a": 1}},
+    {"type": "abort", "reason": 5},
+    {"type": "mcp", "payload": "text"},
+    {"type": "mcp", "payload": {"jsonrpc": "2.0", "id": "1", "result": []}},
+    {"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 1, "error": "no object"}},
+)
+
+
+class Mischief:
+    """The hooks through which a device misbehaves; does nothing unless asked."""
+
+    def __init__(self, *what: Misbehaviour) -> None:
+        """Do `what`."""
+        self.what: set[Misbehaviour] = set(what)
+        self._random = random.Random(0)
+        self._packets = 0
+        self._sent: deque[bytes] = deque(maxlen=_REPLAY_DISTANCE)
+
+    @property
+    def stops_reading(self) -> bool:
+        """Whether the connection is not read any more after the server's hello."""
+        return Misbehaviour.STOP_READING in self.what
+
+    @property
+    def answers_mcp(self) -> bool:
+        """Whether MCP requests are looked at."""
+        return Misbehaviour.NEVER_ANSWER_MCP not in self.what
+
+    @property
+    def loops(self) -> bool:
+        """Whether every cursor leads to the same page."""
+        return Misbehaviour.LOOPING_CURSOR in self.what
+
+    async def before_hello(self, send: RawSend) -> None:
+        """Act before the hello goes out."""
+        if Misbehaviour.BINARY_BEFORE_HELLO in self.what:
+            await send(BINARY, bytes(80))
+
+    async def after_hello(self, send: RawSend, hello: str) -> None:
+        """Act after the server's hello came in; `hello` is the device's."""
+        self._packets = 0
+        self._sent.clear()
+        for text in self._texts(hello):
+            await send(TEXT, text)
+
+    def _texts(self, hello: str) -> list[bytes]:
+        texts: list[bytes] = []
+        if Misbehaviour.SECOND_HELLO in self.what:
+            texts.append(hello.encode())
+        if Misbehaviour.OVERSIZE_TEXT in self.what:
+            texts.append(dumps({"type": "listen", "state": "detect", "text": "x" * 200_000}).encode())
+        if Misbehaviour.GARBAGE_JSON in self.what:
+            texts += [b"{", b"nonsense", b"[1,2]", b'"text"', b"[" * 5000, b'{"type":"listen","state":"det']
+        if Misbehaviour.WRONG_TYPES in self.what:
+            texts += [dumps(message).encode() for message in _WRONG_TYPES]
+        if Misbehaviour.UNKNOWN_TYPES in self.what:
+            texts += [dumps({"type": f"unknown-{number}"}).encode() for number in range(20)]
+        if Misbehaviour.FLOOD in self.what:
+            texts += [dumps({"type": "flood", "number": number}).encode() for number in range(5000)]
+        return texts
+
+    def microphone_packet(self, packet: bytes) -> bytes | None:
+        """Return what goes out instead of a packet; None for nothing.
+
+        Raises `ConnectionResetError` where the device loses its connection.
+        """
+        self._packets += 1
+        if Misbehaviour.DROP_MID_SENTENCE in self.what and self._packets == _DROP_AFTER_PACKETS + 1:
+            raise ConnectionResetError("the network is gone")
+        if Misbehaviour.NO_AUDIO in self.what:
+            return None
+        if Misbehaviour.OPUS_GARBAGE in self.what:
+            return self._random.randbytes(self._random.randrange(1, 200))
+        return packet
+
+    # MQTT and UDP
+
+    @property
+    def never_pings(self) -> bool:
+        """Whether the server hears nothing of a silent device."""
+        return Misbehaviour.NEVER_PING in self.what
+
+    def password(self, password: str) -> str:
+        """Return the password to use instead."""
+        return f"not {password}" if Misbehaviour.WRONG_PASSWORD in self.what else password
+
+    def topic(self, topic: str) -> str:
+        """Return the topic to publish to instead."""
+        return f"{topic}/elsewhere" if Misbehaviour.FOREIGN_TOPIC in self.what else topic
+
+    def after_connect(self) -> bytes:
+        """Return bytes to send once the MQTT connection is accepted."""
+        if Misbehaviour.MQTT_GIANT_LENGTH in self.what:
+            return b"\x30\xff\xff\xff\x7f" + bytes(1000)
+        return self._random.randbytes(1000) if Misbehaviour.MQTT_GARBAGE in self.what else b""
+
+    def datagrams(self, datagram: bytes) -> list[bytes]:
+        """Return what the device sends instead of a datagram."""
+        datagrams = [datagram]
+        if Misbehaviour.UDP_REPLAY in self.what:
+            if len(self._sent) == _REPLAY_DISTANCE:
+                datagrams.append(self._sent[0])
+            self._sent.append(datagram)
+        if Misbehaviour.UDP_UNKNOWN in self.what:
+            datagrams.append(datagram[:4] + self._random.randbytes(4) + datagram[8:])
+        return datagrams
+
+    def stranger_datagrams(self, datagram: bytes) -> list[bytes]:
+        """Return what somebody else sends just before a datagram."""
+        if Misbehaviour.UDP_FORGERY not in self.what:
+            return []
+        return [datagram[:16] + self._random.randbytes(len(datagram) - 16)]
+
+    def tools(self, tools: list[Tool]) -> list[Tool]:
+        """Return what the device registers instead of its tools."""
+        if Misbehaviour.THOUSAND_TOOLS not in self.what:
+            return tools
+        return tools + [
+            Tool(name=f"self.many.tool_{number}", description="One of very many tools. " * 10)
+            for number in range(1000 - len(tools))
+        ]
+
+    def tool_text(self, name: str) -> str | None:
+        """Return what a tool answers instead of its result."""
+        if Misbehaviour.STATUS_NOT_JSON in self.what and name == "self.get_device_status":
+            return "volume: seventy"
+        return None

@@ -1,0 +1,177 @@
+"""The network that the device is in: it can be cut without the device noticing, and have bad weather."""
+
+import asyncio
+import ssl
+from typing import cast, override
+
+from .weather import UdpWeather
+
+__all__ = ["Connection", "Network"]
+
+
+class Connection(asyncio.Protocol):
+    """A TCP connection. What passes while the network is cut waits for it, as resent segments do."""
+
+    def __init__(self, network: Network, *, tls: bool) -> None:
+        """Wait for `connection_made`."""
+        self._tls = tls
+        self.reader = asyncio.StreamReader()
+        self._network = network
+        self._transport: asyncio.Transport | None = None
+        self._incoming: list[bytes] = []
+        self._outgoing: list[bytes] = []
+        self._ended = False
+        self._lost = False
+        self._dropped = False
+        self._writable = asyncio.Event()
+        self._writable.set()
+
+    # What the device does
+
+    def write(self, data: bytes) -> None:
+        """Send; nothing happens when the connection is over."""
+        if self._lost or self._dropped or self._transport is None:
+            return
+        if self._network.is_cut:
+            self._outgoing.append(data)
+        else:
+            self._transport.write(data)
+
+    async def drain(self) -> None:
+        """Wait until the other end has taken most of it."""
+        await self._writable.wait()
+
+    def stop_reading(self) -> None:
+        """Read nothing more, so that the other end has to wait."""
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def abort(self) -> None:
+        """Let go of it: the other end hears of that only when the network is there."""
+        self._drop()
+        if self._transport is not None and not self._network.is_cut:
+            self._transport.abort()
+
+    def close(self) -> None:
+        """Close it after what was written."""
+        self._drop()
+        if self._transport is not None and not self._network.is_cut:
+            self._transport.close()
+
+    def forget(self) -> None:
+        """Stay silent for ever: the device that it belonged to is gone."""
+        self._drop()
+
+    def _drop(self) -> None:
+        self._dropped = True
+        self.reader.feed_eof()
+        self._writable.set()
+
+    # What the network does
+
+    def network_restored(self) -> None:
+        """Let pass what has waited."""
+        transport = self._transport
+        if transport is None:
+            return
+        if self._dropped:
+            # What is still sent to a connection that the device has given up is refused.
+            transport.abort()
+        incoming, self._incoming = self._incoming, []
+        outgoing, self._outgoing = self._outgoing, []
+        if not self._dropped:
+            self.reader.feed_data(b"".join(incoming))
+            transport.write(b"".join(outgoing))
+        if self._ended:
+            self.reader.feed_eof()
+        if self._lost:
+            self._network.connections.discard(self)
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._network.connections.add(self)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if self._dropped:
+            return
+        if self._network.is_cut:
+            self._incoming.append(data)
+        else:
+            self.reader.feed_data(data)
+
+    @override
+    def eof_received(self) -> bool:
+        self._end()
+        # The device's half stays open until the device closes it.
+        return not self._tls
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = True
+        self._writable.set()
+        self._end()
+        if not self._network.is_cut:
+            self._network.connections.discard(self)
+
+    def _end(self) -> None:
+        self._ended = True
+        if not self._network.is_cut:
+            self.reader.feed_eof()
+
+    @override
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    @override
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+
+class Network:
+    """What carries the packets of one device."""
+
+    def __init__(self, weather: UdpWeather) -> None:
+        """`weather` is what happens to datagrams."""
+        self.weather = weather
+        self.connections: set[Connection] = set()
+        """Those that the other end knows of."""
+        self._there = asyncio.Event()
+        self._there.set()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether packets vanish, both ways."""
+        return not self._there.is_set()
+
+    def cut(self) -> None:
+        """Lose all packets from now on; nobody is told."""
+        self._there.clear()
+
+    def restore(self) -> None:
+        """Carry packets again."""
+        self._there.set()
+        for connection in list(self.connections):
+            connection.network_restored()
+
+    def forget(self) -> None:
+        """Carry packets again, but none of the connections that were there: their device is gone."""
+        for connection in self.connections:
+            connection.forget()
+        self._there.set()
+
+    def close(self) -> None:
+        """End whatever is left."""
+        self._there.set()
+        for connection in list(self.connections):
+            connection.abort()
+
+    async def connect(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> Connection:
+        """Return a connection. Raises `OSError`; waits as long as the network is cut."""
+        await self._there.wait()
+        loop = asyncio.get_running_loop()
+        _, connection = await loop.create_connection(
+            lambda: Connection(self, tls=tls is not None), host, port, ssl=tls
+        )
+        return connection

@@ -1,0 +1,32 @@
+"""Sound files: any that libav reads in, WAV out."""
+
+from pathlib import Path
+import wave
+
+import av
+
+__all__ = ["read_wav", "write_wav"]
+
+_SPEECH_RATE = 16000
+
+
+def read_wav(path: Path) -> bytes:
+    """Return a sound file as 16 kHz mono PCM of 16 bits. Raises `ValueError` when it is none, `OSError`."""
+    resampler = av.AudioResampler(format="s16", layout="mono", rate=_SPEECH_RATE)
+    try:
+        with av.open(str(path)) as container:
+            frames = [new for frame in container.decode(audio=0) for new in resampler.resample(frame)]
+    except (av.InvalidDataError, IndexError) as err:
+        raise ValueError(f"{path} is not a sound file") from err
+    return b"".join(
+        bytes(frame.planes[0])[: frame.samples * 2] for frame in [*frames, *resampler.resample(None)]
+    )
+
+
+def write_wav(path: Path, pcm: bytes, rate: int) -> None:
+    """Write mono PCM of 16 bits. Raises `OSError`."""
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(pcm)

@@ -1,0 +1,235 @@
+"""A small server for the simulated device: HTTP for check-ins, `websockets` for conversations."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+import json
+from typing import Any, Self
+
+import av
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+
+from simulator import Pace, SimulatedDevice
+
+type Json = dict[str, Any]
+
+FAST = Pace(waits=0.002, timeouts=0.2, uplink=20, downlink=20, main_loop_delay=0.001)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client sent, as it was on the wire."""
+
+    line: str
+    headers: list[tuple[str, str]]
+    body: bytes
+
+    @property
+    def path(self) -> str:
+        return self.line.split(" ")[1]
+
+
+type Reply = Json | bytes | int
+
+
+@dataclass
+class Http:
+    """Answers requests with what `replies` holds, the last one for ever.
+
+    A reply is a JSON object with status 200, a status, or the bytes to write.
+    """
+
+    replies: deque[Reply]
+    requests: list[Request] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    port: int = 0
+
+    @classmethod
+    @asynccontextmanager
+    async def serving(cls, *replies: Reply) -> AsyncIterator[Self]:
+        http = cls(deque(replies))
+        server = await asyncio.start_server(http._serve, "127.0.0.1", 0)
+        http.port = server.sockets[0].getsockname()[1]
+        try:
+            yield http
+        finally:
+            server.close()
+            await server.wait_closed()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/ota"
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            self.requests.append(await _read_request(reader))
+            self.times.append(asyncio.get_running_loop().time())
+            reply = self.replies.popleft() if len(self.replies) > 1 else self.replies[0]
+            writer.write(_response(reply))
+            await writer.drain()
+        finally:
+            writer.close()
+
+
+async def _read_request(reader: asyncio.StreamReader) -> Request:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().removesuffix("\r\n\r\n")
+    line, *rest = head.split("\r\n")
+    headers = [(name, value.strip()) for name, _, value in (entry.partition(":") for entry in rest)]
+    found = {name.lower(): value for name, value in headers}
+    body = b""
+    if found.get("transfer-encoding") == "chunked":
+        while size := int(await reader.readline(), 16):
+            body += await reader.readexactly(size)
+            await reader.readline()
+    else:
+        body = await reader.readexactly(int(found.get("content-length", 0)))
+    return Request(line, headers, body)
+
+
+def _response(reply: Reply) -> bytes:
+    if isinstance(reply, bytes):
+        return reply
+    status, body = (reply, b"no") if isinstance(reply, int) else (200, json.dumps(reply).encode())
+    return b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%b" % (status, len(body), body)
+
+
+class Session:
+    """One connection of a device."""
+
+    def __init__(self, connection: ServerConnection) -> None:
+        self.connection = connection
+        self.messages: list[str | bytes] = []
+        self.closed = False
+        self._read = 0
+        self._news = asyncio.Event()
+
+    async def run(self) -> None:
+        try:
+            async for message in self.connection:
+                self.messages.append(message)
+                self._news.set()
+        except ConnectionClosed:
+            pass
+        self.closed = True
+        self._news.set()
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait for what the device sends."""
+        async with asyncio.timeout(10):
+            while not condition():
+                self._news.clear()
+                await self._news.wait()
+
+    @property
+    def texts(self) -> list[Json]:
+        return [json.loads(message) for message in self.messages if isinstance(message, str)]
+
+    @property
+    def packets(self) -> list[bytes]:
+        return [message for message in self.messages if isinstance(message, bytes)]
+
+    async def expect(self, **fields: object) -> Json:
+        """Return the next text that has these fields, skipping what comes before it."""
+        while True:
+            await self.until(lambda: len(self.messages) > self._read)
+            message = self.messages[self._read]
+            self._read += 1
+            if isinstance(message, str):
+                text: Json = json.loads(message)
+                if fields.items() <= text.items():
+                    return text
+
+    def seen(self, **fields: object) -> int:
+        """Count the texts with these fields."""
+        return sum(fields.items() <= text.items() for text in self.texts)
+
+    async def send(self, message: Json | str | bytes) -> None:
+        await self.connection.send(json.dumps(message) if isinstance(message, dict) else message)
+
+    async def start_speaking(self) -> None:
+        await self.send({"type": "tts", "state": "start"})
+
+    async def stop_speaking(self) -> None:
+        await self.send({"type": "tts", "state": "stop"})
+
+    async def call(self, request_id: int, method: str, params: Json | None = None) -> Json:
+        """Make an MCP request and return the reply."""
+        request = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params or {}}
+        await self.send({"type": "mcp", "payload": request})
+        payload: Json = (await self.expect(type="mcp"))["payload"]
+        return payload
+
+
+HELLO: Json = {
+    "type": "hello",
+    "transport": "websocket",
+    "session_id": "session-1",
+    "audio_params": {"format": "opus", "sample_rate": 24000, "channels": 1, "frame_duration": 60},
+}
+
+
+@dataclass
+class Server:
+    """Both servers; the check-in sends the device to the WebSocket."""
+
+    http: Http
+    port: int = 0
+    hello: Json | None = field(default_factory=lambda: dict(HELLO))
+    """Answer to the device's hello; None for none."""
+    sessions: list[Session] = field(default_factory=list)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @classmethod
+    @asynccontextmanager
+    async def serving(cls, *, version: int = 1) -> AsyncIterator[Self]:
+        async with Http.serving({}) as http:
+            server = cls(http)
+            async with serve(
+                server._converse, "127.0.0.1", 0, compression=None, ping_interval=None, close_timeout=0.05
+            ) as websocket:
+                server.port = websocket.sockets[0].getsockname()[1]
+                url = f"ws://127.0.0.1:{server.port}/xiaozhi/v1/"
+                http.replies = deque([{"websocket": {"url": url, "token": "secret", "version": version}}])
+                yield server
+
+    async def _converse(self, connection: ServerConnection) -> None:
+        session = Session(connection)
+        self.sessions.append(session)
+        if self.hello is not None:
+            message = await connection.recv()
+            session.messages.append(message)
+            await session.send(self.hello)
+        self._news.set()
+        await session.run()
+
+    async def session(self, number: int = 1) -> Session:
+        """Return the connection of that number, once its hellos are exchanged."""
+        async with asyncio.timeout(10):
+            while len(self.sessions) < number:
+                self._news.clear()
+                await self._news.wait()
+        return self.sessions[number - 1]
+
+    def device(self, *args: Any, **kwargs: Any) -> SimulatedDevice:
+        """Return a fast device that checks in here."""
+        return SimulatedDevice(kwargs.pop("profile", None), self.http.url, *args, **{"pace": FAST} | kwargs)
+
+
+def opus_packets(count: int, *, rate: int = 24000, duration: int = 60, loud: bool = True) -> list[bytes]:
+    """Return Opus packets of a rough tone."""
+    encoder = av.CodecContext.create("libopus", "w")
+    encoder.sample_rate, encoder.layout, encoder.format, encoder.bit_rate = rate, "mono", "s16", 24000
+    encoder.options = {"frame_duration": str(duration)}
+    encoder.open()
+    samples = rate * duration // 1000
+    packets: list[bytes] = []
+    for number in range(count):
+        frame = av.AudioFrame(format="s16", layout="mono", samples=samples)
+        frame.sample_rate, frame.pts = rate, number * samples
+        half = b"\x00\x20" * 40 + b"\x00\xe0" * 40 if loud else bytes(160)
+        frame.planes[0].update((half * (samples // 80 + 1))[: samples * 2])
+        packets += [bytes(packet) for packet in encoder.encode(frame)]
+    return packets

@@ -1,0 +1,56 @@
+"""Steps into a conversation that tests share."""
+
+import asyncio
+from typing import Any
+
+from simulator import Pace, SimulatedDevice
+from tests.simulator.fake_server import Server, Session, opus_packets
+
+AT_ONCE = Pace(main_loop_delay=0)
+"""Real time, and a main task that is never busy."""
+
+
+async def listening(server: Server, sim: SimulatedDevice) -> Session:
+    """Boot, click and wait until the microphone streams."""
+    await sim.boot()
+    await sim.click()
+    session = await server.session()
+    await session.expect(type="listen", state="start")
+    await sim.wait_for(lambda: sim.listening)
+    return session
+
+
+async def speaking(server: Server, sim: SimulatedDevice, packets: int = 0) -> Session:
+    """Go on until the device speaks, with that many packets to play."""
+    session = await listening(server, sim)
+    await session.start_speaking()
+    await sim.wait_for(lambda: sim.screen.status == "Speaking...")
+    for packet in opus_packets(packets):
+        await session.send(packet)
+    if packets:
+        await sim.wait_for(lambda: bool(sim.played))
+    return session
+
+
+async def settle() -> None:
+    """Let everything that is on its way arrive."""
+    await asyncio.sleep(0.05)
+
+
+async def linked(server: Server, sim: SimulatedDevice) -> Session:
+    """Boot, click and return the conversation."""
+    await sim.boot()
+    await sim.click()
+    return await server.session()
+
+
+async def call(session: Session, name: str, **arguments: Any) -> Any:
+    """Call a tool and return its text, or the message of the error."""
+    reply = await session.call(1, "tools/call", {"name": name, "arguments": arguments})
+    if "error" in reply:
+        assert set(reply["error"]) == {"message"}
+        return reply["error"]["message"]
+    assert reply["result"]["isError"] is False
+    (content,) = reply["result"]["content"]
+    assert content["type"] == "text"
+    return content["text"]
