@@ -1,0 +1,1 @@
+"""Makes `custom_components.xiaozhi` importable from the repository, as Home Assistant imports it."""

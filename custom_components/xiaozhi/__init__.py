@@ -1,0 +1,64 @@
+"""The XiaoZhi integration: Home Assistant as the backend of XiaoZhi voice devices."""
+
+from typing import Final
+
+from homeassistant.const import Platform
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import config_validation as cv
+from homeassistant.helpers.typing import ConfigType
+
+from .const import DOMAIN
+from .gateway import Gateway, XiaozhiConfigEntry
+from .http import async_register_views
+from .services import async_setup_services
+from .store import DeviceStore
+from .uploads import async_register_picture_views
+
+CONFIG_SCHEMA: Final = cv.config_entry_only_config_schema(DOMAIN)
+
+PLATFORMS: Final = [
+    Platform.ASSIST_SATELLITE,
+    Platform.BINARY_SENSOR,
+    Platform.BUTTON,
+    Platform.EVENT,
+    Platform.IMAGE,
+    Platform.LIGHT,
+    Platform.NOTIFY,
+    Platform.NUMBER,
+    Platform.SELECT,
+    Platform.SENSOR,
+    Platform.SWITCH,
+]
+
+
+async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
+    """Register the addresses that devices call. They stay; without a gateway they answer so."""
+    async_register_views(hass)
+    async_register_picture_views(hass)
+    async_setup_services(hass)
+    return True
+
+
+async def async_setup_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> bool:
+    """Start the gateway."""
+    gateway = Gateway(hass, entry)
+    entry.async_on_unload(gateway.async_stop)
+    await gateway.async_start()
+    entry.runtime_data = gateway
+    await hass.config_entries.async_forward_entry_setups(entry, PLATFORMS)
+    entry.async_on_unload(entry.add_update_listener(_async_entry_updated))
+    return True
+
+
+async def async_unload_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> bool:
+    """Stop the gateway."""
+    return await hass.config_entries.async_unload_platforms(entry, PLATFORMS)
+
+
+async def async_remove_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
+    """Delete what was known of the devices."""
+    await DeviceStore(hass, entry.entry_id).async_remove()
+
+
+async def _async_entry_updated(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
+    entry.runtime_data.async_sync_devices()

@@ -1,0 +1,202 @@
+"""The voice satellite: holds a device's conversations with Assist."""
+
+import asyncio
+from functools import partial
+import logging
+from typing import Any, Final, override
+
+from homeassistant.components import tts
+from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType
+from homeassistant.components.assist_satellite import (
+    AssistSatelliteConfiguration,
+    AssistSatelliteEntity,
+    AssistSatelliteEntityDescription,
+)
+from homeassistant.const import Platform
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers import entity_registry as er
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+
+from .const import DOMAIN
+from .device import Device
+from .entity import XiaozhiEntity, async_add_device_entities
+from .events import Moment
+from .gateway import XiaozhiConfigEntry
+from .protocol.conversation import Conversation, Interruption, Turn
+from .protocol.link import LinkClosedError
+from .settings import ConversationStyle
+from .voice import TurnEnd, VoiceTurn
+
+_LOGGER = logging.getLogger(__name__)
+
+PARALLEL_UPDATES = 0
+
+_SATELLITE: Final = AssistSatelliteEntityDescription(
+    key="assist_satellite", translation_key="assist_satellite"
+)
+
+
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add a satellite for every device."""
+    async_add_device_entities(entry, async_add_entities, [_SATELLITE], XiaozhiSatellite)
+
+
+class XiaozhiSatellite(XiaozhiEntity, AssistSatelliteEntity):
+    """A device's voice."""
+
+    entity_description: AssistSatelliteEntityDescription
+    _attr_name = None
+
+    def __init__(self, device: Device, description: AssistSatelliteEntityDescription) -> None:
+        """Prepare the satellite of a device."""
+        super().__init__(device, description)
+        self._voice_turn: VoiceTurn | None = None
+        self._conversation_task: asyncio.Task[None] | None = None
+
+    @property
+    @override
+    def pipeline_entity_id(self) -> str | None:
+        """Select that says which pipeline to use."""
+        return self._select("pipeline")
+
+    @property
+    @override
+    def vad_sensitivity_entity_id(self) -> str | None:
+        """Select that says how soon speech has ended."""
+        return self._select("vad_sensitivity")
+
+    @property
+    @override
+    def tts_options(self) -> dict[str, Any]:
+        """Take WAV, which local engines give as it is.
+
+        Any other wish, for example for a sample rate, would make Home Assistant start an ffmpeg process,
+        which takes longer than all the rest between transcript and voice.
+        """
+        return {tts.ATTR_PREFERRED_FORMAT: "wav"}
+
+    @callback
+    @override
+    def async_get_configuration(self) -> AssistSatelliteConfiguration:
+        """Return that wake words are the device's own affair."""
+        return AssistSatelliteConfiguration(
+            available_wake_words=[], active_wake_words=[], max_active_wake_words=0
+        )
+
+    @override
+    async def async_set_configuration(self, config: AssistSatelliteConfiguration) -> None:
+        """Refuse: stock firmware cannot change its wake words."""
+        raise NotImplementedError
+
+    @override
+    async def async_added_to_hass(self) -> None:
+        """Begin to hold the device's conversations."""
+        await super().async_added_to_hass()
+        self.async_on_remove(self.device.set_voice(self._begin_conversation))
+
+    @override
+    async def async_will_remove_from_hass(self) -> None:
+        """End the conversation that is going on."""
+        await super().async_will_remove_from_hass()
+        if self._conversation_task is not None:
+            self._conversation_task.cancel()
+
+    @callback
+    @override
+    def on_pipeline_event(self, event: PipelineEvent) -> None:
+        """Hand an event of the pipeline to the turn that it belongs to."""
+        if self._voice_turn is not None:
+            self._voice_turn.on_pipeline_event(event)
+            self._tell(event)
+
+    @callback
+    def _tell(self, event: PipelineEvent) -> None:
+        match event.type, event.data:
+            case PipelineEventType.STT_END, {"stt_output": {"text": str(text)}}:
+                self.device.happened(Moment.HEARD, text)
+            case (
+                PipelineEventType.INTENT_END,
+                {"intent_output": {"response": {"speech": {"plain": {"speech": str(text)}}}}},
+            ):
+                self.device.happened(Moment.ANSWERED, text)
+            case PipelineEventType.INTENT_END, _:
+                self.device.happened(Moment.ANSWERED)
+
+    @callback
+    def _begin_conversation(self, conversation: Conversation) -> None:
+        if self._conversation_task is not None:
+            self._conversation_task.cancel()
+        self._conversation_task = self.device.create_task(self._converse(conversation), "conversation")
+
+    async def _converse(self, conversation: Conversation) -> None:
+        followed_up = False
+        try:
+            while (turn := await conversation.next_turn()) is not None:
+                if not await self._take_turn(conversation, turn, followed_up=followed_up):
+                    break
+                followed_up = True
+        except LinkClosedError as err:
+            _LOGGER.debug("%s: conversation broke off: %s", self.device.name, err)
+        except Exception:
+            _LOGGER.exception("Unexpected error in the conversation of %s", self.device.name)
+        finally:
+            await conversation.end()
+
+    async def _take_turn(self, conversation: Conversation, turn: Turn, *, followed_up: bool) -> bool:
+        """Run a turn, and return whether the conversation goes on."""
+        voice_turn = self._voice_turn = VoiceTurn(self.hass, conversation, turn)
+        running = asyncio.create_task(
+            self._finish_turn(conversation, voice_turn, turn, followed_up=followed_up)
+        )
+        running.add_done_callback(_take_note)
+        interruption = asyncio.create_task(conversation.interruption())
+        try:
+            await asyncio.wait((running, interruption), return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                return running.result()
+            running.cancel()
+            await asyncio.wait((running,))
+            if interruption.result() is Interruption.CLOSED:
+                return False
+            if interruption.result() is Interruption.ABORTED:
+                await conversation.stop_speaking()
+            return True
+        finally:
+            running.cancel()
+            interruption.cancel()
+            self._voice_turn = None
+            self.tts_response_finished()
+
+    async def _finish_turn(
+        self, conversation: Conversation, voice_turn: VoiceTurn, turn: Turn, *, followed_up: bool
+    ) -> bool:
+        end = await voice_turn.run(
+            partial(self.async_accept_pipeline_from_satellite, wake_word_phrase=turn.wake_word)
+        )
+        if end is TurnEnd.FAILED:
+            self.device.happened(Moment.FAILED, reason=voice_turn.error or "unknown")
+        is_open = self.device.settings.conversation_style is ConversationStyle.OPEN
+        if end is TurnEnd.ASKS_BACK or (is_open and end is TurnEnd.ANSWERED):
+            await conversation.end_answer()
+            return True
+        if end is TurnEnd.ANSWERED:
+            await conversation.wait_played()
+        elif end is TurnEnd.FAILED or (end is TurnEnd.SILENT and not followed_up):
+            await voice_turn.apologise()
+        return False
+
+    @callback
+    def _select(self, key: str) -> str | None:
+        entity_id = er.async_get(self.hass).async_get_entity_id(
+            Platform.SELECT, DOMAIN, f"{self.device.mac}-{key}"
+        )
+        # A disabled select has no state; the pipeline's default then applies.
+        return entity_id if entity_id and self.hass.states.get(entity_id) else None
+
+
+def _take_note(turn: asyncio.Task[bool]) -> None:
+    """Look at how an interrupted turn ended: its device is gone, which the conversation knows already."""
+    if not turn.cancelled() and (err := turn.exception()) is not None:
+        _LOGGER.debug("Turn ended: %s", err)

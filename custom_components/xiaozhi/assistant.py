@@ -1,0 +1,169 @@
+"""Which of a device's tools the assistant may use, under which names, and how they are described to it.
+
+Everything that a device says is cut and put on one line before it comes near a prompt.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+import re
+from typing import Any, Final
+
+from homeassistant.helpers.llm import ToolAnnotations
+import voluptuous as vol
+
+from .const import DOMAIN
+from .events import one_line
+from .protocol.mcp import Tool, ToolProperty, ToolResult
+from .protocol.mcp_models import is_bounded
+
+# A word of one of these in the name of a tool: a misheard sentence must not cut the device off, restart it or
+# spoil its calibration. `tft` inverts the screen's colours and restarts, `aec` restarts the conversation.
+_RISKY_WORDS: Final = frozenset(
+    {
+        "aec",
+        "assets",
+        "erase",
+        "factory",
+        "firmware",
+        "network",
+        "ota",
+        "reboot",
+        "reconfigure",
+        "reset",
+        "restart",
+        "shutdown",
+        "tft",
+        "trim",
+        "upgrade",
+        "wifi",
+    }
+)
+_READING_WORDS: Final = frozenset({"get", "read", "status", "state"})
+_SETTING_WORDS: Final = frozenset({"set", "turn", "switch", "enable", "disable"})
+
+_PREFIX: Final = f"{DOMAIN}__"
+# What language models of all providers take.
+_MAX_NAME: Final = 64
+_HASH_LENGTH: Final = 8
+_NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9]+")
+_WORD: Final = re.compile("[a-z]+")
+_CAMEL_WORD: Final = re.compile("[A-Z]?[a-z]+")
+_ARGUMENT_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+# The board with the most tools has some thirty.
+_MAX_TOOLS: Final = 64
+_MAX_ARGUMENTS: Final = 24
+_MAX_DESCRIPTION: Final = 1024
+_MAX_ARGUMENT_DESCRIPTION: Final = 120
+_MAX_RESULT: Final = 4096
+_MAX_RESULT_DEPTH: Final = 8
+
+
+def choosable_tools(tools: Mapping[str, Tool]) -> list[str]:
+    """Return the names of the tools that the owner may give to the assistant: never those for users only."""
+    return [name for name, tool in tools.items() if not tool.user_only and _is_presentable(tool)]
+
+
+def automatic_tools(tools: Mapping[str, Tool]) -> list[str]:
+    """Return the names of the tools that the assistant gets unless the owner has chosen."""
+    return [name for name in choosable_tools(tools) if _is_reading(name) or not _words(name) & _RISKY_WORDS]
+
+
+def offered_tools(tools: Mapping[str, Tool], chosen: Iterable[str] | None) -> dict[str, Tool]:
+    """Return the tools for the assistant by the names that it calls them by.
+
+    `chosen` are the names that the owner has chosen, None for the automatic choice. A tool keeps its name
+    whatever else is chosen.
+    """
+    wanted = set(automatic_tools(tools) if chosen is None else chosen)
+    names = assistant_names(choosable_tools(tools))
+    offered = {names[name]: tools[name] for name in names if name in wanted}
+    return dict(list(offered.items())[:_MAX_TOOLS])
+
+
+def assistant_names(names: Iterable[str]) -> dict[str, str]:
+    """Give each tool a name of at most 64 letters, digits and underscores, with a hash where names clash."""
+    plain = {name: _PREFIX + _NOT_IN_NAMES.sub("_", name.removeprefix("self.")).strip("_") for name in names}
+    count = Counter(plain.values())
+    return {
+        name: short
+        if short != _PREFIX and len(short) <= _MAX_NAME and count[short] == 1
+        else _with_hash(short, name)
+        for name, short in plain.items()
+    }
+
+
+def description_of(tool: Tool) -> str:
+    """Return what the device says of a tool, on one line."""
+    return one_line(tool.description, _MAX_DESCRIPTION) or tool.name
+
+
+def parameters_of(tool: Tool) -> vol.Schema:
+    """Return the arguments of a tool."""
+    return vol.Schema(
+        {
+            (vol.Required if name in tool.required else vol.Optional)(
+                name, description=_default_of(argument)
+            ): _validator(argument)
+            for name, argument in tool.properties.items()
+        }
+    )
+
+
+def annotations_of(tool: Tool) -> ToolAnnotations:
+    """Return how careful an assistant has to be; nothing that a device does leaves the house."""
+    words = _words(tool.name)
+    reads = _is_reading(tool.name)
+    return ToolAnnotations(
+        read_only=reads,
+        destructive=not reads and bool(words & _RISKY_WORDS),
+        idempotent=reads or bool(words & _SETTING_WORDS),
+        open_world=False,
+    )
+
+
+def result_data(result: ToolResult) -> dict[str, Any]:
+    """Return the answer of a tool as data; one that is too long is cut."""
+    if result.text is None:
+        return {"result": "done"}
+    value = result.json()
+    if value is None or not is_bounded(value, size=_MAX_RESULT, depth=_MAX_RESULT_DEPTH):
+        value = one_line(result.text, _MAX_RESULT)
+    return {"result": value}
+
+
+def _with_hash(short: str, name: str) -> str:
+    digest = sha256(name.encode()).hexdigest()[:_HASH_LENGTH]
+    return f"{short[: _MAX_NAME - _HASH_LENGTH - 1].rstrip('_')}__{digest}"[:_MAX_NAME]
+
+
+def _is_presentable(tool: Tool) -> bool:
+    names = tool.properties.keys()
+    return len(names) <= _MAX_ARGUMENTS and all(_ARGUMENT_NAME.fullmatch(name) for name in names)
+
+
+def _is_reading(name: str) -> bool:
+    words = _words(name)
+    return bool(words & _READING_WORDS) and not words & _SETTING_WORDS
+
+
+def _words(name: str) -> set[str]:
+    return set(_WORD.findall(name.lower())) | {word.lower() for word in _CAMEL_WORD.findall(name)}
+
+
+def _default_of(argument: ToolProperty) -> str | None:
+    if argument.default is None:
+        return None
+    return one_line(f"Default: {argument.default}", _MAX_ARGUMENT_DESCRIPTION)
+
+
+def _validator(argument: ToolProperty) -> Any:
+    match argument.kind:
+        case "boolean":
+            return bool
+        case "integer":
+            low, high = argument.limits
+            return vol.All(int, vol.Range(min=low, max=high))
+        case "string":
+            return str
+    return object

@@ -1,0 +1,77 @@
+"""What is on or off about a device."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, override
+
+from homeassistant.components.binary_sensor import (
+    BinarySensorDeviceClass,
+    BinarySensorEntity,
+    BinarySensorEntityDescription,
+)
+from homeassistant.const import EntityCategory
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+
+from .device import Device
+from .entity import XiaozhiEntity, async_add_device_entities
+from .gateway import XiaozhiConfigEntry
+
+PARALLEL_UPDATES = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class XiaozhiBinarySensorDescription(BinarySensorEntityDescription):
+    """A binary sensor with the part of the device that it shows."""
+
+    value: Callable[[Device], bool | None]
+    always: bool = False
+    """Whether it has a state while the device is away."""
+
+
+BINARY_SENSORS: Final = (
+    XiaozhiBinarySensorDescription(
+        key="connected",
+        device_class=BinarySensorDeviceClass.CONNECTIVITY,
+        entity_category=EntityCategory.DIAGNOSTIC,
+        value=lambda device: device.linked,
+        always=True,
+    ),
+    XiaozhiBinarySensorDescription(
+        key="charging",
+        device_class=BinarySensorDeviceClass.BATTERY_CHARGING,
+        entity_category=EntityCategory.DIAGNOSTIC,
+        value=lambda device: device.status.charging,
+    ),
+)
+
+
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the binary sensors that each device has values for."""
+    async_add_device_entities(
+        entry,
+        async_add_entities,
+        BINARY_SENSORS,
+        XiaozhiBinarySensor,
+        exists=lambda device, description: description.value(device) is not None,
+    )
+
+
+class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):
+    """A binary sensor of a device."""
+
+    entity_description: XiaozhiBinarySensorDescription
+
+    @property
+    @override
+    def available(self) -> bool:
+        """Whether there is something to tell."""
+        return self.entity_description.always or super().available
+
+    @property
+    @override
+    def is_on(self) -> bool | None:
+        """Return the value."""
+        return self.entity_description.value(self.device)

@@ -1,0 +1,64 @@
+"""Buttons of a device: what its tools do."""
+
+from typing import Final, override
+
+from homeassistant.components.button import ButtonDeviceClass, ButtonEntity, ButtonEntityDescription
+from homeassistant.const import EntityCategory
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+
+from .device import Device
+from .entity import (
+    XiaozhiEntity,
+    XiaozhiToolEntity,
+    async_add_device_entities,
+    async_add_tool_entities,
+    describe,
+)
+from .gateway import XiaozhiConfigEntry
+from .screen import SNAPSHOT_TOOL, async_screenshot
+from .tool_entities import ButtonTool
+
+# The device runs one tool at a time.
+PARALLEL_UPDATES = 1
+
+SCREENSHOT: Final = ButtonEntityDescription(
+    key="screenshot", translation_key="screenshot", entity_category=EntityCategory.DIAGNOSTIC
+)
+
+
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the buttons that each device has tools for."""
+    async_add_tool_entities(entry, async_add_entities, ButtonTool, XiaozhiButton)
+    async_add_device_entities(
+        entry,
+        async_add_entities,
+        [SCREENSHOT],
+        XiaozhiScreenshotButton,
+        exists=lambda device, _description: SNAPSHOT_TOOL in device.tools,
+    )
+
+
+class XiaozhiButton(XiaozhiToolEntity[ButtonTool], ButtonEntity):
+    """Has the device do something."""
+
+    def __init__(self, device: Device, tool: ButtonTool) -> None:
+        """Prepare the button `tool` of a device."""
+        device_class = ButtonDeviceClass(tool.device_class) if tool.device_class else None
+        super().__init__(device, tool, describe(ButtonEntityDescription, tool, device_class=device_class))
+
+    @override
+    async def async_press(self) -> None:
+        """Have it done."""
+        await self.device.change(self.tool.call.tool, self.tool.call.arguments)
+
+
+class XiaozhiScreenshotButton(XiaozhiEntity, ButtonEntity):
+    """Renews the picture of the screen."""
+
+    @override
+    async def async_press(self) -> None:
+        """Get what the screen shows now."""
+        await async_screenshot(self.hass, self.device)

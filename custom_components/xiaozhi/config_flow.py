@@ -1,0 +1,325 @@
+"""Config flows: the gateway, devices that it discovers, and what can be changed later."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, override
+
+from homeassistant.config_entries import (
+    SOURCE_IGNORE,
+    SOURCE_RECONFIGURE,
+    ConfigEntry,
+    ConfigEntryState,
+    ConfigFlow,
+    ConfigFlowContext,
+    ConfigFlowResult,
+    ConfigSubentry,
+    ConfigSubentryFlow,
+    SubentryFlowContext,
+    SubentryFlowResult,
+)
+from homeassistant.const import CONF_MAC, CONF_PASSWORD
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers.device_registry import format_mac
+from homeassistant.helpers.selector import (
+    BooleanSelector,
+    SelectOptionDict,
+    SelectSelector,
+    SelectSelectorConfig,
+    SelectSelectorMode,
+)
+from homeassistant.helpers.service_info.dhcp import DhcpServiceInfo
+from homeassistant.helpers.typing import DiscoveryInfoType
+import voluptuous as vol
+
+from .assistant import automatic_tools, choosable_tools
+from .const import (
+    CONF_ADDRESS,
+    CONF_ASSISTANT_TOOLS,
+    CONF_BROKER,
+    CONF_CONVERSATION_STYLE,
+    CONF_LINK,
+    CONF_SHARE_TRANSCRIPTS,
+    DOMAIN,
+    GATEWAY_UNIQUE_ID,
+    SUBENTRY_DEVICE,
+)
+from .discovery import find_subentry
+from .gateway import XiaozhiConfigEntry
+from .gateway_form import (
+    BROKER_SCHEMA,
+    GATEWAY_SCHEMA,
+    Errors,
+    broker_errors,
+    cleaned_broker,
+    cleaned_gateway,
+    gateway_errors,
+    gateway_suggestions,
+)
+from .http import check_in_url
+from .listeners import AUTO_SUBSCRIBE_TOPIC
+from .pairing_flow import PairingFlow, address_placeholders, running_gateway
+from .protocol.mcp import Tool
+from .settings import ConversationStyle, DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
+
+_TITLE: Final = "XiaoZhi"
+_CONF_RESTART_NOW: Final = "restart_now"
+
+_DEVICE_SCHEMA: Final = vol.Schema(
+    {
+        vol.Required(CONF_CONVERSATION_STYLE): SelectSelector(
+            SelectSelectorConfig(
+                options=[style.value for style in ConversationStyle],
+                mode=SelectSelectorMode.LIST,
+                translation_key=CONF_CONVERSATION_STYLE,
+            )
+        ),
+        vol.Required(CONF_SHARE_TRANSCRIPTS, default=False): BooleanSelector(),
+    }
+)
+_DEVICE_SCHEMA_WITH_LINK: Final = _DEVICE_SCHEMA.extend(
+    {
+        vol.Required(CONF_LINK, default=DeviceLink.AUTOMATIC.value): SelectSelector(
+            SelectSelectorConfig(
+                options=[link.value for link in DeviceLink],
+                mode=SelectSelectorMode.LIST,
+                translation_key="device_link",
+            )
+        ),
+        vol.Required(_CONF_RESTART_NOW, default=True): BooleanSelector(),
+    }
+)
+
+
+class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], ConfigFlow, domain=DOMAIN):
+    """Sets up the one gateway; with a gateway, adds devices to it."""
+
+    _settings: dict[str, Any]
+
+    @classmethod
+    @callback
+    @override
+    def async_get_supported_subentry_types(
+        cls, config_entry: ConfigEntry
+    ) -> dict[str, type[ConfigSubentryFlow]]:
+        """Return what can be added to a gateway."""
+        return {SUBENTRY_DEVICE: DeviceSubentryFlow}
+
+    @override
+    async def async_step_user(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
+        """Handle *Add integration*: a gateway the first time, a device from then on."""
+        if _gateway_entry(self.hass) is not None:
+            return await self.async_step_code()
+        await self.async_set_unique_id(GATEWAY_UNIQUE_ID, raise_on_progress=False)
+        return await self.async_step_gateway()
+
+    @override
+    async def async_step_dhcp(self, discovery_info: DhcpServiceInfo) -> ConfigFlowResult:
+        """Handle a device seen on the network: it needs a gateway, of which there is one for all devices."""
+        if (entry := _gateway_entry(self.hass)) is not None:
+            paired = find_subentry(entry, format_mac(discovery_info.macaddress))
+            return self.async_abort(reason="already_configured" if paired else "points_elsewhere")
+        await self.async_set_unique_id(GATEWAY_UNIQUE_ID)
+        self._abort_if_unique_id_configured()
+        self.context["title_placeholders"] = {"name": discovery_info.hostname}
+        return await self.async_step_gateway()
+
+    @override
+    async def async_step_integration_discovery(self, discovery_info: DiscoveryInfoType) -> ConfigFlowResult:
+        """Handle a device that has checked in at the gateway and shows a code."""
+        mac: str = discovery_info[CONF_MAC]
+        await self.async_set_unique_id(mac)
+        self._abort_if_unique_id_configured()
+        self._card = running_gateway(self.hass).discovery.get(mac)
+        if self._card is None:
+            return self.async_abort(reason="nobody_waits")
+        self.context["title_placeholders"] = {"name": self._card.label}
+        return await self.async_step_code()
+
+    async def async_step_gateway(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
+        """Ask for the settings of the gateway, and try them."""
+        errors: Errors = {}
+        if user_input is not None:
+            self._settings = cleaned_gateway(user_input)
+            errors = await gateway_errors(self.hass, self._settings)
+            if not errors:
+                return await self._go_on()
+        return self.async_show_form(
+            step_id="gateway",
+            data_schema=self.add_suggested_values_to_schema(GATEWAY_SCHEMA, user_input),
+            errors=errors,
+        )
+
+    async def async_step_broker(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
+        """Ask for the owner's broker, and try it."""
+        errors: Errors = {}
+        reason = ""
+        known: Mapping[str, Any] = {}
+        if self.source == SOURCE_RECONFIGURE:
+            known = self._get_reconfigure_entry().data.get(CONF_BROKER, {})
+        if user_input is not None:
+            broker = cleaned_broker(user_input, known)
+            errors, reason = await broker_errors(broker)
+            if not errors:
+                self._settings[CONF_BROKER] = broker
+                return await self._go_on()
+        suggested = {key: value for key, value in known.items() if key != CONF_PASSWORD}
+        return self.async_show_form(
+            step_id="reconfigure_broker" if known else "broker",
+            data_schema=self.add_suggested_values_to_schema(BROKER_SCHEMA, user_input or suggested),
+            errors=errors,
+            description_placeholders={"subscribe_topic": AUTO_SUBSCRIBE_TOPIC, "reason": reason},
+        )
+
+    async_step_reconfigure_broker = async_step_broker
+
+    async def async_step_address(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
+        """Show what to type into a device, and where; then create the gateway."""
+        if user_input is not None:
+            self._abort_if_unique_id_configured()
+            return self.async_create_entry(title=_TITLE, data=self._settings)
+        url = check_in_url(self.hass, self._settings.get(CONF_ADDRESS))
+        secure = url is not None and url.startswith("https:")
+        return self.async_show_form(
+            step_id="address_https" if secure else "address",
+            data_schema=vol.Schema({}),
+            description_placeholders=await address_placeholders(self.hass, url),
+            last_step=True,
+        )
+
+    async_step_address_https = async_step_address
+
+    async def async_step_reconfigure(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
+        """Change the settings of the gateway."""
+        entry = self._get_reconfigure_entry()
+        errors: Errors = {}
+        if user_input is not None:
+            self._settings = cleaned_gateway(user_input)
+            errors = await gateway_errors(self.hass, self._settings, entry)
+            if not errors:
+                return await self._go_on()
+        return self.async_show_form(
+            step_id="reconfigure",
+            data_schema=self.add_suggested_values_to_schema(
+                GATEWAY_SCHEMA, user_input or gateway_suggestions(entry.data)
+            ),
+            errors=errors,
+            description_placeholders=await address_placeholders(
+                self.hass, check_in_url(self.hass, entry.data.get(CONF_ADDRESS))
+            ),
+        )
+
+    async def _go_on(self) -> ConfigFlowResult:
+        """Do what comes after a form that was filled in well."""
+        if self._settings[CONF_LINK] == OfferedLink.BROKER and CONF_BROKER not in self._settings:
+            return await self.async_step_broker()
+        if self.source != SOURCE_RECONFIGURE:
+            return await self.async_step_address()
+        entry = self._get_reconfigure_entry()
+        changed = self._settings != entry.data
+        result = self.async_update_and_abort(entry, data=self._settings)
+        # A restart cuts off every device that is talking, so only where it makes a difference.
+        if changed or entry.state is not ConfigEntryState.LOADED:
+            self.hass.config_entries.async_schedule_reload(entry.entry_id)
+        return result
+
+    @override
+    def _add_device(self, mac: str, name: str, data: Mapping[str, Any]) -> ConfigFlowResult:
+        self.hass.config_entries.async_add_subentry(
+            running_gateway(self.hass).entry,
+            ConfigSubentry(
+                subentry_type=SUBENTRY_DEVICE, unique_id=mac, title=name, data=MappingProxyType(dict(data))
+            ),
+        )
+        return self.async_abort(reason="device_added", description_placeholders={"name": name})
+
+
+class DeviceSubentryFlow(
+    PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str, str]], ConfigSubentryFlow
+):
+    """Adds a device to the gateway, and changes how it behaves."""
+
+    async def async_step_user(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
+        """Handle *Add device*."""
+        return await self.async_step_code()
+
+    async def async_step_reconfigure(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
+        """Change how a device behaves."""
+        entry = self._get_entry()
+        subentry = self._get_reconfigure_subentry()
+        before = DeviceSettings.from_subentry(subentry)
+        tools = _tools_of(entry, before.mac)
+        if user_input is not None:
+            changes = dict(user_input)
+            restart_now = changes.pop(_CONF_RESTART_NOW, False)
+            data = {**subentry.data, **changes}
+            if tools and set(changes.get(CONF_ASSISTANT_TOOLS, ())) == set(automatic_tools(tools)):
+                # The automatic choice stays automatic when the device gets other tools.
+                data.pop(CONF_ASSISTANT_TOOLS, None)
+            result = self.async_update_and_abort(entry, subentry, data=data)
+            link = DeviceLink(changes.get(CONF_LINK, before.link))
+            if link is not before.link and (
+                reason := await _let_know(entry, before.mac, link, restart_now=restart_now)
+            ):
+                return self.async_abort(reason=reason, description_placeholders={"name": subentry.title})
+            return result
+        choosable = choosable_tools(tools)
+        chosen = automatic_tools(tools) if before.assistant_tools is None else before.assistant_tools
+        schema = _DEVICE_SCHEMA
+        if GatewaySettings.from_data(entry.data).link is not OfferedLink.WEBSOCKET:
+            schema = _DEVICE_SCHEMA_WITH_LINK
+        return self.async_show_form(
+            step_id="reconfigure",
+            data_schema=self.add_suggested_values_to_schema(
+                schema.extend(_tools_schema(choosable)) if choosable else schema,
+                {**subentry.data, CONF_ASSISTANT_TOOLS: [name for name in chosen if name in choosable]},
+            ),
+            description_placeholders={"name": subentry.title},
+        )
+
+    @override
+    def _add_device(self, mac: str, name: str, data: Mapping[str, Any]) -> SubentryFlowResult:
+        return self.async_create_entry(title=name, data=data, unique_id=mac)
+
+
+@callback
+def _tools_of(entry: XiaozhiConfigEntry, mac: str) -> Mapping[str, Tool]:
+    """Return the tools of a device; none are known while the gateway does not run."""
+    return entry.runtime_data.devices[mac].tools if entry.state is ConfigEntryState.LOADED else {}
+
+
+def _tools_schema(choosable: list[str]) -> dict[vol.Marker, Any]:
+    options = [SelectOptionDict(value=name, label=name.removeprefix("self.")) for name in choosable]
+    return {
+        vol.Optional(CONF_ASSISTANT_TOOLS, default=[]): SelectSelector(
+            SelectSelectorConfig(options=options, multiple=True, mode=SelectSelectorMode.DROPDOWN)
+        )
+    }
+
+
+@callback
+def _gateway_entry(hass: HomeAssistant) -> ConfigEntry | None:
+    """Return the entry of the gateway, running or not; an ignored discovery of it is none."""
+    entry = hass.config_entries.async_entry_for_domain_unique_id(DOMAIN, GATEWAY_UNIQUE_ID)
+    return None if entry is None or entry.source == SOURCE_IGNORE else entry
+
+
+async def _let_know(
+    entry: XiaozhiConfigEntry, mac: str, link: DeviceLink, *, restart_now: bool
+) -> str | None:
+    """Let a device learn of its new link, which it does when it starts; return what the user is told of it.
+
+    That is nothing when the link is of the kind that the device uses already.
+    """
+    if entry.state is not ConfigEntryState.LOADED:
+        return "device_restart_yourself"
+    gateway = entry.runtime_data
+    if not gateway.would_change_link(mac, link):
+        return None
+    if not restart_now:
+        return "device_restart_later"
+    try:
+        await gateway.devices[mac].restart()
+    except HomeAssistantError:
+        return "device_restart_yourself"
+    return "device_restarting"

@@ -1,0 +1,36 @@
+"""Names and defaults of the XiaoZhi integration."""
+
+from typing import Final
+
+DOMAIN: Final = "xiaozhi"
+
+# The gateway: the one config entry.
+GATEWAY_UNIQUE_ID: Final = "gateway"
+CONF_WEBSOCKET_PORT: Final = "websocket_port"
+CONF_ADDRESS: Final = "address"
+CONF_LINK: Final = "link"
+CONF_MQTT_PORT: Final = "mqtt_port"
+CONF_UDP_PORT: Final = "udp_port"
+CONF_BROKER: Final = "broker"
+CONF_TLS: Final = "tls"
+DEFAULT_WEBSOCKET_PORT: Final = 8765
+DEFAULT_MQTT_PORT: Final = 1884
+DEFAULT_UDP_PORT: Final = 8765
+DEFAULT_BROKER_PORT: Final = 1883
+
+# A device: a subentry, whose unique id is its MAC in lower case with colons.
+SUBENTRY_DEVICE: Final = "device"
+CONF_ASSISTANT_TOOLS: Final = "assistant_tools"
+CONF_BOARD: Final = "board"
+CONF_CONVERSATION_STYLE: Final = "conversation_style"
+CONF_SHARE_TRANSCRIPTS: Final = "share_transcripts"
+
+OTA_PATH: Final = "/api/xiaozhi/ota"
+VISION_PATH: Final = "/api/xiaozhi/vision"
+UPLOAD_PATH: Final = "/api/xiaozhi/upload"
+FILE_PATH: Final = "/api/xiaozhi/file"
+WEBSOCKET_PATH: Final = "/xiaozhi/v1/"
+
+NO_MODEL_ISSUE: Final = "no_vision_model"
+
+MANUFACTURER: Final = "XiaoZhi"

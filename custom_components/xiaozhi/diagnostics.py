@@ -1,0 +1,70 @@
+"""What helps to find a fault, without what is private."""
+
+from typing import Any, Final
+
+from homeassistant.components.diagnostics import async_redact_data
+from homeassistant.const import (
+    CONF_CLIENT_ID,
+    CONF_HOST,
+    CONF_MAC,
+    CONF_PASSWORD,
+    CONF_TOKEN,
+    CONF_USERNAME,
+)
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import device_registry as dr
+
+from .const import CONF_ADDRESS, DOMAIN
+from .device import Device
+from .gateway import XiaozhiConfigEntry
+
+_PRIVATE: Final = {
+    CONF_ADDRESS,
+    CONF_CLIENT_ID,
+    CONF_HOST,
+    CONF_MAC,
+    CONF_PASSWORD,
+    CONF_TOKEN,
+    CONF_USERNAME,
+    "carrier",
+    "ip",
+    "origin",
+    "session",
+    "ssid",
+}
+
+
+async def async_get_config_entry_diagnostics(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry
+) -> dict[str, Any]:
+    """Return the settings, the counters of the listeners, and every device."""
+    gateway = entry.runtime_data
+    return {
+        "settings": async_redact_data(dict(entry.data), _PRIVATE),
+        "listeners": gateway.listener_counters,
+        "waiting_devices": len(gateway.discovery.devices),
+        "devices": [_describe(device) for device in gateway.devices.values()],
+    }
+
+
+async def async_get_device_diagnostics(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, device: dr.AnyDeviceEntry
+) -> dict[str, Any]:
+    """Return one device."""
+    macs = {identifier for domain, identifier in device.identifiers if domain == DOMAIN}
+    known = (found for mac, found in entry.runtime_data.devices.items() if mac in macs)
+    return next((_describe(found) for found in known), {})
+
+
+def _describe(device: Device) -> dict[str, Any]:
+    record = device.describe()
+    # Descriptions and schemas are the firmware's; names tell which tools there are.
+    record["tools"] = [
+        {"tool": tool.name, "user_only": tool.user_only, "arguments": sorted(tool.properties)}
+        for tool in device.tools.values()
+    ]
+    # What a tool says and is told is its owner's.
+    for known in ("answers", "calls"):
+        record[known] = sorted(record[known])
+    described: dict[str, Any] = async_redact_data(record, _PRIVATE)
+    return described

@@ -1,0 +1,61 @@
+"""Events of a device, for automations."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, override
+
+from homeassistant.components.event import EventEntity, EventEntityDescription
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+
+from .entity import XiaozhiEntity, async_add_device_entities
+from .events import DeviceEvent, Moment, NotificationType
+from .gateway import XiaozhiConfigEntry
+
+PARALLEL_UPDATES = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class XiaozhiEventDescription(EventEntityDescription):
+    """An event entity with the types that it tells of."""
+
+    types: type[StrEnum]
+
+
+EVENTS: Final = tuple(
+    XiaozhiEventDescription(
+        key=key, translation_key=key, types=types, event_types=[event_type.value for event_type in types]
+    )
+    for key, types in (("notification", NotificationType), ("conversation", Moment))
+)
+
+
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the event entities of every device."""
+    async_add_device_entities(entry, async_add_entities, EVENTS, XiaozhiEvent)
+
+
+class XiaozhiEvent(XiaozhiEntity, EventEntity):
+    """Tells when something last happened at a device, and what."""
+
+    entity_description: XiaozhiEventDescription
+
+    @property
+    @override
+    def available(self) -> bool:
+        """Whether there is something to tell: what has happened stays true when the device goes."""
+        return True
+
+    @override
+    async def async_added_to_hass(self) -> None:
+        """Follow what happens."""
+        await super().async_added_to_hass()
+        self.async_on_remove(self.device.events.add_listener(self._happened))
+
+    @callback
+    def _happened(self, event: DeviceEvent) -> None:
+        if isinstance(event.type, self.entity_description.types):
+            self._trigger_event(event.type, dict(event.attributes))
+            self.async_write_ha_state()

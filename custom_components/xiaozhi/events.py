@@ -1,0 +1,123 @@
+"""What happens at a device, as events: what its firmware notifies, and the moments of its conversations."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from time import monotonic
+from typing import Any, Final
+
+from homeassistant.core import CALLBACK_TYPE, callback
+
+from .protocol.limits import TokenBucket
+from .protocol.mcp_models import clean_text, is_bounded
+from .protocol.messages import JsonObject
+
+EVENT_NOTIFICATION: Final = "xiaozhi_notification"
+
+# Enough for what a person does and reads; what comes faster than this for long would only fill the database.
+_RATE: Final = 5
+_BURST: Final = 20
+_MAX_TEXT: Final = 500
+# The bus event has all that the MCP client lets through; attributes are stored with every state.
+_MAX_ATTRIBUTE_PARAMS: Final = 2048
+_MAX_ATTRIBUTE_DEPTH: Final = 8
+
+
+class NotificationType(StrEnum):
+    """Kinds of notifications."""
+
+    STATE_CHANGED = "state_changed"
+    MESSAGE = "message"
+    PROGRESS = "progress"
+    TOOLS_CHANGED = "tools_changed"
+    OTHER = "other"
+
+
+class Moment(StrEnum):
+    """What happens in a conversation."""
+
+    WAKE_WORD = "wake_word"
+    STARTED = "started"
+    HEARD = "heard"
+    ANSWERED = "answered"
+    INTERRUPTED = "interrupted"
+    ENDED = "ended"
+    FAILED = "failed"
+
+
+# The methods are those of MCP, apart from `state_changed`: stock firmware sends none of them.
+_TYPE_OF_METHOD: Final = {
+    "notifications/state_changed": NotificationType.STATE_CHANGED,
+    "notifications/message": NotificationType.MESSAGE,
+    "notifications/progress": NotificationType.PROGRESS,
+    "notifications/tools/list_changed": NotificationType.TOOLS_CHANGED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceEvent:
+    """Something that has happened, with what is told of it."""
+
+    type: NotificationType | Moment
+    attributes: Mapping[str, Any] = field(hash=False)
+
+
+def notification_event(method: str, params: JsonObject) -> DeviceEvent:
+    """Return the event of a notification; `params` that are too large to be stored are left out."""
+    attributes: dict[str, Any] = {"method": method}
+    if is_bounded(params, size=_MAX_ATTRIBUTE_PARAMS, depth=_MAX_ATTRIBUTE_DEPTH):
+        attributes["params"] = params
+    else:
+        attributes["params_too_large"] = True
+    return DeviceEvent(type=_TYPE_OF_METHOD.get(method, NotificationType.OTHER), attributes=attributes)
+
+
+def one_line(text: str, limit: int = _MAX_TEXT) -> str:
+    """Cut a text, and make blanks of its line breaks and of all else that is not printed."""
+    cut = clean_text(text, 2 * limit)
+    return " ".join("".join(char if char.isprintable() else " " for char in cut).split())[:limit]
+
+
+class DeviceEvents:
+    """Tells the event entities of one device what happens, in bounded numbers."""
+
+    def __init__(self) -> None:
+        """Start with nobody listening."""
+        self.dropped = 0
+        """Events that came too fast."""
+        self._listeners: set[Callable[[DeviceEvent], None]] = set()
+        self._notifications = TokenBucket(rate=_RATE, burst=_BURST)
+        self._moments = TokenBucket(rate=_RATE, burst=_BURST)
+
+    @callback
+    def add_listener(self, listener: Callable[[DeviceEvent], None]) -> CALLBACK_TYPE:
+        """Call `listener` with every event; returns what ends that."""
+        self._listeners.add(listener)
+        return lambda: self._listeners.discard(listener)
+
+    @callback
+    def admit_notification(self) -> bool:
+        """Count a notification; False when it is one too many."""
+        return self._admit(self._notifications)
+
+    @callback
+    def notified(self, method: str, params: JsonObject) -> None:
+        """Tell of a notification that was admitted."""
+        self._tell(notification_event(method, params))
+
+    @callback
+    def happened(self, moment: Moment, **attributes: str) -> None:
+        """Tell of a moment of a conversation; texts are cut to one line."""
+        if self._admit(self._moments):
+            texts = {name: one_line(text) for name, text in attributes.items()}
+            self._tell(DeviceEvent(type=moment, attributes=texts))
+
+    def _admit(self, bucket: TokenBucket) -> bool:
+        admitted = bucket.take(monotonic())
+        self.dropped += not admitted
+        return admitted
+
+    @callback
+    def _tell(self, event: DeviceEvent) -> None:
+        for listener in tuple(self._listeners):
+            listener(event)

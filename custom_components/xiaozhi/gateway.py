@@ -1,0 +1,204 @@
+"""The gateway: owns the listeners, lets paired devices in and routes their links."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from hmac import compare_digest
+import logging
+from typing import Any
+
+from homeassistant.config_entries import ConfigEntry
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.exceptions import ConfigEntryNotReady
+from homeassistant.helpers import device_registry as dr, issue_registry as ir
+
+from .const import DOMAIN, MANUFACTURER, NO_MODEL_ISSUE, SUBENTRY_DEVICE
+from .device import Device
+from .discovery import DeviceDiscovery
+from .listeners import Listeners, PortError, mqtt_client_id
+from .protocol.broker import BrokerError
+from .protocol.checkin import CheckIn, Reply, ServerTime
+from .protocol.link import Admission, Credentials, LinkKind
+from .settings import DeviceLink, GatewaySettings
+from .store import DeviceStore
+
+_LOGGER = logging.getLogger(__name__)
+
+_BROKER_ISSUE = "broker_unusable"
+
+type XiaozhiConfigEntry = ConfigEntry[Gateway]
+type DeviceListener = Callable[[Device], None]
+
+
+class Gateway:
+    """Runtime of the gateway entry."""
+
+    def __init__(self, hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
+        """Prepare the gateway; `async_start` opens its ports."""
+        self.hass = hass
+        self.entry = entry
+        self.devices: dict[str, Device] = {}
+        self.discovery = DeviceDiscovery(hass, entry)
+        self._store = DeviceStore(hass, entry.entry_id)
+        self._listeners = Listeners(
+            GatewaySettings.from_data(entry.data),
+            admit=self._admit,
+            admit_from_broker=self._admit_from_broker,
+            devices=lambda: self.devices,
+            host_of=lambda mac: self.devices[mac].told_host if mac in self.devices else None,
+            broker_changed=self._broker_changed,
+        )
+        self._areas: dict[str, str] = {}
+        self._device_listeners: list[DeviceListener] = []
+
+    async def async_start(self) -> None:
+        """Load what is known and open the ports. Raises `ConfigEntryNotReady` when a port is taken."""
+        await self._store.async_load()
+        self.async_sync_devices()
+        try:
+            await self._listeners.start()
+        except PortError as err:
+            raise ConfigEntryNotReady(
+                translation_domain=DOMAIN,
+                translation_key="port_in_use",
+                translation_placeholders={"port": str(err.port), "reason": err.reason},
+            ) from err
+
+    async def async_stop(self) -> None:
+        """Close the ports and all links, and save what is known."""
+        await self.discovery.async_stop()
+        await asyncio.gather(*(device.async_close() for device in self.devices.values()))
+        await self._listeners.stop()
+        for issue in (_BROKER_ISSUE, NO_MODEL_ISSUE):
+            ir.async_delete_issue(self.hass, DOMAIN, issue)
+        await self._store.async_save()
+
+    @callback
+    def async_sync_devices(self) -> None:
+        """Follow the entry: add, change and remove devices without disturbing the others."""
+        self._listeners.settings = GatewaySettings.from_data(self.entry.data)
+        subentries = {
+            subentry.unique_id: subentry
+            for subentry in self.entry.get_subentries_of_type(SUBENTRY_DEVICE)
+            if subentry.unique_id
+        }
+        for mac in self.devices.keys() - subentries.keys():
+            device = self.devices.pop(mac)
+            device.create_task(device.async_close(), "close link")
+        for mac, subentry in subentries.items():
+            known = self.devices.get(mac)
+            if known is not None and known.subentry_id != subentry.subentry_id:
+                # Removed and paired again between two calls: not the same device to Home Assistant.
+                known.create_task(known.async_close(), "close link")
+                known = None
+            if known is not None:
+                known.apply(subentry)
+                self._register(known)
+                continue
+            device = Device(self.hass, self.entry, subentry, self._store.record(mac), self._store)
+            self.devices[mac] = device
+            self._register(device)
+            for listener in tuple(self._device_listeners):
+                listener(device)
+        self._store.async_keep(set(subentries))
+
+    @callback
+    def listen_for_devices(self, listener: DeviceListener) -> CALLBACK_TYPE:
+        """Call `listener` for every device, now and later; returns what ends that."""
+        for device in tuple(self.devices.values()):
+            listener(device)
+        self._device_listeners.append(listener)
+        return lambda: self._device_listeners.remove(listener)
+
+    @callback
+    def remember_area(self, mac: str, area_id: str | None) -> None:
+        """Put the device into an area as soon as Home Assistant knows it."""
+        if area_id is not None:
+            self._areas[mac] = area_id
+
+    @callback
+    def link_reply(self, mac: str, host: str, origin: str, server_time: ServerTime) -> Reply:
+        """Return the link settings for a paired device that reached us under `host`, at `origin`."""
+        device = self.devices[mac]
+        kind = self._listeners.kind_for(device.settings, device.firmware)
+        device.told(kind, host, self._listeners.web_origin(origin))
+        return self._listeners.reply(device.settings, kind, host, server_time)
+
+    @callback
+    def would_change_link(self, mac: str, link: DeviceLink) -> bool:
+        """Whether a device, if its owner wants this link, is to use another kind than it knows of."""
+        device = self.devices[mac]
+        kind = self._listeners.kind_for(replace(device.settings, link=link), device.firmware)
+        return device.told_link not in {None, kind}
+
+    @property
+    def listener_counters(self) -> dict[str, Any]:
+        """What the listeners turned away, for diagnostics."""
+        return self._listeners.counters()
+
+    @callback
+    def checked_in(self, checkin: CheckIn) -> None:
+        """Note the check-in of a paired device."""
+        device = self.devices[checkin.mac]
+        device.contacted(firmware=checkin.firmware_version)
+        self._register(device)
+
+    @callback
+    def _admit(self, credentials: Credentials, kind: LinkKind) -> Admission | None:
+        device = self.devices.get(credentials.mac)
+        if device is None or not _same(credentials.token, device.settings.token):
+            _LOGGER.debug("Connection from %s refused: unknown device or wrong token", credentials.remote)
+            return None
+        settings = device.settings
+        client_id = mqtt_client_id(settings.mac) if kind is LinkKind.MQTT else settings.client_id
+        if not _same(credentials.client_id, client_id):
+            _LOGGER.debug("Connection from %s refused: not the device that was paired", credentials.remote)
+            return None
+        return _admission(device)
+
+    @callback
+    def _admit_from_broker(self, mac: str) -> Admission | None:
+        device = self.devices.get(mac)
+        return None if device is None else _admission(device)
+
+    @callback
+    def _broker_changed(self, problem: BrokerError | None) -> None:
+        if problem is None:
+            _LOGGER.info("Connected to the MQTT broker")
+            ir.async_delete_issue(self.hass, DOMAIN, _BROKER_ISSUE)
+            return
+        _LOGGER.info("The MQTT broker cannot be used: %s", problem)
+        ir.async_create_issue(
+            self.hass,
+            DOMAIN,
+            _BROKER_ISSUE,
+            is_fixable=False,
+            severity=ir.IssueSeverity.ERROR,
+            translation_key=f"broker_{problem.problem}",
+            translation_placeholders={"reason": str(problem)},
+        )
+
+    @callback
+    def _register(self, device: Device) -> None:
+        registry = dr.async_get(self.hass)
+        entry = registry.async_get_or_create(
+            config_entry_id=self.entry.entry_id,
+            config_subentry_id=device.subentry_id,
+            identifiers={(DOMAIN, device.mac)},
+            connections={(dr.CONNECTION_NETWORK_MAC, device.mac)},
+            manufacturer=MANUFACTURER,
+            model=device.settings.board or None,
+            name=device.name,
+            sw_version=device.firmware_text,
+        )
+        if (area_id := self._areas.pop(device.mac, None)) is not None:
+            registry.async_update_device(entry.id, area_id=area_id)
+
+
+def _admission(device: Device) -> Admission:
+    firmware = device.firmware
+    return Admission(attach=device.attach, pings_safe=firmware is not None and firmware.pings_safe)
+
+
+def _same(one: str, other: str) -> bool:
+    return compare_digest(one.encode(), other.encode())

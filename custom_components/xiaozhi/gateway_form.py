@@ -1,0 +1,203 @@
+"""The forms with the gateway's settings: their fields, what is stored of them, and trying it for real."""
+
+import asyncio
+from collections.abc import Mapping
+import errno
+from socket import SOCK_DGRAM, SOCK_STREAM, SocketKind
+from typing import Any, Final
+
+from homeassistant.config_entries import ConfigEntry, ConfigEntryState
+from homeassistant.const import CONF_HOST, CONF_PASSWORD, CONF_PORT, CONF_USERNAME
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.selector import (
+    BooleanSelector,
+    NumberSelector,
+    NumberSelectorConfig,
+    NumberSelectorMode,
+    SelectSelector,
+    SelectSelectorConfig,
+    SelectSelectorMode,
+    TextSelector,
+    TextSelectorConfig,
+    TextSelectorType,
+)
+import voluptuous as vol
+
+from .const import (
+    CONF_ADDRESS,
+    CONF_LINK,
+    CONF_MQTT_PORT,
+    CONF_TLS,
+    CONF_UDP_PORT,
+    CONF_WEBSOCKET_PORT,
+    DEFAULT_BROKER_PORT,
+    DEFAULT_MQTT_PORT,
+    DEFAULT_UDP_PORT,
+    DEFAULT_WEBSOCKET_PORT,
+)
+from .http import check_in_url, is_usable_host
+from .protocol.broker import BrokerError, BrokerProblem, check_broker
+from .protocol.checkin import is_mqtt_name
+from .protocol.udp import UdpServer
+from .settings import OfferedLink, broker_settings
+
+# The port on which the firmware encrypts MQTT, and the only one (its `main/protocols/mqtt_protocol.cc`).
+_TLS_PORT: Final = 8883
+
+_PORT: Final = vol.All(
+    NumberSelector(NumberSelectorConfig(min=1, max=65535, step=1, mode=NumberSelectorMode.BOX)),
+    vol.Coerce(int),
+)
+GATEWAY_SCHEMA: Final = vol.Schema(
+    {
+        vol.Required(CONF_LINK, default=OfferedLink.MQTT.value): SelectSelector(
+            SelectSelectorConfig(
+                options=[link.value for link in OfferedLink],
+                mode=SelectSelectorMode.LIST,
+                translation_key="gateway_link",
+            )
+        ),
+        vol.Required(CONF_WEBSOCKET_PORT, default=DEFAULT_WEBSOCKET_PORT): _PORT,
+        vol.Required(CONF_MQTT_PORT, default=DEFAULT_MQTT_PORT): _PORT,
+        vol.Required(CONF_UDP_PORT, default=DEFAULT_UDP_PORT): _PORT,
+        vol.Optional(CONF_ADDRESS): TextSelector(),
+    }
+)
+BROKER_SCHEMA: Final = vol.Schema(
+    {
+        vol.Required(CONF_HOST): TextSelector(),
+        vol.Required(CONF_PORT, default=DEFAULT_BROKER_PORT): _PORT,
+        vol.Optional(CONF_USERNAME): TextSelector(),
+        vol.Optional(CONF_PASSWORD): TextSelector(TextSelectorConfig(type=TextSelectorType.PASSWORD)),
+        vol.Required(CONF_TLS, default=False): BooleanSelector(),
+    }
+)
+
+# The transport of each port, and the links for which it is opened.
+_OPENED: Final = {
+    CONF_WEBSOCKET_PORT: (SOCK_STREAM, {OfferedLink.WEBSOCKET, OfferedLink.MQTT, OfferedLink.BROKER}),
+    CONF_MQTT_PORT: (SOCK_STREAM, {OfferedLink.MQTT}),
+    CONF_UDP_PORT: (SOCK_DGRAM, {OfferedLink.MQTT, OfferedLink.BROKER}),
+}
+_BROKER_ERRORS: Final = {
+    BrokerProblem.UNREACHABLE: (CONF_HOST, "broker_unreachable"),
+    BrokerProblem.TLS: (CONF_TLS, "broker_tls"),
+    BrokerProblem.REFUSED: (CONF_USERNAME, "broker_refused"),
+    BrokerProblem.FORBIDDEN: ("base", "broker_forbidden"),
+}
+
+type Errors = dict[str, str]
+"""What is wrong with a form, by field."""
+type _Ports = dict[str, tuple[SocketKind, int]]
+
+
+def gateway_suggestions(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the form shows of a gateway's entry; those from before MQTT offer WebSocket only."""
+    return {CONF_LINK: OfferedLink.WEBSOCKET.value, **data}
+
+
+def cleaned_gateway(user_input: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings as they are stored: an empty address is none."""
+    address = user_input.get(CONF_ADDRESS, "").strip().lower()
+    settings = {key: user_input[key] for key in (CONF_LINK, *_OPENED)}
+    return settings | ({CONF_ADDRESS: address} if address else {})
+
+
+def cleaned_broker(user_input: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a broker as it is stored; for a user without a password, the `known` one stands."""
+    broker = {
+        CONF_HOST: user_input[CONF_HOST].strip().lower(),
+        CONF_PORT: user_input[CONF_PORT],
+        CONF_TLS: user_input[CONF_TLS],
+    }
+    username = user_input.get(CONF_USERNAME, "").strip()
+    kept = known.get(CONF_PASSWORD, "") if username else ""
+    password = user_input.get(CONF_PASSWORD, "") or kept
+    return (
+        broker
+        | ({CONF_USERNAME: username} if username else {})
+        | ({CONF_PASSWORD: password} if password else {})
+    )
+
+
+async def gateway_errors(
+    hass: HomeAssistant, settings: Mapping[str, Any], running: ConfigEntry | None = None
+) -> Errors:
+    """Try the settings. The ports that the entry `running` has open itself count as free."""
+    errors: Errors = {}
+    address: str | None = settings.get(CONF_ADDRESS)
+    if address is not None and not is_usable_host(address):
+        errors[CONF_ADDRESS] = "invalid_address"
+    elif check_in_url(hass, address) is None:
+        errors[CONF_ADDRESS] = "address_needed"
+    ports = _ports(settings)
+    held = _held(running)
+    for field, (transport, port) in ports.items():
+        if (transport, port) not in held and (error := await _try_port(transport, port)):
+            errors[field] = error
+    if ports.get(CONF_MQTT_PORT) == ports[CONF_WEBSOCKET_PORT]:
+        errors[CONF_MQTT_PORT] = "port_twice"
+    return errors
+
+
+async def broker_errors(broker: Mapping[str, Any]) -> tuple[Errors, str]:
+    """Try a broker; return the errors, and for them the words of the network or the broker."""
+    if errors := _unusable(broker):
+        return errors, ""
+    try:
+        await check_broker(broker_settings(broker))
+    except BrokerError as err:
+        field, error = _BROKER_ERRORS[err.problem]
+        return {field: error}, str(err)
+    # We could use it, devices could not.
+    if broker[CONF_TLS] != (broker[CONF_PORT] == _TLS_PORT):
+        errors[CONF_PORT] = "broker_port_tls"
+    return errors, ""
+
+
+def _ports(settings: Mapping[str, Any]) -> _Ports:
+    """Return the ports that a gateway opens, by field."""
+    link = OfferedLink(settings[CONF_LINK])
+    return {
+        field: (transport, settings[field]) for field, (transport, links) in _OPENED.items() if link in links
+    }
+
+
+def _held(entry: ConfigEntry | None) -> set[tuple[SocketKind, int]]:
+    if entry is None or entry.state is not ConfigEntryState.LOADED:
+        return set()
+    return set(_ports(gateway_suggestions(entry.data)).values())
+
+
+async def _try_port(transport: SocketKind, port: int) -> str | None:
+    """Listen for a moment; return the error, if any."""
+    try:
+        await (_try_udp(port) if transport is SOCK_DGRAM else _try_tcp(port))
+    except OSError as err:
+        return "port_in_use" if err.errno == errno.EADDRINUSE else "port_not_allowed"
+    return None
+
+
+async def _try_tcp(port: int) -> None:
+    server = await asyncio.start_server(lambda _reader, writer: writer.close(), None, port)
+    server.close()
+    await server.wait_closed()
+
+
+async def _try_udp(port: int) -> None:
+    server = UdpServer()
+    server.start(None, port)
+    server.stop()
+
+
+def _unusable(broker: Mapping[str, Any]) -> Errors:
+    """Return what devices could not be told, whatever the broker says."""
+    errors: Errors = {}
+    if not is_usable_host(broker[CONF_HOST]):
+        errors[CONF_HOST] = "invalid_address"
+    if CONF_PASSWORD in broker and CONF_USERNAME not in broker:
+        errors[CONF_USERNAME] = "username_needed"
+    for field in (CONF_USERNAME, CONF_PASSWORD):
+        if field in broker and not is_mqtt_name(broker[field]):
+            errors[field] = "not_for_devices"
+    return errors

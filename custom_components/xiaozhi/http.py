@@ -1,0 +1,172 @@
+"""The addresses that devices call on Home Assistant's own web server: check-in and activation."""
+
+import asyncio
+from http import HTTPStatus
+from ipaddress import ip_address
+import logging
+import re
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+from homeassistant.const import CONTENT_TYPE_JSON
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
+from homeassistant.helpers.network import is_cloud_connection
+from homeassistant.util.network import is_ipv4_address, is_local, is_loopback
+from yarl import URL
+
+from .const import DOMAIN, OTA_PATH
+from .discovery import Activation
+from .protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, encode_reply, parse_checkin
+
+if TYPE_CHECKING:
+    from .gateway import Gateway
+
+_LOGGER = logging.getLogger(__name__)
+
+# The device itself waits 30 s for an answer.
+_BODY_SECONDS: Final = 10
+# With scheme, port and path of a WebSocket it must stay below the 255 characters that a device keeps.
+_HOST: Final = re.compile(r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,198}[0-9A-Za-z])?")
+_NUMERIC: Final = re.compile(r"[0-9.]+")
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+# The device takes status 200 for success whatever the body says, so every refusal has another one. Never 401:
+# Home Assistant would ban the address. Never an empty body: the device would wait 30 s for it.
+_ACTIVATION: Final = {
+    Activation.ACCEPTED: (HTTPStatus.OK, "accepted"),
+    Activation.WAITING: (HTTPStatus.ACCEPTED, "waiting for the code"),
+    Activation.UNKNOWN: (HTTPStatus.NOT_FOUND, "check in first"),
+}
+
+
+@callback
+def async_register_views(hass: HomeAssistant) -> None:
+    """Register the views; once, since they cannot be taken back."""
+    for slash in ("", "/"):
+        hass.http.register_view(CheckInView(f"{OTA_PATH}{slash}"))
+        hass.http.register_view(ActivationView(f"{OTA_PATH}/activate{slash}"))
+
+
+class CheckInView(HomeAssistantView):
+    """Where a device checks in at every start: the address that its owner types into it."""
+
+    name = "api:xiaozhi:ota"
+    requires_auth = False
+
+    def __init__(self, url: str) -> None:
+        """Answer at this path."""
+        self.url = url
+
+    async def get(self, request: web.Request) -> web.Response:
+        """Tell a person what they have found; devices never ask this way."""
+        check_remote(request)
+        return web.Response(
+            text="This is the address of your XiaoZhi gateway, and it works.\n"
+            "Type it into the device: page of its Wi-Fi hotspot, tab Advanced, field Custom OTA URL.\n"
+        )
+
+    async def post(self, request: web.Request) -> web.Response:
+        """Answer a check-in with a code or a link."""
+        gateway, checkin = await _accept(request)
+        host = request.host.rpartition(":")[0] or request.host
+        if not is_usable_host(host):
+            raise web.HTTPBadRequest(text="Host header without a name or an IPv4 address")
+        reply = gateway.discovery.check_in(checkin, host, f"{request.scheme}://{request.host}")
+        return web.Response(body=encode_reply(reply), content_type=CONTENT_TYPE_JSON)
+
+
+class ActivationView(HomeAssistantView):
+    """Where a device that shows a code asks whether it was typed.
+
+    The firmware (main/ota.cc) appends `/activate` to the check-in address, or `activate` when that ends with
+    a slash. A device with a serial number also sends a signed challenge, which only its vendor could verify.
+    """
+
+    name = "api:xiaozhi:ota:activate"
+    requires_auth = False
+
+    def __init__(self, url: str) -> None:
+        """Answer at this path."""
+        self.url = url
+
+    async def post(self, request: web.Request) -> web.Response:
+        """Answer 200 once the device is paired, 202 until then."""
+        gateway, checkin = await _accept(request)
+        status, text = _ACTIVATION[gateway.discovery.activation(checkin.mac, checkin.client_id)]
+        return self.json({"message": text}, status)
+
+
+def is_usable_host(host: str) -> bool:
+    """Whether a device can connect to this name or IPv4 address; it knows no IPv6."""
+    return bool(_HOST.fullmatch(host)) and (not _NUMERIC.fullmatch(host) or is_ipv4_address(host))
+
+
+@callback
+def check_in_url(hass: HomeAssistant, address: str | None) -> str | None:
+    """Return the check-in address for devices at home; None when Home Assistant does not know its own.
+
+    `address` is what the owner wants devices to use. The scheme is http unless Home Assistant itself serves
+    https only, which a device accepts with a publicly trusted certificate alone.
+    """
+    api = hass.config.api
+    if api is None:
+        return None
+    scheme, host, port = "https" if api.use_ssl else "http", api.local_ip, api.port
+    internal = URL(hass.config.internal_url or "")
+    # Whether a device resolves a name that ends in .local depends on its build, so only an address is taken.
+    if internal.scheme == "http" and internal.host and is_ipv4_address(internal.host):
+        scheme, host, port = internal.scheme, internal.host, internal.port or port
+    host = address or host
+    # An address that only this computer knows, or that no certificate is made for, is of no use to a device.
+    if not address and (not is_ipv4_address(host) or is_loopback(ip_address(host)) or scheme == "https"):
+        return None
+    suffix = "" if port == _DEFAULT_PORTS[scheme] else f":{port}"
+    return f"{scheme}://{host}{suffix}{OTA_PATH}"
+
+
+async def _accept(request: web.Request) -> tuple[Gateway, CheckIn]:
+    """Return the gateway and who calls it. Raises aiohttp's answers for whatever is not a device at home."""
+    check_remote(request)
+    gateway = running_gateway(request.app[KEY_HASS])
+    body = await read_body(request, MAX_BODY_BYTES, _BODY_SECONDS)
+    try:
+        return gateway, parse_checkin(request.headers, body)
+    except CheckInError as err:
+        _LOGGER.debug("Call of %s from %s refused: %s", request.path, request.remote, err)
+        raise web.HTTPBadRequest(text=f"Not a XiaoZhi device: {err}") from err
+
+
+def check_remote(request: web.Request) -> None:
+    """Let in who is in the home network, as a webhook that is local only does."""
+    try:
+        local = is_local(ip_address(request.remote or "")) and not is_cloud_connection(request.app[KEY_HASS])
+    except ValueError:
+        local = False
+    if not local:
+        _LOGGER.debug("Call of %s from %s refused: not in the local network", request.path, request.remote)
+        raise web.HTTPForbidden(text="Only for devices in the local network")
+
+
+def running_gateway(hass: HomeAssistant) -> Gateway:
+    """Return the gateway. Raises aiohttp's answer for when there is none."""
+    for entry in hass.config_entries.async_loaded_entries(DOMAIN):
+        gateway: Gateway = entry.runtime_data
+        return gateway
+    raise web.HTTPServiceUnavailable(text="The XiaoZhi gateway is not set up or not running")
+
+
+async def read_body(request: web.Request, limit: int, seconds: float) -> bytes:
+    """Return a body of at most `limit` bytes. Raises aiohttp's answers for all others."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in request.content.iter_any():
+                body += chunk
+                if len(body) > limit:
+                    raise web.HTTPRequestEntityTooLarge(limit, len(body), text="Body too large")
+    except TimeoutError as err:
+        raise web.HTTPRequestTimeout(text="Body too slow") from err
+    except web.RequestPayloadError as err:
+        raise web.HTTPBadRequest(text="Body that cannot be decoded") from err
+    return bytes(body)

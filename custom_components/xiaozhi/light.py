@@ -1,0 +1,158 @@
+"""Lights of a device: lamps, and LEDs with a colour and a brightness of their own scale."""
+
+from typing import Any, Final, override
+
+from homeassistant.components.light import (
+    ATTR_BRIGHTNESS,
+    ATTR_RGB_COLOR,
+    ColorMode,
+    LightEntity,
+    LightEntityDescription,
+)
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+
+from .device import Device
+from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
+from .gateway import XiaozhiConfigEntry
+from .tool_entities import Colour, LightTool, Reading, Setter
+from .tool_values import as_number
+
+# The device runs one tool at a time.
+PARALLEL_UPDATES = 1
+
+type Rgb = tuple[int, int, int]
+
+_FULL: Final = 255
+_WHITE: Final = (_FULL, _FULL, _FULL)
+
+
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the lights that each device has tools for."""
+    async_add_tool_entities(entry, async_add_entities, LightTool, XiaozhiLight)
+
+
+class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
+    """A light of a device."""
+
+    def __init__(self, device: Device, tool: LightTool) -> None:
+        """Prepare the light `tool` of a device."""
+        super().__init__(device, tool, describe(LightEntityDescription, tool))
+        self._last_shown: Rgb | None = None
+
+    @override
+    def _readings(self) -> tuple[Reading | None, ...]:
+        return (self.tool.state, self.tool.brightness_state)
+
+    @property
+    @override
+    def assumed_state(self) -> bool:
+        """Whether only what was last switched is known."""
+        return self.tool.state is None
+
+    @property
+    @override
+    def color_mode(self) -> ColorMode:
+        """Return what can be set."""
+        if self.tool.colour is not None:
+            return ColorMode.RGB
+        return ColorMode.BRIGHTNESS if self.tool.brightness is not None else ColorMode.ONOFF
+
+    @property
+    @override
+    def supported_color_modes(self) -> set[ColorMode]:
+        """Return what can be set."""
+        return {self.color_mode}
+
+    @property
+    @override
+    def is_on(self) -> bool | None:
+        """Return whether it is on, as last read, or as last switched if the device does not tell it."""
+        if self.tool.state is not None:
+            return self._flag(self.tool.state)
+        tools = (self.tool.on, self.tool.off, self.tool.colour)
+        last = self.device.toolbox.last_call(used.tool for used in tools if used is not None)
+        if last is None:
+            return None
+        if self.tool.colour is not None and last.tool == self.tool.colour.tool:
+            return any(self._shown or ())
+        return last == self.tool.on
+
+    @property
+    @override
+    def rgb_color(self) -> Rgb | None:
+        """Return the colour that was last set, at full brightness unless that is set by itself."""
+        shown = self._shown
+        if shown is None or not any(shown):
+            shown = self._last_shown
+        if shown is None or self.tool.brightness is not None:
+            return shown
+        return _scaled(shown, _FULL / max(shown))
+
+    @property
+    @override
+    def brightness(self) -> int | None:
+        """Return the brightness, from 1 to 255."""
+        setter = self.tool.brightness
+        if setter is None:
+            shown = self._shown
+            return max(shown) if shown is not None and any(shown) else None
+        if self.tool.brightness_state is not None:
+            level = as_number(self.device.toolbox.value(self.tool.brightness_state))
+        else:
+            level = as_number(self._last_argument(setter.tool, setter.argument))
+        return None if level is None else max(0, min(_FULL, round(level * _FULL / setter.maximum)))
+
+    @override
+    async def async_turn_on(self, **kwargs: Any) -> None:
+        """Switch it on, in the colour and brightness that are asked for or that it last had."""
+        tool = self.tool
+        wanted: int | None = kwargs.get(ATTR_BRIGHTNESS)
+        colour: Rgb | None = kwargs.get(ATTR_RGB_COLOR, self.rgb_color)
+        if tool.brightness is not None and (wanted is not None or self.brightness == 0):
+            # First: a strip shows what it is told of its brightness by what the device is doing.
+            level = _level(tool.brightness, _FULL if wanted is None else wanted)
+            await self.device.change(tool.brightness.tool, {tool.brightness.argument: level})
+        if tool.colour is not None and (colour is not None or tool.on is None or wanted is not None):
+            shown = colour or _WHITE
+            if tool.brightness is None:
+                shown = _scaled(shown, (wanted or self.brightness or _FULL) / _FULL)
+            await self._show(tool.colour, shown)
+        elif tool.on is not None:
+            await self.device.change(tool.on.tool, tool.on.arguments)
+
+    @override
+    async def async_turn_off(self, **kwargs: Any) -> None:
+        """Switch it off."""
+        self._last_shown = self.rgb_color
+        if self.tool.off is not None:
+            await self.device.change(self.tool.off.tool, self.tool.off.arguments)
+        elif self.tool.colour is not None:
+            await self._show(self.tool.colour, (0, 0, 0))
+
+    async def _show(self, colour: Colour, shown: Rgb) -> None:
+        values = _scaled(shown, colour.maximum / _FULL)
+        await self.device.change(colour.tool, dict(zip(colour.arguments, values, strict=True)))
+
+    @property
+    def _shown(self) -> Rgb | None:
+        """The colour that the tool was last called with."""
+        if (colour := self.tool.colour) is None:
+            return None
+        values = [as_number(self._last_argument(colour.tool, argument)) for argument in colour.arguments]
+        red, green, blue = (None if value is None else int(value) for value in values)
+        if red is None or green is None or blue is None:
+            return None
+        return _scaled((red, green, blue), _FULL / colour.maximum)
+
+
+def _scaled(colour: Rgb, factor: float) -> Rgb:
+    red, green, blue = (max(0, round(value * factor)) for value in colour)
+    return red, green, blue
+
+
+def _level(setter: Setter, brightness: int) -> int:
+    """Return a brightness on the device's scale; what is on is never 0."""
+    return max(1, setter.minimum, round(brightness * setter.maximum / _FULL))

@@ -1,0 +1,187 @@
+"""The ports on which devices reach the gateway, and what a device is told about them."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+import logging
+import re
+from typing import Any, Final
+
+from yarl import URL
+
+from .const import WEBSOCKET_PATH
+from .protocol.broker import BrokerError
+from .protocol.checkin import MqttReply, Reply, ServerTime, WebSocketReply, websocket_url
+from .protocol.firmware import FirmwareVersion
+from .protocol.link import Admission, Credentials, LinkKind
+from .protocol.messages import AudioFormat
+from .protocol.mqtt import BrokerListener
+from .protocol.mqtt_endpoint import MqttEndpoint
+from .protocol.mqtt_link import DEFAULT_PREFIX, downlink_topic, uplink_topic
+from .protocol.udp import UdpServer
+from .protocol.websocket import WebSocketListener
+from .settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
+
+_LOGGER = logging.getLogger(__name__)
+
+# What 137 of 148 boards play without resampling; 60 ms lets their queue of 40 packets hold 2.4 s.
+DOWNLINK: Final = AudioFormat(sample_rate=24000, frame_duration=60)
+# Version 1 has no header that the device would read without checking its bounds.
+_FRAMING_VERSION: Final = 1
+# The firmware's own 240 s would let a device that lost its power look connected for six minutes.
+_KEEP_ALIVE: Final = 60
+# The first firmware that takes the address of a link from its check-in at all.
+_FIRST_WITH_MQTT_PORT: Final = FirmwareVersion(1, 6, 2)
+# Loopback, and the names that the Supervisor gives to its add-ons, such as a0d7b954-emqx.
+_ON_THIS_COMPUTER: Final = re.compile(r"localhost|127\.[0-9.]+|(core|local|[0-9a-f]{8})-[a-z0-9_-]+")
+# For a broker that asks for no password; the firmware wants both.
+_NOBODY: Final = "xiaozhi"
+
+# What EMQX is to subscribe every device to: our topic for it, written with EMQX's word for the client id.
+AUTO_SUBSCRIBE_TOPIC: Final = f"{DEFAULT_PREFIX}/${{clientid}}/down"
+
+
+class PortError(Exception):
+    """A port cannot be opened."""
+
+    def __init__(self, port: int, reason: str) -> None:
+        """Say which port, and what the system says."""
+        super().__init__(f"port {port}: {reason}")
+        self.port = port
+        self.reason = reason
+
+
+class Listeners:
+    """Opens and closes the ports, and writes the link settings of a check-in."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        *,
+        admit: Callable[[Credentials, LinkKind], Admission | None],
+        admit_from_broker: Callable[[str], Admission | None],
+        devices: Callable[[], Iterable[str]],
+        host_of: Callable[[str], str | None],
+        broker_changed: Callable[[BrokerError | None], None],
+    ) -> None:
+        """Prepare the listeners.
+
+        `admit` decides on connections, `admit_from_broker` on MACs that a broker vouches for; `devices` are
+        the MACs of all paired devices, and `host_of` the host under which one of them last reached us.
+        """
+        self.settings = settings
+        """May be replaced at any time; other ports are opened at the next start only."""
+        self._host_of = host_of
+        self._udp = UdpServer()
+        self._websocket = WebSocketListener(
+            lambda credentials: admit(credentials, LinkKind.WEBSOCKET), downlink=DOWNLINK
+        )
+        self._endpoint = MqttEndpoint(
+            lambda credentials: admit(credentials, LinkKind.MQTT),
+            audio=self._udp,
+            downlink=DOWNLINK,
+            address=self._address,
+        )
+        self._broker: BrokerListener | None = None
+        if settings.broker is not None:
+            self._broker = BrokerListener(
+                settings.broker,
+                admit_from_broker,
+                devices=devices,
+                address=lambda mac: self._address(mac) or "",
+                audio=self._udp,
+                downlink=DOWNLINK,
+                state_changed=broker_changed,
+            )
+
+    async def start(self) -> None:
+        """Open all ports. Raises `PortError`, and then none is open."""
+        port = self.settings.websocket_port
+        try:
+            await self._websocket.start(None, port)
+            if self.settings.link is not OfferedLink.WEBSOCKET:
+                port = self.settings.udp_port
+                self._udp.start(None, port)
+            if self.settings.link is OfferedLink.MQTT:
+                port = self.settings.mqtt_port
+                await self._endpoint.start(None, port)
+            if self._broker is not None:
+                self._broker.start()
+        except OSError as err:
+            await self.stop()
+            raise PortError(port, err.strerror or str(err)) from err
+
+    async def stop(self) -> None:
+        """Close all links and ports."""
+        await self._websocket.stop()
+        await self._endpoint.stop()
+        if self._broker is not None:
+            await self._broker.stop()
+        self._udp.stop()
+
+    def counters(self) -> dict[str, Any]:
+        """Return what the listeners turned away, for diagnostics."""
+        counters: dict[str, Any] = {
+            "mqtt": asdict(self._endpoint.counters),
+            "udp": asdict(self._udp.counters),
+        }
+        if self._broker is not None:
+            problem = self._broker.problem
+            counters["broker"] = asdict(self._broker.counters) | {
+                "connected": self._broker.connected,
+                "problem": problem and problem.problem,
+            }
+        return counters
+
+    def kind_for(self, device: DeviceSettings, firmware: FirmwareVersion | None) -> LinkKind:
+        """Return the kind of link that a device is to use."""
+        if self.settings.link is OfferedLink.WEBSOCKET or device.link is DeviceLink.WEBSOCKET:
+            return LinkKind.WEBSOCKET
+        if device.link is DeviceLink.AUTOMATIC and firmware is not None and firmware < _FIRST_WITH_MQTT_PORT:
+            return LinkKind.WEBSOCKET
+        return LinkKind.MQTT
+
+    def reply(self, device: DeviceSettings, kind: LinkKind, host: str, server_time: ServerTime) -> Reply:
+        """Return the link settings for a device that reached us under `host`."""
+        address = self.settings.address or host
+        if kind is LinkKind.WEBSOCKET:
+            return WebSocketReply(
+                url=websocket_url(address, self.settings.websocket_port, WEBSOCKET_PATH),
+                token=device.token,
+                framing_version=_FRAMING_VERSION,
+                server_time=server_time,
+            )
+        endpoint, username, password = f"{address}:{self.settings.mqtt_port}", device.mac, device.token
+        if (broker := self.settings.broker) is not None:
+            endpoint = f"{_for_devices(broker.host, address)}:{broker.port}"
+            username, password = broker.username or _NOBODY, broker.password or _NOBODY
+        return MqttReply(
+            endpoint=endpoint,
+            client_id=mqtt_client_id(device.mac),
+            username=username,
+            password=password,
+            publish_topic=uplink_topic(device.mac),
+            keepalive=_KEEP_ALIVE,
+            subscribe_topic=downlink_topic(device.mac),
+            server_time=server_time,
+        )
+
+    def web_origin(self, origin: str) -> str | None:
+        """Return where our web server is for a device that checked in at `origin`; None for no URL."""
+        try:
+            url = URL(origin).origin()
+            return str(url.with_host(self.settings.address) if self.settings.address else url)
+        except ValueError:
+            return None
+
+    def _address(self, mac: str) -> str | None:
+        return self.settings.address or self._host_of(mac)
+
+
+def _for_devices(broker: str, address: str) -> str:
+    """Return a broker's host as devices reach it: what only this computer knows means this computer."""
+    return address if _ON_THIS_COMPUTER.fullmatch(broker) else broker
+
+
+def mqtt_client_id(mac: str) -> str:
+    """Return the client id that a device is told to use over MQTT: what stands for it in its topics."""
+    return mac.replace(":", "")

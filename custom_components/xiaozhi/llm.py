@@ -1,0 +1,77 @@
+"""The device's tools for the assistant, in conversations that were started from this very device."""
+
+from typing import override
+
+from homeassistant.components.llm import LLMTools
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers.llm import LLM_API_ASSIST, LLMContext, Tool, ToolInput, ToolResult
+
+from .assistant import annotations_of, description_of, offered_tools, parameters_of, result_data
+from .const import DOMAIN
+from .device import Device
+from .events import one_line
+from .gateway import XiaozhiConfigEntry
+from .protocol.mcp import ArgumentError, Tool as McpTool, check_arguments
+
+_MAX_NAME = 64
+
+
+@callback
+def async_get_tools(hass: HomeAssistant, llm_context: LLMContext, api_id: str) -> LLMTools | None:
+    """Return the tools of the device that is spoken to, as long as it can be reached."""
+    if api_id != LLM_API_ASSIST or llm_context.device_id is None:
+        return None
+    device = _find_device(hass, llm_context.device_id)
+    if device is None or not device.linked:
+        return None
+    offered = offered_tools(device.tools, device.settings.assistant_tools)
+    if not offered:
+        return None
+    return LLMTools(
+        tools=[DeviceTool(device, name, tool) for name, tool in offered.items()],
+        prompt=(
+            f"You speak through a device named {one_line(device.name, _MAX_NAME)!r}. The tools that begin "
+            f"with {DOMAIN}__ act on this device itself: its volume, screen, camera, lights and motion."
+        ),
+    )
+
+
+@callback
+def _find_device(hass: HomeAssistant, device_id: str) -> Device | None:
+    entries: list[XiaozhiConfigEntry] = hass.config_entries.async_loaded_entries(DOMAIN)
+    devices = (device for entry in entries for device in entry.runtime_data.devices.values())
+    return next((device for device in devices if device.registry_id == device_id), None)
+
+
+class DeviceTool(Tool):
+    """A tool of a device."""
+
+    integration = DOMAIN
+
+    def __init__(self, device: Device, name: str, tool: McpTool) -> None:
+        """Present a tool under a name that language models take."""
+        self.name = name
+        self.description = description_of(tool)
+        self.parameters = parameters_of(tool)
+        self.annotations = annotations_of(tool)
+        self._device = device
+        self._tool = tool
+
+    @override
+    async def async_call(
+        self, hass: HomeAssistant, tool_input: ToolInput, llm_context: LLMContext
+    ) -> ToolResult:
+        """Call the tool. Raises `HomeAssistantError` when an argument is wrong, and as `Device.call_tool`."""
+        # Language models like to give null for what they leave out.
+        given = {name: value for name, value in tool_input.tool_args.items() if value is not None}
+        try:
+            arguments = check_arguments(self._tool, given)
+        except ArgumentError as err:
+            raise HomeAssistantError(
+                translation_domain=DOMAIN,
+                translation_key="assistant_argument",
+                translation_placeholders={"tool": self.name, "reason": one_line(str(err))},
+            ) from err
+        call = self._device.call_tool if self.annotations.read_only else self._device.change
+        return ToolResult(data=result_data(await call(self._tool.name, arguments)))

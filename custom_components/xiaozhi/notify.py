@@ -1,0 +1,35 @@
+"""Texts on a device's screen, with a sound."""
+
+from typing import Final, override
+
+from homeassistant.components.notify import NotifyEntity, NotifyEntityDescription, NotifyEntityFeature
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+
+from .entity import XiaozhiEntity, async_add_device_entities
+from .gateway import XiaozhiConfigEntry
+from .protocol import messages
+
+PARALLEL_UPDATES = 0
+
+_SCREEN: Final = NotifyEntityDescription(key="screen", translation_key="screen")
+_DEFAULT_TITLE: Final = "Home Assistant"
+_FACE: Final = "neutral"
+
+
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the screen of every device; one without a screen makes the sound."""
+    async_add_device_entities(entry, async_add_entities, [_SCREEN], XiaozhiNotify)
+
+
+class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
+    """Shows a text until something else is shown."""
+
+    _attr_supported_features = NotifyEntityFeature.TITLE
+
+    @override
+    async def async_send_message(self, message: str, title: str | None = None) -> None:
+        """Show the message as text and the title in the status bar, and make a sound."""
+        await self.device.send(messages.alert(status=title or _DEFAULT_TITLE, message=message, emotion=_FACE))

@@ -1,0 +1,69 @@
+"""Numbers that a device lets set: volume, screen brightness, and what else its tools take."""
+
+from typing import override
+
+from homeassistant.components.number import NumberEntity, NumberEntityDescription
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+
+from .device import Device
+from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
+from .gateway import XiaozhiConfigEntry
+from .tool_entities import NumberTool, Reading
+from .tool_values import as_number
+
+# The device runs one tool at a time.
+PARALLEL_UPDATES = 1
+
+
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the numbers that each device has tools for."""
+    async_add_tool_entities(entry, async_add_entities, NumberTool, XiaozhiNumber)
+
+
+class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
+    """A number of a device."""
+
+    _attr_native_step = 1
+
+    def __init__(self, device: Device, tool: NumberTool) -> None:
+        """Prepare the number `tool` of a device."""
+        description = describe(NumberEntityDescription, tool, native_unit_of_measurement=tool.unit)
+        super().__init__(device, tool, description)
+
+    @override
+    def _readings(self) -> tuple[Reading | None, ...]:
+        return (self.tool.state,)
+
+    @property
+    @override
+    def assumed_state(self) -> bool:
+        """Whether only what was last set is known."""
+        return self.tool.state is None
+
+    @property
+    @override
+    def native_min_value(self) -> float:
+        """Return the smallest number that the device takes."""
+        return self.tool.setter.minimum
+
+    @property
+    @override
+    def native_max_value(self) -> float:
+        """Return the largest number that the device takes."""
+        return self.tool.setter.maximum
+
+    @property
+    @override
+    def native_value(self) -> float | None:
+        """Return the value as last read, or as last set if the device does not tell it."""
+        if self.tool.state is not None:
+            return as_number(self.device.toolbox.value(self.tool.state))
+        return as_number(self._last_argument(self.tool.setter.tool, self.tool.setter.argument))
+
+    @override
+    async def async_set_native_value(self, value: float) -> None:
+        """Set the value on the device."""
+        await self.device.change(self.tool.setter.tool, {self.tool.setter.argument: int(value)})

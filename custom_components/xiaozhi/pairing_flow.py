@@ -1,0 +1,150 @@
+"""The forms that add a device: wait for it, type its code, name it."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+import secrets
+from typing import Any, Final
+
+from homeassistant.config_entries import ConfigEntryState
+from homeassistant.const import ATTR_AREA_ID, CONF_CLIENT_ID, CONF_CODE, CONF_NAME, CONF_TOKEN
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.data_entry_flow import AbortFlow, FlowContext, FlowHandler, FlowResult
+from homeassistant.helpers.selector import AreaSelector, TextSelector, TextSelectorConfig
+from homeassistant.loader import async_get_integration
+import voluptuous as vol
+
+from .const import CONF_ADDRESS, CONF_BOARD, CONF_CONVERSATION_STYLE, CONF_LINK, DOMAIN
+from .discovery import find_subentry
+from .gateway import Gateway
+from .http import check_in_url
+from .pairing import Outcome, PendingDevice
+from .settings import ConversationStyle, DeviceLink
+
+# The page of a device's own Wi-Fi hotspot (the firmware's component esp-wifi-connect).
+_PORTAL_URL: Final = "http://192.168.4.1"
+# What to do where the firmware hides the field for the address.
+_HIDDEN_FIELD_PAGE: Final = "/blob/main/docs/devices.md#no-field-for-the-address"
+# 256 bit.
+_TOKEN_BYTES: Final = 32
+
+_CODE_SCHEMA: Final = vol.Schema(
+    {vol.Required(CONF_CODE): TextSelector(TextSelectorConfig(autocomplete="one-time-code"))}
+)
+_ERRORS: Final = {
+    Outcome.WRONG: "wrong_code",
+    Outcome.REPLACED: "code_replaced",
+    Outcome.EXPIRED: "code_expired",
+}
+
+
+class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT](
+    FlowHandler[ContextT, ResultT, HandlerT]
+):
+    """The steps that a discovery card, *Add integration* and *Add device* have in common."""
+
+    _card: PendingDevice | None = None
+    """The device of a discovery card. Without one, the code tells which device is meant."""
+    _accepted: PendingDevice
+    """The device whose code was typed."""
+
+    @abstractmethod
+    def _add_device(self, mac: str, name: str, data: Mapping[str, Any]) -> ResultT:
+        """Add the subentry of a new device and end the flow."""
+
+    async def async_step_wait(self, user_input: dict[str, Any] | None = None) -> ResultT:
+        """Say how to point a device here, until one has checked in."""
+        gateway = running_gateway(self.hass)
+        if gateway.discovery.devices:
+            return await self.async_step_code()
+        return self.async_show_form(
+            step_id="wait",
+            data_schema=vol.Schema({}),
+            errors={} if user_input is None else {"base": "nobody_waits"},
+            description_placeholders=await address_placeholders(
+                self.hass, check_in_url(self.hass, gateway.entry.data.get(CONF_ADDRESS))
+            ),
+        )
+
+    async def async_step_code(self, user_input: dict[str, Any] | None = None) -> ResultT:
+        """Ask for the six digits."""
+        discovery = running_gateway(self.hass).discovery
+        errors: dict[str, str] = {}
+        tries_left = 0
+        if user_input is not None:
+            verdict = discovery.verify(user_input[CONF_CODE], self._card.mac if self._card else None)
+            if verdict.device is not None:
+                self._accepted = verdict.device
+                return await self.async_step_details()
+            errors[CONF_CODE] = _ERRORS[verdict.outcome]
+            tries_left = verdict.tries_left
+        elif not discovery.devices:
+            return await self.async_step_wait()
+        waiting = (self._card,) if self._card else discovery.devices
+        return self.async_show_form(
+            step_id="code",
+            data_schema=_CODE_SCHEMA,
+            errors=errors,
+            description_placeholders={
+                "devices": ", ".join(device.label for device in waiting) or "–",
+                "tries": str(tries_left),
+            },
+        )
+
+    async def async_step_details(self, user_input: dict[str, Any] | None = None) -> ResultT:
+        """Ask for name and area of a new device; a known one has them, and only gets a new token."""
+        gateway = running_gateway(self.hass)
+        device = self._accepted
+        identity = {
+            CONF_CLIENT_ID: device.client_id,
+            CONF_TOKEN: secrets.token_urlsafe(_TOKEN_BYTES),
+            CONF_BOARD: device.board,
+        }
+        if (known := find_subentry(gateway.entry, device.mac)) is not None:
+            self.hass.config_entries.async_update_subentry(
+                gateway.entry, known, data={**known.data, **identity}
+            )
+            return self.async_abort(
+                reason="device_paired_again", description_placeholders={"name": known.title}
+            )
+        if user_input is not None:
+            gateway.remember_area(device.mac, user_input.get(ATTR_AREA_ID))
+            return self._add_device(
+                device.mac,
+                user_input[CONF_NAME].strip() or device.suggested_name,
+                {
+                    **identity,
+                    CONF_CONVERSATION_STYLE: ConversationStyle.SINGLE.value,
+                    CONF_LINK: DeviceLink.AUTOMATIC.value,
+                },
+            )
+        return self.async_show_form(
+            step_id="details",
+            data_schema=vol.Schema(
+                {
+                    vol.Required(CONF_NAME, default=device.suggested_name): TextSelector(),
+                    vol.Optional(ATTR_AREA_ID): AreaSelector(),
+                }
+            ),
+            description_placeholders={"device": device.label},
+            last_step=True,
+        )
+
+
+@callback
+def running_gateway(hass: HomeAssistant) -> Gateway:
+    """Return the gateway. Raises `AbortFlow` when it does not run, since no device can check in then."""
+    for entry in hass.config_entries.async_entries(DOMAIN, include_ignore=False):
+        if entry.state is ConfigEntryState.LOADED:
+            gateway: Gateway = entry.runtime_data
+            return gateway
+    raise AbortFlow("gateway_not_running")
+
+
+async def address_placeholders(hass: HomeAssistant, url: str | None) -> dict[str, str]:
+    """Return what texts need that say how to point a device here."""
+    integration = await async_get_integration(hass, DOMAIN)
+    return {
+        "check_in_url": url or "–",
+        "portal_url": _PORTAL_URL,
+        "docs_url": f"{integration.documentation}{_HIDDEN_FIELD_PAGE}",
+    }

@@ -1,0 +1,181 @@
+"""What a device tells about itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, override
+
+from homeassistant.components.sensor import (
+    SensorDeviceClass,
+    SensorEntity,
+    SensorEntityDescription,
+    SensorStateClass,
+)
+from homeassistant.const import PERCENTAGE, EntityCategory, UnitOfTemperature
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+
+from .device import Device
+from .entity import (
+    XiaozhiEntity,
+    XiaozhiToolEntity,
+    async_add_device_entities,
+    async_add_tool_entities,
+    describe,
+)
+from .gateway import XiaozhiConfigEntry
+from .protocol.conversation import ConversationState
+from .tool_entities import Reading, SensorTool
+from .tool_values import as_attributes, as_number, as_text
+
+PARALLEL_UPDATES = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class XiaozhiSensorDescription(SensorEntityDescription):
+    """A sensor with the part of the device that it shows."""
+
+    value: Callable[[Device], str | float | datetime | None]
+    always: bool = False
+    """Whether every device has it, connected or not; otherwise only those whose status tells it."""
+
+
+SENSORS: Final = (
+    XiaozhiSensorDescription(
+        key="conversation",
+        translation_key="conversation",
+        device_class=SensorDeviceClass.ENUM,
+        options=[state.value for state in ConversationState],
+        value=lambda device: device.conversation_state,
+        always=True,
+    ),
+    XiaozhiSensorDescription(
+        key="last_contact",
+        translation_key="last_contact",
+        device_class=SensorDeviceClass.TIMESTAMP,
+        entity_category=EntityCategory.DIAGNOSTIC,
+        value=lambda device: device.last_contact,
+        always=True,
+    ),
+    XiaozhiSensorDescription(
+        key="battery",
+        device_class=SensorDeviceClass.BATTERY,
+        entity_category=EntityCategory.DIAGNOSTIC,
+        state_class=SensorStateClass.MEASUREMENT,
+        native_unit_of_measurement=PERCENTAGE,
+        value=lambda device: device.status.battery_level,
+    ),
+    XiaozhiSensorDescription(
+        key="chip_temperature",
+        translation_key="chip_temperature",
+        device_class=SensorDeviceClass.TEMPERATURE,
+        entity_category=EntityCategory.DIAGNOSTIC,
+        entity_registry_enabled_default=False,
+        state_class=SensorStateClass.MEASUREMENT,
+        native_unit_of_measurement=UnitOfTemperature.CELSIUS,
+        suggested_display_precision=0,
+        value=lambda device: device.status.chip_temperature,
+    ),
+    XiaozhiSensorDescription(
+        key="signal",
+        translation_key="signal",
+        device_class=SensorDeviceClass.ENUM,
+        entity_category=EntityCategory.DIAGNOSTIC,
+        options=["unknown", "very_weak", "weak", "medium", "strong"],
+        value=lambda device: device.status.signal and device.status.signal.replace(" ", "_"),
+    ),
+    XiaozhiSensorDescription(
+        key="network",
+        translation_key="network",
+        device_class=SensorDeviceClass.ENUM,
+        entity_category=EntityCategory.DIAGNOSTIC,
+        entity_registry_enabled_default=False,
+        options=["wifi", "cellular", "ethernet", "rndis"],
+        value=lambda device: device.status.network_type,
+    ),
+    XiaozhiSensorDescription(
+        key="ssid",
+        translation_key="ssid",
+        entity_category=EntityCategory.DIAGNOSTIC,
+        entity_registry_enabled_default=False,
+        value=lambda device: device.status.ssid,
+    ),
+    XiaozhiSensorDescription(
+        key="ip",
+        translation_key="ip",
+        entity_category=EntityCategory.DIAGNOSTIC,
+        entity_registry_enabled_default=False,
+        value=lambda device: device.status.ip,
+    ),
+)
+
+
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the sensors that each device has values for."""
+    async_add_device_entities(
+        entry,
+        async_add_entities,
+        SENSORS,
+        XiaozhiSensor,
+        exists=lambda device, description: description.always or description.value(device) is not None,
+    )
+    async_add_tool_entities(entry, async_add_entities, SensorTool, XiaozhiToolSensor)
+
+
+class XiaozhiSensor(XiaozhiEntity, SensorEntity):
+    """A sensor of a device."""
+
+    entity_description: XiaozhiSensorDescription
+
+    @property
+    @override
+    def available(self) -> bool:
+        """Whether there is something to tell, which for some sensors is always so."""
+        return self.entity_description.always or super().available
+
+    @property
+    @override
+    def native_value(self) -> str | float | datetime | None:
+        """Return the value; an enumeration's unknown member is unknown."""
+        value = self.entity_description.value(self.device)
+        if self.options is not None and value not in self.options:
+            return None
+        return value
+
+
+class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
+    """What a tool of a device answers."""
+
+    def __init__(self, device: Device, tool: SensorTool) -> None:
+        """Prepare the sensor `tool` of a device."""
+        description = describe(
+            SensorEntityDescription,
+            tool,
+            device_class=SensorDeviceClass(tool.device_class) if tool.device_class else None,
+            native_unit_of_measurement=tool.unit,
+            state_class=SensorStateClass.MEASUREMENT if tool.unit else None,
+            options=[*tool.options] if tool.options else None,
+        )
+        super().__init__(device, tool, description)
+
+    @override
+    def _readings(self) -> tuple[Reading | None, ...]:
+        return (self.tool.state,)
+
+    @property
+    @override
+    def native_value(self) -> str | int | float | None:
+        """Return the main part of the answer."""
+        answer = self.device.toolbox.value(self.tool.state)
+        if self.tool.unit is not None:
+            return as_number(answer)
+        value = as_text(answer)
+        return value if self.options is None or value in self.options else None
+
+    @property
+    @override
+    def extra_state_attributes(self) -> dict[str, Any]:
+        """Return all parts of the answer."""
+        return as_attributes(self.device.toolbox.value(Reading(tool=self.tool.state.tool)))

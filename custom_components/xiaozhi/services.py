@@ -1,0 +1,231 @@
+"""The actions of the integration."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+import json
+from typing import Any, Final
+
+from homeassistant.const import ATTR_DEVICE_ID, CONF_URL
+from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
+from homeassistant.exceptions import ServiceValidationError
+from homeassistant.helpers import config_validation as cv, device_registry as dr
+import voluptuous as vol
+
+from .const import DOMAIN
+from .device import Device
+from .image_source import async_fetch_entity, async_fetch_media, async_fetch_url
+from .pictures import PictureKind
+from .protocol import messages
+from .protocol.mcp import ArgumentError, check_arguments
+from .screen import async_screenshot, async_show_image, failure, require_tool
+from .vision import MAX_QUESTION, PHOTO_TOOL, picture_entity
+
+SERVICE_CALL_TOOL: Final = "call_tool"
+SERVICE_SET_ASSETS: Final = "set_assets"
+SERVICE_SET_FACE: Final = "set_face"
+SERVICE_SHOW_IMAGE: Final = "show_image"
+SERVICE_SHOW_TEXT: Final = "show_text"
+SERVICE_SCREENSHOT: Final = "screenshot"
+SERVICE_TAKE_PHOTO: Final = "take_photo"
+
+ATTR_ARGUMENTS: Final = "arguments"
+ATTR_FACE: Final = "face"
+ATTR_IMAGE: Final = "image"
+ATTR_MEDIA: Final = "media"
+ATTR_MESSAGE: Final = "message"
+ATTR_QUESTION: Final = "question"
+ATTR_STATUS: Final = "status"
+ATTR_TOOL: Final = "tool"
+
+_ASSETS_TOOL: Final = "self.assets.set_download_url"
+
+# What the firmware's own screens can draw (`lcd_display.cc`, `oled_display.cc`).
+FACES: Final = (
+    "neutral",
+    "happy",
+    "laughing",
+    "funny",
+    "sad",
+    "angry",
+    "crying",
+    "loving",
+    "embarrassed",
+    "surprised",
+    "shocked",
+    "thinking",
+    "winking",
+    "cool",
+    "relaxed",
+    "delicious",
+    "kissy",
+    "confident",
+    "sleepy",
+    "silly",
+    "confused",
+)
+
+# Screens scroll longer texts, for minutes.
+_MAX_STATUS: Final = 60
+_MAX_MESSAGE: Final = 500
+
+_ONE_DEVICE: Final = {vol.Required(ATTR_DEVICE_ID): cv.string}
+_DEVICES: Final = {
+    vol.Required(ATTR_DEVICE_ID): vol.All(cv.ensure_list, [cv.string], vol.Length(min=1, max=100))
+}
+_SOURCES: Final = (ATTR_IMAGE, ATTR_MEDIA, CONF_URL)
+
+CALL_TOOL_SCHEMA: Final = vol.Schema(
+    {**_ONE_DEVICE, vol.Required(ATTR_TOOL): cv.string, vol.Optional(ATTR_ARGUMENTS, default=dict): dict}
+)
+SET_ASSETS_SCHEMA: Final = vol.Schema({**_DEVICES, vol.Required(CONF_URL): cv.url})
+SET_FACE_SCHEMA: Final = vol.Schema({**_DEVICES, vol.Required(ATTR_FACE): vol.In(FACES)})
+SHOW_IMAGE_SCHEMA: Final = vol.All(
+    vol.Schema(
+        {
+            **_DEVICES,
+            vol.Optional(ATTR_IMAGE): cv.entity_domain(["camera", "image"]),
+            vol.Optional(ATTR_MEDIA): vol.Schema(
+                {vol.Required("media_content_id"): cv.string}, extra=vol.REMOVE_EXTRA
+            ),
+            vol.Optional(CONF_URL): cv.url,
+        }
+    ),
+    cv.has_at_least_one_key(*_SOURCES),
+    cv.has_at_most_one_key(*_SOURCES),
+)
+SHOW_TEXT_SCHEMA: Final = vol.Schema(
+    {
+        **_DEVICES,
+        vol.Optional(ATTR_STATUS, default="Home Assistant"): vol.All(cv.string, vol.Length(max=_MAX_STATUS)),
+        vol.Required(ATTR_MESSAGE): vol.All(cv.string, vol.Length(min=1, max=_MAX_MESSAGE)),
+        vol.Optional(ATTR_FACE, default="neutral"): vol.In(FACES),
+    }
+)
+SCREENSHOT_SCHEMA: Final = vol.Schema(_DEVICES)
+TAKE_PHOTO_SCHEMA: Final = vol.Schema(
+    {
+        **_ONE_DEVICE,
+        vol.Optional(ATTR_QUESTION, default=""): vol.All(cv.string, vol.Length(max=MAX_QUESTION)),
+    }
+)
+
+
+@callback
+def async_setup_services(hass: HomeAssistant) -> None:
+    """Register the actions."""
+    hass.services.async_register(
+        DOMAIN,
+        SERVICE_CALL_TOOL,
+        _call_tool,
+        CALL_TOOL_SCHEMA,
+        supports_response=SupportsResponse.OPTIONAL,
+    )
+    hass.services.async_register(DOMAIN, SERVICE_SET_ASSETS, _set_assets, SET_ASSETS_SCHEMA)
+    hass.services.async_register(DOMAIN, SERVICE_SET_FACE, _set_face, SET_FACE_SCHEMA)
+    hass.services.async_register(DOMAIN, SERVICE_SHOW_IMAGE, _show_image, SHOW_IMAGE_SCHEMA)
+    hass.services.async_register(DOMAIN, SERVICE_SHOW_TEXT, _show_text, SHOW_TEXT_SCHEMA)
+    hass.services.async_register(DOMAIN, SERVICE_SCREENSHOT, _screenshot, SCREENSHOT_SCHEMA)
+    hass.services.async_register(
+        DOMAIN,
+        SERVICE_TAKE_PHOTO,
+        _take_photo,
+        TAKE_PHOTO_SCHEMA,
+        supports_response=SupportsResponse.OPTIONAL,
+    )
+
+
+async def _call_tool(call: ServiceCall) -> ServiceResponse:
+    device = _find_device(call.hass, call.data[ATTR_DEVICE_ID])
+    name = call.data[ATTR_TOOL]
+    require_tool(device, name)
+    arguments = _check_arguments(device, name, call.data[ATTR_ARGUMENTS])
+    result = await device.call_tool(name, arguments)
+    parsed = result.json()
+    return {"result": result.text if parsed is None else parsed}
+
+
+async def _take_photo(call: ServiceCall) -> ServiceResponse:
+    device = _find_device(call.hass, call.data[ATTR_DEVICE_ID])
+    require_tool(device, PHOTO_TOOL)
+    question = call.data[ATTR_QUESTION].strip()
+    result = await device.call_tool(PHOTO_TOOL, {"question": question})
+    # The device hands on what we have answered to its upload.
+    match result.json():
+        case {"success": True, "result": str(text)}:
+            entry = picture_entity(call.hass, device, PictureKind.PHOTO)
+            return {"answer": text or None, "entity_id": entry.entity_id if entry else None}
+        case {"success": False, "message": str(reason)}:
+            raise failure("photo_not_answered", device, reason=reason)
+    raise failure("photo_not_received", device)
+
+
+async def _show_text(call: ServiceCall) -> None:
+    data = call.data
+    message = messages.alert(status=data[ATTR_STATUS], message=data[ATTR_MESSAGE], emotion=data[ATTR_FACE])
+    await _on_each(call, lambda device: device.send(message))
+
+
+async def _set_face(call: ServiceCall) -> None:
+    message = messages.face(call.data[ATTR_FACE])
+    await _on_each(call, lambda device: device.send(message))
+
+
+async def _screenshot(call: ServiceCall) -> None:
+    await _on_each(call, lambda device: async_screenshot(call.hass, device))
+
+
+async def _show_image(call: ServiceCall) -> None:
+    match call.data:
+        case {"image": entity_id}:
+            content = await async_fetch_entity(call.hass, entity_id)
+        case {"media": media}:
+            content = await async_fetch_media(call.hass, media["media_content_id"])
+        case _:
+            content = await async_fetch_url(call.hass, call.data[CONF_URL])
+    await _on_each(call, lambda device: async_show_image(call.hass, device, content))
+
+
+async def _set_assets(call: ServiceCall) -> None:
+    async def set_one(device: Device) -> None:
+        require_tool(device, _ASSETS_TOOL)
+        arguments = _check_arguments(device, _ASSETS_TOOL, {"url": call.data[CONF_URL]})
+        await device.change(_ASSETS_TOOL, arguments)
+
+    await _on_each(call, set_one)
+
+
+async def _on_each(call: ServiceCall, work: Callable[[Device], Awaitable[None]]) -> None:
+    """Do it on all devices; one that fails does not keep the others from it."""
+    devices = [_find_device(call.hass, device_id) for device_id in call.data[ATTR_DEVICE_ID]]
+    results = await asyncio.gather(*(work(device) for device in devices), return_exceptions=True)
+    for result in results:
+        if result is not None:
+            raise result
+
+
+def _find_device(hass: HomeAssistant, device_id: str) -> Device:
+    entry = dr.async_get(hass).async_get(device_id)
+    macs = {mac for domain, mac in entry.identifiers if domain == DOMAIN} if entry else set()
+    for gateway in hass.config_entries.async_loaded_entries(DOMAIN):
+        devices: dict[str, Device] = gateway.runtime_data.devices
+        for mac in macs & devices.keys():
+            return devices[mac]
+    raise ServiceValidationError(
+        translation_domain=DOMAIN,
+        translation_key="unknown_device",
+        translation_placeholders={"device_id": device_id},
+    )
+
+
+def _check_arguments(device: Device, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    if (tool := device.tools.get(name)) is None:
+        return arguments
+    try:
+        # Templates give dictionaries of their own kind; what is sent must be plain JSON.
+        return check_arguments(tool, json.loads(json.dumps(arguments)))
+    except (ArgumentError, TypeError, ValueError) as err:
+        raise ServiceValidationError(
+            translation_domain=DOMAIN,
+            translation_key="bad_argument",
+            translation_placeholders={"tool": name, "reason": str(err)},
+        ) from err

@@ -1,0 +1,240 @@
+"""One link of a device: its MCP handshake, its polling and its conversation."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from itertools import count
+import logging
+from typing import TYPE_CHECKING, Any, Final, override
+
+from homeassistant import const
+from homeassistant.core import callback
+
+from .events import Moment
+from .protocol import messages
+from .protocol.conversation import Conversation, ConversationState
+from .protocol.link import Channel, Link, LinkClosedError, LinkHandler
+from .protocol.mcp import McpCallError, McpClient, McpError, McpTimeoutError, ToolResult
+from .protocol.messages import Abort, DeviceMessage, JsonObject, ListenDetect, McpMessage
+from .protocol.status import STATUS_TOOL, StatusError, parse_status
+
+if TYPE_CHECKING:
+    from .device import Device
+
+_LOGGER = logging.getLogger(__name__)
+
+_POLL_SECONDS: Final = 60
+# The status is read with every poll, tools that answer seldom: each stops the device's microphone.
+_POLLS_PER_READING: Final = 5
+# After which a device behind a broker, which does not tell, counts as gone.
+_UNANSWERED_POLLS: Final = 2
+# Several changes in a row are read back once.
+_REFRESH_DELAY: Final = 0.5
+
+
+class DeviceSession(LinkHandler):
+    """Handles one link of a device, from its attachment to its end."""
+
+    def __init__(self, device: Device, link: Link) -> None:
+        """Take over a link. One that stays connected is shaken hands with at once."""
+        self.link = link
+        self.conversation: Conversation | None = None
+        self._device = device
+        self._mcp = McpClient(self._send_mcp, on_notification=self._notified)
+        self._calling = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._told_state = ConversationState.IDLE
+        self._greeted = False
+        self._refresh: asyncio.TimerHandle | None = None
+        # Polls since the last answer; None for a device that may have no tools: firmware before 1.6.6.
+        self._unanswered = 0 if device.tools else None
+        if link.stays_connected:
+            self._create_task(self._hang_up(device.last_session), "hang up")
+            self._greet()
+
+    @property
+    def conversation_state(self) -> ConversationState:
+        """What the device is doing: its conversation tells, and between conversations what it said itself."""
+        return self.conversation.state if self.conversation else self._told_state
+
+    @override
+    @callback
+    def channel_opened(self, channel: Channel) -> None:
+        """Begin a conversation."""
+        if channel.hello.supports_mcp:
+            self._greet()
+        self._told_state = ConversationState.IDLE
+        self.conversation = Conversation(
+            self.link, channel, self._device.firmware, self._device.conversation_state_changed
+        )
+        self._device.conversation_started(self.conversation, channel)
+
+    @override
+    @callback
+    def message_received(self, message: DeviceMessage) -> None:
+        """Route a message to the MCP client or the conversation."""
+        if isinstance(message, McpMessage):
+            if reply := self._mcp.receive(message.payload):
+                self._create_task(self._send_quietly(messages.mcp(reply)), "reply")
+        elif self.conversation is not None:
+            match message:
+                case ListenDetect(text):
+                    self._device.happened(Moment.WAKE_WORD, text)
+                case Abort():
+                    self._device.happened(Moment.INTERRUPTED)
+            self.conversation.message_received(message)
+
+    @override
+    @callback
+    def audio_received(self, packet: bytes, missing: int) -> None:
+        """Route audio to the conversation."""
+        if self.conversation is not None:
+            self.conversation.audio_received(packet, missing)
+
+    @override
+    @callback
+    def channel_closed(self, reason: str) -> None:
+        """End the conversation."""
+        conversation, self.conversation = self.conversation, None
+        if conversation is not None:
+            _LOGGER.debug("%s: conversation ended: %s", self._device.name, reason)
+            conversation.channel_closed()
+            self._device.happened(Moment.ENDED)
+
+    @override
+    @callback
+    def link_closed(self, reason: str) -> None:
+        """End everything that used the link."""
+        if self._refresh is not None:
+            self._refresh.cancel()
+        self._mcp.close(reason)
+        for task in self._tasks:
+            task.cancel()
+        self._device.detach(self, reason)
+
+    @callback
+    def refresh_soon(self) -> None:
+        """Read the status after a change."""
+        if self._refresh is not None:
+            self._refresh.cancel()
+        self._refresh = asyncio.get_running_loop().call_later(_REFRESH_DELAY, self._start_refresh)
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+        """Call a tool of the device. Raises `McpError` or `LinkClosedError`.
+
+        The device runs one tool at a time. A call waits here for those before it, so that its time does not
+        run out behind a photo that is being taken.
+        """
+        async with self._calling:
+            return await self._mcp.call_tool(name, arguments)
+
+    def _greet(self) -> None:
+        if not self._greeted:
+            self._greeted = True
+            self._create_task(self._handshake(), "handshake")
+
+    @callback
+    def _start_refresh(self) -> None:
+        self._create_task(self._refresh_all(), "refresh")
+
+    async def _hang_up(self, session_id: str | None) -> None:
+        """End a conversation that the device may still be in since before its connection or we broke down.
+
+        It would go on listening for ever, to nobody. One that is not in that conversation ignores this.
+        """
+        if session_id is not None:
+            await self._send_quietly(messages.goodbye(session_id))
+
+    async def _handshake(self) -> None:
+        try:
+            server = await self._mcp.initialize(
+                client_name="Home Assistant", client_version=const.__version__, vision=self._device.vision
+            )
+            self._device.identified(server)
+            await self._list_tools()
+        except (McpError, LinkClosedError) as err:
+            _LOGGER.debug("%s: handshake failed: %s", self._device.name, err)
+        for poll in count():
+            await self._refresh_quietly()
+            if poll % _POLLS_PER_READING == 0:
+                await self._read_tools()
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def _list_tools(self) -> None:
+        self._device.tools_listed(await self._mcp.list_tools(with_user_tools=True))
+
+    async def _relist_tools(self) -> None:
+        try:
+            await self._list_tools()
+        except (McpError, LinkClosedError) as err:
+            _LOGGER.debug("%s: tools could not be listed: %s", self._device.name, err)
+
+    async def _refresh_all(self) -> None:
+        await self._refresh_quietly()
+        await self._read_tools()
+
+    async def _read_tools(self) -> None:
+        """Read the tools whose answers entities show."""
+        for name in self._device.toolbox.to_read:
+            try:
+                self._device.tool_answered(name, await self.call_tool(name))
+            except McpCallError as err:
+                _LOGGER.debug("%s: %s could not be read: %s", self._device.name, name, err)
+            except (McpError, LinkClosedError) as err:
+                _LOGGER.debug("%s: tools could not be read: %s", self._device.name, err)
+                break
+
+    async def _refresh_quietly(self) -> None:
+        try:
+            result = await self.call_tool(STATUS_TOOL)
+            self._unanswered = 0
+            self._device.status_read(parse_status(result.text or ""))
+        except (McpError, LinkClosedError, StatusError) as err:
+            _LOGGER.debug("%s: status could not be read: %s", self._device.name, err)
+            await self._count_unanswered(err)
+
+    async def _count_unanswered(self, err: Exception) -> None:
+        if self._unanswered is None or self.link.notices_loss or not isinstance(err, McpTimeoutError):
+            return
+        self._unanswered += 1
+        if self._unanswered >= _UNANSWERED_POLLS:
+            await self.link.close("the device does not answer any more")
+
+    @callback
+    def _notified(self, method: str, params: JsonObject) -> None:
+        if not self._device.events.admit_notification():
+            return
+        if handler := self._NOTIFICATIONS.get(method):
+            handler(self, params)
+        self._device.notified(method, params)
+
+    @callback
+    def _tools_changed(self, _params: JsonObject) -> None:
+        self._create_task(self._relist_tools(), "list tools")
+
+    @callback
+    def _state_changed(self, params: JsonObject) -> None:
+        match params:
+            # During a conversation, what is sent and received tells it sooner and surely.
+            case {"state": str(state)} if state in ConversationState and self.conversation is None:
+                self._told_state = ConversationState(state)
+                self._device.conversation_state_changed(self._told_state)
+
+    _NOTIFICATIONS: Final[dict[str, Callable[[DeviceSession, JsonObject], None]]] = {
+        "notifications/state_changed": _state_changed,
+        "notifications/tools/list_changed": _tools_changed,
+    }
+
+    async def _send_mcp(self, payload: JsonObject) -> None:
+        await self.link.send(messages.mcp(payload))
+
+    async def _send_quietly(self, message: JsonObject) -> None:
+        try:
+            await self.link.send(message)
+        except LinkClosedError as err:
+            _LOGGER.debug("%s: message not sent: %s", self._device.name, err)
+
+    @callback
+    def _create_task(self, work: Coroutine[Any, Any, None], what: str) -> None:
+        task = self._device.create_task(work, what)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

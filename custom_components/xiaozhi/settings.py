@@ -1,0 +1,127 @@
+"""What the owner has set, for the gateway and for each device."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+from homeassistant.config_entries import ConfigSubentry
+from homeassistant.const import CONF_CLIENT_ID, CONF_HOST, CONF_PASSWORD, CONF_PORT, CONF_TOKEN, CONF_USERNAME
+from homeassistant.util.ssl import get_default_context
+
+from .const import (
+    CONF_ADDRESS,
+    CONF_ASSISTANT_TOOLS,
+    CONF_BOARD,
+    CONF_BROKER,
+    CONF_CONVERSATION_STYLE,
+    CONF_LINK,
+    CONF_MQTT_PORT,
+    CONF_SHARE_TRANSCRIPTS,
+    CONF_TLS,
+    CONF_UDP_PORT,
+    CONF_WEBSOCKET_PORT,
+    DEFAULT_MQTT_PORT,
+    DEFAULT_UDP_PORT,
+)
+from .protocol.broker import BrokerSettings
+
+
+class OfferedLink(StrEnum):
+    """How devices are told to connect."""
+
+    MQTT = "mqtt"
+    """To our own MQTT endpoint, with audio over UDP."""
+    BROKER = "broker"
+    """Through the owner's MQTT broker, with audio over UDP."""
+    WEBSOCKET = "websocket"
+    """During conversations only; the ports for MQTT and UDP stay closed."""
+
+
+class DeviceLink(StrEnum):
+    """Which link the owner wants for a device."""
+
+    AUTOMATIC = "automatic"
+    """What the gateway offers."""
+    MQTT = "mqtt"
+    WEBSOCKET = "websocket"
+
+
+class ConversationStyle(StrEnum):
+    """When a conversation ends."""
+
+    SINGLE = "single"
+    """After the answer, unless the assistant asks back."""
+    OPEN = "open"
+    """When the user says nothing more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySettings:
+    """What the entry of the gateway holds."""
+
+    websocket_port: int
+    mqtt_port: int
+    udp_port: int
+    link: OfferedLink
+    address: str | None
+    """Host name or IPv4 address that devices use for us; None for the one that they called us by."""
+    broker: BrokerSettings | None
+    """Set exactly when the link goes through it."""
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Read the data of a gateway entry; entries from before MQTT have a WebSocket port only."""
+        link = OfferedLink(data.get(CONF_LINK, OfferedLink.WEBSOCKET))
+        return cls(
+            websocket_port=data[CONF_WEBSOCKET_PORT],
+            mqtt_port=data.get(CONF_MQTT_PORT, DEFAULT_MQTT_PORT),
+            udp_port=data.get(CONF_UDP_PORT, DEFAULT_UDP_PORT),
+            link=link,
+            address=data.get(CONF_ADDRESS),
+            broker=broker_settings(data[CONF_BROKER]) if link is OfferedLink.BROKER else None,
+        )
+
+
+def broker_settings(data: Mapping[str, Any]) -> BrokerSettings:
+    """Read what the form of a broker gives."""
+    return BrokerSettings(
+        host=data[CONF_HOST],
+        port=data[CONF_PORT],
+        username=data.get(CONF_USERNAME) or None,
+        password=data.get(CONF_PASSWORD) or None,
+        tls=get_default_context() if data.get(CONF_TLS) else None,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceSettings:
+    """What the subentry of a device holds."""
+
+    mac: str
+    name: str
+    client_id: str
+    token: str
+    board: str
+    conversation_style: ConversationStyle
+    link: DeviceLink
+    share_transcripts: bool
+    """Whether events may hold what was said."""
+    assistant_tools: tuple[str, ...] | None
+    """Names of the tools that the assistant may use; None for the automatic choice."""
+
+    @classmethod
+    def from_subentry(cls, subentry: ConfigSubentry) -> Self:
+        """Read a subentry of type `device`."""
+        data = subentry.data
+        return cls(
+            mac=subentry.unique_id or "",
+            name=subentry.title,
+            client_id=data[CONF_CLIENT_ID],
+            token=data[CONF_TOKEN],
+            board=data.get(CONF_BOARD, ""),
+            conversation_style=ConversationStyle(data.get(CONF_CONVERSATION_STYLE, ConversationStyle.SINGLE)),
+            link=DeviceLink(data.get(CONF_LINK, DeviceLink.AUTOMATIC)),
+            share_transcripts=data.get(CONF_SHARE_TRANSCRIPTS, False),
+            assistant_tools=tuple(data[CONF_ASSISTANT_TOOLS]) if CONF_ASSISTANT_TOOLS in data else None,
+        )

@@ -1,0 +1,124 @@
+"""The last known tools and status of every device, so that its entities exist before it calls."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Self
+
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.storage import Store
+from homeassistant.util import dt as dt_util
+
+from .const import DOMAIN
+from .protocol.link import LinkKind
+from .protocol.mcp import Tool
+from .protocol.status import DeviceStatus
+
+_VERSION: Final = 1
+# A device that talks changes its record often; a lost minute of it is found again at the next handshake.
+_SAVE_DELAY: Final = 60
+_SOON: Final = 1
+
+
+@dataclass(slots=True, kw_only=True)
+class DeviceRecord:
+    """What a device last told."""
+
+    firmware: str | None = None
+    link: LinkKind | None = None
+    """The kind that it was last told or seen to use."""
+    host: str | None = None
+    """Name or address under which it last reached us."""
+    origin: str | None = None
+    """Scheme, host and port of our web server as it can reach them."""
+    tools: tuple[Tool, ...] = ()
+    status: DeviceStatus = field(default_factory=DeviceStatus)
+    answers: dict[str, Any] = field(default_factory=dict)
+    """What its tools last answered, by name."""
+    calls: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Arguments of the last calls that set something, by name of the tool, the latest at the end."""
+    last_contact: datetime | None = None
+    session: str | None = None
+    """Id of its last conversation over MQTT, to end it if Home Assistant could not."""
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Read a stored record."""
+        last_contact = data.get("last_contact")
+        return cls(
+            firmware=data.get("firmware"),
+            link=LinkKind(link) if (link := data.get("link")) else None,
+            host=data.get("host"),
+            origin=data.get("origin"),
+            session=data.get("session"),
+            tools=tuple(tool for stored in data.get("tools", ()) if (tool := Tool.from_dict(stored))),
+            status=DeviceStatus.from_dict(data.get("status", {})),
+            answers=dict(data.get("answers", {})),
+            calls=dict(data.get("calls", {})),
+            last_contact=dt_util.parse_datetime(last_contact) if last_contact else None,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as JSON values."""
+        return {
+            "firmware": self.firmware,
+            "link": self.link,
+            "host": self.host,
+            "origin": self.origin,
+            "session": self.session,
+            "tools": [tool.as_dict() for tool in self.tools],
+            "status": self.status.as_dict(),
+            "answers": self.answers,
+            "calls": self.calls,
+            "last_contact": self.last_contact.isoformat() if self.last_contact else None,
+        }
+
+
+class DeviceStore:
+    """The records of all devices of a gateway, by MAC."""
+
+    def __init__(self, hass: HomeAssistant, entry_id: str) -> None:
+        """Prepare the store of the gateway `entry_id`."""
+        self._hass = hass
+        self._store: Store[dict[str, Any]] = Store(hass, _VERSION, f"{DOMAIN}.{entry_id}", private=True)
+        self._records: dict[str, DeviceRecord] = {}
+        self._due: float | None = None
+
+    async def async_load(self) -> None:
+        """Read all records."""
+        stored = await self._store.async_load() or {}
+        self._records = {mac: DeviceRecord.from_dict(data) for mac, data in stored.items()}
+
+    @callback
+    def record(self, mac: str) -> DeviceRecord:
+        """Return the record of a device, a new one if there is none."""
+        return self._records.setdefault(mac, DeviceRecord())
+
+    @callback
+    def async_keep(self, macs: set[str]) -> None:
+        """Forget every device but these."""
+        if gone := self._records.keys() - macs:
+            for mac in gone:
+                del self._records[mac]
+            self.async_schedule_save()
+
+    @callback
+    def async_schedule_save(self, *, soon: bool = False) -> None:
+        """Save in a while, or `soon` what would be missed after a crash; later changes do not put it off."""
+        delay = _SOON if soon else _SAVE_DELAY
+        due = self._hass.loop.time() + delay
+        if self._due is None or due < self._due:
+            self._due = due
+            self._store.async_delay_save(self._data, delay)
+
+    async def async_save(self) -> None:
+        """Save now."""
+        await self._store.async_save(self._data())
+
+    async def async_remove(self) -> None:
+        """Delete the file."""
+        await self._store.async_remove()
+
+    @callback
+    def _data(self) -> dict[str, Any]:
+        self._due = None
+        return {mac: record.as_dict() for mac, record in self._records.items()}

@@ -1,0 +1,412 @@
+"""Which entities the tools of a device make: from what is known of them, else from names and schemas.
+
+Nothing here depends on a board. A key depends on the names of an entity's tools alone, so that the same tools
+are the same entities after an update of the firmware.
+"""
+
+from collections.abc import Callable, Iterable
+import re
+from typing import Any, Final
+
+from homeassistant.const import DEGREE, PERCENTAGE, EntityCategory, UnitOfTemperature
+
+from .protocol.mcp import Tool, ToolProperty
+from .tool_entities import (
+    ActionTool,
+    ButtonTool,
+    Call,
+    Colour,
+    LightTool,
+    NumberTool,
+    Reading,
+    SelectTool,
+    SensorTool,
+    Setter,
+    SwitchTool,
+    ToolEntity,
+)
+from .tool_table import HINTS, Hint
+
+__all__ = ["MAX_ENTITIES", "map_tools", "readable"]
+
+MAX_ENTITIES: Final = 128
+"""Of one device; what is over can still be called by name."""
+_MAX_NAME: Final = 64
+_MAX_OPTIONS: Final = 32
+
+_LIGHTS: Final = frozenset({"bulb", "lamp", "lamps", "led", "leds", "light", "lights", "neopixel", "rgb"})
+# Pairs of verbs; what follows the first must follow the second: enable_filter, disable_filter.
+_PAIRS: Final = (("turn_on", "turn_off"), ("switch_on", "switch_off"), ("enable", "disable"), ("on", "off"))
+_PAIR_GETTERS: Final = ("get{}_state", "get{}_power", "get{}_status", "get{}", "is{}_on", "is{}_enabled")
+_COLOURS: Final = (("red", "green", "blue"), ("r", "g", "b"))
+_SETS: Final = re.compile(r"^(?:(?:set|switch|change|select|adjust|choose)(?=_|[A-Z]|$)_?|set)")
+_ANSWERS: Final = re.compile(r"^(?:get|is|read|query|has)(?=_|[A-Z]|$)_?|_get$")
+_ENABLES: Final = frozenset({"active", "enable", "enabled", "mute", "on", "power"})
+# What puts a device out of reach or out of order.
+_RISKY: Final = frozenset(
+    {
+        *(
+            "assets",
+            "calibrate",
+            "calibration",
+            "delete",
+            "erase",
+            "factory",
+            "firmware",
+            "format",
+            "network",
+        ),
+        *("ota", "reboot", "reconfigure", "reset", "restart", "shutdown", "sleep", "unpair", "update"),
+        *("upgrade", "wifi"),
+    }
+)
+# An enumeration in words: `a`, 'b' or "c".
+_CHOICE: Final = r"[`'\"“‘]([\w-]{1,40})[`'\"”’]"
+_CHOICES: Final = re.compile(rf"{_CHOICE}(?:\s*(?:,|/|\||、|，|or|and|或|和)\s*(?:or\s+)?{_CHOICE})+")
+# Last word of what is measured: device class and unit.
+_MEASURED: Final = {
+    "battery": ("battery", PERCENTAGE),
+    "humidity": ("humidity", PERCENTAGE),
+    "temperature": ("temperature", UnitOfTemperature.CELSIUS),
+}
+_PERCENT: Final = frozenset({"brightness", "duty", "level", "percent", "percentage", "volume"})
+
+
+def map_tools(tools: Iterable[Tool]) -> tuple[ToolEntity, ...]:
+    """Return what tools become; every tool is part of exactly one description."""
+    mapper = _Mapper(tools)
+    entities = [*mapper.lights(), *mapper.pairs(), *mapper.singles()]
+    count = 0
+    result: list[ToolEntity] = []
+    for entity in entities:
+        if entity.platform is not None:
+            count += 1
+        if count <= MAX_ENTITIES:
+            result.append(entity)
+        else:
+            result += (_action(name, user_only=entity.user_only) for name in entity.tools)
+    return tuple(result)
+
+
+def readable(name: str) -> str:
+    """Return a tool's name for people: `Chassis turn left` for `self.chassis.turn_left`."""
+    words: list[str] = []
+    for word in re.split(r"[\W_]+", name.removeprefix("self.")):
+        if word and (not words or word.lower() != words[-1].lower()):
+            words.append(word)
+    text = " ".join(words)[:_MAX_NAME].rstrip() or name[:_MAX_NAME]
+    return text[0].upper() + text[1:]
+
+
+def _key(name: str) -> str:
+    return f"tool_{name}"
+
+
+def _action(name: str, *, user_only: bool) -> ActionTool:
+    return ActionTool(key=_key(name), tools=(name,), name=readable(name), user_only=user_only)
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Return the group of a tool and what it does there: `self.lamp` and `turn_on`."""
+    group, _, verb = name.rpartition(".")
+    return group, verb
+
+
+class _Mapper:
+    """Takes tools out of a list, group by group."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._left = dict.fromkeys(self._tools)
+
+    def lights(self) -> list[ToolEntity]:
+        """Take what makes lights: colours with what else their group has, and pairs of a light's name."""
+        groups = dict.fromkeys(_split(name)[0] for name in self._left)
+        return [light for group in groups if (light := self._light(group))]
+
+    def _light(self, group: str) -> LightTool | None:
+        colour = self._colour(group)
+        pair = self._pair(group, "")
+        if colour is None and not (pair and _is_light(group)):
+            return None
+        on, off = pair or (None, None)
+        brightness = self._setter(f"{group}.set_brightness")
+        state = self._pair_getter(group, "") if pair else None
+        brightness_state = self._getter(f"{group}.get_brightness") if brightness else None
+        names = self._take(on, off, colour, brightness, state, brightness_state)
+        hint = next((hint for name in names if (hint := HINTS.get(name)) and hint.translation_key), Hint())
+        return LightTool(
+            key=f"light_{group}",
+            tools=names,
+            name=None if hint.translation_key else readable(group),
+            translation_key=hint.translation_key,
+            category=self._category(names),
+            user_only=self._user_only(names),
+            on=Call(tool=on) if on else None,
+            off=Call(tool=off) if off else None,
+            colour=colour,
+            brightness=brightness,
+            state=Reading(tool=state) if state else None,
+            brightness_state=Reading(tool=brightness_state) if brightness_state else None,
+        )
+
+    def _colour(self, group: str) -> Colour | None:
+        """Find what sets the colour of all of a group; without a group nothing tells what it colours."""
+        found = []
+        for name in self._left:
+            if group and _split(name)[0] == group and name not in _ACTION_ONLY:
+                properties = self._tools[name].properties
+                for names in _COLOURS:
+                    if (
+                        properties.keys() == set(names)
+                        and len({_range(properties[key]) for key in names}) == 1
+                    ):
+                        limits = _range(properties[names[0]])
+                        if limits and limits[0] == 0 < limits[1]:
+                            found.append(Colour(tool=name, arguments=names, maximum=limits[1]))
+        return min(found, key=lambda colour: ("all" not in colour.tool, colour.tool), default=None)
+
+    def pairs(self) -> list[ToolEntity]:
+        """Take pairs of tools that switch something on and off."""
+        found: list[ToolEntity] = []
+        for name in tuple(self._left):
+            group, verb = _split(name)
+            for first, _second in _PAIRS:
+                suffix = verb.removeprefix(first)
+                fits = verb.startswith(first) and (not suffix or suffix.startswith("_"))
+                if fits and (pair := self._pair(group, suffix)) and pair[0] == name:
+                    found.append(self._switch(group, suffix, *pair))
+        return found
+
+    def _switch(self, group: str, suffix: str, on: str, off: str) -> ToolEntity:
+        state = self._pair_getter(group, suffix)
+        names = self._take(on, off, state)
+        subject = f"{group}{suffix}"
+        kind = LightTool if _is_light(subject) else SwitchTool
+        return kind(
+            **self._common(HINTS.get(on, Hint()), names, on if subject in {"", "self"} else subject),
+            on=Call(tool=on),
+            off=Call(tool=off),
+            state=Reading(tool=state) if state else None,
+        )
+
+    def _pair(self, group: str, suffix: str) -> tuple[str, str] | None:
+        for first, second in _PAIRS:
+            on, off = (_join(group, f"{verb}{suffix}") for verb in (first, second))
+            if self._plain(on) and self._plain(off):
+                return on, off
+        return None
+
+    def _pair_getter(self, group: str, suffix: str) -> str | None:
+        names = (_join(group, pattern.format(suffix)) for pattern in _PAIR_GETTERS)
+        return next((name for name in names if self._getter(name)), None)
+
+    def singles(self) -> list[ToolEntity]:
+        """Take what is left, setters first: they may take the tools that tell what they set."""
+        found: dict[str, ToolEntity] = {}
+        names = sorted(self._left, key=lambda name: not self._tools[name].properties)
+        for name in names:
+            if name in self._left:
+                found[name] = self._single(self._tools[name])
+        return [found[name] for name in self._tools if name in found]
+
+    def _single(self, tool: Tool) -> ToolEntity:
+        hint = HINTS.get(tool.name, Hint())
+        makers: tuple[Callable[[Tool, Hint], ToolEntity | None], ...]
+        if hint.action_only:
+            makers = ()
+        elif not tool.properties:
+            makers = (self._sensor, self._button)
+        elif len(tool.properties) == 1:
+            makers = (self._number_or_switch, self._select, self._button)
+        else:
+            makers = ()
+        for make in makers:
+            if (entity := make(tool, hint)) is not None:
+                return entity
+        del self._left[tool.name]
+        return _action(tool.name, user_only=tool.user_only)
+
+    def _sensor(self, tool: Tool, hint: Hint) -> SensorTool | None:
+        group, verb = _split(tool.name)
+        if not _ANSWERS.search(verb):
+            return None
+        subject = _join(group, _ANSWERS.sub("", verb))
+        device_class, unit = _MEASURED.get((_words(subject) or [""])[-1], (None, None))
+        common = self._common(hint, self._take(tool.name), subject)
+        common["device_class"] = hint.device_class or device_class
+        common["category"] = EntityCategory.DIAGNOSTIC
+        # It costs the device's time, and stops its microphone.
+        common["enabled"] = False
+        return SensorTool(
+            **common,
+            state=hint.state or Reading(tool=tool.name),
+            unit=hint.unit or unit,
+            options=hint.options,
+        )
+
+    def _number_or_switch(self, tool: Tool, hint: Hint) -> ToolEntity | None:
+        ((argument, kind),) = tool.properties.items()
+        limits = _range(kind)
+        if hint.on_off:
+            return self._one_argument_switch(tool, hint, argument, hint.on_off)
+        if kind.kind == "boolean" and (tool.required or _is_setter(tool, argument)):
+            return self._one_argument_switch(tool, hint, argument, (True, False))
+        if limits == (0, 1) and (
+            _is_setter(tool, argument) or not _ENABLES.isdisjoint(_words(_split(tool.name)[1]))
+        ):
+            return self._one_argument_switch(tool, hint, argument, (1, 0))
+        if limits is None or not _is_setter(tool, argument):
+            return None
+        state = self._state_of(tool, hint)
+        subject = _subject(tool.name)
+        low, high = limits
+        return NumberTool(
+            **self._common(hint, self._take(tool.name, state), subject),
+            setter=Setter(
+                tool=tool.name,
+                argument=argument,
+                minimum=low if hint.minimum is None else min(max(low, hint.minimum), high),
+                maximum=high,
+            ),
+            unit=hint.unit or _unit(f"{subject}.{argument}", limits),
+            state=state,
+        )
+
+    def _one_argument_switch(
+        self, tool: Tool, hint: Hint, argument: str, values: tuple[Any, Any]
+    ) -> SwitchTool:
+        state = self._state_of(tool, hint)
+        on, off = values
+        return SwitchTool(
+            **self._common(hint, self._take(tool.name, state), _subject(tool.name)),
+            on=Call(tool=tool.name, arguments={argument: on}),
+            off=Call(tool=tool.name, arguments={argument: off}),
+            state=state,
+        )
+
+    def _select(self, tool: Tool, hint: Hint) -> SelectTool | None:
+        ((argument, kind),) = tool.properties.items()
+        options = hint.options or _choices(tool.description)
+        if kind.kind != "string" or not options:
+            return None
+        state = self._state_of(tool, hint)
+        return SelectTool(
+            **self._common(hint, self._take(tool.name, state), _subject(tool.name)),
+            tool=tool.name,
+            argument=argument,
+            options=options,
+            state=state,
+            momentary=hint.momentary or not (hint.options or _is_setter(tool, argument)),
+        )
+
+    def _button(self, tool: Tool, hint: Hint) -> ButtonTool | None:
+        # With an argument that has a default it does something too, unless it is there to set that argument.
+        if tool.required or any(_is_setter(tool, argument) for argument in tool.properties):
+            return None
+        if any(kind.kind == "string" for kind in tool.properties.values()):
+            return None
+        return ButtonTool(**self._common(hint, self._take(tool.name), tool.name), call=Call(tool=tool.name))
+
+    def _common(self, hint: Hint, names: tuple[str, ...], subject: str) -> dict[str, Any]:
+        user_only = self._user_only(names)
+        risky = names[0] not in HINTS and not _RISKY.isdisjoint(_words(" ".join(names)))
+        return {
+            "key": hint.key or _key(names[0]),
+            "tools": names,
+            "name": None if hint.translation_key or hint.device_class else readable(subject or names[0]),
+            "translation_key": hint.translation_key,
+            "device_class": hint.device_class,
+            "category": hint.category or (EntityCategory.CONFIG if risky else self._category(names)),
+            "enabled": not risky if hint.enabled is None else hint.enabled,
+            "user_only": user_only,
+        }
+
+    def _category(self, names: Iterable[str]) -> EntityCategory | None:
+        return EntityCategory.CONFIG if self._user_only(names) else None
+
+    def _user_only(self, names: Iterable[str]) -> bool:
+        return any(self._tools[name].user_only for name in names)
+
+    def _state_of(self, tool: Tool, hint: Hint) -> Reading | None:
+        """Find what tells the value that a tool sets."""
+        if hint.state is not None:
+            return hint.state if hint.state.tool in self._tools else None
+        group, verb = _split(tool.name)
+        name = self._getter(_join(group, f"get_{_SETS.sub('', verb, count=1)}"))
+        return Reading(tool=name) if name else None
+
+    def _plain(self, name: str) -> bool:
+        """Whether there is such a tool, without arguments, that nothing uses yet."""
+        return name in self._left and not self._tools[name].properties
+
+    def _getter(self, name: str) -> str | None:
+        return name if self._plain(name) else None
+
+    def _setter(self, name: str) -> Setter | None:
+        if name not in self._left or len(properties := self._tools[name].properties) != 1:
+            return None
+        ((argument, kind),) = properties.items()
+        limits = _range(kind)
+        if limits is None or limits[0] < 0:
+            return None
+        return Setter(tool=name, argument=argument, minimum=limits[0], maximum=limits[1])
+
+    def _take(self, *users: str | Colour | Reading | Setter | None) -> tuple[str, ...]:
+        """Use tools and return their names; the status is everybody's."""
+        names = [user if isinstance(user, str) else user.tool for user in users if user]
+        taken = tuple(name for name in names if name in self._left and name not in _ACTION_ONLY)
+        for name in taken:
+            del self._left[name]
+        return taken
+
+
+_ACTION_ONLY: Final[frozenset[str]] = frozenset(name for name, hint in HINTS.items() if hint.action_only)
+
+
+def _join(group: str, verb: str) -> str:
+    return f"{group}.{verb}" if group else verb
+
+
+def _subject(name: str) -> str:
+    """Return what a setter sets."""
+    group, verb = _split(name)
+    return _join(group, _SETS.sub("", verb, count=1))
+
+
+def _is_setter(tool: Tool, argument: str) -> bool:
+    verb = _split(tool.name)[1]
+    return bool(_SETS.match(verb)) or verb.lower() == argument.lower()
+
+
+def _range(kind: ToolProperty) -> tuple[int, int] | None:
+    """Return the limits of a whole number that has both."""
+    if kind.kind != "integer" or kind.minimum is None or kind.maximum is None or kind.minimum >= kind.maximum:
+        return None
+    return kind.limits if kind.limits[0] < kind.limits[1] else None
+
+
+def _unit(subject: str, limits: tuple[int, int]) -> str | None:
+    words = set(_words(subject))
+    if "angle" in words:
+        return DEGREE
+    return PERCENTAGE if limits == (0, 100) and words & _PERCENT else None
+
+
+def _is_light(subject: str) -> bool:
+    words = _words(subject)
+    return not _LIGHTS.isdisjoint(words) and "sensor" not in words
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a name, in lower case: `turn`, `left` for `turn_left` and `turnLeft`."""
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|[^\W_]+", text)]
+
+
+def _choices(description: str) -> tuple[str, ...] | None:
+    """Return the texts that a description enumerates, if it does so once."""
+    found = list(_CHOICES.finditer(description))
+    if len(found) != 1:
+        return None
+    choices = tuple(dict.fromkeys(re.findall(_CHOICE, found[0].group())))
+    return choices if 1 < len(choices) <= _MAX_OPTIONS else None

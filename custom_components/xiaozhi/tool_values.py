@@ -1,0 +1,92 @@
+"""Answers of tools as values of entities: numbers, flags and texts out of whatever a tool says."""
+
+from collections.abc import Mapping
+import math
+from typing import Any, Final
+
+from .protocol.mcp import ToolResult
+from .protocol.mcp_models import clean_text, is_bounded
+
+__all__ = ["as_attributes", "as_flag", "as_number", "as_text", "main_value", "member", "parse_answer"]
+
+_MAX_ANSWER: Final = 2048
+_MAX_DEPTH: Final = 6
+# The longest state that Home Assistant stores.
+_MAX_STATE: Final = 255
+_MAIN: Final = ("value", "state", "status", "level", "mode", "message", "result")
+_FLAGS: Final = ("power", "on", "state", "enable", "enabled", "active", "value")
+_TRUE: Final = frozenset({"on", "true", "yes", "1", "enabled"})
+_FALSE: Final = frozenset({"off", "false", "no", "0", "disabled"})
+
+
+def parse_answer(result: ToolResult) -> Any:
+    """Return what a tool said: JSON of bounded size, else the beginning of its text; None for nothing."""
+    if result.text is None:
+        return None
+    value = result.json()
+    if value is not None and is_bounded(value, size=_MAX_ANSWER, depth=_MAX_DEPTH):
+        return value
+    return clean_text(result.text, _MAX_STATE)
+
+
+def member(answer: Any, name: str | None) -> Any:
+    """Return a member of an answer, or all of it."""
+    if name is None:
+        return answer
+    return answer.get(name) if isinstance(answer, Mapping) else None
+
+
+def main_value(answer: Any) -> Any:
+    """Return what says most of an answer: of an object the member with such a name, or its only one."""
+    if not isinstance(answer, Mapping):
+        return answer
+    names = [name for name in _MAIN if name in answer] or ([*answer] if len(answer) == 1 else [])
+    return answer[names[0]] if names else answer
+
+
+def as_number(answer: Any) -> int | float | None:
+    """Return the number that an answer is or holds; no truth value is one."""
+    value = main_value(answer)
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    return value if type(value) in {int, float} and math.isfinite(value) else None
+
+
+def as_flag(answer: Any) -> bool | None:
+    """Return whether an answer says on or off; None if it says neither."""
+    if isinstance(answer, Mapping):
+        names = [name for name in _FLAGS if name in answer] or ([*answer] if len(answer) == 1 else [])
+        return as_flag(answer[names[0]]) if names else None
+    if isinstance(answer, bool):
+        return answer
+    if not isinstance(answer, str | int):
+        return None
+    # The last word of a sentence such as "AEC on".
+    word = (str(answer).lower().split() or [""])[-1]
+    return True if word in _TRUE else False if word in _FALSE else None
+
+
+def as_text(answer: Any) -> str | int | float | None:
+    """Return an answer as a sensor's state."""
+    match main_value(answer):
+        case None:
+            return None
+        case bool(value):
+            return "on" if value else "off"
+        case int(value) | float(value):
+            return value
+        case {**members}:
+            text = ", ".join(f"{name}: {value}" for name, value in members.items())
+        case [*items]:
+            text = ", ".join(str(item) for item in items)
+        case value:
+            text = str(value)
+    return clean_text(text, _MAX_STATE)
+
+
+def as_attributes(answer: Any) -> dict[str, Any]:
+    """Return the members of an answer that is an object."""
+    return dict(answer) if isinstance(answer, Mapping) else {}

@@ -1,0 +1,101 @@
+"""A device's tools: the entities they make, what they last answered and how they were last called."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from homeassistant.core import CALLBACK_TYPE, callback
+
+from .protocol.mcp import Tool, ToolResult
+from .protocol.mcp_models import is_bounded
+from .protocol.status import STATUS_TOOL
+from .store import DeviceRecord
+from .tool_entities import Call, Reading, ToolEntity
+from .tool_mapping import map_tools
+from .tool_values import member, parse_answer
+
+_MAX_ARGUMENTS: Final = 512
+_MAX_DEPTH: Final = 2
+
+
+class Toolbox:
+    """What is known of the tools of one device, kept in its record."""
+
+    def __init__(self, record: DeviceRecord) -> None:
+        """Begin with what is recorded."""
+        self._record = record
+        self._read: Counter[str] = Counter()
+
+    @cached_property
+    def tools(self) -> Mapping[str, Tool]:
+        """Tools by name, as last listed."""
+        return {tool.name: tool for tool in self._record.tools}
+
+    @cached_property
+    def entities(self) -> Mapping[str, ToolEntity]:
+        """What they make, by key; the same object until the next list."""
+        return {entity.key: entity for entity in map_tools(self._record.tools)}
+
+    @cached_property
+    def _followed(self) -> frozenset[str]:
+        return frozenset(
+            name for entity in self.entities.values() if entity.follows_calls for name in entity.tools
+        )
+
+    @property
+    def to_read(self) -> tuple[str, ...]:
+        """Tools whose answers somebody shows."""
+        return tuple(name for name in self.tools if self._read[name] > 0)
+
+    @callback
+    def listed(self, tools: tuple[Tool, ...]) -> None:
+        """Take a new list, and forget what was known of tools that are gone."""
+        self._record.tools = tools
+        for cached in ("tools", "entities", "_followed"):
+            self.__dict__.pop(cached, None)
+        for known in (self._record.answers, self._record.calls):
+            for name in known.keys() - self.tools.keys():
+                del known[name]
+
+    @callback
+    def read_regularly(self, name: str) -> CALLBACK_TYPE:
+        """Have a tool that answers called again and again; returns what ends that."""
+        self._read[name] += 1
+
+        @callback
+        def end() -> None:
+            self._read[name] -= 1
+
+        return end
+
+    @callback
+    def answered(self, name: str, result: ToolResult) -> None:
+        """Take the answer of a tool."""
+        self._record.answers[name] = parse_answer(result)
+
+    @callback
+    def called(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Note a call that succeeded, whoever made it; return whether an entity's state may come from it."""
+        if name not in self._followed or not is_bounded(
+            dict(arguments), size=_MAX_ARGUMENTS, depth=_MAX_DEPTH
+        ):
+            return False
+        # The last one is at the end.
+        self._record.calls.pop(name, None)
+        self._record.calls[name] = dict(arguments)
+        return True
+
+    def last_call(self, names: Iterable[str]) -> Call | None:
+        """Return the last of all calls of these tools."""
+        wanted = frozenset(names)
+        for name in reversed(self._record.calls):
+            if name in wanted:
+                return Call(tool=name, arguments=self._record.calls[name])
+        return None
+
+    def value(self, reading: Reading) -> Any:
+        """Return what was last read; None if nothing was."""
+        if reading.tool == STATUS_TOOL:
+            return getattr(self._record.status, reading.member or "", None)
+        return member(self._record.answers.get(reading.tool), reading.member)

@@ -1,0 +1,108 @@
+"""The addresses on Home Assistant's own web server at which devices hand over pictures."""
+
+from hmac import compare_digest
+import logging
+from typing import Final
+
+from aiohttp import web
+from homeassistant.const import CONTENT_TYPE_JSON
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
+
+from .const import FILE_PATH, UPLOAD_PATH, VISION_PATH
+from .device import Device
+from .http import check_remote, read_body, running_gateway
+from .pictures import MAX_JPEG_BYTES
+from .transfers import TRANSFERS, Transfers
+from .vision import Vision, reply
+
+_LOGGER = logging.getLogger(__name__)
+
+_MAX_BODY_BYTES: Final = MAX_JPEG_BYTES + 16 * 1024
+# The device sends a picture while it compresses it.
+_UPLOAD_SECONDS: Final = 20
+_NOT_RECEIVED: Final = "The photo did not arrive: it is too large, or the Wi-Fi is too slow."
+
+
+@callback
+def async_register_picture_views(hass: HomeAssistant) -> None:
+    """Register the views; once, since they cannot be taken back."""
+    hass.data[TRANSFERS] = Transfers()
+    hass.http.register_view(VisionView())
+    hass.http.register_view(UploadView())
+    hass.http.register_view(FileView())
+
+
+class VisionView(HomeAssistantView):
+    """Where a device posts a photo with a question (`esp32_camera.cc`, `Explain`)."""
+
+    url = VISION_PATH
+    name = "api:xiaozhi:vision"
+    requires_auth = False
+
+    def __init__(self) -> None:
+        """Prepare for photos."""
+        self._vision = Vision()
+
+    async def post(self, request: web.Request) -> web.Response:
+        """Answer a question. A known device always gets status 200, since it reads no other answer."""
+        check_remote(request)
+        device = _authenticate(request)
+        try:
+            body = await read_body(request, _MAX_BODY_BYTES, _UPLOAD_SECONDS)
+        except web.HTTPClientError as err:
+            _LOGGER.debug("%s: photo not received: %s", device.name, err.text)
+            answer = reply(_NOT_RECEIVED, success=False)
+        else:
+            content_type = request.headers.get("Content-Type", "")
+            answer = await self._vision.take(request.app[KEY_HASS], device, content_type, body)
+        return web.Response(body=answer, content_type=CONTENT_TYPE_JSON)
+
+
+class UploadView(HomeAssistantView):
+    """Where a device posts what its screen shows (`mcp_server.cc`, `self.screen.snapshot`)."""
+
+    url = UPLOAD_PATH + "/{token}"
+    name = "api:xiaozhi:upload"
+    requires_auth = False
+
+    async def post(self, request: web.Request, token: str) -> web.Response:
+        """Take what is expected at this address."""
+        check_remote(request)
+        upload = request.app[KEY_HASS].data[TRANSFERS].take_upload(token)
+        if upload is None:
+            raise web.HTTPNotFound(text="Nothing is expected here")
+        body = await read_body(request, _MAX_BODY_BYTES, _UPLOAD_SECONDS)
+        upload.content_type, upload.body = request.headers.get("Content-Type", ""), body
+        return web.Response(text="Thank you")
+
+
+class FileView(HomeAssistantView):
+    """Where a device gets a picture to show; it wants to know its length first."""
+
+    url = FILE_PATH + "/{token}"
+    name = "api:xiaozhi:file"
+    requires_auth = False
+
+    async def get(self, request: web.Request, token: str) -> web.Response:
+        """Give what is offered at this address."""
+        check_remote(request)
+        content = request.app[KEY_HASS].data[TRANSFERS].take_file(token)
+        if content is None:
+            raise web.HTTPNotFound(text="Nothing is offered here")
+        return web.Response(body=content, content_type="image/png")
+
+
+def _authenticate(request: web.Request) -> Device:
+    """Return who calls. Raises aiohttp's answer; never 401: Home Assistant would ban the address."""
+    gateway = running_gateway(request.app[KEY_HASS])
+    device = gateway.devices.get(request.headers.get("Device-Id", "").lower())
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if device is None or scheme.lower() != "bearer" or not _same(token, device.vision_token):
+        _LOGGER.debug("Call of %s from %s refused: unknown device or token", request.path, request.remote)
+        raise web.HTTPForbidden(text="Unknown device or token")
+    return device
+
+
+def _same(one: str, other: str) -> bool:
+    return compare_digest(one.encode(errors="replace"), other.encode())

@@ -1,0 +1,155 @@
+"""Answers what a device asks about its photos, by the AI Task that the owner prefers."""
+
+import asyncio
+import json
+import logging
+from typing import Any, Final
+
+from homeassistant.components import ai_task
+from homeassistant.components.ai_task.const import DATA_PREFERENCES
+from homeassistant.components.image import DOMAIN as IMAGE_DOMAIN
+from homeassistant.const import ATTR_SUPPORTED_FEATURES
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import entity_registry as er, issue_registry as ir
+from homeassistant.util import dt as dt_util
+
+from .const import DOMAIN, NO_MODEL_ISSUE
+from .device import Device
+from .pictures import Picture, PictureError, PictureKind, check_jpeg
+from .protocol.mcp_models import clean_text
+from .protocol.multipart import FormError, parse_form
+
+_LOGGER = logging.getLogger(__name__)
+
+PHOTO_TOOL: Final = "self.camera.take_photo"
+EVENT_PHOTO: Final = "xiaozhi_photo"
+"""Fired on the bus for every photo, with `device_id` and `entity_id`."""
+
+MAX_QUESTION: Final = 1000
+"""Characters of a question that are kept."""
+# The device gives up after 30 s, and dead-locks on a reply of 8,192 bytes.
+_ANSWER_SECONDS: Final = 25
+_MAX_REPLY_BYTES: Final = 6000
+
+# The language model of the conversation reads these aloud.
+_NO_MODEL: Final = (
+    "The photo was taken, but Home Assistant has no AI model that can look at it. "
+    "Choose one in Home Assistant, under Settings, System, General, AI suggestions."
+)
+_NO_ENTITY: Final = "The photo was taken, but its entity in Home Assistant is disabled, so no AI can see it."
+_BUSY: Final = "The photo before this one is still being looked at. Try again in a moment."
+_TOO_SLOW: Final = "The photo was taken, but the AI model took too long to look at it."
+_FAILED: Final = "The photo was taken, but the AI model could not look at it."
+_BROKEN: Final = "The photo did not arrive as it should. Try again."
+
+_FEATURES: Final = ai_task.AITaskEntityFeature.GENERATE_DATA | ai_task.AITaskEntityFeature.SUPPORT_ATTACHMENTS
+
+
+class Vision:
+    """Looks at the photos of all devices, one at a time for each."""
+
+    def __init__(self) -> None:
+        """Prepare for photos."""
+        self._busy: set[str] = set()
+
+    async def take(self, hass: HomeAssistant, device: Device, content_type: str, body: bytes) -> bytes:
+        """Take a photo and a question as a device posts them, and return the reply that it wants.
+
+        Without a question the photo is only kept.
+        """
+        if device.mac in self._busy:
+            return reply(_BUSY, success=False)
+        self._busy.add(device.mac)
+        try:
+            form = parse_form(content_type, body)
+            photo = form.get("file", b"")
+            await hass.async_add_executor_job(check_jpeg, photo)
+            question = clean_text(form.get("question", b"").decode(errors="replace"), MAX_QUESTION).strip()
+            entity_id = _keep(hass, device, photo)
+            if not question:
+                return reply("", success=True)
+            return reply(await _ask(hass, entity_id, question), success=True)
+        except (FormError, PictureError) as err:
+            _LOGGER.debug("%s: a photo is of no use: %s", device.name, err)
+            return reply(_BROKEN, success=False)
+        except _NoAnswerError as err:
+            return reply(str(err), success=False)
+        finally:
+            self._busy.discard(device.mac)
+
+
+def reply(text: str, *, success: bool) -> bytes:
+    """Return the JSON that a device hands on to its language model, below the size on which it dead-locks."""
+    text = clean_text(text, _MAX_REPLY_BYTES)
+    while True:
+        answer = {"success": True, "result": text} if success else {"success": False, "message": text}
+        body = json.dumps(answer, ensure_ascii=False).encode()
+        if len(body) <= _MAX_REPLY_BYTES:
+            return body
+        text = text[: len(text) * _MAX_REPLY_BYTES // len(body) - 1]
+
+
+class _NoAnswerError(Exception):
+    """There is no answer; the text says why, for the user of the device."""
+
+
+def picture_entity(hass: HomeAssistant, device: Device, kind: PictureKind) -> er.RegistryEntry | None:
+    """Return the entity of the device's pictures of a kind, which may be disabled."""
+    registry = er.async_get(hass)
+    entity_id = registry.async_get_entity_id(IMAGE_DOMAIN, DOMAIN, f"{device.mac}_{kind}")
+    return registry.async_get(entity_id) if entity_id else None
+
+
+def _keep(hass: HomeAssistant, device: Device, photo: bytes) -> str | None:
+    device.pictured(PictureKind.PHOTO, Picture(data=photo, taken=dt_util.utcnow()))
+    entry = picture_entity(hass, device, PictureKind.PHOTO)
+    if entry is None or entry.disabled_by:
+        return None
+    hass.bus.async_fire(EVENT_PHOTO, {"device_id": entry.device_id, "entity_id": entry.entity_id})
+    return entry.entity_id
+
+
+async def _ask(hass: HomeAssistant, entity_id: str | None, question: str) -> str:
+    if not _has_model(hass):
+        ir.async_create_issue(
+            hass,
+            DOMAIN,
+            NO_MODEL_ISSUE,
+            is_fixable=False,
+            severity=ir.IssueSeverity.WARNING,
+            translation_key=NO_MODEL_ISSUE,
+        )
+        raise _NoAnswerError(_NO_MODEL)
+    if entity_id is None:
+        raise _NoAnswerError(_NO_ENTITY)
+    attachment = {
+        "media_content_id": f"media-source://{IMAGE_DOMAIN}/{entity_id}",
+        "media_content_type": "image/jpeg",
+    }
+    try:
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            # Without an LLM API: what is written on a photo can make the model say something, but do nothing.
+            result: Any = await ai_task.async_generate_data(
+                hass, task_name="XiaoZhi photo question", instructions=question, attachments=[attachment]
+            )
+    except TimeoutError as err:
+        raise _NoAnswerError(_TOO_SLOW) from err
+    except HomeAssistantError as err:
+        _LOGGER.warning("The AI Task that is to look at photos failed: %s", err)
+        raise _NoAnswerError(_FAILED) from err
+    except Exception as err:
+        # Whatever an AI integration raises, the device waits for a reply.
+        _LOGGER.exception("The AI Task that is to look at photos broke down")
+        raise _NoAnswerError(_FAILED) from err
+    ir.async_delete_issue(hass, DOMAIN, NO_MODEL_ISSUE)
+    return str(result.data)
+
+
+def _has_model(hass: HomeAssistant) -> bool:
+    """Whether the AI Task that the owner prefers takes pictures. Nobody else is to see a photo."""
+    preferred = hass.data[DATA_PREFERENCES].gen_data_entity_id
+    state = hass.states.get(preferred) if preferred else None
+    return state is not None and _FEATURES in ai_task.AITaskEntityFeature(
+        state.attributes.get(ATTR_SUPPORTED_FEATURES, 0)
+    )

@@ -1,0 +1,251 @@
+"""One turn of a conversation: speech into the Assist pipeline, its events onto the screen and loudspeaker."""
+
+import asyncio
+from collections.abc import AsyncIterable, Awaitable, Callable
+from contextlib import aclosing
+from enum import StrEnum
+import logging
+from typing import Any, Final
+
+from homeassistant.components import tts
+from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType
+from homeassistant.components.assist_pipeline.error import PipelineError
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers.translation import async_get_translations
+
+from .const import DOMAIN
+from .protocol import messages
+from .protocol.audio.media import MediaError, decode_media
+from .protocol.captions import Captions, emotion_of
+from .protocol.conversation import Conversation, Turn
+from .protocol.link import LinkClosedError
+
+_LOGGER = logging.getLogger(__name__)
+
+# Silence after the wake word; the voice detector of the pipeline itself gives up only after 15 s.
+_NO_SPEECH_SECONDS: Final = 8.0
+# Time to read a line before the end of the conversation wipes it.
+_READING_SECONDS: Final = 3.0
+
+_NO_SPEECH: Final = "no-speech"
+_SPEECH_FAILED: Final = "speech-failed"
+# Errors that mean that nobody said anything.
+_SILENT_ERRORS: Final = frozenset({_NO_SPEECH, "stt-no-text-recognized"})
+# Another satellite was nearer and answers.
+_ELSEWHERE_ERROR: Final = "duplicate_wake_up_detected"
+# What the screen says; the texts are in the translations.
+_TEXT_OF_ERROR: Final = {
+    _NO_SPEECH: "voice_nothing_heard",
+    "stt-no-text-recognized": "voice_nothing_understood",
+    "stt-provider-missing": "voice_no_speech_to_text",
+    "stt-provider-unsupported-metadata": "voice_no_speech_to_text",
+    "tts-not-supported": "voice_no_text_to_speech",
+    _SPEECH_FAILED: "voice_no_text_to_speech",
+    "intent-agent-not-found": "voice_no_assistant",
+    "intent-not-supported": "voice_no_assistant",
+    "intent-failed": "voice_no_assistant",
+}
+_TEXT_OF_OTHER_ERROR: Final = "voice_failed"
+_FACE_OF_RESPONSE: Final = {"action_done": "happy", "query_answer": "neutral", "error": "confused"}
+
+
+class TurnEnd(StrEnum):
+    """How a turn ended."""
+
+    ANSWERED = "answered"
+    ASKS_BACK = "asks back"
+    SILENT = "silent"
+    FAILED = "failed"
+    ELSEWHERE = "elsewhere"
+
+
+class VoiceTurn:
+    """Runs one turn on a conversation.
+
+    Pipeline events come from a callback; one task takes them in order and talks to the device, another plays.
+    """
+
+    def __init__(self, hass: HomeAssistant, conversation: Conversation, turn: Turn) -> None:
+        """Prepare a turn."""
+        self._hass = hass
+        self._conversation = conversation
+        self._turn = turn
+        self._events: asyncio.Queue[PipelineEvent | None] = asyncio.Queue()
+        self._captions = Captions()
+        self._text_complete = False
+        self._face: str | None = None
+        self._token: str | None = None
+        self._asks_back = False
+        self._acknowledges = False
+        self._answering = False
+        self._playing: asyncio.Task[None] | None = None
+        self._no_speech: asyncio.TimerHandle | None = None
+        self._pipeline: asyncio.Task[None] | None = None
+        self._error: str | None = None
+
+    @property
+    def error(self) -> str:
+        """Code of what went wrong; empty when nothing did, or when it has no code."""
+        return self._error or ""
+
+    @callback
+    def on_pipeline_event(self, event: PipelineEvent) -> None:
+        """Take an event of this turn's pipeline run."""
+        self._events.put_nowait(event)
+
+    async def run(self, pipeline: Callable[[AsyncIterable[bytes]], Awaitable[None]]) -> TurnEnd:
+        """Run the turn until the answer is sent. Raises `LinkClosedError` when the device goes away."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._pipeline = group.create_task(self._run_pipeline(pipeline))
+                group.create_task(self._follow(group))
+        except ExceptionGroup as errors:
+            if broken_off := errors.subgroup(LinkClosedError):
+                raise LinkClosedError(str(broken_off.exceptions[0])) from errors
+            raise
+        finally:
+            self._heard_speech()
+        if self._error is None:
+            if rest := self._captions.rest():
+                await self._conversation.show(messages.tts_caption(rest))
+            return TurnEnd.ASKS_BACK if self._asks_back else TurnEnd.ANSWERED
+        if self._error == _ELSEWHERE_ERROR:
+            return TurnEnd.ELSEWHERE
+        return TurnEnd.SILENT if self._error in _SILENT_ERRORS else TurnEnd.FAILED
+
+    async def apologise(self) -> None:
+        """Say on the screen what went wrong, and give time to read it."""
+        key = _TEXT_OF_ERROR.get(self._error or "", _TEXT_OF_OTHER_ERROR)
+        await self._conversation.show(messages.face("confused"))
+        await self._conversation.show(messages.tts_caption(await self._text(key)))
+        await asyncio.sleep(_READING_SECONDS)
+
+    async def _run_pipeline(self, pipeline: Callable[[AsyncIterable[bytes]], Awaitable[None]]) -> None:
+        audio = self._turn.audio()
+        try:
+            async with aclosing(audio):
+                await pipeline(audio)
+        except PipelineError as err:
+            self._fail(err.code)
+        except (HomeAssistantError, RuntimeError) as err:
+            # A pipeline that cannot even start, because a part of it was deleted.
+            _LOGGER.warning("The voice pipeline could not start: %s", err)
+            self._fail("")
+        finally:
+            self._events.put_nowait(None)
+
+    async def _follow(self, group: asyncio.TaskGroup) -> None:
+        while (event := await self._events.get()) is not None:
+            data = event.data or {}
+            match event.type:
+                case PipelineEventType.RUN_START:
+                    self._token = (data.get("tts_output") or {}).get("token")
+                case PipelineEventType.STT_START:
+                    self._expect_speech(data)
+                case PipelineEventType.STT_VAD_START:
+                    self._heard_speech()
+                case PipelineEventType.STT_END:
+                    await self._heard(data["stt_output"]["text"])
+                case PipelineEventType.INTENT_PROGRESS:
+                    self._progressed(group, data)
+                case PipelineEventType.INTENT_END:
+                    self._understood(data["intent_output"])
+                case PipelineEventType.TTS_START:
+                    self._acknowledges = data.get("acknowledge_override") is True
+                case PipelineEventType.TTS_END:
+                    self._token = data["tts_output"]["token"]
+                    self._play(group)
+                case PipelineEventType.ERROR:
+                    self._fail(data.get("code", ""))
+
+    @callback
+    def _expect_speech(self, data: dict[str, Any]) -> None:
+        # Only the pipeline's own detector tells when speech begins; an engine with one of its own does not.
+        if (data.get("audio_processing") or {}).get("requires_external_vad"):
+            self._no_speech = self._hass.loop.call_later(_NO_SPEECH_SECONDS, self._give_up)
+
+    @callback
+    def _heard_speech(self) -> None:
+        if self._no_speech is not None:
+            self._no_speech.cancel()
+            self._no_speech = None
+
+    @callback
+    def _give_up(self) -> None:
+        self._fail(_NO_SPEECH)
+        if self._pipeline is not None:
+            self._pipeline.cancel()
+
+    @callback
+    def _fail(self, code: str) -> None:
+        if self._error is None:
+            self._error = code
+
+    async def _heard(self, text: str) -> None:
+        self._heard_speech()
+        self._answering = True
+        await self._conversation.show(messages.transcript(text))
+        await self._conversation.begin_answer()
+        await self._conversation.show(messages.face("thinking"))
+
+    @callback
+    def _progressed(self, group: asyncio.TaskGroup, data: dict[str, Any]) -> None:
+        delta = data.get("chat_log_delta") or {}
+        if isinstance(content := delta.get("content"), str):
+            self._captions.add(content)
+        if data.get("tts_start_streaming"):
+            self._play(group)
+
+    @callback
+    def _understood(self, output: dict[str, Any]) -> None:
+        self._asks_back = output.get("continue_conversation") is True
+        response = output.get("response") or {}
+        speech = ((response.get("speech") or {}).get("plain") or {}).get("speech") or ""
+        self._captions.replace(speech)
+        self._text_complete = True
+        self._face = emotion_of(speech) or _FACE_OF_RESPONSE.get(response.get("response_type", ""))
+
+    @callback
+    def _play(self, group: asyncio.TaskGroup) -> None:
+        if self._playing is None and self._token:
+            self._playing = group.create_task(self._speak(self._token))
+
+    async def _speak(self, token: str) -> None:
+        if (stream := tts.async_get_stream(self._hass, token)) is None:
+            self._fail(_SPEECH_FAILED)
+            return
+        if self._acknowledges:
+            # Where all that was switched is in the same area, a short sound takes the place of the answer. It
+            # comes from a file, as it is if no format is wished for; to convert it would take ffmpeg.
+            stream.options = {}
+        if not self._answering:
+            await self._conversation.begin_answer()
+        speech = decode_media(
+            stream.async_stream_result(),
+            sample_rate=self._conversation.downlink.sample_rate,
+            extension=stream.extension,
+        )
+        try:
+            async with aclosing(speech):
+                await self._conversation.play(speech, self._before_packet)
+        except (MediaError, HomeAssistantError) as err:
+            _LOGGER.warning("The answer could not be spoken: %s", err)
+            self._fail(_SPEECH_FAILED)
+        except LinkClosedError:
+            raise
+        except Exception:
+            # Speech engines raise what they like.
+            _LOGGER.exception("The answer could not be spoken")
+            self._fail(_SPEECH_FAILED)
+
+    async def _before_packet(self, seconds: float) -> None:
+        if self._face is not None:
+            face, self._face = self._face, None
+            await self._conversation.show(messages.face(face))
+        if caption := self._captions.due(seconds, complete=self._text_complete):
+            await self._conversation.show(messages.tts_caption(caption))
+
+    async def _text(self, key: str) -> str:
+        texts = await async_get_translations(self._hass, self._hass.config.language, "exceptions", [DOMAIN])
+        return texts.get(f"component.{DOMAIN}.exceptions.{key}.message", key)

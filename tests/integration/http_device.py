@@ -1,0 +1,80 @@
+"""The HTTP side of a device, for tests: posts the way the firmware does."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from aiohttp import ClientResponse
+from aiohttp.test_utils import TestClient
+from homeassistant.config_entries import ConfigSubentryData
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.const import OTA_PATH, SUBENTRY_DEVICE
+
+MAC = "94:a9:90:28:a4:5f"
+CLIENT_ID = "8a7c3a1e-6f0b-4f0e-9a55-0a9b6f6a2d11"
+BOARD = "bread-compact-wifi"
+TOKEN = "the-token-of-the-paired-device"
+
+
+def paired_device(
+    mac: str = MAC, client_id: str = CLIENT_ID, title: str = "Kitchen box"
+) -> ConfigSubentryData:
+    """Return the subentry of a paired device."""
+    return ConfigSubentryData(
+        subentry_type=SUBENTRY_DEVICE,
+        unique_id=mac,
+        title=title,
+        data={"client_id": client_id, "token": TOKEN, "board": BOARD, "conversation_style": "single"},
+    )
+
+
+@dataclass(kw_only=True)
+class HttpDevice:
+    """A device that checks in and asks whether its code was typed."""
+
+    client: TestClient[Any, Any]
+    mac: str = MAC
+    client_id: str = CLIENT_ID
+    board: str = BOARD
+    version: str = "2.2.4"
+    extra_headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the headers of every call."""
+        return {
+            "Accept-Language": "en-US",
+            "Activation-Version": "1",
+            "Client-Id": self.client_id,
+            "Content-Type": "application/json",
+            "Device-Id": self.mac,
+            "User-Agent": f"{self.board}/{self.version}",
+            "Connection": "close",
+            **self.extra_headers,
+        }
+
+    async def post(self, path: str = OTA_PATH, body: bytes = b"{}") -> ClientResponse:
+        """Post once, without following redirects."""
+        return await self.client.post(path, headers=self.headers, data=body, allow_redirects=False)
+
+    async def check_in(self) -> dict[str, Any]:
+        """Check in; return the reply, which must be one that the device takes for success."""
+        response = await self.post()
+        assert response.status == HTTPStatus.OK
+        reply: dict[str, Any] = await response.json()
+        return reply
+
+    async def code(self) -> str:
+        """Check in, and return the code that the device then shows."""
+        code: str = (await self.check_in())["activation"]["code"]
+        return code
+
+    async def activate(self) -> int:
+        """Ask whether the code was typed; return the status."""
+        return (await self.post(f"{OTA_PATH}/activate")).status
+
+
+type MakeDevice = Callable[..., HttpDevice]
+type MakeEntry = Callable[..., MockConfigEntry]

@@ -1,0 +1,181 @@
+"""Speech engines that say and hear what a test wants, around which everything else is real."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable
+import io
+import math
+import struct
+from typing import Any, override
+import wave
+
+from homeassistant.components import conversation, stt, tts
+from homeassistant.components.conversation import ChatLog, ConversationInput, ConversationResult
+from homeassistant.components.stt import SpeechMetadata, SpeechResult, SpeechResultState
+from homeassistant.components.tts import TTSAudioRequest, TTSAudioResponse, TtsAudioType
+from homeassistant.helpers import intent, llm
+
+SAMPLE_RATE = 22050
+
+
+class ScriptedSpeechToText(stt.SpeechToTextEntity):
+    """Hears the next line of its script, once the stream has ended, and keeps what it was sent."""
+
+    _attr_name = "Scripted ears"
+    _attr_unique_id = "ears"
+
+    def __init__(self) -> None:
+        self.lines: list[str | None] = []
+        self.streams: list[bytes] = []
+
+    @property
+    @override
+    def supported_languages(self) -> list[str]:
+        return ["en"]
+
+    @property
+    @override
+    def supported_formats(self) -> list[stt.AudioFormats]:
+        return [stt.AudioFormats.WAV]
+
+    @property
+    @override
+    def supported_codecs(self) -> list[stt.AudioCodecs]:
+        return [stt.AudioCodecs.PCM]
+
+    @property
+    @override
+    def supported_bit_rates(self) -> list[stt.AudioBitRates]:
+        return [stt.AudioBitRates.BITRATE_16]
+
+    @property
+    @override
+    def supported_sample_rates(self) -> list[stt.AudioSampleRates]:
+        return [stt.AudioSampleRates.SAMPLERATE_16000]
+
+    @property
+    @override
+    def supported_channels(self) -> list[stt.AudioChannels]:
+        return [stt.AudioChannels.CHANNEL_MONO]
+
+    @override
+    async def async_process_audio_stream(
+        self, metadata: SpeechMetadata, stream: AsyncIterable[bytes]
+    ) -> SpeechResult:
+        self.streams.append(b"")
+        async for chunk in stream:
+            self.streams[-1] += chunk
+        line = self.lines.pop(0) if self.lines else ""
+        if line is None:
+            return SpeechResult(None, SpeechResultState.ERROR)
+        return SpeechResult(line, SpeechResultState.SUCCESS)
+
+
+class ScriptedTextToSpeech(tts.TextToSpeechEntity):
+    """Speaks a tone as long as the text: 20 letters a second."""
+
+    _attr_name = "Scripted mouth"
+    _attr_unique_id = "mouth"
+    _attr_default_language = "en"
+    _attr_supported_languages = ("en",)
+
+    def __init__(self) -> None:
+        self.spoken: list[str] = []
+        self.fails = False
+        self.error: Exception | None = None
+
+    @override
+    async def async_get_tts_audio(self, message: str, language: str, options: dict[str, Any]) -> TtsAudioType:
+        self.spoken.append(message)
+        if self.error is not None:
+            raise self.error
+        if self.fails:
+            return "wav", b"RIFF this is not a sound at all"
+        return "wav", tone(len(message) / 20)
+
+
+class StreamingTextToSpeech(ScriptedTextToSpeech):
+    """Speaks a tone for every piece of text as soon as it comes."""
+
+    @override
+    async def async_stream_tts_audio(self, request: TTSAudioRequest) -> TTSAudioResponse:
+        async def speak() -> AsyncGenerator[bytes]:
+            header = tone(0)[:44]
+            yield header
+            async for text in request.message_gen:
+                self.spoken.append(text)
+                yield tone(len(text) / 20)[44:]
+
+        return TTSAudioResponse("wav", speak())
+
+
+class ScriptedAgent(conversation.ConversationEntity):
+    """Says its script, piece by piece; a line that ends with a question mark asks back."""
+
+    _attr_name = "Scripted brain"
+    _attr_unique_id = "brain"
+    _attr_supports_streaming = True
+    supported_languages = "*"
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.heard: list[str] = []
+        self.uses: list[llm.ToolInput] = []
+        """Tools that it calls before its next line."""
+        self.offered: list[str] = []
+        """Names of the tools that it was last offered."""
+        self.prompt = ""
+        self.results: list[conversation.ToolResultContent] = []
+        self.thinking: asyncio.Event = asyncio.Event()
+        self.may_go_on: asyncio.Event = asyncio.Event()
+        self.may_go_on.set()
+
+    @override
+    async def _async_handle_message(
+        self, user_input: ConversationInput, chat_log: ChatLog
+    ) -> ConversationResult:
+        self.heard.append(user_input.text)
+        self.thinking.set()
+        await self.may_go_on.wait()
+        await chat_log.async_provide_llm_data(
+            user_input.as_llm_context("scripted"), llm.LLM_API_ASSIST, None, user_input.extra_system_prompt
+        )
+        assert chat_log.llm_api is not None
+        self.offered = [tool.name for tool in chat_log.llm_api.tools]
+        self.prompt = chat_log.llm_api.api_prompt
+        line = self.lines.pop(0)
+        uses, self.uses = self.uses, []
+
+        async def deltas() -> AsyncGenerator[conversation.AssistantContentDeltaDict]:
+            yield {"role": "assistant"}
+            if uses:
+                yield {"tool_calls": uses}
+                yield {"role": "assistant"}
+            for sentence in line.split("|"):
+                yield {"content": sentence}
+                await asyncio.sleep(0.05)
+
+        async for content in chat_log.async_add_delta_content_stream(self.entity_id, deltas()):
+            if isinstance(content, conversation.ToolResultContent):
+                self.results.append(content)
+        response = intent.IntentResponse(language=user_input.language)
+        response.async_set_speech(line.replace("|", ""))
+        return ConversationResult(
+            response=response,
+            conversation_id=chat_log.conversation_id,
+            continue_conversation=line.endswith("?"),
+        )
+
+
+def tone(seconds: float) -> bytes:
+    """Return a WAV of 440 Hz."""
+    samples = (
+        int(12000 * math.sin(2 * math.pi * 440 * index / SAMPLE_RATE))
+        for index in range(int(seconds * SAMPLE_RATE))
+    )
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(SAMPLE_RATE)
+        file.writeframes(b"".join(struct.pack("<h", sample) for sample in samples))
+    return buffer.getvalue()

@@ -1,0 +1,184 @@
+"""Devices through the owner's broker: a real Mosquitto that subscribes them as they connect, as EMQX can."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from pathlib import Path
+import re
+from typing import Any
+
+from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
+from homeassistant.const import ATTR_ENTITY_ID, CONF_HOST, CONF_PORT
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import issue_registry as ir
+import pytest
+
+from custom_components.xiaozhi import session
+from custom_components.xiaozhi.const import CONF_BROKER, CONF_LINK, CONF_TLS, DOMAIN
+from custom_components.xiaozhi.protocol import mcp, mqtt
+from custom_components.xiaozhi.protocol.mqtt_link import DEFAULT_PREFIX
+from custom_components.xiaozhi.settings import OfferedLink
+from simulator import SimulatedDevice, State, converse
+from simulator.espeak import synthesize
+from tests.integration.linked.conftest import LIGHT, SATELLITE, Boot, Speech, wait_for_state
+from tests.protocol.brokers import Mosquitto, mosquitto
+from tests.protocol.mqtt_wire import subscribe
+
+VOLUME = "number.kitchen_box_volume"
+CONNECTED = "binary_sensor.kitchen_box_connectivity"
+COMMAND = "turn on the kitchen light"
+_CONNECT_OF_DEVICE = re.compile(rb"\x10.\x00\x04MQTT\x04...\x00\x0c([0-9a-f]{12})", re.DOTALL)
+
+
+class Door:
+    """What Home Assistant and devices connect to: hands everything on to a broker, and subscribes devices."""
+
+    def __init__(self, broker: Mosquitto) -> None:
+        """Lead to a broker, which may be away."""
+        self.broker = broker
+        self.port = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    async def open(self) -> None:
+        """Listen on a free port."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """End all connections."""
+        assert self._server is not None
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            with suppress(OSError):
+                inner_reader, inner = await asyncio.open_connection("127.0.0.1", self.broker.port)
+                try:
+                    await self._connect(inner_reader, inner, reader, writer)
+                finally:
+                    inner.close()
+        finally:
+            writer.close()
+            self._tasks.discard(task)
+
+    async def _connect(
+        self,
+        inner_reader: asyncio.StreamReader,
+        inner: asyncio.StreamWriter,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        first = await reader.read(4096)
+        inner.write(first)
+        if found := _CONNECT_OF_DEVICE.match(first):
+            inner.write(subscribe(1, f"{DEFAULT_PREFIX}/{found[1].decode()}/down"))
+        ways = [asyncio.create_task(_carry(reader, inner)), asyncio.create_task(_carry(inner_reader, writer))]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+
+
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(4096):
+        writer.write(data)
+        await writer.drain()
+
+
+@pytest.fixture
+async def broker(socket_enabled: None, tmp_path: Path) -> AsyncGenerator[Mosquitto]:
+    """A Mosquitto that lets everybody in."""
+    async with mosquitto(tmp_path, "allow_anonymous true") as running:
+        yield running
+
+
+@pytest.fixture
+async def door(broker: Mosquitto) -> AsyncGenerator[Door]:
+    """The way to it."""
+    door = Door(broker)
+    await door.open()
+    yield door
+    await door.close()
+
+
+@pytest.fixture
+def link_data(door: Door, mqtt_data: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The settings of a gateway that goes through the broker; what takes a minute takes a moment here."""
+    monkeypatch.setattr(mqtt, "_PROBE_SECONDS", 0.2)
+    monkeypatch.setattr(mqtt, "_FIRST_RETRY", 0.1)
+    monkeypatch.setattr(session, "_POLL_SECONDS", 0.2)
+    monkeypatch.setattr(mcp, "_TOOL_TIMEOUT", 1.0)
+    broker = {CONF_HOST: "127.0.0.1", CONF_PORT: door.port, CONF_TLS: False}
+    return {**mqtt_data, CONF_LINK: OfferedLink.BROKER.value, CONF_BROKER: broker}
+
+
+async def set_volume(hass: HomeAssistant, device: SimulatedDevice, volume: int) -> None:
+    """Have an idle device do something, and see that it has."""
+    assert device.state is State.IDLE
+    await hass.services.async_call(
+        NUMBER, SERVICE_SET_VALUE, {ATTR_ENTITY_ID: VOLUME, ATTR_VALUE: volume}, blocking=True
+    )
+    assert device.values["volume"] == volume
+
+
+async def test_an_idle_device_is_found_and_does_what_it_is_told(hass: HomeAssistant, boot: Boot) -> None:
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await set_volume(hass, device, 35)
+    await wait_for_state(hass, VOLUME, "35")
+
+
+async def test_a_conversation_goes_through_the_broker_and_its_audio_past_it(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    device = await boot()
+    speech.ears.lines = [COMMAND]
+    pcm, _ = synthesize(COMMAND, sample_rate=16000)
+    talk = await converse(device, pcm)
+    assert talk.heard == [COMMAND]
+    assert hass.states.is_state(LIGHT, "on")
+    assert talk.played_seconds > 0.9
+    assert not talk.hung_up
+    await set_volume(hass, device, 20)
+
+
+async def test_a_device_that_does_not_answer_any_more_is_unavailable_until_it_does(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    """The broker would not tell that it lost its power in a conversation."""
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await device.wake()
+    await wait_for_state(hass, SATELLITE, "listening")
+    await device.lose_power()
+    await wait_for_state(hass, VOLUME, "unavailable", 10)
+    assert hass.states.is_state(SATELLITE, "unavailable")
+    assert hass.states.is_state(CONNECTED, "off")
+    await device.boot()
+    await wait_for_state(hass, VOLUME, "70", 10)
+    await set_volume(hass, device, 20)
+
+
+async def test_a_broker_that_goes_is_an_issue_until_it_is_back(
+    hass: HomeAssistant, boot: Boot, broker: Mosquitto, issue_registry: ir.IssueRegistry
+) -> None:
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    assert not issue_registry.issues
+    await broker.stop()
+    await wait_for_state(hass, VOLUME, "unavailable")
+    (issue,) = issue_registry.issues.values()
+    assert (issue.domain, issue.translation_key) == (DOMAIN, "broker_unreachable")
+    await broker.start()
+    await wait_for_state(hass, VOLUME, "70", 10)
+    assert not issue_registry.issues
+    await set_volume(hass, device, 20)

@@ -1,0 +1,138 @@
+"""A device on MQTT can be reached while it is idle, and what Home Assistant shows of it is true."""
+
+import asyncio
+import logging
+
+from homeassistant.components.notify import (
+    ATTR_MESSAGE,
+    ATTR_TITLE,
+    DOMAIN as NOTIFY,
+    SERVICE_SEND_MESSAGE,
+)
+from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
+from homeassistant.const import ATTR_ENTITY_ID
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.protocol.link import LinkKind
+from simulator import State, converse, get_profile
+from simulator.espeak import synthesize
+from tests.integration.linked.conftest import LIGHT, Boot, Speech, wait_for_state
+
+VOLUME = "number.kitchen_box_volume"
+CONNECTED = "binary_sensor.kitchen_box_connectivity"
+COMMAND = "turn on the kitchen light"
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    """This is about MQTT."""
+    return LinkKind.MQTT
+
+
+async def set_volume(hass: HomeAssistant, volume: int) -> None:
+    await hass.services.async_call(
+        NUMBER, SERVICE_SET_VALUE, {ATTR_ENTITY_ID: VOLUME, ATTR_VALUE: volume}, blocking=True
+    )
+
+
+@pytest.mark.parametrize("version", ["1.9.0", "2.2.4", "2.4.2"])
+async def test_an_idle_device_does_what_it_is_told(hass: HomeAssistant, boot: Boot, version: str) -> None:
+    device = await boot(get_profile("s3", version))
+    await wait_for_state(hass, VOLUME, "70")
+    assert device.state is State.IDLE
+    await set_volume(hass, 35)
+    assert device.values["volume"] == 35
+    await wait_for_state(hass, VOLUME, "35")
+    await hass.services.async_call(
+        NOTIFY,
+        SERVICE_SEND_MESSAGE,
+        {
+            ATTR_ENTITY_ID: "notify.kitchen_box_screen_message",
+            ATTR_MESSAGE: "The post is here",
+            ATTR_TITLE: "Door",
+        },
+        blocking=True,
+    )
+    await device.wait_for(lambda: device.screen.system_text == "The post is here", 3)
+    assert device.screen.status == "Door"
+    assert device.state is State.IDLE
+
+
+async def test_a_device_that_goes_is_unavailable_and_a_command_says_so(
+    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "custom_components.xiaozhi")
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await device.power_off()
+    await wait_for_state(hass, VOLUME, "unavailable")
+    assert hass.states.is_state(CONNECTED, "off")
+    assert hass.states.is_state("sensor.kitchen_box_conversation", "idle")
+    await device.boot()
+    await wait_for_state(hass, VOLUME, "70")
+    said = [record.getMessage() for record in caplog.records if "Kitchen box" in record.getMessage()]
+    assert len([text for text in said if "is not connected any more" in text]) == 1
+    assert len([text for text in said if "is connected over mqtt" in text]) == 2
+
+
+async def test_a_command_to_a_device_that_is_away_names_it(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await device.power_off()
+    await wait_for_state(hass, VOLUME, "unavailable")
+    gateway = linked_entry.runtime_data
+    with pytest.raises(HomeAssistantError, match="Kitchen box is not connected") as failure:
+        await gateway.devices[device.mac].call_tool("self.audio_speaker.set_volume", {"volume": 1})
+    assert failure.value.translation_key == "not_connected"
+
+
+async def test_after_a_conversation_the_device_is_idle_and_still_linked(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    device = await boot()
+    speech.ears.lines = [COMMAND]
+    pcm, _ = synthesize(COMMAND, sample_rate=16000)
+    talk = await converse(device, pcm)
+    assert talk.played_seconds > 0.9
+    assert not talk.hung_up
+    assert hass.states.is_state(LIGHT, "on")
+    assert device.state is State.IDLE
+    assert hass.states.is_state(CONNECTED, "on")
+    await set_volume(hass, 20)
+    assert device.values["volume"] == 20
+
+
+async def test_the_device_comes_back_by_itself_when_home_assistant_has_restarted(
+    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    await asyncio.sleep(0.3)
+    assert await hass.config_entries.async_setup(linked_entry.entry_id)
+    await wait_for_state(hass, CONNECTED, "on", 10)
+    await wait_for_state(hass, VOLUME, "70")
+    await set_volume(hass, 20)
+    assert device.values["volume"] == 20
+
+
+async def test_a_device_left_listening_by_a_lost_connection_is_made_idle(
+    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await device.wake()
+    await device.wait_state(State.LISTENING, 3)
+    gateway = linked_entry.runtime_data
+    # As after a crash: nothing was said to the device.
+    gateway.devices[device.mac]._session.link._carrier.abort()
+    await device.wait_state(State.IDLE, 10)
+    await wait_for_state(hass, CONNECTED, "on", 10)
+    speech.ears.lines = [COMMAND]
+    pcm, _ = synthesize(COMMAND, sample_rate=16000)
+    assert (await converse(device, pcm, word="hello again")).heard == [COMMAND]

@@ -1,0 +1,323 @@
+"""Whatever a board's tools can do becomes an entity that does it, and that says no more than is known."""
+
+import json
+from typing import Any
+
+from homeassistant.components.button import DOMAIN as BUTTON, SERVICE_PRESS
+from homeassistant.components.light import ATTR_BRIGHTNESS, ATTR_RGB_COLOR, DOMAIN as LIGHT
+from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
+from homeassistant.components.select import ATTR_OPTION, DOMAIN as SELECT, SERVICE_SELECT_OPTION
+from homeassistant.components.switch import DOMAIN as SWITCH
+from homeassistant.const import (
+    ATTR_ASSUMED_STATE,
+    ATTR_ENTITY_ID,
+    ATTR_RESTORED,
+    SERVICE_TURN_OFF,
+    SERVICE_TURN_ON,
+    STATE_UNAVAILABLE,
+    STATE_UNKNOWN,
+    EntityCategory,
+)
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import entity_registry as er
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.gateway import Gateway
+from custom_components.xiaozhi.protocol.link import LinkKind
+from simulator import SimulatedDevice, get_profile
+from simulator.mcp_server import McpServer
+from simulator.tools import Tool as SimulatedTool
+from tests.integration.linked.conftest import MAC, Boot, wait_for_state
+
+STRIP = "light.kitchen_box_led_strip"
+DOG_LIGHT = "light.kitchen_box_light"
+LAMP = "light.kitchen_box_lamp"
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    """A device on MQTT can be reached while it is idle."""
+    return LinkKind.MQTT
+
+
+async def act(hass: HomeAssistant, domain: str, service: str, entity_id: str, **data: Any) -> None:
+    await hass.services.async_call(domain, service, {ATTR_ENTITY_ID: entity_id, **data}, blocking=True)
+
+
+def colour(device: SimulatedDevice) -> tuple[int, ...]:
+    return tuple(device.values[f"led_{part}"] for part in ("red", "green", "blue"))
+
+
+def calls(device: SimulatedDevice) -> list[str]:
+    return [data["name"] for data in device.events("tool") if data["name"] != "self.get_device_status"]
+
+
+def register(device: SimulatedDevice, *tools: SimulatedTool) -> list[SimulatedTool]:
+    """Give the running device more tools, as an update of its firmware does; returns its list."""
+    server: McpServer = device._on.mcp
+    server.tools.extend(tools)
+    return server.tools
+
+
+def announce(device: SimulatedDevice) -> None:
+    """Have the device say that its list of tools is another one."""
+    device._on._queue_mcp_reply('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}')
+
+
+async def test_a_strip_of_leds_takes_its_colour_and_its_brightness_on_its_own_scale(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
+    state = hass.states.get(STRIP)
+    assert state is not None
+    assert state.attributes["supported_color_modes"] == ["rgb"]
+    assert state.attributes[ATTR_ASSUMED_STATE] is True
+    data = {ATTR_RGB_COLOR: [255, 64, 0], ATTR_BRIGHTNESS: 191}
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **data)
+    assert colour(device) == (255, 64, 0)
+    assert device.values["led_brightness"] == 6
+    # The brightness first: to show it, a strip shows what the device is doing.
+    assert [name for name in calls(device) if "set" in name] == [
+        "self.led_strip.set_brightness",
+        "self.led_strip.set_all_color",
+    ]
+    await device.wait_for(lambda: calls(device)[-1] == "self.led_strip.get_brightness", 5)
+    await hass.async_block_till_done()
+    state = hass.states.get(STRIP)
+    assert state is not None
+    assert state.state == "on"
+    assert state.attributes[ATTR_RGB_COLOR] == (255, 64, 0)
+    assert state.attributes[ATTR_BRIGHTNESS] == 191
+
+
+async def test_a_light_that_is_switched_off_and_on_has_its_colour_again(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [10, 20, 30]})
+    await act(hass, LIGHT, SERVICE_TURN_OFF, STRIP)
+    assert colour(device) == (0, 0, 0)
+    assert hass.states.is_state(STRIP, "off")
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP)
+    assert colour(device) == (10, 20, 30)
+    assert hass.states.is_state(STRIP, "on")
+
+
+async def test_a_light_that_never_had_a_colour_is_switched_on_white(hass: HomeAssistant, boot: Boot) -> None:
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP)
+    assert colour(device) == (255, 255, 255)
+
+
+async def test_what_was_last_set_stays_known_after_a_restart_of_home_assistant(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [10, 20, 30]})
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await wait_for_state(hass, STRIP, "on", 30)
+    state = hass.states.get(STRIP)
+    assert state is not None
+    assert state.attributes[ATTR_RGB_COLOR] == (10, 20, 30)
+    await device.wait_for(lambda: device.connected, 5)
+
+
+async def test_a_light_that_tells_whether_it_is_on_is_not_assumed(hass: HomeAssistant, boot: Boot) -> None:
+    device = await boot(get_profile("dog"))
+    await wait_for_state(hass, DOG_LIGHT, "off")
+    state = hass.states.get(DOG_LIGHT)
+    assert state is not None
+    assert ATTR_ASSUMED_STATE not in state.attributes
+    await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT)
+    assert calls(device)[-1] == "self.light.turn_on"
+    await wait_for_state(hass, DOG_LIGHT, "on")
+    # Half as bright: without a scale of its own it is in the colour.
+    await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT, **{ATTR_RGB_COLOR: [0, 0, 255], ATTR_BRIGHTNESS: 128})
+    assert [device.values[f"light_{part}"] for part in "rgb"] == [0, 0, 128]
+    state = hass.states.get(DOG_LIGHT)
+    assert state is not None
+    assert state.attributes[ATTR_RGB_COLOR] == (0, 0, 255)
+    assert state.attributes[ATTR_BRIGHTNESS] == 128
+    await act(hass, LIGHT, SERVICE_TURN_OFF, DOG_LIGHT)
+    await wait_for_state(hass, DOG_LIGHT, "off")
+    assert device.values["light"] is False
+
+
+async def test_a_lamp_without_colour_can_only_be_on_or_off(hass: HomeAssistant, boot: Boot) -> None:
+    device = await boot(get_profile("lamp"))
+    await wait_for_state(hass, LAMP, "off")
+    state = hass.states.get(LAMP)
+    assert state is not None
+    assert state.attributes["supported_color_modes"] == ["onoff"]
+    await act(hass, LIGHT, SERVICE_TURN_ON, LAMP)
+    await wait_for_state(hass, LAMP, "on")
+    assert device.values["lamp"] is True
+
+
+async def test_what_is_done_without_home_assistant_is_read_every_few_minutes(
+    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("custom_components.xiaozhi.session._POLL_SECONDS", 0.1)
+    device = await boot(get_profile("lamp"))
+    await wait_for_state(hass, LAMP, "off")
+    await hass.async_block_till_done()
+    device.values["lamp"] = True
+    await wait_for_state(hass, LAMP, "on")
+    asked = [name for data in device.events("tool") if (name := data["name"])]
+    assert asked.count("self.get_device_status") > 2 * asked.count("self.lamp.get_state")
+
+
+async def test_a_trick_is_done_and_is_no_state_afterwards(hass: HomeAssistant, boot: Boot) -> None:
+    device = await boot(get_profile("dog"))
+    entity_id = "select.kitchen_box_dog_movement"
+    await wait_for_state(hass, entity_id, STATE_UNKNOWN)
+    await act(hass, SELECT, SERVICE_SELECT_OPTION, entity_id, **{ATTR_OPTION: "turn_left"})
+    assert device.values["motion"] == "turn_left"
+    assert hass.states.is_state(entity_id, STATE_UNKNOWN)
+
+
+async def test_a_choice_that_the_device_does_not_tell_is_assumed(
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
+) -> None:
+    device = await boot(get_profile("c3"))
+    entity_id = "select.kitchen_box_talk_button"
+    await wait_for_state(hass, entity_id, STATE_UNKNOWN)
+    state = hass.states.get(entity_id)
+    assert state is not None
+    assert state.attributes[ATTR_ASSUMED_STATE] is True
+    await act(hass, SELECT, SERVICE_SELECT_OPTION, entity_id, **{ATTR_OPTION: "press_to_talk"})
+    assert device.values["talk_mode"] == "press_to_talk"
+    assert hass.states.is_state(entity_id, "press_to_talk")
+    entry = entity_registry.async_get(entity_id)
+    assert entry is not None
+    assert entry.entity_category is EntityCategory.CONFIG
+    assert entry.unique_id == f"{MAC}_tool_self.set_press_to_talk"
+
+
+async def test_what_another_caller_sets_is_known_too(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
+    gateway: Gateway = linked_entry.runtime_data
+    arguments = {"red": 1, "green": 2, "blue": 3}
+    await gateway.devices[MAC].call_tool("self.led_strip.set_all_color", arguments)
+    assert hass.states.is_state(STRIP, "on")
+    with pytest.raises(HomeAssistantError):
+        await gateway.devices[MAC].call_tool("self.led_strip.set_all_color", {**arguments, "red": 256})
+    state = hass.states.get(STRIP)
+    assert state is not None
+    assert state.attributes[ATTR_RGB_COLOR] == (1, 2, 3)
+
+
+async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_want_them(
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(get_profile("electron"))
+    await wait_for_state(hass, "button.kitchen_box_electron_home", STATE_UNKNOWN)
+    await act(hass, BUTTON, SERVICE_PRESS, "button.kitchen_box_electron_home")
+    assert device.values["motion"] == "home"
+    sensors = ("motion", "servo_offsets", "battery_of_the_robot", "ip_address")
+    for sensor in sensors:
+        entry = entity_registry.async_get(f"sensor.kitchen_box_{sensor}")
+        assert entry is not None, sensor
+        assert entry.disabled_by is er.RegistryEntryDisabler.INTEGRATION
+        assert entry.entity_category is EntityCategory.DIAGNOSTIC
+        entity_registry.async_update_entity(entry.entity_id, disabled_by=None)
+    assert "self.electron.get_trims" not in calls(device)
+    device.values["trim_head"] = 7
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await wait_for_state(hass, "sensor.kitchen_box_battery_of_the_robot", "82", 30)
+    await wait_for_state(hass, "sensor.kitchen_box_motion", "idle")
+    await wait_for_state(hass, "sensor.kitchen_box_ip_address", device.values["ip"])
+    offsets = "right_pitch: 0, right_roll: 0, left_pitch: 0, left_roll: 0, body: 0, head: 7"
+    await wait_for_state(hass, "sensor.kitchen_box_servo_offsets", offsets)
+    state = hass.states.get("sensor.kitchen_box_battery_of_the_robot")
+    assert state is not None
+    assert state.attributes["charging"] is False
+    state = hass.states.get("sensor.kitchen_box_servo_offsets")
+    assert state is not None
+    assert state.attributes["head"] == 7
+
+
+async def test_a_tool_that_comes_later_is_there_at_once_and_one_that_goes_can_be_deleted(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
+    fan = "number.kitchen_box_fan_speed"
+    pump = "switch.kitchen_box_pump"
+    tools = register(
+        device,
+        SimulatedTool(
+            name="self.fan.set_speed",
+            description="",
+            properties={"speed": {"type": "integer", "minimum": 0, "maximum": 5}},
+            set={"fan": "$speed"},
+        ),
+        SimulatedTool(name="self.fan.get_speed", description="", get="fan"),
+        SimulatedTool(name="self.pump.turn_on", description="", set={"pump": True}),
+        SimulatedTool(name="self.pump.turn_off", description="", set={"pump": False}),
+    )
+    announce(device)
+    await wait_for_state(hass, fan, "0")
+    await act(hass, NUMBER, SERVICE_SET_VALUE, fan, **{ATTR_VALUE: 3})
+    assert device.values["fan"] == 3
+    await wait_for_state(hass, fan, "3")
+    state = hass.states.get(fan)
+    assert state is not None
+    assert (state.attributes["min"], state.attributes["max"]) == (0, 5)
+    await wait_for_state(hass, pump, STATE_UNKNOWN)
+    await act(hass, SWITCH, SERVICE_TURN_ON, pump)
+    assert hass.states.is_state(pump, "on")
+    await act(hass, SWITCH, SERVICE_TURN_OFF, pump)
+    assert hass.states.is_state(pump, "off")
+
+    gone = [tool for tool in tools if tool.name.startswith("self.fan")]
+    for tool in gone:
+        tools.remove(tool)
+    announce(device)
+    await wait_for_state(hass, fan, STATE_UNAVAILABLE)
+    state = hass.states.get(fan)
+    assert state is not None
+    # Home Assistant lets an owner delete what its integration no longer has.
+    assert state.attributes[ATTR_RESTORED] is True
+    assert hass.states.is_state(pump, "off")
+
+    tools += gone
+    announce(device)
+    await wait_for_state(hass, fan, "3")
+
+
+async def test_an_answer_that_is_nonsense_is_an_unknown_state(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(get_profile("lamp"))
+    await wait_for_state(hass, LAMP, "off")
+    gateway: Gateway = linked_entry.runtime_data
+    for answer in ("[[[", "null", json.dumps({"power": "perhaps"}), "x" * 60000, json.dumps(["on"] * 9000)):
+        tools = device._on.mcp.tools
+        index = next(index for index, tool in enumerate(tools) if tool.name == "self.lamp.get_state")
+        tools[index] = SimulatedTool(name="self.lamp.get_state", description="", result=answer)
+        asked = calls(device).count("self.lamp.get_state")
+        gateway.devices[MAC].read_regularly("self.lamp.get_state")()
+        await device.wait_for(lambda asked=asked: calls(device).count("self.lamp.get_state") > asked, 5)
+        await wait_for_state(hass, LAMP, STATE_UNKNOWN)
+
+
+async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says_so(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
+    await device.power_off()
+    await wait_for_state(hass, STRIP, STATE_UNAVAILABLE)
+    gateway: Gateway = linked_entry.runtime_data
+    with pytest.raises(HomeAssistantError, match="is not connected"):
+        await gateway.devices[MAC].change("self.led_strip.set_brightness", {"level": 1})

@@ -1,0 +1,283 @@
+"""What check-ins lead to: cards, codes, links and repair issues."""
+
+from datetime import timedelta
+
+from freezegun.api import FrozenDateTimeFactory
+from homeassistant.config_entries import SOURCE_IGNORE, SOURCE_INTEGRATION_DISCOVERY, ConfigFlowResult
+from homeassistant.core import CoreState, HomeAssistant
+from homeassistant.helpers import issue_registry as ir
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_fire_time_changed
+
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.pairing import MAX_PENDING
+from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, HttpDevice, MakeDevice, paired_device
+
+OTHER_MAC = "94:a9:90:00:00:01"
+with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
+
+
+def cards(hass: HomeAssistant) -> list[ConfigFlowResult]:
+    """Return what is shown as discovered."""
+    flows = hass.config_entries.flow.async_progress_by_handler(DOMAIN)
+    return [flow for flow in flows if flow["context"]["source"] == SOURCE_INTEGRATION_DISCOVERY]
+
+
+def card_names(hass: HomeAssistant) -> list[str]:
+    """Return the titles of the cards."""
+    return sorted(flow["context"]["title_placeholders"]["name"] for flow in cards(hass))
+
+
+def issues(hass: HomeAssistant) -> list[ir.IssueEntry]:
+    """Return the open repair issues."""
+    return [issue for issue in ir.async_get(hass).issues.values() if issue.domain == DOMAIN and issue.active]
+
+
+async def submit(hass: HomeAssistant, flow_id: str, **user_input: str) -> ConfigFlowResult:
+    """Fill in a form of a card."""
+    return await hass.config_entries.flow.async_configure(flow_id, user_input)
+
+
+async def pass_time(hass: HomeAssistant, freezer: FrozenDateTimeFactory, **duration: float) -> None:
+    """Let time go by."""
+    freezer.tick(timedelta(**duration))
+    async_fire_time_changed(hass)
+    await hass.async_block_till_done(wait_background_tasks=True)
+
+
+async def test_an_unknown_device_gets_one_card(hass: HomeAssistant, make_device: MakeDevice) -> None:
+    """However often it calls while its owner looks for the code."""
+    device = make_device()
+    codes = {await device.code() for _ in range(3)}
+    await hass.async_block_till_done(wait_background_tasks=True)
+    assert len(codes) == 1
+    assert card_names(hass) == ["bread-compact-wifi (A4:5F)"]
+
+
+async def test_each_unknown_device_gets_its_card(hass: HomeAssistant, make_device: MakeDevice) -> None:
+    """Two of the same kind are told apart by the end of their MAC."""
+    await make_device().check_in()
+    await make_device(mac=OTHER_MAC).check_in()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    assert card_names(hass) == ["bread-compact-wifi (00:01)", "bread-compact-wifi (A4:5F)"]
+
+
+async def test_a_device_that_calls_while_home_assistant_starts_gets_its_card_later(
+    hass: HomeAssistant, make_device: MakeDevice
+) -> None:
+    """After a power cut both start at once."""
+    hass.set_state(CoreState.starting)
+    await make_device().check_in()
+    await make_device().check_in()
+    assert cards(hass) == []
+    hass.set_state(CoreState.running)
+    hass.bus.async_fire("homeassistant_started")
+    await hass.async_block_till_done(wait_background_tasks=True)
+    assert len(cards(hass)) == 1
+
+
+async def test_a_device_that_has_gone_while_home_assistant_starts_gets_no_card(
+    hass: HomeAssistant, make_device: MakeDevice, freezer: FrozenDateTimeFactory
+) -> None:
+    """Nobody could type its code."""
+    hass.set_state(CoreState.starting)
+    await make_device().check_in()
+    await pass_time(hass, freezer, minutes=11)
+    hass.set_state(CoreState.running)
+    hass.bus.async_fire("homeassistant_started")
+    await hass.async_block_till_done(wait_background_tasks=True)
+    assert cards(hass) == []
+
+
+async def test_an_ignored_device_gets_a_code_but_no_card(
+    hass: HomeAssistant, make_device: MakeDevice
+) -> None:
+    """Its owner does not want to see it, but may still change their mind under *Add device*."""
+    device = make_device()
+    await device.check_in()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    await hass.config_entries.flow.async_init(
+        DOMAIN, context={"source": SOURCE_IGNORE}, data={"unique_id": MAC, "title": "bread-compact-wifi"}
+    )
+    assert cards(hass) == []
+    assert await device.code()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    assert cards(hass) == []
+
+
+async def test_a_device_that_stops_calling_loses_its_card(
+    hass: HomeAssistant, make_device: MakeDevice, freezer: FrozenDateTimeFactory
+) -> None:
+    """It was switched off or given back to its cloud. One that goes on calling keeps its card."""
+    await make_device().check_in()
+    await make_device(mac=OTHER_MAC).check_in()
+    await pass_time(hass, freezer, minutes=6)
+    await make_device(mac=OTHER_MAC).check_in()
+    await pass_time(hass, freezer, minutes=5)
+    assert card_names(hass) == ["bread-compact-wifi (00:01)"]
+    assert await make_device().activate() == 404
+    assert await make_device(mac=OTHER_MAC).activate() == 202
+    await pass_time(hass, freezer, minutes=6)
+    assert cards(hass) == []
+
+
+async def test_the_seventeenth_device_takes_the_card_of_the_first(
+    hass: HomeAssistant, make_device: MakeDevice
+) -> None:
+    """A flood of made-up devices stays bounded."""
+    for number in range(MAX_PENDING + 1):
+        await make_device(mac=f"94:a9:90:00:01:{number:02x}").check_in()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    assert len(cards(hass)) == MAX_PENDING
+    assert "bread-compact-wifi (01:00)" not in card_names(hass)
+
+
+async def test_the_right_code_makes_activation_and_check_in_agree(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """A device that hears 200 checks in at once, and would start over if it still found a code there."""
+    device = make_device()
+    code = await device.code()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    flow_id = cards(hass)[0]["flow_id"]
+    await submit(hass, flow_id, code=code)
+    assert await device.activate() == 202
+    assert await device.code() == code
+    await submit(hass, flow_id, name="Kitchen box")
+    assert await device.activate() == 200
+    reply = await device.check_in()
+    assert "activation" not in reply
+    (subentry,) = gateway_entry.subentries.values()
+    assert reply["websocket"]["token"] == subentry.data["token"]
+    assert cards(hass) == []
+
+
+async def test_a_removed_device_starts_over(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """Deleting it takes its token away; if it still calls, it can be added again."""
+    device = await paired(hass, make_device)
+    (subentry,) = gateway_entry.subentries.values()
+    hass.config_entries.async_remove_subentry(gateway_entry, subentry.subentry_id)
+    assert await device.activate() == 404
+    assert await device.code()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    assert len(cards(hass)) == 1
+    assert issues(hass) == []
+
+
+async def paired(hass: HomeAssistant, make_device: MakeDevice) -> HttpDevice:
+    """Return a device that was added by its card."""
+    device = make_device()
+    code = await device.code()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    flow_id = cards(hass)[0]["flow_id"]
+    await submit(hass, flow_id, code=code)
+    await submit(hass, flow_id, name="Kitchen box")
+    return device
+
+
+@with_paired_device
+async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
+    hass: HomeAssistant, make_device: MakeDevice
+) -> None:
+    """Either the device was reset, or something poses as it: only its owner can tell."""
+    reset = make_device(client_id="after-the-reset")
+    reply = await reset.check_in()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    assert "websocket" not in reply
+    assert await reset.activate() == 202
+    assert card_names(hass) == ["bread-compact-wifi (A4:5F)"]
+    (issue,) = issues(hass)
+    assert (issue.translation_key, issue.severity) == ("identity_changed", ir.IssueSeverity.WARNING)
+    assert not issue.is_fixable
+    assert issue.translation_placeholders == {
+        "name": "Kitchen box",
+        "device": "bread-compact-wifi (A4:5F)",
+    }
+
+
+@with_paired_device
+async def test_the_real_device_goes_on_while_something_poses_as_it(
+    hass: HomeAssistant, make_device: MakeDevice
+) -> None:
+    """A stranger cannot take a device away from its owner."""
+    await make_device(client_id="a-stranger").check_in()
+    assert (await make_device().check_in())["websocket"]["token"] == TOKEN
+    assert await make_device().activate() == 200
+    await hass.async_block_till_done(wait_background_tasks=True)
+    assert len(issues(hass)) == 1
+
+
+@with_paired_device
+async def test_pairing_a_reset_device_again_renews_its_token_and_clears_the_issue(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """It stays the same device to Home Assistant: nothing is added, named or placed anew."""
+    reset = make_device(client_id="after-the-reset", board="esp-box-3")
+    code = await reset.code()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    (before,) = (subentry.as_dict() for subentry in gateway_entry.subentries.values())
+    result = await submit(hass, cards(hass)[0]["flow_id"], code=code)
+    assert result["reason"] == "device_paired_again"
+    assert result["description_placeholders"] == {"name": "Kitchen box"}
+    (after,) = (subentry.as_dict() for subentry in gateway_entry.subentries.values())
+    assert after["data"]["client_id"] == "after-the-reset"
+    assert after["data"]["token"] != TOKEN
+    assert {**after, "data": None} == {**before, "data": None}
+    assert after["data"]["board"] == "esp-box-3"
+    assert (await reset.check_in())["websocket"]["token"] == after["data"]["token"]
+    assert await reset.activate() == 200
+    assert issues(hass) == []
+    assert cards(hass) == []
+    assert "activation" in await make_device(client_id=CLIENT_ID).check_in()
+
+
+@with_paired_device
+async def test_removing_the_device_clears_its_issue_and_leaves_the_code_valid(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """Whoever deletes and adds anew gets there, too."""
+    reset = make_device(client_id="after-the-reset")
+    code = await reset.code()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    (subentry,) = gateway_entry.subentries.values()
+    hass.config_entries.async_remove_subentry(gateway_entry, subentry.subentry_id)
+    await hass.async_block_till_done()
+    assert issues(hass) == []
+    flow_id = cards(hass)[0]["flow_id"]
+    assert (await submit(hass, flow_id, code=code))["step_id"] == "details"
+    assert (await submit(hass, flow_id, name="Box"))["reason"] == "device_added"
+
+
+@with_paired_device
+async def test_renaming_a_device_leaves_its_issue(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """Only pairing again or removing it settles the question."""
+    await make_device(client_id="a-stranger").check_in()
+    (subentry,) = gateway_entry.subentries.values()
+    hass.config_entries.async_update_subentry(gateway_entry, subentry, title="Another name")
+    await hass.async_block_till_done()
+    assert len(issues(hass)) == 1
+
+
+@with_paired_device
+async def test_unloading_takes_cards_and_issues_away(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """They come back when the devices call the gateway again."""
+    await make_device(client_id="a-stranger").check_in()
+    await make_device(mac=OTHER_MAC).check_in()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    assert len(cards(hass)) == 2
+    assert await hass.config_entries.async_unload(gateway_entry.entry_id)
+    assert cards(hass) == []
+    assert issues(hass) == []
+    listeners = len(gateway_entry.update_listeners)
+    assert await hass.config_entries.async_setup(gateway_entry.entry_id)
+    await make_device(mac=OTHER_MAC).check_in()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    assert len(cards(hass)) == 1
+    assert await hass.config_entries.async_unload(gateway_entry.entry_id)
+    assert len(gateway_entry.update_listeners) == listeners

@@ -1,0 +1,111 @@
+"""What a device is told about its link."""
+
+import pytest
+
+from custom_components.xiaozhi.listeners import Listeners
+from custom_components.xiaozhi.protocol.broker import BrokerSettings
+from custom_components.xiaozhi.protocol.checkin import MqttReply, ServerTime, WebSocketReply
+from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
+from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.settings import (
+    ConversationStyle,
+    DeviceLink,
+    DeviceSettings,
+    GatewaySettings,
+    OfferedLink,
+)
+
+TIME = ServerTime(timestamp=1_786_000_000_000, timezone_offset=120)
+
+
+def listeners(
+    link: OfferedLink, address: str | None = None, broker: BrokerSettings | None = None
+) -> Listeners:
+    return Listeners(
+        GatewaySettings(
+            websocket_port=8765, mqtt_port=1884, udp_port=8765, link=link, address=address, broker=broker
+        ),
+        admit=lambda _credentials, _kind: None,
+        admit_from_broker=lambda _mac: None,
+        devices=list,
+        host_of=lambda _mac: None,
+        broker_changed=lambda _problem: None,
+    )
+
+
+def device(link: DeviceLink = DeviceLink.AUTOMATIC) -> DeviceSettings:
+    return DeviceSettings(
+        mac="24:6f:28:aa:bb:01",
+        name="Box",
+        client_id="c",
+        token="secret",
+        board="b",
+        conversation_style=ConversationStyle.SINGLE,
+        link=link,
+        share_transcripts=False,
+        assistant_tools=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("offered", "wanted", "firmware", "kind"),
+    [
+        (OfferedLink.MQTT, DeviceLink.AUTOMATIC, "2.4.2", LinkKind.MQTT),
+        (OfferedLink.MQTT, DeviceLink.AUTOMATIC, None, LinkKind.MQTT),
+        (OfferedLink.MQTT, DeviceLink.AUTOMATIC, "1.6.1", LinkKind.WEBSOCKET),
+        (OfferedLink.MQTT, DeviceLink.MQTT, "1.6.1", LinkKind.MQTT),
+        (OfferedLink.MQTT, DeviceLink.WEBSOCKET, "2.4.2", LinkKind.WEBSOCKET),
+        (OfferedLink.BROKER, DeviceLink.AUTOMATIC, "2.4.2", LinkKind.MQTT),
+        (OfferedLink.WEBSOCKET, DeviceLink.AUTOMATIC, "2.4.2", LinkKind.WEBSOCKET),
+        (OfferedLink.WEBSOCKET, DeviceLink.MQTT, "2.4.2", LinkKind.WEBSOCKET),
+    ],
+)
+def test_the_owner_decides_and_old_firmware_limits(
+    offered: OfferedLink, wanted: DeviceLink, firmware: str | None, kind: LinkKind
+) -> None:
+    assert listeners(offered).kind_for(device(wanted), FirmwareVersion.parse(firmware)) is kind
+
+
+def test_each_reply_names_one_link_under_the_address_that_the_device_used() -> None:
+    offered = listeners(OfferedLink.MQTT)
+    websocket = offered.reply(device(), LinkKind.WEBSOCKET, "192.168.1.10", TIME)
+    assert isinstance(websocket, WebSocketReply)
+    assert websocket.url == "ws://192.168.1.10:8765/xiaozhi/v1/"
+    mqtt = offered.reply(device(), LinkKind.MQTT, "192.168.1.10", TIME)
+    assert isinstance(mqtt, MqttReply)
+    assert mqtt.endpoint == "192.168.1.10:1884"
+    assert (mqtt.client_id, mqtt.username, mqtt.password) == ("246f28aabb01", "24:6f:28:aa:bb:01", "secret")
+    assert mqtt.publish_topic == "xiaozhi/246f28aabb01/up"
+    assert mqtt.keepalive == 60
+    moved = listeners(OfferedLink.MQTT, "ha.lan").reply(device(), LinkKind.MQTT, "192.168.1.10", TIME)
+    assert isinstance(moved, MqttReply)
+    assert moved.endpoint == "ha.lan:1884"
+
+
+@pytest.mark.parametrize(
+    ("host", "told"),
+    [
+        ("emqx.lan", "emqx.lan"),
+        ("nas", "nas"),
+        ("192.168.1.20", "192.168.1.20"),
+        ("localhost", "192.168.1.10"),
+        ("127.0.0.1", "192.168.1.10"),
+        ("a0d7b954-emqx", "192.168.1.10"),
+        ("core-mosquitto", "192.168.1.10"),
+    ],
+)
+def test_a_broker_on_this_computer_is_named_as_devices_reach_it(host: str, told: str) -> None:
+    broker = BrokerSettings(host=host, port=1883, username="xiaozhi", password="pw")
+    reply = listeners(OfferedLink.BROKER, broker=broker).reply(device(), LinkKind.MQTT, "192.168.1.10", TIME)
+    assert isinstance(reply, MqttReply)
+    assert reply.endpoint == f"{told}:1883"
+    assert (reply.username, reply.password) == ("xiaozhi", "pw")
+    assert reply.subscribe_topic == f"xiaozhi/{reply.client_id}/down"
+
+
+def test_a_broker_without_password_is_given_names_all_the_same() -> None:
+    reply = listeners(OfferedLink.BROKER, broker=BrokerSettings(host="emqx.lan")).reply(
+        device(), LinkKind.MQTT, "192.168.1.10", TIME
+    )
+    assert isinstance(reply, MqttReply)
+    assert (reply.username, reply.password) == ("xiaozhi", "xiaozhi")
