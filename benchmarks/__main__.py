@@ -1,0 +1,65 @@
+"""Run all benchmarks, or some: `scripts/benchmark [--quick] [NAME ...]`.
+
+Each prints a table, and a line of JSON. Nothing is judged: the figures depend on the machine and on what else
+it does. All is on loopback; the devices run in a process of their own.
+"""
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+import sys
+import tempfile
+from typing import Final
+
+from homeassistant.runner import create_event_loop
+
+from . import downlink, latency, loss, memory, turn, uplink_cpu
+from .house import house
+from .report import Finding
+
+type Benchmark = Callable[..., Awaitable[Finding]]
+
+BENCHMARKS: Final[dict[str, Benchmark]] = {
+    # First, while the process is fresh.
+    "memory": memory.measure,
+    "latency": latency.measure,
+    "turn": turn.measure,
+    "downlink": downlink.measure,
+    "uplink_cpu": uplink_cpu.measure,
+    "loss": loss.measure,
+}
+
+
+async def run(folder: Path, names: list[str], *, quick: bool) -> None:
+    """Run benchmarks one after the other in one Home Assistant, whose files go to an empty folder."""
+    async with house(folder) as home:
+        for name in names:
+            finding = await BENCHMARKS[name](home, quick=quick)
+            print(finding.table())
+            print(finding.json(), end="\n\n", flush=True)
+
+
+def main(arguments: list[str]) -> None:
+    """Read the command line, and run."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/benchmark", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("name", nargs="*", help=f"{', '.join(BENCHMARKS)} (default: all, in this order)")
+    parser.add_argument("--quick", action="store_true", help="only show that they work, in half a minute")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.name) - set(BENCHMARKS):
+        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
+    loop = create_event_loop()
+    asyncio.set_event_loop(loop)
+    with tempfile.TemporaryDirectory(prefix="xiaozhi-benchmark-") as folder:
+        work = run(Path(folder), options.name or list(BENCHMARKS), quick=options.quick)
+        try:
+            loop.run_until_complete(work)
+        finally:
+            # Home Assistant sends them to its log, of which only the integration's own part is shown here.
+            sys.excepthook = sys.__excepthook__
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

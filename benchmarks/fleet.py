@@ -1,0 +1,92 @@
+"""The benchmark's hand on a crowd of simulated devices in another process."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+import json
+from pathlib import Path
+import sys
+from typing import Any, Final
+
+from .crowd import Account
+from .house import PairedDevice
+
+__all__ = ["Fleet", "fleet"]
+
+_ROOT: Final = Path(__file__).parent.parent
+_MAX_LINE: Final = 1 << 22
+_COMMAND_SECONDS: Final = 180
+_END_SECONDS: Final = 10
+
+
+class Fleet:
+    """Sends commands to the process; one at a time. Raises `RuntimeError` for what went wrong there."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        """Use a process that runs `crowd.py`."""
+        self._process = process
+
+    async def boot(self, url: str, devices: Sequence[PairedDevice], **weather: float) -> None:
+        """Switch devices on, at the same time; `weather` is what happens to their audio (`UdpWeather`)."""
+        who = [{"mac": device.mac, "client_id": device.client_id} for device in devices]
+        await self._do("boot", url=url, devices=who, weather=weather)
+
+    async def converse(self, texts: Sequence[str]) -> list[Account]:
+        """Have one device for each text wake and say it, all at once; return what they tell of it."""
+        return [Account(**account) for account in await self._do("converse", texts=list(texts))]
+
+    async def listen(self, number: int, text: str) -> None:
+        """Wake the first devices and have them say a text; returns when the microphones of all are on."""
+        await self._do("listen", number=number, text=text)
+
+    async def hang_up(self) -> None:
+        """End the conversations of all that listen."""
+        await self._do("hang_up")
+
+    async def calls(self, tool: str) -> list[float]:
+        """Return when the tool was called since the last time, in seconds of the monotonic clock."""
+        return [time for name, time in await self._do("calls") if name == tool]
+
+    async def power_off(self) -> None:
+        """Switch all off."""
+        await self._do("power_off")
+
+    async def _do(self, command: str, **arguments: Any) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"do": command, **arguments}).encode() + b"\n")
+        async with asyncio.timeout(_COMMAND_SECONDS):
+            await self._process.stdin.drain()
+            line = await self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the devices' process has ended during {command}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise RuntimeError(f"{command}: {answer['error']}")
+        return answer["result"]
+
+
+@asynccontextmanager
+async def fleet() -> AsyncGenerator[Fleet]:
+    """Start a process for devices, and end it."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "benchmarks.crowd",
+        cwd=_ROOT,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=_MAX_LINE,
+    )
+    assert process.stdin is not None
+    try:
+        yield Fleet(process)
+    finally:
+        # It ends with its input, also when this process is killed.
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(_END_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()

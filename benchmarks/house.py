@@ -1,0 +1,211 @@
+"""A real Home Assistant in this process, with the integration and devices that are paired already."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+import json
+import logging
+from pathlib import Path
+import secrets
+import socket
+import sys
+from types import MappingProxyType
+from typing import Final, override
+from uuid import uuid4
+
+from homeassistant.bootstrap import async_setup_hass
+from homeassistant.config_entries import SOURCE_USER, ConfigEntry, ConfigEntryState, ConfigSubentryData
+from homeassistant.const import CONF_CLIENT_ID, CONF_TOKEN
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import entity_registry as er
+from homeassistant.runner import RuntimeConfig
+
+from custom_components.xiaozhi.const import (
+    CONF_LINK,
+    CONF_MQTT_PORT,
+    CONF_UDP_PORT,
+    CONF_WEBSOCKET_PORT,
+    DOMAIN,
+    GATEWAY_UNIQUE_ID,
+    OTA_PATH,
+    SUBENTRY_DEVICE,
+)
+from custom_components.xiaozhi.gateway import Gateway
+from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.settings import OfferedLink
+
+from .speech import Ears, Mouth, set_up_speech
+
+__all__ = ["House", "PairedDevice", "house", "until"]
+
+_HOST: Final = "127.0.0.1"
+_UNTIL_SECONDS: Final = 120
+# Home Assistant itself complains of what a bare machine lacks.
+_LOGGERS: Final = (f"custom_components.{DOMAIN}", "aiohttp.server", "asyncio")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedDevice:
+    """What a device is known by."""
+
+    mac: str
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A gateway with its paired devices."""
+
+    hass: HomeAssistant
+    gateway: Gateway
+    devices: list[PairedDevice]
+    set_up_seconds: float
+    """How long the gateway took to start, with the entities of what it knew."""
+
+    def entity_id(self, platform: str, key: str, device: PairedDevice) -> str:
+        """Return the entity of a device. Raises `LookupError` if it has no such entity."""
+        registry = er.async_get(self.hass)
+        if entity_id := registry.async_get_entity_id(platform, DOMAIN, f"{device.mac}_{key}"):
+            return entity_id
+        raise LookupError(f"{device.mac} has no {key}")
+
+    @property
+    def usable(self) -> bool:
+        """Whether all devices are linked and have told their status."""
+        devices = self.gateway.devices.values()
+        return all(device.linked and device.status.volume is not None for device in devices)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """Home Assistant, its speech and the address that devices are told."""
+
+    hass: HomeAssistant
+    check_in_url: str
+    ears: Ears
+    mouth: Mouth
+
+    @asynccontextmanager
+    async def site(self, count: int, link: LinkKind) -> AsyncGenerator[Site]:
+        """Set up a gateway with so many paired devices that are told to use a link, and remove it."""
+        devices = [
+            PairedDevice(mac=f"02:00:00:00:{number // 256:02x}:{number % 256:02x}", client_id=str(uuid4()))
+            for number in range(count)
+        ]
+        entry = _entry(devices, link)
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        await self.hass.config_entries.async_add(entry)
+        await self.hass.async_block_till_done()
+        if entry.state is not ConfigEntryState.LOADED:
+            raise RuntimeError(f"the gateway does not start: {entry.reason}")
+        try:
+            yield Site(
+                hass=self.hass,
+                gateway=entry.runtime_data,
+                devices=devices,
+                set_up_seconds=loop.time() - begun,
+            )
+        finally:
+            await self.hass.config_entries.async_remove(entry.entry_id)
+            await self.hass.async_block_till_done()
+
+
+def _entry(devices: list[PairedDevice], link: LinkKind) -> ConfigEntry[Gateway]:
+    data = {
+        CONF_LINK: OfferedLink(link.value).value,
+        CONF_WEBSOCKET_PORT: _free_port(),
+        CONF_MQTT_PORT: _free_port(),
+        CONF_UDP_PORT: _free_port(socket.SOCK_DGRAM),
+    }
+    subentries = [
+        ConfigSubentryData(
+            subentry_type=SUBENTRY_DEVICE,
+            unique_id=device.mac,
+            title=f"Box {number}",
+            data={CONF_CLIENT_ID: device.client_id, CONF_TOKEN: secrets.token_hex(32)},
+        )
+        for number, device in enumerate(devices)
+    ]
+    return ConfigEntry(
+        data=data,
+        discovery_keys=MappingProxyType({}),
+        domain=DOMAIN,
+        minor_version=1,
+        options=None,
+        source=SOURCE_USER,
+        subentries_data=subentries,
+        title="XiaoZhi",
+        unique_id=GATEWAY_UNIQUE_ID,
+        version=1,
+    )
+
+
+@asynccontextmanager
+async def house(folder: Path) -> AsyncGenerator[House]:
+    """Run Home Assistant on loopback with an empty folder for its configuration."""
+    _log_only_ours()
+    port = _free_port()
+    await asyncio.to_thread(_write_configuration, folder, port)
+    hass = await async_setup_hass(RuntimeConfig(config_dir=str(folder), skip_pip=True, log_no_color=True))
+    if hass is None:
+        raise RuntimeError("Home Assistant does not start")
+    await hass.async_start()
+    try:
+        ears, mouth = await set_up_speech(hass)
+        yield House(hass=hass, check_in_url=f"http://{_HOST}:{port}{OTA_PATH}", ears=ears, mouth=mouth)
+    finally:
+        await hass.async_stop()
+
+
+def _write_configuration(folder: Path, port: int) -> None:
+    (folder / "configuration.yaml").write_text("assist_pipeline:\n")
+    http = {
+        "server_host": [_HOST],
+        "server_port": port,
+        "cors_allowed_origins": [],
+        "login_attempts_threshold": -1,
+        "ip_ban_enabled": False,
+        "ssl_profile": "modern",
+        "use_x_frame_options": True,
+        "created_at": datetime.now(UTC).isoformat(),
+        "error": None,
+        "error_message": None,
+    }
+    content = {
+        "version": 2,
+        "minor_version": 2,
+        "key": "http",
+        "data": {"stable": http, "pending": None, "yaml_migration_done": True},
+    }
+    storage = folder / ".storage"
+    storage.mkdir()
+    (storage / "http").write_text(json.dumps(content))
+
+
+class _Ours(logging.Filter):
+    @override
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.name.startswith(_LOGGERS)
+
+
+def _log_only_ours() -> None:
+    """Show warnings of the integration alone; Home Assistant keeps a handler that is there already."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(_Ours())
+    logging.basicConfig(handlers=[handler])
+
+
+def _free_port(transport: socket.SocketKind = socket.SOCK_STREAM) -> int:
+    with socket.socket(type=transport) as probe:
+        probe.bind(("0.0.0.0", 0))
+        return int(probe.getsockname()[1])
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait until something is so, in this process. Raises `TimeoutError`."""
+    async with asyncio.timeout(_UNTIL_SECONDS):
+        while not condition():  # noqa: ASYNC110 - any condition, of objects that know nothing of events
+            await asyncio.sleep(0.01)

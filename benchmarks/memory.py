@@ -1,0 +1,101 @@
+"""What it takes to keep many devices connected."""
+
+import asyncio
+from collections.abc import Callable
+import gc
+from pathlib import Path
+from resource import getpagesize
+from time import monotonic, perf_counter, process_time
+import tracemalloc
+from typing import Final
+
+from homeassistant.helpers import entity_registry as er
+
+from custom_components.xiaozhi.protocol.link import LinkKind
+
+from .fleet import Fleet, fleet
+from .house import House, Site, until
+from .report import Finding, Row
+
+__all__ = ["measure"]
+
+_STATM: Final = Path("/proc/self/statm")
+_CHANGES: Final = 200
+
+
+async def measure(house: House, *, quick: bool) -> Finding:
+    """Link devices over MQTT that then do nothing, all switched on at the same moment."""
+    count = 5 if quick else 200
+    async with fleet() as devices:
+        # Whatever is made once and for all is made now.
+        await _link(house, devices, 3, _resident)
+        figures = await _link(house, devices, count, _resident, idle_seconds=0.5 if quick else 60)
+        tracemalloc.start()
+        try:
+            allocated = await _link(house, devices, count, lambda: tracemalloc.get_traced_memory()[0])
+        finally:
+            tracemalloc.stop()
+    figures |= {
+        f"{name}, allocated by Python": value for name, value in allocated.items() if name.startswith("KiB")
+    }
+    rows: list[Row] = [{"figure": name, "value": value} for name, value in figures.items()]
+    return Finding(
+        benchmark="memory", claim=f"{count} idle devices on MQTT, switched on at the same moment", rows=rows
+    )
+
+
+async def _link(
+    house: House, devices: Fleet, count: int, memory: Callable[[], float], *, idle_seconds: float = 0
+) -> dict[str, float]:
+    start = _memory(memory)
+    async with house.site(count, LinkKind.MQTT) as site:
+        paired = _memory(memory)
+        clock, used = monotonic(), process_time()
+        await devices.boot(house.check_in_url, site.devices)
+        await until(lambda: site.usable)
+        seconds, cpu = monotonic() - clock, process_time() - used
+        await house.hass.async_block_till_done()
+        linked = _memory(memory)
+        figures = {
+            "KiB for each paired device": round((paired - start) / 1024 / count, 1),
+            "KiB more for each linked device": round((linked - paired) / 1024 / count, 1),
+            "entities of each device": _entities(site) / count,
+            "seconds to set up the gateway": round(site.set_up_seconds, 2),
+            "seconds until all are linked and have told their status": round(seconds, 2),
+            "ms of processor time for each link": round(1000 * cpu / count, 2),
+            "µs to write the entities of a device": round(_change(site), 1),
+        }
+        if idle_seconds:
+            figures["% of a core while all are idle"] = round(100 * await _load(idle_seconds), 2)
+        await devices.power_off()
+        return figures
+
+
+def _resident() -> float:
+    """Return the bytes of memory that the process has; on Linux only."""
+    return int(_STATM.read_text().split()[1]) * getpagesize() if _STATM.exists() else float("nan")
+
+
+def _memory(memory: Callable[[], float]) -> float:
+    gc.collect()
+    return memory()
+
+
+def _entities(site: Site) -> int:
+    registry = er.async_get(site.hass)
+    return len(er.async_entries_for_config_entry(registry, site.gateway.entry.entry_id))
+
+
+def _change(site: Site) -> float:
+    """Return the µs that it takes to tell all entities of a device that it has changed."""
+    device = next(iter(site.gateway.devices.values()))
+    begun = perf_counter()
+    for _ in range(_CHANGES):
+        device.contacted()
+    return 1e6 * (perf_counter() - begun) / _CHANGES
+
+
+async def _load(seconds: float) -> float:
+    used = process_time()
+    await asyncio.sleep(seconds)
+    return (process_time() - used) / seconds

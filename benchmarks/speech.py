@@ -1,0 +1,156 @@
+"""Speech engines and an assistant inside Home Assistant that take no time of their own and keep a diary."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+import io
+from time import monotonic
+from typing import ClassVar, Final, override
+import wave
+
+from homeassistant.components import conversation, stt, tts
+from homeassistant.components.assist_pipeline import async_get_pipelines, async_update_pipeline
+from homeassistant.components.conversation import ChatLog, ConversationInput, ConversationResult
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import intent
+
+from simulator.espeak import synthesize
+
+__all__ = ["Brain", "Ears", "Mouth", "after", "set_up_speech"]
+
+type Hear = Callable[[AsyncIterable[bytes]], Awaitable[str]]
+
+_LANGUAGE: Final = "en"
+_BYTES_PER_SECOND: Final = 32000
+_CHUNK: Final = 4096
+
+
+class Ears(stt.SpeechToTextEntity):
+    """Understands what a benchmark wants it to."""
+
+    _attr_name = "Benchmark ears"
+    _attr_unique_id = "benchmark_ears"
+    supported_languages: ClassVar[list[str]] = [_LANGUAGE]
+    supported_formats: ClassVar[list[stt.AudioFormats]] = [stt.AudioFormats.WAV]
+    supported_codecs: ClassVar[list[stt.AudioCodecs]] = [stt.AudioCodecs.PCM]
+    supported_bit_rates: ClassVar[list[stt.AudioBitRates]] = [stt.AudioBitRates.BITRATE_16]
+    supported_sample_rates: ClassVar[list[stt.AudioSampleRates]] = [stt.AudioSampleRates.SAMPLERATE_16000]
+    supported_channels: ClassVar[list[stt.AudioChannels]] = [stt.AudioChannels.CHANNEL_MONO]
+
+    def __init__(self) -> None:
+        """Understand nothing."""
+        self.hear: Hear = after(1, "")
+        self.notices_end = True
+        """Whether it ends the speech by itself; otherwise the pipeline's voice detector does."""
+        self.understood_at: list[float] = []
+        """Monotonic times, in seconds."""
+
+    @property
+    @override
+    def audio_processing(self) -> stt.SpeechAudioProcessing:
+        return stt.SpeechAudioProcessing(
+            requires_external_vad=not self.notices_end,
+            prefers_auto_gain_enabled=False,
+            prefers_noise_reduction_enabled=False,
+        )
+
+    @override
+    async def async_process_audio_stream(
+        self, metadata: stt.SpeechMetadata, stream: AsyncIterable[bytes]
+    ) -> stt.SpeechResult:
+        text = await self.hear(stream)
+        self.understood_at.append(monotonic())
+        return stt.SpeechResult(text, stt.SpeechResultState.SUCCESS)
+
+
+class Mouth(tts.TextToSpeechEntity):
+    """Says the same sound to every text, in WAV, at once or after a while."""
+
+    _attr_name = "Benchmark mouth"
+    _attr_unique_id = "benchmark_mouth"
+    _attr_default_language = _LANGUAGE
+
+    def __init__(self) -> None:
+        """Speak one sentence, at once."""
+        self._attr_supported_languages = [_LANGUAGE]
+        self.wav = spoken("The light is on.")
+        self.delay = 0.0
+        """Seconds before its first sound."""
+        self.spoke_at: list[float] = []
+        """Monotonic times, in seconds."""
+
+    @override
+    async def async_stream_tts_audio(self, request: tts.TTSAudioRequest) -> tts.TTSAudioResponse:
+        async def speak() -> AsyncGenerator[bytes]:
+            async for _ in request.message_gen:
+                pass
+            await asyncio.sleep(self.delay)
+            self.spoke_at.append(monotonic())
+            for start in range(0, len(self.wav), _CHUNK):
+                yield self.wav[start : start + _CHUNK]
+
+        return tts.TTSAudioResponse("wav", speak())
+
+
+class Brain(conversation.ConversationEntity):
+    """Has an answer to everything; never the same, so that no cache speaks it."""
+
+    _attr_name = "Benchmark brain"
+    _attr_unique_id = "benchmark_brain"
+    supported_languages = "*"
+
+    def __init__(self) -> None:
+        """Begin to count."""
+        self._answers = 0
+
+    @override
+    async def _async_handle_message(
+        self, user_input: ConversationInput, chat_log: ChatLog
+    ) -> ConversationResult:
+        self._answers += 1
+        response = intent.IntentResponse(language=user_input.language)
+        response.async_set_speech(f"Answer {self._answers}.")
+        return ConversationResult(response=response, conversation_id=chat_log.conversation_id)
+
+
+async def set_up_speech(hass: HomeAssistant) -> tuple[Ears, Mouth]:
+    """Add the engines and make the preferred pipeline of them."""
+    ears, mouth, brain = Ears(), Mouth(), Brain()
+    await hass.data[stt.DATA_COMPONENT].async_add_entities([ears])
+    await hass.data[tts.DATA_COMPONENT].async_add_entities([mouth])
+    await hass.data[conversation.DATA_COMPONENT].async_add_entities([brain])
+    await async_update_pipeline(
+        hass,
+        async_get_pipelines(hass)[0],
+        conversation_engine=brain.entity_id,
+        stt_engine=ears.entity_id,
+        stt_language=_LANGUAGE,
+        tts_engine=mouth.entity_id,
+        tts_language=_LANGUAGE,
+    )
+    return ears, mouth
+
+
+def after(seconds: float, text: str) -> Hear:
+    """Return ears that understand a text as soon as they have heard that much, silence before it included."""
+
+    async def hear(stream: AsyncIterable[bytes]) -> str:
+        left = seconds * _BYTES_PER_SECOND
+        async for chunk in stream:
+            left -= len(chunk)
+            if left <= 0:
+                break
+        return text
+
+    return hear
+
+
+def spoken(text: str) -> bytes:
+    """Return a WAV of a text, as a local speech engine makes it."""
+    pcm, rate = synthesize(text)
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(pcm)
+    return buffer.getvalue()

@@ -1,0 +1,89 @@
+"""What the sound of talking devices costs the server."""
+
+import asyncio
+from functools import partial
+from time import monotonic, process_time
+from typing import Final
+
+from custom_components.xiaozhi.device import Device
+from custom_components.xiaozhi.protocol.conversation import Conversation
+from custom_components.xiaozhi.protocol.link import LinkKind
+
+from .fleet import Fleet, fleet
+from .house import House, until
+from .report import Finding, Row
+from .speech import after
+
+__all__ = ["measure"]
+
+_SPEECH: Final = (
+    "This is somebody who has a lot to say, and says it without ever stopping for breath, because as long as"
+    " the microphone is on there has to be something to encode, to send, to decode and to listen to, or else"
+    " the packets would be as short as those of silence and the figures far too good to be of any use to you."
+)
+_SETTLE: Final = 0.5
+
+
+async def measure(house: House, *, quick: bool) -> Finding:
+    """Let devices speak, and take the processor time of this process, which they are no part of."""
+    sizes = (2,) if quick else (1, 10, 50)
+    seconds = 0.4 if quick else 10
+    house.ears.hear = after(60, "")
+    rows: list[Row] = []
+    async with fleet() as devices:
+        for link in LinkKind:
+            rows += await _rows(house, devices, link, sizes, seconds)
+    return Finding(
+        benchmark="uplink_cpu",
+        claim="processor time of the server for devices that are being spoken to",
+        rows=rows,
+    )
+
+
+async def _rows(
+    house: House, devices: Fleet, link: LinkKind, sizes: tuple[int, ...], seconds: float
+) -> list[Row]:
+    rows: list[Row] = []
+    async with house.site(sizes[-1], link) as site:
+        await devices.boot(house.check_in_url, site.devices)
+        if link is LinkKind.MQTT:
+            await until(lambda: site.usable)
+        idle = await _load(seconds)
+        for listener in ("Assist, with its voice detector", "nobody"):
+            if listener == "nobody":
+                for device in site.gateway.devices.values():
+                    device.set_voice(partial(_converse_with_nobody, device))
+            for size in sizes:
+                await devices.listen(size, _SPEECH)
+                load = await _load(seconds) - idle
+                await devices.hang_up()
+                rows.append(_row(link, listener, size, load))
+        await devices.power_off()
+    return rows
+
+
+def _row(link: LinkKind, listener: str, size: int, load: float) -> Row:
+    return {
+        "link": link.value,
+        "listener": listener,
+        "devices": size,
+        "ms per device and second": round(1000 * load / size, 2),
+        "% of a core": round(100 * load, 1),
+    }
+
+
+async def _load(seconds: float) -> float:
+    """Return the processor seconds that this process uses in a second."""
+    await asyncio.sleep(_SETTLE)
+    clock, used = monotonic(), process_time()
+    await asyncio.sleep(seconds)
+    return (process_time() - used) / (monotonic() - clock)
+
+
+def _converse_with_nobody(device: Device, conversation: Conversation) -> None:
+    async def listen() -> None:
+        while (turn := await conversation.next_turn()) is not None:
+            async for _ in turn.audio():
+                pass
+
+    device.create_task(listen(), "conversation with nobody")

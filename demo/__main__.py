@@ -1,0 +1,198 @@
+"""The command behind `scripts/demo`."""
+
+import argparse
+import asyncio
+from collections.abc import Coroutine
+import json
+from pathlib import Path
+import shutil
+import signal
+import sys
+import tempfile
+from typing import Any, Final
+
+from . import control
+from .errors import DemoError
+from .hass import PASSWORD, USERNAME
+from .processes import ROOT
+from .stage import DEVICES, Demo, Said, demo
+
+_FOLDER: Final = ROOT / ".demo"
+_START_SECONDS: Final = 180
+_CHECKED: Final = "turn on the kitchen light"
+_PORT: Final = 8123
+
+_WELCOME: Final = """
+Ready.
+
+  Web page   {url}
+  Login      {username} / {password}
+  Talk       scripts/demo say "turn on the kitchen light"     (in another terminal)
+
+There are two devices. {mqtt} is connected all the time, over MQTT, and can be controlled from its page.
+{websocket} is connected over WebSocket, while it talks: scripts/demo say --link websocket "..."
+
+They understand, and nothing else:
+  turn on|off the kitchen|living room light    set the kitchen light to fifty percent
+  is the kitchen light on    what time is it    what day is it    never mind
+
+Ctrl-C ends everything.
+"""
+
+
+def main() -> int:
+    """Run the command; return its exit code."""
+    options = _parser().parse_args()
+    if options.check and options.command:
+        _parser().error("--check stands alone")
+    if options.check:
+        work = _check()
+    elif options.command == "say":
+        work = _say(options.folder.resolve(), " ".join(options.text), options.link)
+    else:
+        work = _stay(options.folder.resolve(), options.port)
+    return asyncio.run(_until_signal(work))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="scripts/demo",
+        description="A Home Assistant with two simulated XiaoZhis, until Ctrl-C; or talk to those that run.",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="start on temporary files, switch a lamp by voice over each link, end; the last line is JSON",
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=_FOLDER,
+        help="for its files; those of an earlier demo are replaced (.demo)",
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=_PORT,
+        help="for the web page; another one is taken if it is in use (%(default)d)",
+    )
+    commands = parser.add_subparsers(dest="command")
+    say = commands.add_parser("say", help="say something to a device of the running demo")
+    say.add_argument(
+        "--link",
+        choices=DEVICES,
+        default="mqtt",
+        help="to which one: " + ", ".join(f"{box.name} ({link})" for link, box in DEVICES.items()),
+    )
+    say.add_argument("text", nargs="+", help="such as: turn on the kitchen light")
+    return parser
+
+
+async def _until_signal(work: Coroutine[Any, Any, int]) -> int:
+    """Do the work; a signal ends it early, but in order."""
+    task = asyncio.ensure_future(work)
+    received: list[int] = []
+
+    def interrupt(number: int) -> None:
+        # Once: a second Ctrl-C must not disturb the end of the child processes.
+        if not received:
+            received.append(number)
+            _tell("Stopping ...")
+            task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, interrupt, number)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if not received:
+            raise
+        return 128 + received[0]
+    except DemoError as err:
+        _tell(f"demo: {err}")
+        return 1
+
+
+async def _stay(folder: Path, port: int) -> int:
+    with control.alone(folder):
+        try:
+            async with (
+                asyncio.timeout(_START_SECONDS) as limit,
+                demo(folder, _tell, port) as running,
+            ):
+                limit.reschedule(None)
+                async with control.control(running):
+                    print(_welcome(running), flush=True)
+                    await running.wait_for_failure()
+        except TimeoutError:
+            raise DemoError(f"the demo has not started within {_START_SECONDS} s") from None
+    return 0
+
+
+def _welcome(running: Demo) -> str:
+    names = {link: box.name for link, box in DEVICES.items()}
+    return _WELCOME.format(url=running.url, username=USERNAME, password=PASSWORD, **names)
+
+
+async def _say(folder: Path, text: str, link: str) -> int:
+    said = await control.say(folder, text, link)
+    print(f"Said:        {said['said']}, to the {DEVICES[link].name}")
+    print(f"Understood:  {said['heard'] or '(nothing; the demo knows only the sentences that it lists)'}")
+    print(f"Answer:      {said['answer'] or '(none)'}")
+    if said["answer_seconds"]:
+        print(f"             {said['answer_seconds']:.1f} s of sound, in {folder / 'answer.wav'}")
+    print(f"Kitchen:     the light is {said['light']}")
+    return 0
+
+
+async def _check() -> int:
+    folder = Path(tempfile.mkdtemp(prefix="xiaozhi-demo-"))
+    keep = False
+    try:
+        async with asyncio.timeout(_START_SECONDS), demo(folder, _tell) as running:
+            passed = await running.set_idle_volume()
+            _tell(f"The idle {DEVICES['mqtt'].name} took another volume within {passed:.0f} ms.")
+            results = {link: await _check_link(running, link) for link in DEVICES}
+        print(json.dumps({link: said.as_json() for link, said in results.items()}))
+        _judge(results)
+    except TimeoutError:
+        keep = True
+        raise DemoError(f"not done within {_START_SECONDS} s; logs are in {folder}") from None
+    except DemoError as err:
+        keep = True
+        raise DemoError(f"{err}\nAll logs are in {folder}") from err
+    finally:
+        if not keep:
+            await asyncio.to_thread(shutil.rmtree, folder)
+    return 0
+
+
+async def _check_link(running: Demo, link: str) -> Said:
+    await running.switch_lamp_off()
+    _tell(f"Saying to the {DEVICES[link].name}, over {link}: {_CHECKED}")
+    return await running.say(_CHECKED, link)
+
+
+def _judge(results: dict[str, Said]) -> None:
+    """Raise `DemoError` with everything that is not as it must be."""
+    faults = [f"over {link} {fault}" for link, said in results.items() for fault in _faults(said)]
+    if faults:
+        raise DemoError(f"{_CHECKED!r} did not work: {', '.join(faults)}")
+
+
+def _faults(said: Said) -> list[str]:
+    faults = {
+        f"the device was understood as {said.heard!r}": said.heard != said.said,
+        f"the light is {said.light}": said.light != "on",
+        "there was no answer": not said.answer,
+        f"the answer of {said.answer_seconds} s was silent or missing": not said.audible,
+    }
+    return [fault for fault, is_so in faults.items() if is_so]
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""Home Assistant's web page in a real browser, used as a person does: by what is written on it."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+import re
+import shutil
+import subprocess
+from typing import Final
+
+from playwright.async_api import Error, FloatRect, Locator, Page, async_playwright, expect
+
+from .errors import DemoError
+
+__all__ = ["WebPage", "web_page"]
+
+# The names that scripts/setup looks for, too.
+_COMMANDS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# It shows one page of this machine: no sandbox, which containers refuse, and nothing that calls home.
+_ARGUMENTS: Final = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+_PATIENCE_MS: Final = 20_000
+# What the page's animations take.
+_MOVING_SECONDS: Final = 0.7
+# Pixels around a part of the page.
+_MARGIN: Final = 12
+
+
+class WebPage:
+    """A tab with Home Assistant. Whatever does not appear within 20 s raises `playwright.async_api.Error`."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        """Use a tab; `url` is that of Home Assistant."""
+        self.page = page
+        self._url = url
+
+    async def log_in(self, username: str, password: str) -> None:
+        """Open Home Assistant and log in."""
+        await self.page.goto(self._url)
+        await self.page.get_by_label("Username").fill(username)
+        await self.page.get_by_label("Password").first.fill(password)
+        await self.press("Log in")
+        await expect(self.page.get_by_role("link", name="Settings")).to_be_visible()
+
+    async def show_integrations(self) -> None:
+        """Open *Settings → Devices & services*."""
+        # A dialog that closes goes one step back in the history, and would bring back the page that we leave.
+        await self.page.wait_for_function("!history.state?.open")
+        await self.page.goto(f"{self._url}/config/integrations/dashboard")
+        await expect(self.button("Add integration")).to_be_visible()
+
+    async def show_integration(self, name: str) -> None:
+        """Open the page of an integration that is set up, from the list of all."""
+        await self.show_integrations()
+        await self.page.get_by_role("link", name=name).click()
+        await expect(self.page.get_by_role("heading", name=name, level=1)).to_be_visible()
+
+    async def show_device(self, integration: str, name: str) -> None:
+        """Open the page of a device, from that of its integration."""
+        await self.show_integration(integration)
+        await self.device_row(name).click()
+        await expect(self.page.get_by_role("heading", name="Device info")).to_be_visible()
+
+    async def add_integration(self, name: str) -> None:
+        """Choose *Add integration*, search for a name and choose what is found."""
+        await self.show_integrations()
+        await self.press("Add integration")
+        await self.page.get_by_placeholder("Search for a brand name").fill(name)
+        await self.press(name)
+
+    async def add_discovered(self, name: str) -> None:
+        """Press *Add* on the card of something that was discovered."""
+        await self.show_integrations()
+        await self.card(name).get_by_role("button", name="Add", exact=True).click()
+
+    async def open_menu(self, row: Locator, item: str) -> None:
+        """Choose an item in the ⋮ menu of a row."""
+        await row.get_by_role("button", name="Menu", exact=True).first.click()
+        await row.get_by_role("menuitem", name=item).click()
+
+    @property
+    def dialog(self) -> Locator:
+        """The dialog that is open."""
+        return self.page.locator("dialog[open]").last
+
+    def card(self, name: str) -> Locator:
+        """Return the card of something that was discovered."""
+        return self.page.locator("ha-config-flow-card").filter(has_text=name)
+
+    def gateway_row(self) -> Locator:
+        """Return the row of the integration's entry, with its ⋮ menu; the rows of its devices are in it."""
+        return self.page.locator("ha-config-entry-row")
+
+    def device_row(self, name: str) -> Locator:
+        """Return the row that leads to the page of a device."""
+        return self.page.locator("ha-config-entry-device-row").filter(has_text=name)
+
+    def subentry_row(self, name: str) -> Locator:
+        """Return the row with the settings and the ⋮ menu of a device."""
+        return self.page.locator("ha-config-sub-entry-row").filter(has_text=name)
+
+    def entities(self, heading: str) -> Locator:
+        """Return the card on the page of a device that lists entities under this heading."""
+        titled = self.page.get_by_role("heading", name=heading, exact=True)
+        return self.page.locator("ha-device-entities-card").filter(has=titled)
+
+    def button(self, name: str) -> Locator:
+        """Return the button with this text."""
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def field(self, label: str) -> Locator:
+        """Return the field for text or a number with this label."""
+        return self.page.get_by_role("textbox", name=label).or_(
+            self.page.get_by_role("spinbutton", name=label)
+        )
+
+    def option(self, beginning: str) -> Locator:
+        """Return one of several options to choose from, by the beginning of its text."""
+        return self.page.get_by_role("radio", name=re.compile(f"^{re.escape(beginning)}"))
+
+    async def press(self, name: str) -> None:
+        """Press the button with this text."""
+        await self.button(name).click()
+
+    async def choose_area(self, name: str) -> None:
+        """Choose an area in a form."""
+        await self.page.locator("ha-area-picker").click()
+        await self.page.get_by_role("dialog", name="Area").get_by_text(name, exact=True).click()
+
+    async def read(self, text: str) -> None:
+        """Wait until a text, or a text with this in it, can be read."""
+        await expect(self.page.get_by_text(text).filter(visible=True).first).to_be_visible()
+
+    async def picture(self, file: Path, *parts: Locator, still: bool = True) -> None:
+        """Save what can be seen, or parts of it with what is between and around them.
+
+        `still` waits until nothing moves.
+        """
+        await self.page.mouse.move(0, 0)
+        if still:
+            await asyncio.sleep(_MOVING_SECONDS)
+        boxes = [box for part in parts if (box := await part.bounding_box())]
+        picture = await self.page.screenshot(clip=_around(boxes) if boxes else None)
+        await asyncio.to_thread(file.write_bytes, picture)
+
+
+@asynccontextmanager
+async def web_page(url: str, *, width: int = 1280, height: int = 900) -> AsyncGenerator[WebPage]:
+    """Open a browser without a window, of this many pixels. Raises `DemoError` when there is no browser."""
+    command = await asyncio.to_thread(_command)
+    async with async_playwright() as playwright:
+        try:
+            browser = await playwright.chromium.launch(executable_path=command, args=_ARGUMENTS)
+        except Error as err:
+            raise DemoError(f"no browser: install chromium or Chrome. {err.message.splitlines()[0]}") from err
+        try:
+            page = await browser.new_page(viewport={"width": width, "height": height}, locale="en-US")
+            page.set_default_timeout(_PATIENCE_MS)
+            expect.set_options(timeout=_PATIENCE_MS)
+            yield WebPage(page, url)
+        finally:
+            await browser.close()
+
+
+def _around(boxes: list[FloatRect]) -> FloatRect:
+    left = max(0.0, min(box["x"] for box in boxes) - _MARGIN)
+    top = max(0.0, min(box["y"] for box in boxes) - _MARGIN)
+    right = max(box["x"] + box["width"] for box in boxes) + _MARGIN
+    bottom = max(box["y"] + box["height"] for box in boxes) + _MARGIN
+    return FloatRect(x=left, y=top, width=right - left, height=bottom - top)
+
+
+def _command() -> str | None:
+    """Return the system's browser; None for the one that Playwright may have brought."""
+    for name in _COMMANDS:
+        # Ubuntu's chromium-browser may only say that it is elsewhere.
+        if (path := shutil.which(name)) and not subprocess.run(
+            [path, "--version"], capture_output=True, check=False
+        ).returncode:
+            return path
+    return None

@@ -1,0 +1,123 @@
+"""A small client of Home Assistant: its REST and WebSocket interfaces, and the forms of its config flows."""
+
+from contextlib import suppress
+from itertools import count
+import secrets
+from typing import Any, Final, Self
+
+import aiohttp
+
+from .errors import DemoError
+
+__all__ = ["Client"]
+
+_FLOWS: Final = "/api/config/config_entries/flow"
+_SUBENTRY_FLOWS: Final = "/api/config/config_entries/subentries/flow"
+
+type Json = dict[str, Any]
+
+
+class Client:
+    """Talks to Home Assistant as a user, one request at a time. Whatever is refused raises `DemoError`."""
+
+    def __init__(
+        self, session: aiohttp.ClientSession, socket: aiohttp.ClientWebSocketResponse, token: str
+    ) -> None:
+        """Use a connection that is logged in."""
+        self._session = session
+        self._socket = socket
+        self._token = token
+        self._ids = count(1)
+
+    @classmethod
+    async def connect(cls, session: aiohttp.ClientSession, token: str) -> Self:
+        """Log in with an access token, and get one that does not expire while the demo runs."""
+        socket = await session.ws_connect("/api/websocket", max_msg_size=0)
+        await socket.receive_json()
+        await socket.send_json({"type": "auth", "access_token": token})
+        answer = await socket.receive_json()
+        if answer["type"] != "auth_ok":
+            raise DemoError(f"Home Assistant refuses the login: {answer.get('message', answer['type'])}")
+        client = cls(session, socket, token)
+        # Each token needs a name of its own.
+        name = f"Demo {secrets.token_hex(4)}"
+        client._token = await client.command("auth/long_lived_access_token", client_name=name, lifespan=30)
+        return client
+
+    async def close(self) -> None:
+        """Close the WebSocket."""
+        with suppress(aiohttp.ClientError):
+            await self._socket.close()
+
+    async def command(self, kind: str, **fields: Any) -> Any:
+        """Send a WebSocket command; return its result."""
+        number = next(self._ids)
+        try:
+            await self._socket.send_json({"id": number, "type": kind} | fields)
+            while (message := await self._socket.receive_json()).get("id") != number:
+                pass
+        except (aiohttp.ClientError, TypeError) as err:
+            raise DemoError(f"Home Assistant hung up during {kind}") from err
+        if not message["success"]:
+            raise DemoError(f"Home Assistant refuses {kind}: {message['error']['message']}")
+        return message["result"]
+
+    async def get(self, path: str) -> Any:
+        """GET a REST resource."""
+        return await self._request("GET", path)
+
+    async def post(self, path: str, body: Json | None = None) -> Any:
+        """POST to a REST resource."""
+        return await self._request("POST", path, body or {})
+
+    async def state(self, entity_id: str) -> str:
+        """Return the state of an entity."""
+        state: str = (await self.get(f"/api/states/{entity_id}"))["state"]
+        return state
+
+    async def call(self, domain: str, action: str, **data: Any) -> None:
+        """Call an action."""
+        await self.post(f"/api/services/{domain}/{action}", data)
+
+    async def start_flow(self, domain: str) -> Json:
+        """Choose *Add integration*; return the first form."""
+        form: Json = await self.post(_FLOWS, {"handler": domain})
+        return form
+
+    async def flows(self, domain: str, source: str) -> list[Json]:
+        """Return the flows of an integration that wait for the user, such as discoveries."""
+        flows = await self.command("config_entries/flow/progress")
+        return [flow for flow in flows if flow["handler"] == domain and flow["context"]["source"] == source]
+
+    async def open_flow(self, flow: Json) -> Json:
+        """Open a waiting flow; return its form."""
+        form: Json = await self.get(f"{_FLOWS}/{flow['flow_id']}")
+        return form
+
+    async def change_subentry(self, entry_id: str, kind: str, subentry_id: str) -> Json:
+        """Choose *Change* on what belongs to an entry, such as a device; return the first form."""
+        form: Json = await self.post(
+            _SUBENTRY_FLOWS, {"handler": [entry_id, kind], "subentry_id": subentry_id}
+        )
+        return form
+
+    async def submit(self, form: Json, **answers: Any) -> Json:
+        """Fill in a form; return the next one, or the end of the flow."""
+        if form["type"] != "form":
+            raise DemoError(f"{form['handler']} shows no form but {form.get('reason', form['type'])}")
+        # The handler of a subentry's flow is its entry and its kind.
+        flows = _SUBENTRY_FLOWS if isinstance(form["handler"], list) else _FLOWS
+        after: Json = await self.post(f"{flows}/{form['flow_id']}", answers)
+        if after.get("errors"):
+            raise DemoError(f"{form['handler']} refuses {sorted(answers)}: {after['errors']}")
+        return after
+
+    async def _request(self, method: str, path: str, body: Json | None = None) -> Any:
+        headers = {"Authorization": f"Bearer {self._token}"}
+        try:
+            async with self._session.request(method, path, json=body, headers=headers) as response:
+                if not response.ok:
+                    raise DemoError(f"{method} {path}: {response.status} {(await response.text())[:300]}")
+                return await response.json()
+        except aiohttp.ClientError as err:
+            raise DemoError(f"{method} {path}: {err}") from err

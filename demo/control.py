@@ -1,0 +1,100 @@
+"""How `say` reaches the demo that runs: a file says where it listens, and only its user can read that."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+import fcntl
+import hmac
+import json
+from pathlib import Path
+import secrets
+from typing import Any, Final
+
+from .errors import DemoError
+from .speech_server import HOST
+from .stage import Demo
+
+__all__ = ["alone", "control", "say"]
+
+_FILE: Final = "control.json"
+_LOCK: Final = "lock"
+_NOT_RUNNING: Final = "the demo does not run. Start it with scripts/demo, and leave that terminal open."
+_SAY_SECONDS: Final = 90
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Make sure that only one demo uses a folder. Raises `DemoError`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / _LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DemoError("the demo runs already, in another terminal") from None
+        yield
+
+
+@asynccontextmanager
+async def control(demo: Demo) -> AsyncGenerator[None]:
+    """Do what `say` asks for while the block runs, one thing after the other."""
+    token = secrets.token_urlsafe()
+    turn = asyncio.Lock()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with turn:
+            answer = await _answer(demo, token, await reader.readline())
+        writer.write(json.dumps(answer).encode() + b"\n")
+        writer.close()
+
+    server = await asyncio.start_server(connected, HOST, 0)
+    file = demo.folder / _FILE
+    try:
+        file.touch(mode=0o600)
+        where = {"port": server.sockets[0].getsockname()[1], "token": token, "url": demo.url}
+        file.write_text(json.dumps(where))
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+        server.close()
+        server.close_clients()
+        await server.wait_closed()
+
+
+async def say(folder: Path, text: str, link: str) -> dict[str, Any]:
+    """Have the running demo say a text to the device on a link; return what came of it, as `Said` has it.
+
+    Raises `DemoError`.
+    """
+    try:
+        where = json.loads(await asyncio.to_thread((folder / _FILE).read_text))
+        async with asyncio.timeout(_SAY_SECONDS):
+            reader, writer = await asyncio.open_connection(HOST, where["port"])
+            writer.write(json.dumps({"token": where["token"], "say": text, "link": link}).encode() + b"\n")
+            line = await reader.readline()
+            writer.close()
+    except FileNotFoundError, ConnectionError:
+        raise DemoError(_NOT_RUNNING) from None
+    except TimeoutError:
+        raise DemoError(f"the demo does not answer within {_SAY_SECONDS} s") from None
+    if not line:
+        raise DemoError("the demo has ended meanwhile")
+    answer: dict[str, Any] = json.loads(line)
+    if "error" in answer:
+        raise DemoError(answer["error"])
+    return answer
+
+
+async def _answer(demo: Demo, token: str, line: bytes) -> dict[str, Any]:
+    try:
+        request = json.loads(line)
+        text, link, offered = str(request["say"]), str(request["link"]), str(request["token"])
+    except ValueError, TypeError, KeyError:
+        return {"error": "not a request"}
+    if not hmac.compare_digest(offered.encode(), token.encode()):
+        return {"error": "another demo was asked"}
+    if link not in demo.devices:
+        return {"error": f"no device uses {link}"}
+    try:
+        return (await demo.say(text, link)).as_json()
+    except DemoError as err:
+        return {"error": str(err)}

@@ -1,0 +1,155 @@
+"""A real Home Assistant for the demo: its configuration folder, its process, its first user."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+import json
+from pathlib import Path
+import shutil
+import sys
+from typing import Any, Final
+
+import aiohttp
+
+from .client import Client
+from .errors import DemoError
+from .processes import ROOT, Child, started
+from .speech_server import HOST
+
+__all__ = ["PASSWORD", "USERNAME", "home_assistant", "home_assistant_again"]
+
+USERNAME: Final = "demo"
+PASSWORD: Final = "demo-password"
+_START_SECONDS: Final = 90
+_CONFIGURATION: Final = Path(__file__).with_name("configuration.yaml")
+
+# Gives, for a session and a client id, a code for an access token.
+type _Enter = Callable[[aiohttp.ClientSession, str], Awaitable[str]]
+
+
+@asynccontextmanager
+async def home_assistant(folder: Path, port: int) -> AsyncGenerator[tuple[Child, Client]]:
+    """Run Home Assistant on loopback with a configuration folder that is made anew, and log in.
+
+    Raises `DemoError` when it does not come up.
+    """
+    await asyncio.to_thread(_write_configuration, folder, port)
+    async with _running(folder, port, _create_owner) as running:
+        yield running
+
+
+@asynccontextmanager
+async def home_assistant_again(folder: Path, port: int) -> AsyncGenerator[tuple[Child, Client]]:
+    """Run Home Assistant once more with a configuration folder that it has used, on the same port.
+
+    Raises `DemoError` when it does not come up.
+    """
+    async with _running(folder, port, _log_in) as running:
+        yield running
+
+
+@asynccontextmanager
+async def _running(folder: Path, port: int, enter: _Enter) -> AsyncGenerator[tuple[Child, Client]]:
+    # Nothing is fetched: the integrations that are used have what they need, the others stay away.
+    command = [sys.executable, "-m", "homeassistant", "--config", str(folder), "--skip-pip", "--log-no-color"]
+    url = f"http://{HOST}:{port}"
+    async with (
+        started("Home Assistant", command, folder / "output.log", folder=folder) as child,
+        aiohttp.ClientSession(url) as session,
+    ):
+        await _wait_for_http(child, session)
+        code = await enter(session, f"{url}/")
+        client = await Client.connect(session, await _access_token(session, f"{url}/", code))
+        try:
+            await _wait_until_running(child, client)
+            yield child, client
+        finally:
+            await client.close()
+
+
+def _write_configuration(folder: Path, port: int) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+    storage = folder / ".storage"
+    storage.mkdir(parents=True)
+    (folder / "custom_components").symlink_to(ROOT / "custom_components")
+    shutil.copy(_CONFIGURATION, folder)
+    for key, version, minor_version, data in _storage(port):
+        content = {"version": version, "minor_version": minor_version, "key": key, "data": data}
+        (storage / key).write_text(json.dumps(content))
+
+
+def _storage(port: int) -> list[tuple[str, int, int, dict[str, Any]]]:
+    """Settings that Home Assistant keeps in files of its own, with the versions of their formats."""
+    http = {
+        "server_host": [HOST],
+        "server_port": port,
+        "cors_allowed_origins": [],
+        "login_attempts_threshold": -1,
+        "ip_ban_enabled": False,
+        "ssl_profile": "modern",
+        "use_x_frame_options": True,
+        "created_at": datetime.now(UTC).isoformat(),
+        "error": None,
+        "error_message": None,
+    }
+    return [
+        # In YAML they would be a trial that ends by a restart after five minutes.
+        ("http", 2, 2, {"stable": http, "pending": None, "yaml_migration_done": True}),
+        # Only the user is left to be created: the other steps would set up services in the internet.
+        ("onboarding", 4, 1, {"done": ["core_config", "analytics", "integration"]}),
+    ]
+
+
+async def _wait_for_http(child: Child, session: aiohttp.ClientSession) -> None:
+    for _ in range(_START_SECONDS * 10):
+        if child.ended:
+            raise child.failure("ended while it started")
+        with suppress(aiohttp.ClientConnectionError):
+            async with session.get("/manifest.json") as response:
+                if response.ok:
+                    return
+        await asyncio.sleep(0.1)
+    raise child.failure(f"does not answer after {_START_SECONDS} s")
+
+
+async def _create_owner(session: aiohttp.ClientSession, client_id: str) -> str:
+    """Create the user, as the welcome page does; return a code for an access token."""
+    user = {"name": "Demo", "username": USERNAME, "password": PASSWORD, "language": "en"}
+    async with session.post("/api/onboarding/users", json=user | {"client_id": client_id}) as response:
+        response.raise_for_status()
+        code: str = (await response.json())["auth_code"]
+        return code
+
+
+async def _log_in(session: aiohttp.ClientSession, client_id: str) -> str:
+    """Log in as the user; return a code for an access token."""
+    flow = {"client_id": client_id, "handler": ["homeassistant", None], "redirect_uri": client_id}
+    async with session.post("/auth/login_flow", json=flow) as response:
+        response.raise_for_status()
+        flow_id = (await response.json())["flow_id"]
+    user = {"client_id": client_id, "username": USERNAME, "password": PASSWORD}
+    async with session.post(f"/auth/login_flow/{flow_id}", json=user) as response:
+        response.raise_for_status()
+        end = await response.json()
+    if end["type"] != "create_entry":
+        raise DemoError(f"Home Assistant refuses the login: {end.get('errors')}")
+    code: str = end["result"]
+    return code
+
+
+async def _access_token(session: aiohttp.ClientSession, client_id: str, code: str) -> str:
+    grant = {"grant_type": "authorization_code", "code": code, "client_id": client_id}
+    async with session.post("/auth/token", data=grant) as response:
+        response.raise_for_status()
+        token: str = (await response.json())["access_token"]
+        return token
+
+
+async def _wait_until_running(child: Child, client: Client) -> None:
+    for _ in range(_START_SECONDS * 10):
+        if (await client.get("/api/config"))["state"] == "RUNNING":
+            return
+        await asyncio.sleep(0.1)
+    raise child.failure(f"has not started up after {_START_SECONDS} s")

@@ -1,0 +1,198 @@
+"""What the owner of the demo's house would set up in the web page: areas, speech, the gateway, devices."""
+
+import asyncio
+from dataclasses import dataclass
+from enum import StrEnum
+from time import monotonic
+from typing import Any, Final
+
+from simulator import DeviceCrashed, SimulatedDevice, State
+
+from .client import Client
+from .errors import DemoError
+from .speech_server import HOST
+
+__all__ = [
+    "LAMP",
+    "Room",
+    "change_link",
+    "check_assistant",
+    "furnish",
+    "pair",
+    "set_idle_volume",
+    "set_up_gateway",
+    "set_up_speech",
+    "switch_lamp_off",
+]
+
+LAMP: Final = "light.kitchen_light"
+_DOMAIN: Final = "xiaozhi"
+_CARD_SECONDS: Final = 15
+_RESTART_SECONDS: Final = 30
+_KNOWN_SECONDS: Final = 10
+
+
+class Room(StrEnum):
+    """Areas that Home Assistant makes together with the first user."""
+
+    KITCHEN = "kitchen"
+    LIVING_ROOM = "living_room"
+    BEDROOM = "bedroom"
+
+
+_ROOMS: Final = {LAMP: Room.KITCHEN, "light.living_room_light": Room.LIVING_ROOM}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Paired:
+    """What Home Assistant calls a paired device."""
+
+    entry_id: str
+    subentry_id: str
+
+
+async def furnish(client: Client) -> None:
+    """Put the lamps into their rooms and switch them off."""
+    for lamp, room in _ROOMS.items():
+        await client.command("config/entity_registry/update", entity_id=lamp, area_id=room)
+    await client.call("light", "turn_off", entity_id=list(_ROOMS))
+
+
+async def switch_lamp_off(client: Client) -> None:
+    """Switch the lamp off at the web page, so that a spoken command can be seen to switch it on."""
+    await client.call("light", "turn_off", entity_id=LAMP)
+    if (state := await client.state(LAMP)) != "off":
+        raise DemoError(f"the lamp should be off and is {state}")
+
+
+async def set_up_speech(client: Client, *, speech_to_text: int, text_to_speech: int) -> None:
+    """Add the speech servers on these ports by Home Assistant's own Wyoming integration, and use them."""
+    entities: dict[str, str] = {}
+    for port in (speech_to_text, text_to_speech):
+        form = await client.start_flow("wyoming")
+        end = await client.submit(form, host=HOST, port=port)
+        if end["type"] != "create_entry":
+            raise DemoError(f"Wyoming does not take the speech server on port {port}: {end.get('reason')}")
+    for entity in await client.command("config/entity_registry/list"):
+        if entity["platform"] == "wyoming":
+            entities[entity["entity_id"].partition(".")[0]] = entity["entity_id"]
+    pipeline = await client.command(
+        "assist_pipeline/pipeline/create",
+        name="Demo",
+        language="en",
+        conversation_engine="conversation.home_assistant",
+        conversation_language="en",
+        stt_engine=entities["stt"],
+        stt_language="en",
+        tts_engine=entities["tts"],
+        tts_language="en",
+        tts_voice=None,
+        wake_word_entity=None,
+        wake_word_id=None,
+    )
+    await client.command("assist_pipeline/pipeline/set_preferred", pipeline_id=pipeline["id"])
+
+
+async def check_assistant(client: Client) -> None:
+    """Ask something by text: shows that the assistant works, before speech is involved."""
+    reply = await client.post(
+        "/api/conversation/process", {"text": "is the kitchen light on", "language": "en"}
+    )
+    kind = reply["response"]["response_type"]
+    if kind != "query_answer":
+        raise DemoError(f"the assistant does not know the lamps: {kind}, {reply['response'].get('data')}")
+
+
+async def set_up_gateway(client: Client, *, websocket_port: int, mqtt_port: int, udp_port: int) -> None:
+    """Add the integration: its form, and the page that shows the address to type into a device.
+
+    Devices get MQTT without a broker, until `change_link` gives them another link.
+    """
+    form = await client.start_flow(_DOMAIN)
+    form = await client.submit(
+        form, link="mqtt", websocket_port=websocket_port, mqtt_port=mqtt_port, udp_port=udp_port, address=HOST
+    )
+    end = await client.submit(form)
+    if end["type"] != "create_entry":
+        raise DemoError(f"the gateway is not set up: {end.get('reason', end['type'])}")
+
+
+async def pair(client: Client, device: SimulatedDevice, name: str, room: Room) -> None:
+    """Switch a device on, find its *Discovered* card, type the six digits that it shows, and name it."""
+    try:
+        await device.boot()
+    except (DeviceCrashed, TimeoutError) as err:
+        raise DemoError(f"the device does not start: {err or 'it does not come to rest'}") from err
+    code = device.pairing_code
+    if code is None:
+        raise DemoError(f"the device shows no code but {device.screen.status!r} ({device.last_error})")
+    form = await client.open_flow(await _card(client))
+    form = await client.submit(form, code=code)
+    end = await client.submit(form, name=name, area_id=room)
+    if end.get("reason") != "device_added":
+        raise DemoError(f"the device is not paired: {end.get('reason', end['type'])}")
+    try:
+        await device.wait_paired()
+    except (DeviceCrashed, TimeoutError) as err:
+        raise DemoError(f"the device does not learn that it is paired: {err or 'timeout'}") from err
+
+
+async def change_link(client: Client, device: SimulatedDevice, link: str) -> None:
+    """Choose `mqtt` or `websocket` for an idle device on MQTT, and have it restarted to learn of it."""
+    paired = await _paired(client, device.mac)
+    form = await client.change_subentry(paired.entry_id, "device", paired.subentry_id)
+    end = await client.submit(form, conversation_style="single", link=link, restart_now=True)
+    if end.get("reason") != "device_restarting":
+        raise DemoError(f"the device does not get another link: {end.get('reason', end['type'])}")
+    try:
+        await device.wait_for(lambda: device.link == link and device.state is State.IDLE, _RESTART_SECONDS)
+    except (DeviceCrashed, TimeoutError) as err:
+        raise DemoError(
+            f"the device does not restart with its new link: {err or f'it is {device.state}'}"
+        ) from err
+
+
+async def set_idle_volume(client: Client, device: SimulatedDevice, percent: int) -> float:
+    """Set the volume of an idle device; return after how many ms Home Assistant said that it is done."""
+    entity_id = await _entity_id(client, f"{device.mac}_volume")
+    for _ in range(_KNOWN_SECONDS * 10):
+        if (known := await client.state(entity_id)) == str(device.values["volume"]):
+            break
+        await asyncio.sleep(0.1)
+    else:
+        raise DemoError(f"the volume of the device is {device.values['volume']}, but said to be {known}")
+    start = monotonic()
+    await client.call("number", "set_value", entity_id=entity_id, value=percent)
+    passed = 1000 * (monotonic() - start)
+    if device.values["volume"] != percent or device.state is not State.IDLE:
+        raise DemoError(
+            f"the idle device should have volume {percent}; it is {device.state} at {device.values['volume']}"
+        )
+    return passed
+
+
+async def _entity_id(client: Client, unique_id: str) -> str:
+    for _ in range(_KNOWN_SECONDS * 10):
+        for entity in await client.command("config/entity_registry/list"):
+            if entity["platform"] == _DOMAIN and entity["unique_id"] == unique_id:
+                entity_id: str = entity["entity_id"]
+                return entity_id
+        await asyncio.sleep(0.1)
+    raise DemoError(f"there is no entity {unique_id} within {_KNOWN_SECONDS} s")
+
+
+async def _paired(client: Client, mac: str) -> _Paired:
+    for entry in await client.command("config_entries/get", domain=_DOMAIN):
+        entry_id = entry["entry_id"]
+        for subentry in await client.command("config_entries/subentries/list", entry_id=entry_id):
+            if subentry["unique_id"] == mac:
+                return _Paired(entry_id=entry_id, subentry_id=subentry["subentry_id"])
+    raise DemoError(f"Home Assistant does not know the device {mac} that was paired")
+
+
+async def _card(client: Client) -> dict[str, Any]:
+    for _ in range(_CARD_SECONDS * 10):
+        if cards := await client.flows(_DOMAIN, "integration_discovery"):
+            return cards[0]
+        await asyncio.sleep(0.1)
+    raise DemoError(f"Home Assistant does not show the device as discovered within {_CARD_SECONDS} s")

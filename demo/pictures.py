@@ -1,0 +1,139 @@
+"""The command behind `scripts/pictures`: takes the pictures of the documentation from what is running."""
+
+import argparse
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from socket import SOCK_DGRAM
+import sys
+import tempfile
+from typing import Final
+
+from playwright.async_api import expect
+
+from simulator import SimulatedDevice, converse, get_profile
+from simulator.espeak import synthesize
+from simulator.opus import UPLINK_RATE
+
+from . import house
+from .browser import WebPage, web_page
+from .client import Client
+from .errors import DemoError
+from .hass import PASSWORD, USERNAME, home_assistant
+from .processes import ROOT, free_port, speech_server
+from .speech_server import HOST
+
+_FOLDER: Final = ROOT / "docs" / "images"
+_INTEGRATION: Final = "XiaoZhi"
+_DEVICE: Final = "XiaoZhi"
+_ROOM: Final = "Kitchen"
+# What the pictures show as the address of Home Assistant, which runs on loopback.
+_ADDRESS: Final = "192.168.1.10"
+_PORT: Final = 8123
+_BOARD: Final = "electron"
+_MAC: Final = "24:6f:28:aa:a4:5f"
+_SAID: Final = "what time is it"
+_WIDTH: Final = 1280
+_HEIGHT: Final = 1300
+
+
+def main() -> int:
+    """Run the command; return its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/pictures", description="Takes the pictures of the documentation anew."
+    )
+    parser.add_argument("--folder", type=Path, default=_FOLDER, help="where to (docs/images)")
+    folder: Path = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="xiaozhi-pictures-") as work:
+        try:
+            asyncio.run(_take(folder, Path(work)))
+        except DemoError as err:
+            sys.stderr.write(f"pictures: {err}\n")
+            return 1
+    return 0
+
+
+async def _take(folder: Path, work: Path) -> None:
+    if free_port(_PORT) != _PORT:
+        raise DemoError(f"port {_PORT}, which the pictures show, is in use")
+    async with AsyncExitStack() as stack:
+        _, stt = await stack.enter_async_context(
+            speech_server("Speech recognition", "demo.speech_to_text", work / "stt.log")
+        )
+        _, speech = await stack.enter_async_context(
+            speech_server("Speech synthesis", "demo.text_to_speech", work / "tts.log")
+        )
+        _, client = await stack.enter_async_context(home_assistant(work / "config", _PORT))
+        await house.furnish(client)
+        await house.set_up_speech(client, speech_to_text=stt, text_to_speech=speech)
+        url = f"http://{HOST}:{_PORT}"
+        web = await stack.enter_async_context(web_page(url, width=_WIDTH, height=_HEIGHT))
+        await web.log_in(USERNAME, PASSWORD)
+        await _gateway(web, folder)
+        await house.set_up_gateway(client, **_free_ports())
+        profile = get_profile(_BOARD)
+        device = await stack.enter_async_context(SimulatedDevice(profile, f"{url}/api/xiaozhi/ota", mac=_MAC))
+        await _pairing(web, client, device, folder)
+        await _conversation(web, device, folder)
+
+
+def _free_ports() -> dict[str, int]:
+    return {
+        "websocket_port": free_port(),
+        "mqtt_port": free_port(),
+        "udp_port": free_port(transport=SOCK_DGRAM),
+    }
+
+
+async def _gateway(web: WebPage, folder: Path) -> None:
+    """Fill in the form as far as the page with the address, and leave it."""
+    await web.add_integration(_INTEGRATION)
+    await web.read("Set up the gateway")
+    await web.picture(folder / "gateway.png", web.dialog)
+    ports = _free_ports()
+    await web.field("Port for WebSocket").fill(str(ports["websocket_port"]))
+    await web.field("Port for MQTT").fill(str(ports["mqtt_port"]))
+    await web.field("Port for speech over UDP").fill(str(ports["udp_port"]))
+    await web.field("Address of Home Assistant").fill(_ADDRESS)
+    await web.press("Submit")
+    await web.read("Point your devices here")
+    await web.picture(folder / "address.png", web.dialog)
+    await web.press("Close")
+
+
+async def _pairing(web: WebPage, client: Client, device: SimulatedDevice, folder: Path) -> None:
+    await device.boot()
+    await web.show_integrations()
+    await web.read("Discovered")
+    await web.picture(folder / "discovered.png", web.card(device.profile.board.name))
+    await web.add_discovered(device.profile.board.name)
+    await web.read("Type the code")
+    await web.picture(folder / "code.png", web.dialog)
+    await web.field("Code").fill(device.pairing_code or "")
+    await web.press("Submit")
+    await web.field("Name").fill(_DEVICE)
+    await web.choose_area(_ROOM)
+    await web.press("Submit")
+    await web.read(f"{_DEVICE} was added.")
+    await web.page.get_by_role("button", name="Close").last.click()
+    await device.wait_paired()
+
+
+async def _conversation(web: WebPage, device: SimulatedDevice, folder: Path) -> None:
+    """Show the page of the device while it speaks."""
+    await web.show_device(_INTEGRATION, _DEVICE)
+    await web.read("Volume")
+    sound, _ = await asyncio.to_thread(
+        synthesize, _SAID, voice="en-us+f2", speed=150, sample_rate=UPLINK_RATE
+    )
+    talking = asyncio.create_task(converse(device, sound))
+    await expect(web.entities("Sensors")).to_contain_text("Speaking")
+    await expect(web.entities("Assist")).to_contain_text("Responding")
+    room = web.page.get_by_role("link", name=f"In {_ROOM}")
+    await web.picture(folder / "device.png", room, web.entities("Assist"), still=False)
+    await talking
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""The demo's child processes: started in the background, ended for certain."""
+
+import asyncio
+from asyncio.subprocess import Process
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+import os
+from pathlib import Path
+import signal
+import socket
+import sys
+from typing import Final
+
+from .errors import DemoError
+from .speech_server import HOST, READY
+
+__all__ = ["ROOT", "Child", "free_port", "speech_server", "started"]
+
+ROOT: Final = Path(__file__).parent.parent
+_LOG_TAIL_BYTES: Final = 4000
+# Home Assistant gives its integrations this long to finish; what still runs afterwards is killed.
+_STOP_SECONDS: Final = 15
+_READY_SECONDS: Final = 30
+
+
+class Child:
+    """A running process with a log."""
+
+    def __init__(self, name: str, process: Process, log: Path) -> None:
+        """Watch a process that has been started."""
+        self.name = name
+        self.log = log
+        self._process = process
+
+    @property
+    def ended(self) -> bool:
+        """Whether it runs no more."""
+        return self._process.returncode is not None
+
+    async def wait(self) -> None:
+        """Return when it has ended."""
+        await self._process.wait()
+
+    def failure(self, what: str) -> DemoError:
+        """Return an error with what the process wrote last."""
+        tail = self.log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip()
+        lines = "\n".join(tail.splitlines()[-15:])
+        return DemoError(f"{self.name} {what}. The end of its log ({self.log}):\n{lines or '(empty)'}")
+
+    async def read_line(self) -> str:
+        """Return the next line of its standard output; empty when it has ended."""
+        assert self._process.stdout
+        return (await self._process.stdout.readline()).decode(errors="replace").strip()
+
+    async def stop(self) -> None:
+        """Ask it to end, and kill it with everything that it has started when it does not."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_STOP_SECONDS):
+                    await self._process.wait()
+                    break
+        # What it had started and left behind.
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+
+@asynccontextmanager
+async def started(
+    name: str, command: list[str], log: Path, *, folder: Path = ROOT, readable: bool = False
+) -> AsyncGenerator[Child]:
+    """Run a command in `folder`; it ends with the block, or with this process at the latest.
+
+    What it writes goes to `log`, unless its output is to be read by `Child.read_line`.
+    """
+    with log.open("wb") as errors:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(Path(__file__).with_name("tied.py")),
+            str(os.getpid()),
+            *command,
+            cwd=folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE if readable else errors,
+            stderr=errors,
+            # Ctrl-C at the terminal is for the demo alone, which then ends its children in order.
+            start_new_session=True,
+        )
+    child = Child(name, process, log)
+    try:
+        yield child
+    finally:
+        await child.stop()
+
+
+@asynccontextmanager
+async def speech_server(name: str, module: str, log: Path) -> AsyncGenerator[tuple[Child, int]]:
+    """Run a speech server of this package; gives the port that it listens on."""
+    async with started(name, [sys.executable, "-m", module], log, readable=True) as child:
+        try:
+            async with asyncio.timeout(_READY_SECONDS):
+                line = await child.read_line()
+        except TimeoutError:
+            line = ""
+        if not line.startswith(READY):
+            raise child.failure("does not start")
+        yield child, int(line.removeprefix(READY))
+
+
+def free_port(*preferred: int, transport: socket.SocketKind = socket.SOCK_STREAM) -> int:
+    """Return the first of the preferred ports on loopback that nobody uses, or any free one."""
+    for port in (*preferred, 0):
+        with socket.socket(type=transport) as probe:
+            if transport is socket.SOCK_STREAM:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with suppress(OSError):
+                probe.bind((HOST, port))
+                return int(probe.getsockname()[1])
+    raise DemoError("this machine has no free port")

@@ -1,0 +1,185 @@
+"""The whole demo running: speech servers, Home Assistant and a paired device on each link."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from socket import SOCK_DGRAM
+from typing import Any, Final
+
+import numpy as np
+
+from simulator import DeviceCrashed, SimulatedDevice
+from simulator.conversation import ConversationError, converse
+from simulator.espeak import synthesize
+from simulator.opus import UPLINK_RATE
+from simulator.sound import write_wav
+
+from . import house
+from .client import Client
+from .errors import DemoError
+from .hass import home_assistant
+from .processes import Child, free_port, speech_server
+from .speech_server import HOST
+
+__all__ = ["DEVICES", "Demo", "Said", "demo"]
+
+# How the person before the device speaks: of espeak-ng's voices the one that is recognised best.
+_VOICE: Final = "en-us+f2"
+_WORDS_PER_MINUTE: Final = 150
+# Root mean square of 16 bit samples; speech is at some thousands, a hum of the codec below 10.
+_AUDIBLE: Final = 200
+
+# Above what the device starts with, as far as the answers remain speech.
+_OTHER_VOLUME: Final = 55
+
+type Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Box:
+    """A device of the demo."""
+
+    name: str
+    room: house.Room
+    mac: str
+
+
+DEVICES: Final = {
+    "mqtt": _Box(name="MQTT box", room=house.Room.BEDROOM, mac="02:00:00:c0:ff:01"),
+    "websocket": _Box(name="WebSocket box", room=house.Room.LIVING_ROOM, mac="02:00:00:c0:ff:02"),
+}
+"""The devices, by the link that each uses; the gateway offers the first one.
+
+None is in the kitchen: what is switched in a device's own room is answered by a mere sound.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A spoken command and what came of it."""
+
+    said: str
+    heard: str
+    """What Home Assistant understood; empty for nothing."""
+    light: str
+    """State of the kitchen light afterwards."""
+    answer: str
+    answer_seconds: float
+    """Length of the speech that the device played."""
+    audible: bool
+    stt_end_to_first_audio_ms: float | None
+    """From the transcript's arrival at the device to the answer's first packet."""
+    late_frames_pct: float
+    """Percentage of the answer's packets that came more than 65 ms after the one before."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `--check` prints."""
+        keys = (
+            "said",
+            "heard",
+            "light",
+            "answer",
+            "answer_seconds",
+            "stt_end_to_first_audio_ms",
+            "late_frames_pct",
+        )
+        return {key: getattr(self, key) for key in keys}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demo:
+    """Everything that runs."""
+
+    url: str
+    folder: Path
+    client: Client
+    devices: dict[str, SimulatedDevice]
+    """By their link."""
+    children: list[Child]
+
+    async def say(self, text: str, link: str) -> Said:
+        """Wake a device, say a text to it and stay until its answer has been played, into `answer.wav`.
+
+        Raises `DemoError` when there is no conversation.
+        """
+        pcm, _ = await asyncio.to_thread(
+            synthesize, text, voice=_VOICE, speed=_WORDS_PER_MINUTE, sample_rate=UPLINK_RATE
+        )
+        try:
+            account = await converse(self.devices[link], pcm)
+        except (ConversationError, DeviceCrashed, TimeoutError) as err:
+            raise DemoError(
+                f"the conversation over {link} failed: {err or 'it did not come to an end'}"
+            ) from err
+        await asyncio.to_thread(write_wav, self.folder / "answer.wav", account.played, account.sample_rate)
+        samples = np.frombuffer(account.played, "<i2").astype(float)
+        return Said(
+            said=text,
+            heard=" ".join(account.heard),
+            light=await self.client.state(house.LAMP),
+            answer=" ".join(account.answers),
+            answer_seconds=account.played_seconds,
+            audible=bool(samples.size and np.sqrt(np.mean(samples**2)) > _AUDIBLE),
+            stt_end_to_first_audio_ms=account.first_audio_ms,
+            late_frames_pct=account.late_percent,
+        )
+
+    async def switch_lamp_off(self) -> None:
+        """Switch the kitchen light off without a word. Raises `DemoError`."""
+        await house.switch_lamp_off(self.client)
+
+    async def set_idle_volume(self) -> float:
+        """Set the volume of the idle device on MQTT; return how many ms that took. Raises `DemoError`."""
+        return await house.set_idle_volume(self.client, self.devices["mqtt"], _OTHER_VOLUME)
+
+    async def wait_for_failure(self) -> None:
+        """Wait until a process has ended that should go on. Raises `DemoError` then."""
+        waiting = {asyncio.create_task(child.wait()): child for child in self.children}
+        try:
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+        raise waiting[done.pop()].failure("has ended")
+
+
+@asynccontextmanager
+async def demo(folder: Path, tell: Tell, *preferred_ports: int) -> AsyncGenerator[Demo]:
+    """Start everything, with all its files in `folder`; `tell` learns what is going on.
+
+    `preferred_ports` are those tried first for the web page. Raises `DemoError`.
+    """
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        tell("Starting speech recognition and speech synthesis ...")
+        listener, stt = await enter(
+            speech_server("Speech recognition", "demo.speech_to_text", folder / "stt.log")
+        )
+        speaker, tts = await enter(
+            speech_server("Speech synthesis", "demo.text_to_speech", folder / "tts.log")
+        )
+        tell("Starting Home Assistant ...")
+        port = free_port(*preferred_ports)
+        hass, client = await enter(home_assistant(folder / "demo-config", port))
+        tell("Setting up rooms, speech and the XiaoZhi gateway ...")
+        await house.furnish(client)
+        await house.set_up_speech(client, speech_to_text=stt, text_to_speech=tts)
+        await house.check_assistant(client)
+        await house.set_up_gateway(
+            client,
+            websocket_port=free_port(),
+            mqtt_port=free_port(),
+            udp_port=free_port(transport=SOCK_DGRAM),
+        )
+        tell("Pairing two simulated devices, one for each link ...")
+        url = f"http://{HOST}:{port}"
+        devices: dict[str, SimulatedDevice] = {}
+        for link, box in DEVICES.items():
+            device = await enter(SimulatedDevice(ota_url=f"{url}/api/xiaozhi/ota", mac=box.mac))
+            await house.pair(client, device, box.name, box.room)
+            if device.link != link:
+                await house.change_link(client, device, link)
+            devices[link] = device
+        yield Demo(url=url, folder=folder, client=client, devices=devices, children=[listener, speaker, hass])

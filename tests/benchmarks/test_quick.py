@@ -1,0 +1,84 @@
+"""Every benchmark still measures something. How much is for the benchmarks to say, not for a test."""
+
+import asyncio
+from asyncio.subprocess import PIPE
+import json
+from pathlib import Path
+import sys
+from typing import Any
+
+import pytest
+
+from benchmarks.__main__ import BENCHMARKS
+from benchmarks.loss import word_errors
+from benchmarks.report import Finding, percentile
+
+_ROOT = Path(__file__).parent.parent.parent
+# Each run starts a Home Assistant, which takes longer than most of what it then measures.
+_RUNS = (["memory", "latency", "turn"], ["downlink", "uplink_cpu", "loss"])
+
+
+async def run(names: list[str]) -> dict[str, list[dict[str, Any]]]:
+    """Run benchmarks as a person does; return the rows of each."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "benchmarks", "--quick", *names, cwd=_ROOT, stdout=PIPE, stderr=PIPE
+    )
+    output, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+    lines = [json.loads(line) for line in output.decode().splitlines() if line.startswith("{")]
+    return {line["benchmark"]: line["rows"] for line in lines}
+
+
+async def test_every_benchmark_has_something_to_tell() -> None:
+    """Two processes at a time, each with a Home Assistant and devices in further processes."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for rows in await asyncio.gather(*(run(names) for names in _RUNS)):
+        found |= rows
+    assert found.keys() == BENCHMARKS.keys()
+    figures = {row["figure"]: row["value"] for row in found["memory"]}
+    assert figures["entities of each device"] > 10
+    assert figures["KiB more for each linked device, allocated by Python"] > 1
+    assert [row["calls"] for row in found["latency"]] == [5, 5, 5]
+    assert all(0 < row["tool median"] < row["end median"] for row in found["latency"])
+    # The device is given 200 ms to get ready, and the second voice takes 500.
+    first_packets = [row["first packet median"] for row in found["turn"]]
+    assert first_packets[0] > 200
+    assert first_packets[1] > 500
+    assert found["downlink"][0]["packets"] > 10
+    loads = {(row["link"], row["listener"]): row["% of a core"] for row in found["uplink_cpu"]}
+    assert len(loads) == 4
+    assert all(load > 0 for load in loads.values())
+    assert found["loss"][0]["sentences"] == 2
+    assert found["loss"][0]["packets missing %"] > 1
+
+
+@pytest.mark.parametrize(
+    ("said", "heard", "errors"),
+    [
+        ("turn on the light", "turn on the light", 0),
+        ("turn on the light", "turn off the light", 1),
+        ("turn on the light", "turn the light on", 2),
+        ("turn on the light", "", 4),
+        ("stop", "please stop it", 2),
+    ],
+)
+def test_wrong_words_are_counted(said: str, heard: str, errors: int) -> None:
+    assert word_errors(said, heard) == errors
+
+
+def test_a_percentile_is_one_of_the_values() -> None:
+    values = [5.0, 1.0, 2.0, 4.0, 3.0]
+    assert [percentile(values, percent) for percent in (0, 20, 50, 95, 100)] == [1.0, 1.0, 3.0, 5.0, 5.0]
+    assert percentile([], 50) is None
+
+
+def test_a_finding_is_a_table_and_a_line_of_json() -> None:
+    finding = Finding(
+        benchmark="speed",
+        claim="how fast",
+        rows=[{"link": "mqtt", "ms": 1.5}, {"link": "websocket", "ms": None}],
+    )
+    assert finding.table() == (
+        "speed: how fast\n\nlink       ms\n---------  ---\nmqtt       1.5\nwebsocket  –\n"
+    )
+    assert json.loads(finding.json()) == {"benchmark": "speed", "rows": list(finding.rows)}

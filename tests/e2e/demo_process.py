@@ -1,0 +1,93 @@
+"""A demo as a process: whatever it starts can be found by a mark in the environment."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+import json
+import os
+from pathlib import Path
+import subprocess
+import sys
+import time
+import uuid
+
+from demo.processes import ROOT
+
+START_SECONDS = 100
+MARK = "XIAOZHI_DEMO_TEST"
+"""Variable of the environment by which processes are found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoProcess:
+    """A demo, as `scripts/demo` starts it."""
+
+    process: subprocess.Popen[str]
+    folder: Path
+    mark: str = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        """Address of Home Assistant."""
+        url: str = json.loads((self.folder / "control.json").read_text())["url"]
+        return url
+
+    def say(self, *arguments: str) -> str:
+        """Say something as the user does, at another terminal; return what is printed."""
+        command = [sys.executable, "-m", "demo", "--folder", str(self.folder), "say", *arguments]
+        return subprocess.run(
+            command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=100
+        ).stdout
+
+    def processes(self) -> dict[int, str]:
+        """Return all processes of this demo that run: their ids and commands."""
+        return marked_processes(self.mark)
+
+    def wait_for(self, module: str) -> None:
+        """Wait until a process of this demo runs a Python module."""
+        deadline = time.monotonic() + START_SECONDS
+        while not any(f"-m {module}" in command for command in self.processes().values()):
+            assert self.process.poll() is None, "the demo has ended"
+            assert time.monotonic() < deadline, f"{module} does not start"
+            time.sleep(0.1)
+
+    def wait_gone(self, seconds: float = 20) -> None:
+        """Wait until no process is left."""
+        deadline = time.monotonic() + seconds
+        while left := self.processes():
+            assert time.monotonic() < deadline, f"still running: {left}"
+            time.sleep(0.1)
+
+
+def marked_processes(mark: str) -> dict[int, str]:
+    """Return the processes that were started with this mark in their environment: ids and commands."""
+    found: dict[int, str] = {}
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and f"{MARK}={mark}".encode() in (folder / "environ").read_bytes():
+                found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+        except OSError:
+            continue
+    return found
+
+
+@contextmanager
+def started_demo(folder: Path, *arguments: str, env: dict[str, str] | None = None) -> Iterator[DemoProcess]:
+    """Start a demo and end it afterwards."""
+    mark = uuid.uuid4().hex
+    process = subprocess.Popen(
+        [sys.executable, "-m", "demo", *arguments],
+        cwd=ROOT,
+        env=os.environ | {MARK: mark, "TMPDIR": str(folder)} | (env or {}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    demo = DemoProcess(process=process, folder=folder, mark=mark)
+    with process:
+        try:
+            yield demo
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
+            demo.wait_gone()

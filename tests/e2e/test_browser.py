@@ -1,0 +1,262 @@
+"""Everything an owner does in Home Assistant's web page, with a real Home Assistant and a real browser."""
+
+from collections.abc import AsyncGenerator
+import contextlib
+from pathlib import Path
+import re
+from socket import SOCK_DGRAM
+
+from playwright.async_api import expect
+import pytest
+import pytest_asyncio
+import pytest_socket
+
+from demo.browser import WebPage, web_page
+from demo.client import Client
+from demo.errors import DemoError
+from demo.hass import PASSWORD, USERNAME, home_assistant
+from demo.processes import free_port
+from demo.speech_server import HOST
+from simulator import SimulatedDevice, State, get_profile
+
+pytestmark = [
+    pytest.mark.timeout(120),
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.usefixtures("socket_enabled"),
+]
+
+_NAME = "XiaoZhi"
+_DOMAIN = "xiaozhi"
+# What the page of a device shows, by the heading of the card that shows it.
+_ENTITIES = {
+    "Controls": ["Volume"],
+    "Sensors": ["Conversation", "Idle"],
+    "Notifiers": ["Screen message"],
+    "Assist": ["Kitchen XiaoZhi"],
+    "Configuration": [
+        "Assistant",
+        "Finished speaking detection",
+        "Restart",
+        "Screen brightness",
+        "Screen theme",
+    ],
+    "Diagnostic": ["Battery", "Charging", "Connected", "Last contact", "Signal"],
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[tuple[str, Client]]:
+    """A Home Assistant without the integration: its address, and a way to ask it."""
+    # Before each test the plugin forbids sockets; those of this fixture outlive a test.
+    pytest_socket.enable_socket()
+    port = free_port()
+    async with home_assistant(tmp_path_factory.mktemp("house"), port) as (_, client):
+        yield f"http://{HOST}:{port}", client
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def tab(house: tuple[str, Client]) -> AsyncGenerator[WebPage]:
+    """A browser in which the owner is logged in."""
+    url, _ = house
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            web = await stack.enter_async_context(web_page(url))
+        except DemoError as err:
+            pytest.skip(str(err))
+        await web.log_in(USERNAME, PASSWORD)
+        yield web
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def web(tab: WebPage, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[WebPage]:
+    """The browser; a picture of it is kept when the test fails."""
+    failures = request.session.testsfailed
+    yield tab
+    if request.session.testsfailed > failures:
+        await tab.picture(tmp_path / "failure.png")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def gateway(socket_enabled: None, house: tuple[str, Client]) -> str:
+    """A gateway, however it came about; the address to type into devices."""
+    url, client = house
+    if not await client.command("config_entries/get", domain=_DOMAIN):
+        form = await client.start_flow(_DOMAIN)
+        await client.submit(await client.submit(form, link="mqtt", address=HOST, **_free_ports()))
+    return f"{url}/api/xiaozhi/ota"
+
+
+def _free_ports() -> dict[str, int]:
+    return {
+        "websocket_port": free_port(),
+        "mqtt_port": free_port(),
+        "udp_port": free_port(transport=SOCK_DGRAM),
+    }
+
+
+async def _pair(client: Client, device: SimulatedDevice, name: str) -> None:
+    """Pair a device without the web page."""
+    await device.boot()
+    cards = await client.flows(_DOMAIN, "integration_discovery")
+    [card] = [card for card in cards if card["context"]["unique_id"] == device.mac]
+    form = await client.submit(await client.open_flow(card), code=device.pairing_code)
+    await client.submit(form, name=name)
+    await device.wait_paired()
+
+
+def _device(gateway: str, number: int) -> SimulatedDevice:
+    return SimulatedDevice(get_profile(), gateway, mac=f"24:6f:28:aa:c0:{number:02x}")
+
+
+async def test_the_gateway_is_set_up_by_a_form_that_ends_with_the_address_for_devices(
+    house: tuple[str, Client], web: WebPage
+) -> None:
+    """From *Add integration* to the entry; a field that is filled in wrongly says what is wrong with it."""
+    url, _ = house
+    await web.add_integration(_NAME)
+    await web.read("Set up the gateway")
+    await expect(web.option("MQTT, no broker needed")).to_be_checked()
+    await expect(web.field("Port for WebSocket")).to_have_value("8765")
+    await expect(web.field("Port for MQTT")).to_have_value("1884")
+    await expect(web.field("Port for speech over UDP")).to_have_value("8765")
+    ports = _free_ports()
+    await web.field("Port for WebSocket").fill(str(ports["websocket_port"]))
+    await web.field("Port for MQTT").fill(str(ports["mqtt_port"]))
+    await web.field("Port for speech over UDP").fill(str(ports["udp_port"]))
+    await web.field("Address of Home Assistant").fill(f"http://{HOST}")
+    await web.press("Submit")
+    await web.read("This is neither a host name nor an IPv4 address.")
+
+    await web.field("Address of Home Assistant").fill(HOST)
+    await web.press("Submit")
+    await web.read("Point your devices here")
+    await web.read(f"{url}/api/xiaozhi/ota")
+    await web.read("Custom OTA URL")
+    await web.press("Submit")
+    await web.read("Created configuration for XiaoZhi.")
+    await web.press("Finish")
+    await expect(web.page.get_by_role("heading", name=_NAME, level=1)).to_be_visible()
+
+
+async def test_a_port_that_is_in_use_is_told_beside_its_field(
+    gateway: str, house: tuple[str, Client], web: WebPage
+) -> None:
+    """When the gateway is changed; nothing is saved."""
+    _, client = house
+    [entry] = await client.command("config_entries/get", domain=_DOMAIN)
+    await web.show_integration(_NAME)
+    await web.open_menu(web.gateway_row(), "Reconfigure")
+    await web.read(gateway)
+    taken = re.search(r":(\d+)/", gateway)
+    assert taken
+    await web.field("Port for MQTT").fill(taken[1])
+    await web.press("Submit")
+    await web.read("Another program uses this port. Choose another one.")
+    await web.press("Close")
+    assert [entry] == await client.command("config_entries/get", domain=_DOMAIN)
+
+
+async def test_a_device_is_discovered_and_added_with_the_code_that_it_shows(
+    gateway: str, web: WebPage
+) -> None:
+    """The card tells it from others, a wrong code says so, and its page has all that it can do."""
+    async with _device(gateway, 1) as device:
+        await device.boot()
+        assert device.pairing_code
+        await web.show_integrations()
+        title = web.card("C0:01").get_by_role("heading", level=2)
+        await expect(title).to_have_text("waveshare-esp32-s3-touch… (C0:01)")
+        assert await title.evaluate("shown => shown.scrollWidth <= shown.clientWidth"), "the title is cut"
+        await web.add_discovered("C0:01")
+        await web.read("Type the code")
+        await web.read("The device shows six digits and speaks them.")
+        await web.field("Code").fill("000000" if device.pairing_code != "000000" else "111111")
+        await web.press("Submit")
+        await web.read("This is not the code that the device shows. Tries left: 4")
+
+        await web.field("Code").fill(device.pairing_code)
+        await web.press("Submit")
+        await web.read("Name the device")
+        await web.field("Name").fill("Kitchen XiaoZhi")
+        await web.choose_area("Kitchen")
+        await web.press("Submit")
+        await web.read("Kitchen XiaoZhi was added.")
+        await web.page.get_by_role("button", name="Close").last.click()
+        await device.wait_paired()
+        await expect(web.page.get_by_text("C0:01")).to_have_count(0)
+
+        await web.show_device(_NAME, "Kitchen XiaoZhi")
+        await expect(web.page.get_by_role("link", name="In Kitchen")).to_be_visible()
+        await web.read(f"Firmware: {device.profile.version}")
+        for card, names in _ENTITIES.items():
+            for name in names:
+                await expect(web.entities(card)).to_contain_text(name)
+
+
+async def test_add_device_tells_how_to_point_one_here_until_it_checks_in(gateway: str, web: WebPage) -> None:
+    """The other way in: without a card, from the page of the integration."""
+    await web.show_integration(_NAME)
+    await web.press("Add device")
+    await web.read("No device waits to be added.")
+    await web.read(gateway)
+    await web.press("Submit")
+    await web.read("No device has checked in yet.")
+    async with _device(gateway, 2) as device:
+        await device.boot()
+        await web.press("Submit")
+        await web.read("C0:02")
+        assert device.pairing_code
+        await web.field("Code").fill(f"{device.pairing_code[:3]} {device.pairing_code[3:]}")
+        await web.press("Submit")
+        await web.field("Name").fill("Bedroom XiaoZhi")
+        await web.press("Submit")
+        await web.press("Finish")
+        await expect(web.subentry_row("Bedroom XiaoZhi")).to_be_visible()
+        await device.wait_paired()
+
+
+async def test_a_device_is_changed_and_restarts_into_its_new_link(
+    gateway: str, house: tuple[str, Client], web: WebPage
+) -> None:
+    """The form shows what was chosen before, and says what happens now."""
+    _, client = house
+    async with _device(gateway, 3) as device:
+        await _pair(client, device, "Hall XiaoZhi")
+        await web.show_integration(_NAME)
+        await web.subentry_row("Hall XiaoZhi").get_by_role("button", name="Change device").click()
+        await web.read("Change Hall XiaoZhi")
+        await expect(web.option("End after the answer")).to_be_checked()
+        await web.option("Go on listening").click()
+        await web.option("WebSocket").click()
+        await web.press("Submit")
+        await web.read("Hall XiaoZhi restarts now, and then uses its new link.")
+        await device.wait_for(lambda: bool(device.events("restart")))
+        await device.wait_state(State.IDLE)
+        await web.page.get_by_role("button", name="Close").last.click()
+
+        await web.subentry_row("Hall XiaoZhi").get_by_role("button", name="Change device").click()
+        await expect(web.option("Go on listening")).to_be_checked()
+        await expect(web.option("WebSocket")).to_be_checked()
+        await web.press("Close")
+        await web.show_device(_NAME, "Hall XiaoZhi")
+        await expect(web.entities("Diagnostic")).to_contain_text("Disconnected")
+
+
+async def test_a_device_is_deleted_and_must_be_paired_again(
+    gateway: str, house: tuple[str, Client], web: WebPage
+) -> None:
+    """With everything that it had."""
+    _, client = house
+    async with _device(gateway, 4) as device:
+        await _pair(client, device, "Garage XiaoZhi")
+        await web.show_integration(_NAME)
+        await web.open_menu(web.subentry_row("Garage XiaoZhi"), "Delete")
+        await web.page.get_by_role("button", name="Delete").last.click()
+        await expect(web.subentry_row("Garage XiaoZhi")).to_have_count(0)
+        devices = await client.command("config/device_registry/list")
+        assert "Garage XiaoZhi" not in [entry["name"] for entry in devices]
+        await device.power_off()
+        await device.boot()
+        assert device.pairing_code
+        await web.show_integrations()
+        await web.read("(C0:04)")

@@ -1,0 +1,148 @@
+"""The demo: speech goes in, a lamp goes on, speech comes out; and nothing is left behind."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+import signal
+import socket
+import subprocess
+import sys
+import wave
+
+import pytest
+
+from demo.control import say
+from demo.errors import DemoError
+from demo.processes import ROOT
+from demo.speech_server import HOST
+from tests.e2e.demo_process import DemoProcess, started_demo
+
+pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("socket_enabled")]
+
+
+def test_the_check_switches_a_lamp_by_voice_over_each_link_and_ends_with_a_line_of_json(
+    tmp_path: Path,
+) -> None:
+    """Everything for real: Opus over the link, speech recognition, the assistant, speech, Opus back."""
+    with started_demo(tmp_path, "--check") as demo:
+        output, progress = demo.process.communicate(timeout=200)
+        assert demo.process.returncode == 0, progress
+        demo.wait_gone(0)
+    assert "The idle MQTT box took another volume" in progress
+    results = json.loads(output.splitlines()[-1])
+    assert list(results) == ["mqtt", "websocket"]
+    for result in results.values():
+        assert result["said"] == result["heard"] == "turn on the kitchen light"
+        assert result["light"] == "on"
+        assert "light" in result["answer"]
+        assert 0.5 < result["answer_seconds"] < 5
+        assert 0 < result["stt_end_to_first_audio_ms"] < 5000
+        assert 0 <= result["late_frames_pct"] <= 100
+    assert list(tmp_path.iterdir()) == [], "temporary files are left"
+
+
+def test_a_person_talks_to_the_demo_from_another_terminal(running_demo: DemoProcess) -> None:
+    """On and off, to either device, and the answer can be listened to."""
+    on = running_demo.say("turn on the kitchen light")
+    assert "to the MQTT box" in on
+    assert "Understood:  turn on the kitchen light" in on
+    assert "the light is on" in on
+    with wave.open(str(running_demo.folder / "answer.wav")) as answer:
+        assert answer.getnframes() > answer.getframerate() / 2
+    off = running_demo.say("--link", "websocket", "turn off the kitchen light")
+    assert "to the WebSocket box" in off
+    assert "the light is off" in off
+
+
+def test_what_the_demo_does_not_understand_changes_nothing(running_demo: DemoProcess) -> None:
+    """And is said to be so."""
+    printed = running_demo.say("please tell me a story about a rabbit")
+    assert "(nothing" in printed
+    assert "the light is off" in printed
+
+
+def test_a_link_that_no_device_uses_is_named(running_demo: DemoProcess) -> None:
+    """And the demo goes on."""
+    with pytest.raises(DemoError, match="no device uses smoke"):
+        asyncio.run(say(running_demo.folder, "stop", "smoke"))
+
+
+def test_a_second_demo_in_the_same_folder_is_refused(running_demo: DemoProcess) -> None:
+    """Instead of taking away the files of the first."""
+    command = [sys.executable, "-m", "demo", "--folder", str(running_demo.folder)]
+    second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert second.returncode == 1
+    assert "runs already" in second.stderr
+    assert running_demo.process.poll() is None
+
+
+def test_nobody_but_its_user_can_make_the_demo_speak(running_demo: DemoProcess) -> None:
+    """The file with the secret is private, and a wrong secret is refused."""
+    file = running_demo.folder / "control.json"
+    assert file.stat().st_mode & 0o077 == 0
+    where = json.loads(file.read_text())
+    with socket.create_connection((HOST, where["port"]), timeout=30) as connection:
+        connection.sendall(json.dumps({"token": "guessed", "say": "stop", "link": "mqtt"}).encode() + b"\n")
+        assert json.loads(connection.makefile().readline()) == {"error": "another demo was asked"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_demo_leaves_no_process(number: signal.Signals, tmp_path: Path) -> None:
+    """Whatever ends it, even while it starts."""
+    with started_demo(tmp_path, "--check") as demo:
+        demo.wait_for("homeassistant")
+        assert len(demo.processes()) == 4
+        demo.process.send_signal(number)
+        demo.process.wait(timeout=60)
+        demo.wait_gone()
+        expected = -number if number == signal.SIGKILL else 128 + number
+        assert demo.process.returncode == expected
+
+
+def test_a_part_that_does_not_start_is_the_reason_that_is_given(tmp_path: Path) -> None:
+    """With the end of its log."""
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "pocketsphinx.py").write_text("raise ImportError('no ears')")
+    with started_demo(tmp_path, "--check", env={"PYTHONPATH": str(broken)}) as demo:
+        _, progress = demo.process.communicate(timeout=100)
+        assert demo.process.returncode == 1
+        assert "Speech recognition does not start" in progress
+        assert "no ears" in progress
+        demo.wait_gone(0)
+
+
+def test_a_home_assistant_that_ends_while_it_starts_is_reported(tmp_path: Path) -> None:
+    """At once, not when the time is up."""
+    with started_demo(tmp_path, "--check") as demo:
+        demo.wait_for("homeassistant")
+        [hass] = [pid for pid, command in demo.processes().items() if "-m homeassistant" in command]
+        os.kill(hass, signal.SIGKILL)
+        _, progress = demo.process.communicate(timeout=60)
+        assert demo.process.returncode == 1
+        assert "Home Assistant" in progress
+        demo.wait_gone(0)
+
+
+@pytest.mark.parametrize("content", [None, json.dumps({"port": 1, "token": "", "url": ""})])
+def test_talking_to_a_demo_that_does_not_run_says_how_to_start_it(
+    content: str | None, tmp_path: Path
+) -> None:
+    """Also when an earlier one was killed and has left its file."""
+    if content:
+        (tmp_path / "control.json").write_text(content)
+    with pytest.raises(DemoError, match="Start it with scripts/demo"):
+        asyncio.run(say(tmp_path, "stop", "mqtt"))
+
+
+def test_a_running_demo_ends_when_one_of_its_parts_does(running_demo: DemoProcess) -> None:
+    """And says which. The last test of this file, since it ends the demo that the others share."""
+    [voice] = [
+        pid for pid, command in running_demo.processes().items() if "-m demo.text_to_speech" in command
+    ]
+    os.kill(voice, signal.SIGKILL)
+    _, progress = running_demo.process.communicate(timeout=60)
+    assert running_demo.process.returncode == 1
+    assert "Speech synthesis has ended" in progress
+    running_demo.wait_gone(0)
