@@ -6,6 +6,7 @@ It shares no code with the integration: it is what the integration is tested aga
 from .conversation import Conversation, ConversationError, converse
 from .crash import DeviceCrashed
 from .device import SimulatedDevice
+from .firmware import build_image
 from .misbehave import Misbehaviour
 from .nvs import Nvs
 from .pace import Pace
@@ -30,6 +31,7 @@ __all__ = [
     "SimulatedDevice",
     "State",
     "UdpWeather",
+    "build_image",
     "converse",
     "get_profile",
 ]

@@ -17,6 +17,7 @@ from .state import ListeningMode, State, StateMachine
 from .tools import board_tools
 from .transport import AudioPacket, Transport
 from .transports import make_transport
+from .upgrade import Upgrader
 
 __all__ = ["Application"]
 
@@ -43,7 +44,10 @@ class Application:
         )
         self.microphone = Microphone(hardware.voice, pace, self.loop.signal_audio)
         http = HttpClient(pace, hardware.network, profile.http_deadlocks)
-        self.check_in = CheckIn(hardware, http, idle=lambda: self.state is State.IDLE)
+        self.upgrader = Upgrader(hardware, self, http)
+        self.check_in = CheckIn(
+            hardware, http, idle=lambda: self.state is State.IDLE, upgrade=self.upgrader.run
+        )
         self.mcp = McpServer(
             profile,
             hardware.mischief.tools(board_tools(profile)),
@@ -307,7 +311,7 @@ class Application:
             case "tts":
                 self._speech(find(message, "state"), text)
             case "stt" if isinstance(text, str):
-                self._later(lambda: self._screen.show_message("user", text))
+                self.show_later("user", text)
             case "llm" if isinstance(emotion, str):
                 self._later(lambda: self._screen.show_emotion(emotion))
             case "mcp" if isinstance(payload := find(message, "payload"), dict):
@@ -325,7 +329,7 @@ class Application:
             case "stop":
                 self.loop.schedule(self._end_speaking)
             case "sentence_start" if isinstance(text, str):
-                self._later(lambda: self._screen.show_message("assistant", text))
+                self.show_later("assistant", text)
 
     async def _begin_speaking(self) -> None:
         if self.state is not State.SPEAKING:
@@ -343,9 +347,7 @@ class Application:
             self._later(lambda: self._alert(*texts))
 
     def _alert(self, status: str, text: str, emotion: str) -> None:
-        self._screen.show_status(status)
-        self._screen.show_emotion(emotion)
-        self._screen.show_message("system", text)
+        self._screen.show_alert(status, text, emotion)
         self._record("sound", name="vibration")
 
     def audio_received(self, packet: AudioPacket) -> None:
@@ -370,6 +372,10 @@ class Application:
             self._alert("ERROR", error, "circle_xmark")
 
         self.loop.schedule(show)
+
+    def show_later(self, role: str, text: str) -> None:
+        """Show a chat text when the main task has time."""
+        self._later(lambda: self._screen.show_message(role, text))
 
     def _later(self, effect: Callable[[], None]) -> None:
         async def job() -> None:

@@ -1,12 +1,12 @@
 """Check-in and activation. Source: the firmware's `ota.cc` and `Application::CheckNewVersion`."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 import hashlib
 import hmac
 from typing import Final, Literal
 
-from .cjson import JsonObject, dumps, find, loads_object
+from .cjson import JsonObject, dumps, find, is_number, loads_object
 from .crash import stoi
 from .hardware import Hardware
 from .http import HttpClient, HttpError, Response
@@ -38,8 +38,18 @@ class Outcome(StrEnum):
 class CheckIn:
     """Asks the server who it is to talk to, until it knows or gives up."""
 
-    def __init__(self, hardware: Hardware, http: HttpClient, *, idle: Callable[[], bool]) -> None:
-        """`idle` tells whether the user has interrupted."""
+    def __init__(
+        self,
+        hardware: Hardware,
+        http: HttpClient,
+        *,
+        idle: Callable[[], bool],
+        upgrade: Callable[[str, str], Awaitable[None]],
+    ) -> None:
+        """`idle` tells whether the user has interrupted.
+
+        `upgrade` is given address and version of a firmware, and returns only when it could not be installed.
+        """
         self.outcome = Outcome.PENDING
         self.error = ""
         """Why the last check-in has failed."""
@@ -48,9 +58,10 @@ class CheckIn:
         self._hardware = hardware
         self._http = http
         self._idle = idle
+        self._upgrade = upgrade
 
     async def run(self) -> TransportKind:
-        """Return the transport to use. Raises `DeviceCrashed`."""
+        """Return the transport to use. Raises `DeviceCrashed`, and `Restart` with another firmware."""
         failures, delay = 0, _FIRST_BACK_OFF
         while True:
             self._hardware.screen.show_status("Checking for new version...")
@@ -59,7 +70,9 @@ class CheckIn:
             except HttpError as err:
                 failures += 1
                 self.error = str(err)
-                self._alert("ERROR", f"Check new version failed, will retry in {delay} seconds", "cloud_off")
+                self._hardware.screen.show_alert(
+                    "ERROR", f"Check new version failed, will retry in {delay} seconds", "cloud_off"
+                )
                 self._conclude(Outcome.FAILED)
                 if failures >= _ATTEMPTS:
                     return "mqtt"
@@ -67,6 +80,9 @@ class CheckIn:
                 delay *= 2
                 continue
             failures, delay = 0, _FIRST_BACK_OFF
+            if (offer := self._offer(reply)) is not None:
+                await self._upgrade(*offer)
+            self._hardware.partitions.confirm()
             activation = find(reply, "activation")
             code, challenge = _text(activation, "code"), _text(activation, "challenge")
             self.pairing_code = code
@@ -75,7 +91,8 @@ class CheckIn:
                 return _transport(reply)
             self._hardware.screen.show_status("Activation")
             if code is not None:
-                self._alert("Activation", _text(activation, "message") or "", "link")
+                message = _text(activation, "message") or ""
+                self._hardware.screen.show_alert("Activation", message, "link")
                 self._hardware.recorder.add("sound", spoken="".join(filter(str.isdigit, code)))
             self._conclude(Outcome.ASKED)
             for _ in range(_ROUNDS):
@@ -97,10 +114,11 @@ class CheckIn:
 
     async def _check(self) -> JsonObject:
         """Post the system information and store the settings of the reply. Raises `HttpError`."""
-        url = self._hardware.ota_url
+        hardware = self._hardware
+        url = hardware.ota_url
         if len(url) < _MIN_URL:
             raise HttpError("the address is too short")
-        body = system_info(self._hardware.profile, self._hardware.identity)
+        body = system_info(hardware.profile, hardware.identity, hardware.partitions.label)
         answer = await self._post(url, body, lambda status: status == 200)
         if answer.status != 200:
             raise HttpError(f"the server answered with status {answer.status}")
@@ -123,12 +141,16 @@ class CheckIn:
         for name in ("mqtt", "websocket"):
             if isinstance(section := find(reply, name), dict):
                 self._hardware.nvs.merge(name, section)
+
+    def _offer(self, reply: JsonObject) -> tuple[str, str] | None:
+        """Return address and version of the firmware that is to be installed."""
         firmware = find(reply, "firmware")
         version, url = _text(firmware, "version"), _text(firmware, "url")
-        if version is not None and url is not None:
-            newer = _parse_version(version) > list(self._hardware.profile.number)
-            if newer or find(firmware, "force") == 1:
-                self._hardware.recorder.add("firmware_offered", version=version, url=url)
+        if version is None or url is None:
+            return None
+        newer = _parse_version(version) > _parse_version(self._hardware.profile.version)
+        force = find(firmware, "force")
+        return (url, version) if newer or (is_number(force) and force == 1) else None
 
     async def _activate(self, challenge: str | None) -> bool:
         """Do one round: True when the server has accepted the device."""
@@ -176,12 +198,6 @@ class CheckIn:
                 "hmac": signature,
             }
         )
-
-    def _alert(self, status: str, message: str, emotion: str) -> None:
-        screen = self._hardware.screen
-        screen.show_status(status)
-        screen.show_emotion(emotion)
-        screen.show_message("system", message)
 
 
 def _text(item: object, key: str) -> str | None:

@@ -153,6 +153,7 @@ async def _run(options: argparse.Namespace) -> int:
             except TimeoutError:
                 raise _Failure(f"gave up after {options.timeout:g} s; the device is {device.state}") from None
     finally:
+        saved.firmware = device.next_version
         await asyncio.to_thread(saved.write, options.state)
     return 0
 
@@ -262,6 +263,12 @@ def _line(kind: str, data: dict[str, Any]) -> str:
             line = f"looks {emotion}"
         case "tool", {"name": name, "arguments": given}:
             line = f"tool {name} {json.dumps(given, ensure_ascii=False)}"
+        case "progress", {"percent": percent}:
+            line = f"has {percent} % of a firmware"
+        case "upgraded", {"version": version}:
+            line = f"has installed firmware {version}"
+        case "upgrade_failed", {"error": error}:
+            line = f"could not install a firmware: {error}"
         case "error" | "crash" | "sound", _:
             line = f"{kind}: {', '.join(map(str, data.values()))}"
         case "link", {"connected": True}:

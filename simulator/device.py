@@ -18,6 +18,7 @@ from .misbehave import Misbehaviour, Mischief
 from .network import Network
 from .nvs import Nvs
 from .pace import Pace
+from .partitions import AppPartitions
 from .profile import Profile, get_profile
 from .record import Event, Recorder, Screen
 from .sound import read_wav
@@ -69,6 +70,7 @@ class SimulatedDevice:
         identity = Identity(mac=mac, client_id=client_id)
         self._hardware = Hardware(
             profile=profile,
+            partitions=AppPartitions(profile.version),
             identity=identity,
             ota_url=ota_url,
             pace=pace,
@@ -142,6 +144,7 @@ class SimulatedDevice:
         """Run the firmware, again after every restart."""
         try:
             while True:
+                self._hardware.start_firmware()
                 application = Application(self._hardware)
                 self._application = application
                 await application.run()
@@ -313,6 +316,14 @@ class SimulatedDevice:
     def profile(self) -> Profile:
         """Board and firmware."""
         return self._hardware.profile
+
+    @property
+    def next_version(self) -> str:
+        """The firmware's version after the next start.
+
+        It differs from the one of `profile` after an installation, and as long as a new firmware is on trial.
+        """
+        return self._hardware.partitions.next_version
 
     @property
     def nvs(self) -> Nvs:

@@ -61,7 +61,8 @@ class DeviceTools:
         return device_status(self._hardware.profile, self._hardware.values)
 
     async def _system_info(self, _: JsonObject) -> ToolResult:
-        return system_info(self._hardware.profile, self._hardware.identity)
+        hardware = self._hardware
+        return system_info(hardware.profile, hardware.identity, hardware.partitions.label)
 
     async def _screen_info(self, _: JsonObject) -> ToolResult:
         board = self._hardware.profile.board
@@ -137,16 +138,8 @@ class DeviceTools:
         raise Restart
 
     async def _upgrade(self, arguments: JsonObject) -> ToolResult:
-        self._application.loop.schedule(lambda: self._install(arguments["url"]))
+        self._application.loop.schedule(lambda: self._application.upgrader.run(arguments["url"]))
         return True
-
-    async def _install(self, url: str) -> None:
-        await self._end_conversation()
-        await self._application.set_state(State.UPGRADING)
-        image = await self._download(url)
-        self._hardware.recorder.add("upgrade", url=url, size=None if image is None else len(image))
-        if image is not None:
-            await self._application.reboot()
 
     async def _leave(self, _: JsonObject) -> ToolResult:
         async def go_offline() -> None:

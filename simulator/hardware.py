@@ -1,12 +1,13 @@
 """What of a device outlives a restart of its firmware, and what its surroundings see of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .microphone import Voice
 from .misbehave import Mischief
 from .network import Network
 from .nvs import Nvs
 from .pace import Pace
+from .partitions import AppPartitions
 from .profile import Profile
 from .record import Recorder, Screen
 from .speaker import Speaker
@@ -21,6 +22,8 @@ class Hardware:
     """The device as a thing."""
 
     profile: Profile
+    """Of the firmware that runs, or that ran last."""
+    partitions: AppPartitions
     identity: Identity
     ota_url: str
     """The address that the owner typed in."""
@@ -36,3 +39,8 @@ class Hardware:
     network: Network
     tool_seconds: dict[str, float] = field(default_factory=dict)
     """How long the calls of a tool take; at once when it is not here."""
+
+    def start_firmware(self) -> None:
+        """Have the boot loader choose the firmware."""
+        self.partitions.start()
+        self.profile = replace(self.profile, version=self.partitions.version)

@@ -4,7 +4,8 @@ HTTP/1.1, a new connection for every request, no redirects, no cookies.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 import ssl
 from typing import Final
@@ -15,8 +16,9 @@ from .pace import Pace
 
 __all__ = ["HttpClient", "HttpError", "Response"]
 
-# A reader that wants the whole body dead-locks with the receiver at this size.
-_DEADLOCK_BYTES: Final = 8192
+# What waits to be read at most; a reader that wants a whole body of this size dead-locks with the receiver.
+_WINDOW: Final = 8192
+_PAGE: Final = 4096
 _TIMEOUT: Final = 30.0
 _MAX_BODY: Final = 16 * 1024 * 1024
 
@@ -62,11 +64,50 @@ class HttpClient:
         body is read at all.
         Raises `HttpError`, and `DeviceCrashed` when the answer hangs the device.
         """
+        async with self._exchange(method, url, headers, body, chunks) as (reader, status, answer_headers):
+            answer = b""
+            if reads(status):
+                async with self.pace.timeout(_TIMEOUT):
+                    answer = await _read_body(reader, answer_headers)
+        if self.deadlocks and not streamed and len(answer) >= _WINDOW:
+            raise DeviceCrashed(f"HTTP reader dead-locked on a body of {len(answer)} bytes")
+        return Response(status, answer_headers, answer)
+
+    async def download(self, url: str, take: Callable[[bytes, int], Awaitable[None]]) -> None:
+        """Get a file page by page, no faster than `take` takes them; it also hears how long the file is.
+
+        Raises `HttpError`, also for another status than 200 and an answer that does not tell its length.
+        """
+        async with self._exchange("GET", url, {}, window=_WINDOW) as (reader, status, headers):
+            if status != 200:
+                raise HttpError(f"the server answered with status {status}")
+            length = int(headers.get("content-length", 0))
+            if length <= 0:
+                raise HttpError("the server does not tell the length")
+            left = length
+            while left:
+                async with self.pace.timeout(_TIMEOUT):
+                    page = await reader.readexactly(min(left, _PAGE))
+                left -= len(page)
+                await take(page, length)
+
+    @asynccontextmanager
+    async def _exchange(
+        self,
+        method: str,
+        url: str,
+        headers: dict[str, str],
+        body: bytes = b"",
+        chunks: list[bytes] | None = None,
+        *,
+        window: int | None = None,
+    ) -> AsyncIterator[tuple[asyncio.StreamReader, int, dict[str, str]]]:
+        """Send a request and read the head of the answer. Whatever fails within becomes an `HttpError`."""
         scheme, host, port, path = _split(url)
         secure = ssl.create_default_context() if scheme == "https" else None
         try:
             async with self.pace.timeout(_TIMEOUT):
-                connection = await self.network.connect(host, port, secure)
+                connection = await self.network.connect(host, port, secure, window=window)
         except OSError as err:
             raise HttpError(f"cannot connect to {host}:{port}") from err
         try:
@@ -78,19 +119,13 @@ class HttpClient:
             await connection.drain()
             async with self.pace.timeout(_TIMEOUT):
                 status, answer_headers = await _read_head(connection.reader)
-            answer = b""
-            if reads(status):
-                async with self.pace.timeout(_TIMEOUT):
-                    answer = await _read_body(connection.reader, answer_headers)
+            yield connection.reader, status, answer_headers
         except TimeoutError as err:
             raise HttpError("timed out") from err
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as err:
             raise HttpError(f"malformed answer: {err}") from err
         finally:
             connection.close()
-        if self.deadlocks and not streamed and len(answer) >= _DEADLOCK_BYTES:
-            raise DeviceCrashed(f"HTTP reader dead-locked on a body of {len(answer)} bytes")
-        return Response(status, answer_headers, answer)
 
 
 def _split(url: str) -> tuple[str, str, int, str]:

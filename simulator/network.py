@@ -1,6 +1,7 @@
 """The network that the device is in: it can be cut without the device noticing, and have bad weather."""
 
 import asyncio
+import socket
 import ssl
 from typing import cast, override
 
@@ -12,10 +13,12 @@ __all__ = ["Connection", "Network"]
 class Connection(asyncio.Protocol):
     """A TCP connection. What passes while the network is cut waits for it, as resent segments do."""
 
-    def __init__(self, network: Network, *, tls: bool) -> None:
-        """Wait for `connection_made`."""
+    def __init__(self, network: Network, *, tls: bool, window: int | None = None) -> None:
+        """Wait for `connection_made`. No more than `window` bytes wait here to be read, if given."""
         self._tls = tls
-        self.reader = asyncio.StreamReader()
+        self._window = window
+        # A reader holds twice its limit before it makes the other end wait.
+        self.reader = asyncio.StreamReader() if window is None else asyncio.StreamReader(window // 2)
         self._network = network
         self._transport: asyncio.Transport | None = None
         self._incoming: list[bytes] = []
@@ -90,6 +93,8 @@ class Connection(asyncio.Protocol):
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        if self._window is not None:
+            self.reader.set_transport(self._transport)
         self._network.connections.add(self)
 
     @override
@@ -167,11 +172,30 @@ class Network:
         for connection in list(self.connections):
             connection.abort()
 
-    async def connect(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> Connection:
-        """Return a connection. Raises `OSError`; waits as long as the network is cut."""
+    async def connect(
+        self, host: str, port: int, tls: ssl.SSLContext | None = None, *, window: int | None = None
+    ) -> Connection:
+        """Return a connection. Raises `OSError`; waits as long as the network is cut.
+
+        With a `window`, the other end is ahead of what is read by about as many bytes and not by what an
+        ordinary computer has room for.
+        """
         await self._there.wait()
         loop = asyncio.get_running_loop()
-        _, connection = await loop.create_connection(
-            lambda: Connection(self, tls=tls is not None), host, port, ssl=tls
-        )
+        opened = socket.socket(proto=socket.IPPROTO_TCP)
+        try:
+            opened.setblocking(False)
+            if window is not None:
+                opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
+            address = await loop.getaddrinfo(host, port, family=opened.family, type=opened.type)
+            await loop.sock_connect(opened, address[0][4])
+            _, connection = await loop.create_connection(
+                lambda: Connection(self, tls=tls is not None, window=window),
+                sock=opened,
+                ssl=tls,
+                server_hostname=None if tls is None else host,
+            )
+        except BaseException:
+            opened.close()
+            raise
         return connection

@@ -22,12 +22,18 @@ class Pace:
     """Speed of the microphone: 5 sends five seconds of sound in one."""
     downlink: float = 1.0
     """Speed of the loudspeaker."""
+    flash: float = 1.0
+    """Speed at which a firmware is written, at 150 kB/s."""
     main_loop_delay: float = 0.005
     """Seconds that the main task is busy before each pass; 0 to 0.3 is what real devices show."""
 
     async def wait(self, seconds: float) -> None:
         """Pause for `seconds` of the device's time."""
         await asyncio.sleep(seconds * self.waits)
+
+    async def write_flash(self, seconds: float) -> None:
+        """Wait while flash is written that takes `seconds` of the device's time."""
+        await asyncio.sleep(seconds / self.flash)
 
     def timeout(self, seconds: float) -> asyncio.Timeout:
         """Return a time-out after `seconds` of the device's time; raises `TimeoutError`."""

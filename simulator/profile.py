@@ -1,6 +1,7 @@
 """Which device is simulated: a board, a firmware version and what differs between them."""
 
 from dataclasses import dataclass, replace
+import re
 from typing import Any, Final, Literal
 
 from .state import ListeningMode
@@ -11,6 +12,8 @@ type Version = tuple[int, int, int]
 type Network = Literal["wifi", "cellular", "ethernet"]
 
 DEFAULT_VERSION: Final = "2.4.2"
+_NEWEST: Final[Version] = (2, 4, 2)
+_VERSION: Final = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?![^-])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,8 +168,10 @@ class Profile:
 
     @property
     def number(self) -> Version:
-        """The version as three numbers."""
-        major, minor, patch = (int(part) for part in self.version.split("-")[0].split("."))
+        """The version as three numbers; firmware that does not tell them behaves like the newest."""
+        if (match := _VERSION.match(self.version)) is None:
+            return _NEWEST
+        major, minor, patch = (int(part) for part in match.groups("0"))
         return major, minor, patch
 
     @property
@@ -250,10 +255,8 @@ def get_profile(board: str = "s3", version: str = DEFAULT_VERSION, **options: An
     if board not in BOARDS:
         raise ValueError(f"there is no board {board!r}; there are {', '.join(BOARDS)}")
     profile = replace(Profile(board=BOARDS[board], version=version, mode=BOARDS[board].mode), **options)
-    try:
-        supported = profile.number >= (1, 8, 0)
-    except ValueError as err:
-        raise ValueError(f"{version!r} is no firmware version such as {DEFAULT_VERSION}") from err
-    if not supported:
+    if (match := _VERSION.match(version)) is None or match[3] is None:
+        raise ValueError(f"{version!r} is no firmware version such as {DEFAULT_VERSION}")
+    if profile.number < (1, 8, 0):
         raise ValueError(f"firmware {version} is older than 1.8.0, the oldest that is simulated")
     return profile

@@ -104,6 +104,12 @@ class Screen:
                 self.system_text = text
         self.recorder.add("screen", role=role, text=text)
 
+    def show_alert(self, status: str, text: str, emotion: str) -> None:
+        """Show something that the user is to see."""
+        self.show_status(status)
+        self.show_emotion(emotion)
+        self.show_message("system", text)
+
     def clear_messages(self) -> None:
         """Remove the chat texts."""
         self.user_text = self.assistant_text = self.system_text = ""

@@ -6,17 +6,19 @@ The firmware builds it by concatenating strings, and escapes nothing.
 from dataclasses import dataclass
 from typing import Final
 
+from .firmware import CHIP_IDS, PROJECT
+from .partitions import APP_PARTITION_BYTES
 from .profile import Profile
 
 __all__ = ["Identity", "system_info"]
 
-_CHIP_MODELS: Final = {"esp32": 1, "esp32s3": 9, "esp32c3": 5}
+_CHIP_MODELS: Final = CHIP_IDS | {"esp32": 1}
 _PARTITIONS: Final = (
     ("nvs", 1, 2, 36864, 16384),
     ("otadata", 1, 0, 53248, 8192),
     ("phy_init", 1, 1, 61440, 4096),
-    ("ota_0", 0, 16, 131072, 4128768),
-    ("ota_1", 0, 17, 4259840, 4128768),
+    ("ota_0", 0, 16, 131072, APP_PARTITION_BYTES),
+    ("ota_1", 0, 17, 4259840, APP_PARTITION_BYTES),
     ("assets", 1, 130, 8388608, 8388608),
 )
 
@@ -32,8 +34,11 @@ class Identity:
     ip: str = "192.168.1.77"
 
 
-def system_info(profile: Profile, identity: Identity) -> str:
-    """Return the body of a check-in: JSON, unless a name in it holds a quote or a backslash."""
+def system_info(profile: Profile, identity: Identity, partition: str) -> str:
+    """Return the body of a check-in: JSON, unless a name in it holds a quote or a backslash.
+
+    `partition` is where the running firmware is.
+    """
     board = profile.board
     partitions = ",".join(
         f'{{"label":"{label}","type":{kind},"subtype":{subtype},"address":{address},"size":{size}}}'
@@ -48,10 +53,10 @@ def system_info(profile: Profile, identity: Identity) -> str:
         f'"minimum_free_heap_size":"8318916","mac_address":"{identity.mac}","uuid":"{identity.client_id}",'
         f'"chip_model_name":"{board.chip}",'
         f'"chip_info":{{"model":{_CHIP_MODELS[board.chip]},"cores":2,"revision":2,"features":18}},'
-        f'"application":{{"name":"xiaozhi","version":"{profile.version}",'
+        f'"application":{{"name":"{PROJECT}","version":"{profile.version}",'
         '"compile_time":"Aug  8 2026T10:21:33Z","idf_version":"v5.5.2",'
         '"elf_sha256":"3b1f9a5de21c8a5b0c1f0bfb6a8d7c55e0a1e3b1f9a5de21c8a5b0c1f0bfb6a8"},'
-        f'"partition_table":[{partitions}],"ota":{{"label":"ota_0"}},{display}'
+        f'"partition_table":[{partitions}],"ota":{{"label":"{partition}"}},{display}'
         f'"board":{_board(profile, identity)}}}'
     )
 

@@ -206,24 +206,6 @@ async def test_a_firmware_version_that_is_no_number_crashes(version: str) -> Non
             await sim.boot()
 
 
-@pytest.mark.parametrize(
-    ("firmware", "offered"),
-    [
-        ({"version": "2.4.3", "url": "http://x/f"}, True),
-        ({"version": "2.4.2", "url": "http://x/f"}, False),
-        ({"version": "2.0.3-beta", "url": "http://x/f", "force": 1}, True),
-        ({"version": "latest"}, False),
-        ({"version": 7, "url": "http://x/f"}, False),
-    ],
-)
-async def test_a_firmware_counts_as_offered_when_it_is_newer_or_forced(
-    firmware: dict[str, object], offered: bool
-) -> None:
-    async with Http.serving({"websocket": {}, "firmware": firmware}) as http, device(http) as sim:
-        await sim.boot()
-        assert bool(sim.events("firmware_offered")) is offered
-
-
 async def test_a_member_name_of_more_than_15_bytes_crashes() -> None:
     async with (
         Http.serving({"websocket": {"url": "x", "integration_name": "y"}}) as http,

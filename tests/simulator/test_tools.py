@@ -214,22 +214,3 @@ async def test_an_image_needs_status_200_and_a_length(server: Server, reply: byt
         answer = await call(session, "self.screen.preview_image", url=files.url)
         assert answer.startswith(text)
         assert bool([event for event in sim.events("screen") if "image" in event]) is (text == "true")
-
-
-@pytest.mark.parametrize(
-    ("reply", "size"), [(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbin", 3), (404, None)]
-)
-async def test_an_upgrade_ends_the_conversation_and_restarts_when_the_file_came(
-    server: Server, reply: bytes | int, size: int | None
-) -> None:
-    async with Http.serving(reply) as files, server.device() as sim:
-        session = await linked(server, sim)
-        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-        params = {"name": "self.upgrade_firmware", "arguments": {"url": files.url}}
-        await session.send({"type": "mcp", "payload": request | {"params": params}})
-        await session.until(lambda: session.closed)
-        await sim.wait_for(lambda: bool(sim.events("upgrade")))
-        assert sim.events("upgrade") == [{"url": files.url, "size": size}]
-        if size is not None:
-            await sim.wait_for(lambda: len(server.http.requests) == 2)
-        assert session.seen(type="mcp") == 0
