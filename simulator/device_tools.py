@@ -77,7 +77,8 @@ class DeviceTools:
         if mcp.vision_token:
             headers["Authorization"] = f"Bearer {mcp.vision_token}"
         question = _part(_CAMERA_BOUNDARY, 'name="question"', None, arguments["question"].encode())
-        photo = _part(_CAMERA_BOUNDARY, 'name="file"; filename="camera.jpg"', "image/jpeg", jpeg(320, 240))
+        picture = jpeg(320, 240, self._hardware.values["view"])
+        photo = _part(_CAMERA_BOUNDARY, 'name="file"; filename="camera.jpg"', "image/jpeg", picture)
         answer = await self._upload(mcp.vision_url, _CAMERA_BOUNDARY, headers, [question, photo])
         if answer.status != 200:
             raise ToolError(f"Failed to upload photo, status code: {answer.status}")

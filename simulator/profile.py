@@ -18,7 +18,7 @@ _VERSION: Final = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?![^-])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """A board of the stock firmware."""
+    """A board."""
 
     name: str
     """The build variant; the first half of the User-Agent."""
@@ -26,6 +26,8 @@ class Board:
     """The board family."""
     folder: str
     """Where the firmware keeps the board, below `main/boards`; decides which tools it has."""
+    also: tuple[str, ...] = ()
+    """Further folders whose tools it has, on a board of people's own."""
     chip: str = "esp32s3"
     width: int = 0
     """Pixels; 0 without a screen."""
@@ -143,6 +145,19 @@ BOARDS: Final = {
         folder="esp32-s3-ethernet",
         network="ethernet",
         chip_temperature=True,
+    ),
+    # No stock board has all of it: the camera and wheels of one, and the lights of another.
+    "rover": Board(
+        name="rover",
+        type="rover",
+        folder="espressif/esp-sparkbot",
+        also=("dfrobot/df-k10",),
+        width=240,
+        height=240,
+        camera=True,
+        battery=True,
+        chip_temperature=True,
+        **_COLOUR_SCREEN,
     ),
 }
 

@@ -66,7 +66,8 @@ class Tool:
         return dumps(entry)
 
 
-# What the values are at the first start; what is not here starts with 0.
+# What the values are at the first start; what is not here starts with 0. `view` is the colour that fills the
+# picture of the camera, red, green and blue from 0 to 255; a test picture without one.
 _FIRST_VALUES: Final[Values] = {
     "volume": 70,
     "brightness": 75,
@@ -81,6 +82,7 @@ _FIRST_VALUES: Final[Values] = {
     "battery_charging": False,
     "temperature": 41.5,
     "connected": True,
+    "view": None,
     "model_threshold": 75,
     "model_interval": 8,
     "model_duration": 5,
@@ -95,11 +97,12 @@ def first_values(profile: Profile, ip: str) -> Values:
 def board_tools(profile: Profile) -> list[Tool]:
     """Return the tools of a device in the order of its list."""
     tools = []
+    folders = {profile.board.folder, *profile.board.also}
     for entry in json.loads((files(__package__) / "tools.json").read_text()):
         boards = entry.pop("boards", None)
         needs = entry.pop("needs", ())
         since = tuple(int(part) for part in entry.pop("since", "0.0.0").split("."))
-        fits = boards is None or profile.board.folder in boards
+        fits = boards is None or not folders.isdisjoint(boards)
         if fits and profile.number >= since and all(profile.board.has(need) for need in needs):
             tools.append(Tool(**entry))
     return tools

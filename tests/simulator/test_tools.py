@@ -1,11 +1,14 @@
 """The tools of the boards, called over a conversation."""
 
+import io
 import json
 from typing import Any
 
+from PIL import Image
 import pytest
 
 from simulator import BOARDS, get_profile
+from simulator.picture import jpeg
 from simulator.tools import board_tools
 from tests.simulator.fake_server import Http, Server
 from tests.simulator.talk import call, linked
@@ -169,6 +172,30 @@ async def test_a_photo_is_posted_in_chunks_and_the_answer_handed_back_as_it_is(s
         )
         assert rest.startswith(b"\xff\xd8")
         assert rest.endswith(b"\xff\xd9\r\n------ESP32_CAMERA_BOUNDARY--\r\n")
+
+
+async def test_the_camera_sees_the_colour_that_is_before_it() -> None:
+    for colour in ((255, 0, 0), (0, 255, 0), (0, 0, 255), (250, 240, 20)):
+        with Image.open(io.BytesIO(jpeg(320, 240, colour))) as picture:
+            assert picture.size == (320, 240)
+            mean = picture.convert("RGB").resize((1, 1)).getpixel((0, 0))
+        assert mean == pytest.approx(colour, abs=6)
+    assert jpeg(320, 240) != jpeg(320, 240, (200, 200, 200))
+
+
+async def test_a_board_of_peoples_own_has_the_tools_of_several(server: Server) -> None:
+    async with (
+        Http.serving({"success": True, "result": "Red"}) as vision,
+        server.device(profile=get_profile("rover")) as sim,
+    ):
+        session = await linked(server, sim)
+        await session.call(1, "initialize", {"capabilities": {"vision": {"url": vision.url}}})
+        assert await call(session, "self.led_strip.set_all_color", red=1, green=2, blue=3) == "true"
+        assert await call(session, "self.chassis.go_forward") == "true"
+        assert (sim.values["led_green"], sim.values["motion"]) == (2, "go_forward")
+        sim.values["view"] = (255, 0, 0)
+        assert json.loads(await call(session, "self.camera.take_photo", question="?"))["result"] == "Red"
+        assert jpeg(320, 240, (255, 0, 0)) in vision.requests[0].body
 
 
 @pytest.mark.parametrize(
