@@ -45,10 +45,12 @@ from .const import (
     SUBENTRY_DEVICE,
 )
 from .discovery import find_subentry
+from .firmware_files import STOCK_RELEASES
 from .gateway import XiaozhiConfigEntry
 from .gateway_form import (
     BROKER_SCHEMA,
     GATEWAY_SCHEMA,
+    RECONFIGURE_SCHEMA,
     Errors,
     broker_errors,
     cleaned_broker,
@@ -201,12 +203,15 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         return self.async_show_form(
             step_id="reconfigure",
             data_schema=self.add_suggested_values_to_schema(
-                GATEWAY_SCHEMA, user_input or gateway_suggestions(entry.data)
+                RECONFIGURE_SCHEMA, user_input or gateway_suggestions(entry.data)
             ),
             errors=errors,
-            description_placeholders=await address_placeholders(
-                self.hass, check_in_url(self.hass, entry.data.get(CONF_ADDRESS))
-            ),
+            description_placeholders={
+                **await address_placeholders(
+                    self.hass, check_in_url(self.hass, entry.data.get(CONF_ADDRESS))
+                ),
+                "releases_example": STOCK_RELEASES,
+            },
         )
 
     async def _go_on(self) -> ConfigFlowResult:

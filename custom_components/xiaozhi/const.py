@@ -11,6 +11,7 @@ CONF_ADDRESS: Final = "address"
 CONF_LINK: Final = "link"
 CONF_MQTT_PORT: Final = "mqtt_port"
 CONF_UDP_PORT: Final = "udp_port"
+CONF_FIRMWARE_RELEASES: Final = "firmware_releases"
 CONF_BROKER: Final = "broker"
 CONF_TLS: Final = "tls"
 DEFAULT_WEBSOCKET_PORT: Final = 8765

@@ -15,8 +15,10 @@ from homeassistant.util import dt as dt_util
 
 from .const import DOMAIN, VISION_PATH
 from .events import EVENT_NOTIFICATION, DeviceEvents, Moment
+from .installation import Installation
 from .pictures import Picture, PictureKind
 from .protocol import messages
+from .protocol.checkin import CheckIn, FirmwareOffer
 from .protocol.conversation import Conversation, ConversationState
 from .protocol.firmware import FirmwareVersion
 from .protocol.link import Channel, Link, LinkClosedError, LinkKind
@@ -71,6 +73,8 @@ class Device:
         self._voice: Callable[[Conversation], None] | None = None
         self._listeners: set[Callable[[], None]] = set()
         self.pictures: dict[PictureKind, Picture] = {}
+        self.installation: Installation | None = None
+        """Of a firmware, while it runs."""
 
     # What entities read.
 
@@ -100,6 +104,21 @@ class Device:
     def firmware_text(self) -> str | None:
         """Version of the firmware as the device writes it."""
         return self._record.firmware
+
+    @property
+    def board(self) -> str:
+        """The build variant of the firmware; empty if the device did not tell it."""
+        return self._record.board or self.settings.board
+
+    @property
+    def chip(self) -> str | None:
+        """Kind of ESP32, such as `esp32s3`, if known."""
+        return self._record.chip
+
+    @property
+    def firmware_space(self) -> int | None:
+        """Bytes that a firmware may have, if known."""
+        return self._record.firmware_space
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -166,7 +185,7 @@ class Device:
         """Return everything that is known of the device, for diagnostics; most of it private."""
         link = self._session.link if self._session else None
         return self._record.as_dict() | {
-            "board": self.settings.board,
+            "board": self.board,
             "conversation_style": self.settings.conversation_style,
             "wanted_link": self.settings.link,
             "linked_over": link and link.kind,
@@ -256,6 +275,16 @@ class Device:
         else:
             await self.send(messages.reboot())
 
+    async def install(self, installation: Installation) -> None:
+        """Have a firmware installed; a device that is linked restarts for it. Raises as `call_tool`."""
+        self.installation = installation
+        self._changed()
+        try:
+            await installation.run(self.restart if self.linked else None)
+        finally:
+            self.installation = None
+            self._changed()
+
     def _unreachable(self) -> HomeAssistantError:
         on_mqtt = self._record.link is LinkKind.MQTT
         return HomeAssistantError(
@@ -290,6 +319,21 @@ class Device:
         return session
 
     @callback
+    def checked_in(self, checkin: CheckIn) -> None:
+        """Note what the device is, as it says itself."""
+        self._record.board = checkin.board or self._record.board
+        self._record.chip = checkin.chip_model or self._record.chip
+        self._record.firmware_space = checkin.firmware_space or self._record.firmware_space
+        self.contacted(firmware=checkin.firmware_version)
+
+    @callback
+    def firmware_offer(self) -> FirmwareOffer | None:
+        """Return the firmware that the device, which checks in now, is to install."""
+        if self.installation is None:
+            return None
+        return self.installation.checked_in(self.firmware_text, self.web_origin)
+
+    @callback
     def told(self, link: LinkKind, host: str, origin: str | None) -> None:
         """Note what a check-in told the device: which link to use; and where it reaches us."""
         self._record.link = link
@@ -307,6 +351,8 @@ class Device:
 
     async def async_close(self) -> None:
         """End the link; the device is not used any more."""
+        if self.installation is not None:
+            self.installation.stop()
         if (session := self._session) is not None:
             await session.link.close("device removed or gateway stopped")
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from hmac import compare_digest
 import logging
 from typing import Any
@@ -11,13 +12,15 @@ from homeassistant.config_entries import ConfigEntry
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.exceptions import ConfigEntryNotReady
 from homeassistant.helpers import device_registry as dr, issue_registry as ir
+from homeassistant.helpers.event import async_track_time_interval
 
-from .const import DOMAIN, MANUFACTURER, NO_MODEL_ISSUE, SUBENTRY_DEVICE
+from .const import CONF_FIRMWARE_RELEASES, DOMAIN, MANUFACTURER, NO_MODEL_ISSUE, SUBENTRY_DEVICE
 from .device import Device
 from .discovery import DeviceDiscovery
+from .firmware_files import FirmwareFiles
 from .listeners import Listeners, PortError, mqtt_client_id
 from .protocol.broker import BrokerError
-from .protocol.checkin import CheckIn, Reply, ServerTime
+from .protocol.checkin import CheckIn, LinkReply, ServerTime
 from .protocol.link import Admission, Credentials, LinkKind
 from .settings import DeviceLink, GatewaySettings
 from .store import DeviceStore
@@ -25,6 +28,7 @@ from .store import DeviceStore
 _LOGGER = logging.getLogger(__name__)
 
 _BROKER_ISSUE = "broker_unusable"
+_FIRMWARE_INTERVAL = timedelta(minutes=10)
 
 type XiaozhiConfigEntry = ConfigEntry[Gateway]
 type DeviceListener = Callable[[Device], None]
@@ -48,6 +52,7 @@ class Gateway:
             host_of=lambda mac: self.devices[mac].told_host if mac in self.devices else None,
             broker_changed=self._broker_changed,
         )
+        self.firmware_files = FirmwareFiles(hass, entry.data.get(CONF_FIRMWARE_RELEASES))
         self._areas: dict[str, str] = {}
         self._device_listeners: list[DeviceListener] = []
 
@@ -63,12 +68,18 @@ class Gateway:
                 translation_key="port_in_use",
                 translation_placeholders={"port": str(err.port), "reason": err.reason},
             ) from err
+        look = self.firmware_files.async_look
+        self.entry.async_create_background_task(self.hass, look(), "xiaozhi look for firmware")
+        self.entry.async_on_unload(
+            async_track_time_interval(self.hass, look, _FIRMWARE_INTERVAL, cancel_on_shutdown=True)
+        )
 
     async def async_stop(self) -> None:
         """Close the ports and all links, and save what is known."""
         await self.discovery.async_stop()
         await asyncio.gather(*(device.async_close() for device in self.devices.values()))
         await self._listeners.stop()
+        self.firmware_files.forget()
         for issue in (_BROKER_ISSUE, NO_MODEL_ISSUE):
             ir.async_delete_issue(self.hass, DOMAIN, issue)
         await self._store.async_save()
@@ -117,12 +128,13 @@ class Gateway:
             self._areas[mac] = area_id
 
     @callback
-    def link_reply(self, mac: str, host: str, origin: str, server_time: ServerTime) -> Reply:
+    def link_reply(self, mac: str, host: str, origin: str, server_time: ServerTime) -> LinkReply:
         """Return the link settings for a paired device that reached us under `host`, at `origin`."""
         device = self.devices[mac]
         kind = self._listeners.kind_for(device.settings, device.firmware)
         device.told(kind, host, self._listeners.web_origin(origin))
-        return self._listeners.reply(device.settings, kind, host, server_time)
+        reply = self._listeners.reply(device.settings, kind, host, server_time)
+        return replace(reply, firmware=device.firmware_offer())
 
     @callback
     def would_change_link(self, mac: str, link: DeviceLink) -> bool:
@@ -140,7 +152,7 @@ class Gateway:
     def checked_in(self, checkin: CheckIn) -> None:
         """Note the check-in of a paired device."""
         device = self.devices[checkin.mac]
-        device.contacted(firmware=checkin.firmware_version)
+        device.checked_in(checkin)
         self._register(device)
 
     @callback
@@ -187,7 +199,7 @@ class Gateway:
             identifiers={(DOMAIN, device.mac)},
             connections={(dr.CONNECTION_NETWORK_MAC, device.mac)},
             manufacturer=MANUFACTURER,
-            model=device.settings.board or None,
+            model=device.board or None,
             name=device.name,
             sw_version=device.firmware_text,
         )

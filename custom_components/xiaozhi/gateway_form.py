@@ -25,6 +25,7 @@ import voluptuous as vol
 
 from .const import (
     CONF_ADDRESS,
+    CONF_FIRMWARE_RELEASES,
     CONF_LINK,
     CONF_MQTT_PORT,
     CONF_TLS,
@@ -35,6 +36,7 @@ from .const import (
     DEFAULT_UDP_PORT,
     DEFAULT_WEBSOCKET_PORT,
 )
+from .firmware_files import ReleasesError, async_fetch_releases
 from .http import check_in_url, is_usable_host
 from .protocol.broker import BrokerError, BrokerProblem, check_broker
 from .protocol.checkin import is_mqtt_name
@@ -62,6 +64,9 @@ GATEWAY_SCHEMA: Final = vol.Schema(
         vol.Required(CONF_UDP_PORT, default=DEFAULT_UDP_PORT): _PORT,
         vol.Optional(CONF_ADDRESS): TextSelector(),
     }
+)
+RECONFIGURE_SCHEMA: Final = GATEWAY_SCHEMA.extend(
+    {vol.Optional(CONF_FIRMWARE_RELEASES): TextSelector(TextSelectorConfig(type=TextSelectorType.URL))}
 )
 BROKER_SCHEMA: Final = vol.Schema(
     {
@@ -98,9 +103,12 @@ def gateway_suggestions(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def cleaned_gateway(user_input: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings as they are stored: an empty address is none."""
-    address = user_input.get(CONF_ADDRESS, "").strip().lower()
     settings = {key: user_input[key] for key in (CONF_LINK, *_OPENED)}
-    return settings | ({CONF_ADDRESS: address} if address else {})
+    addresses = {
+        CONF_ADDRESS: user_input.get(CONF_ADDRESS, "").strip().lower(),
+        CONF_FIRMWARE_RELEASES: user_input.get(CONF_FIRMWARE_RELEASES, "").strip(),
+    }
+    return settings | {key: address for key, address in addresses.items() if address}
 
 
 def cleaned_broker(user_input: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,6 +138,11 @@ async def gateway_errors(
         errors[CONF_ADDRESS] = "invalid_address"
     elif check_in_url(hass, address) is None:
         errors[CONF_ADDRESS] = "address_needed"
+    if (releases := settings.get(CONF_FIRMWARE_RELEASES)) is not None:
+        try:
+            await async_fetch_releases(hass, releases)
+        except ReleasesError:
+            errors[CONF_FIRMWARE_RELEASES] = "no_releases"
     ports = _ports(settings)
     held = _held(running)
     for field, (transport, port) in ports.items():

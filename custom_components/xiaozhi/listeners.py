@@ -10,7 +10,7 @@ from yarl import URL
 
 from .const import WEBSOCKET_PATH
 from .protocol.broker import BrokerError
-from .protocol.checkin import MqttReply, Reply, ServerTime, WebSocketReply, websocket_url
+from .protocol.checkin import LinkReply, MqttReply, ServerTime, WebSocketReply, websocket_url
 from .protocol.firmware import FirmwareVersion
 from .protocol.link import Admission, Credentials, LinkKind
 from .protocol.messages import AudioFormat
@@ -140,7 +140,7 @@ class Listeners:
             return LinkKind.WEBSOCKET
         return LinkKind.MQTT
 
-    def reply(self, device: DeviceSettings, kind: LinkKind, host: str, server_time: ServerTime) -> Reply:
+    def reply(self, device: DeviceSettings, kind: LinkKind, host: str, server_time: ServerTime) -> LinkReply:
         """Return the link settings for a device that reached us under `host`."""
         address = self.settings.address or host
         if kind is LinkKind.WEBSOCKET:

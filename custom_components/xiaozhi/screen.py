@@ -10,7 +10,7 @@ from .const import DOMAIN
 from .device import Device
 from .pictures import Picture, PictureError, PictureKind, check_jpeg, to_png
 from .protocol.multipart import FormError, parse_form
-from .transfers import TRANSFERS
+from .transfers import TRANSFERS, Download
 
 SNAPSHOT_TOOL: Final = "self.screen.snapshot"
 _INFO_TOOL: Final = "self.screen.get_info"
@@ -51,8 +51,8 @@ async def async_show_image(hass: HomeAssistant, device: Device, content: bytes) 
             translation_key="not_a_picture",
             translation_placeholders={"reason": str(err)},
         ) from err
-    with hass.data[TRANSFERS].offer(origin, png) as url:
-        await device.call_tool(_PREVIEW_TOOL, {"url": url})
+    with hass.data[TRANSFERS].offer(Download(png, "image/png")) as path:
+        await device.call_tool(_PREVIEW_TOOL, {"url": origin + path})
 
 
 def require_tool(device: Device, tool: str) -> None:

@@ -24,6 +24,12 @@ class DeviceRecord:
     """What a device last told."""
 
     firmware: str | None = None
+    board: str | None = None
+    """The build variant."""
+    chip: str | None = None
+    """Such as `esp32s3`."""
+    firmware_space: int | None = None
+    """Bytes that a firmware may have."""
     link: LinkKind | None = None
     """The kind that it was last told or seen to use."""
     host: str | None = None
@@ -46,6 +52,9 @@ class DeviceRecord:
         last_contact = data.get("last_contact")
         return cls(
             firmware=data.get("firmware"),
+            board=data.get("board"),
+            chip=data.get("chip"),
+            firmware_space=data.get("firmware_space"),
             link=LinkKind(link) if (link := data.get("link")) else None,
             host=data.get("host"),
             origin=data.get("origin"),
@@ -61,6 +70,9 @@ class DeviceRecord:
         """Return the record as JSON values."""
         return {
             "firmware": self.firmware,
+            "board": self.board,
+            "chip": self.chip,
+            "firmware_space": self.firmware_space,
             "link": self.link,
             "host": self.host,
             "origin": self.origin,

@@ -1,15 +1,17 @@
-"""One-time addresses at which a device fetches or hands over a picture, while a call of its tool runs."""
+"""One-time addresses at which a device fetches or hands over a file."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 import secrets
 from typing import Final
 
+from homeassistant.core import callback
 from homeassistant.util.hass_dict import HassKey
 
 from .const import DOMAIN, FILE_PATH, UPLOAD_PATH
 
-__all__ = ["TRANSFERS", "Transfers", "Upload"]
+__all__ = ["TRANSFERS", "Download", "Transfers", "Upload"]
 
 # The device sends no other credential with these.
 _TOKEN_BYTES: Final = 24
@@ -26,13 +28,41 @@ class Upload:
         """What came, as the device sent it."""
 
 
+class Download:
+    """A file that a device is to fetch."""
+
+    def __init__(
+        self, content: bytes, content_type: str, progressed: Callable[[], None] = lambda: None
+    ) -> None:
+        """Offer `content`; `progressed` is called when more of it has been fetched."""
+        self.content = content
+        self.content_type = content_type
+        self.sent = 0
+        """Bytes."""
+        self.started = asyncio.Event()
+        self.ended = asyncio.Event()
+        """That it was fetched to its end, or that the device went away before."""
+        self._progressed = progressed
+
+    @property
+    def complete(self) -> bool:
+        """Whether the device has fetched all of it."""
+        return self.sent == len(self.content)
+
+    @callback
+    def progress(self, sent: int) -> None:
+        """Note how many bytes the device has fetched."""
+        self.sent = sent
+        self._progressed()
+
+
 class Transfers:
-    """The addresses that are open now. Each ends with its first use, and with the call at the latest."""
+    """The addresses that are open now. Each ends with its first use, or with what it is for."""
 
     def __init__(self) -> None:
         """Begin with none."""
         self._uploads: dict[str, Upload] = {}
-        self._files: dict[str, bytes] = {}
+        self._downloads: dict[str, Download] = {}
 
     @contextmanager
     def expect(self, origin: str) -> Iterator[Upload]:
@@ -45,22 +75,22 @@ class Transfers:
             self._uploads.pop(token, None)
 
     @contextmanager
-    def offer(self, origin: str, content: bytes) -> Iterator[str]:
-        """Offer a file at the address that this gives."""
+    def offer(self, download: Download) -> Iterator[str]:
+        """Offer a file at the path of our web server that this gives."""
         token = secrets.token_urlsafe(_TOKEN_BYTES)
-        self._files[token] = content
+        self._downloads[token] = download
         try:
-            yield f"{origin}{FILE_PATH}/{token}"
+            yield f"{FILE_PATH}/{token}"
         finally:
-            self._files.pop(token, None)
+            self._downloads.pop(token, None)
 
     def take_upload(self, token: str) -> Upload | None:
         """Return what is expected at an address, and close it."""
         return self._uploads.pop(token, None)
 
-    def take_file(self, token: str) -> bytes | None:
+    def take_download(self, token: str) -> Download | None:
         """Return what is offered at an address, and close it."""
-        return self._files.pop(token, None)
+        return self._downloads.pop(token, None)
 
 
 TRANSFERS: Final[HassKey[Transfers]] = HassKey(f"{DOMAIN}_transfers")

@@ -1,7 +1,9 @@
-"""The addresses on Home Assistant's own web server at which devices hand over pictures."""
+"""The addresses on Home Assistant's own web server at which devices hand over pictures and get files."""
 
+import asyncio
 from hmac import compare_digest
 import logging
+import socket
 from typing import Final
 
 from aiohttp import web
@@ -21,6 +23,9 @@ _LOGGER = logging.getLogger(__name__)
 _MAX_BODY_BYTES: Final = MAX_JPEG_BYTES + 16 * 1024
 # The device sends a picture while it compresses it.
 _UPLOAD_SECONDS: Final = 20
+# A device writes what it fetches into its flash, some 64 KiB a second.
+_CHUNK: Final = 16 * 1024
+_STALL_SECONDS: Final = 60
 _NOT_RECEIVED: Final = "The photo did not arrive: it is too large, or the Wi-Fi is too slow."
 
 
@@ -78,19 +83,41 @@ class UploadView(HomeAssistantView):
 
 
 class FileView(HomeAssistantView):
-    """Where a device gets a picture to show; it wants to know its length first."""
+    """Where a device gets a file; it wants to know its length first, and follows no redirect."""
 
     url = FILE_PATH + "/{token}"
     name = "api:xiaozhi:file"
     requires_auth = False
 
-    async def get(self, request: web.Request, token: str) -> web.Response:
-        """Give what is offered at this address."""
+    async def get(self, request: web.Request, token: str) -> web.StreamResponse:
+        """Give what is offered at this address, as fast as the device takes it."""
         check_remote(request)
-        content = request.app[KEY_HASS].data[TRANSFERS].take_file(token)
-        if content is None:
+        download = request.app[KEY_HASS].data[TRANSFERS].take_download(token)
+        if download is None:
             raise web.HTTPNotFound(text="Nothing is offered here")
-        return web.Response(body=content, content_type="image/png")
+        response = web.StreamResponse(headers={"Content-Type": download.content_type})
+        response.content_length = len(download.content)
+        _send_no_faster_than_taken(request)
+        download.started.set()
+        try:
+            await response.prepare(request)
+            for start in range(0, len(download.content), _CHUNK):
+                part = download.content[start : start + _CHUNK]
+                async with asyncio.timeout(_STALL_SECONDS):
+                    await response.write(part)
+                download.progress(start + len(part))
+            await response.write_eof()
+        except TimeoutError, ConnectionError:
+            _LOGGER.debug("%s was fetched up to byte %d only", request.path, download.sent)
+        finally:
+            download.ended.set()
+        return response
+
+
+def _send_no_faster_than_taken(request: web.Request) -> None:
+    """Let the system hold little of what is sent, so that what is sent was fetched, but for some KiB."""
+    if request.transport is not None and (opened := request.transport.get_extra_info("socket")) is not None:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _CHUNK)
 
 
 def _authenticate(request: web.Request) -> Device:

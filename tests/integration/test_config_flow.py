@@ -367,6 +367,7 @@ async def test_the_frontend_gets_every_form(
         "mqtt_port",
         "udp_port",
         "address",
+        "firmware_releases",
     ]
     assert link["description"] == {"suggested_value": "websocket"}
     assert port["description"] == {"suggested_value": gateway_entry.data["websocket_port"]}

@@ -36,7 +36,12 @@ BODY: dict[str, Any] = {
     "uuid": CLIENT_ID,
     "chip_model_name": "esp32s3",
     "application": {"name": "xiaozhi", "version": "2.4.2", "compile_time": "Aug  8 2026T12:00:00Z"},
-    "partition_table": [{"label": "nvs", "type": 1, "subtype": 2, "address": 36864, "size": 16384}],
+    "partition_table": [
+        {"label": "nvs", "type": 1, "subtype": 2, "address": 36864, "size": 16384},
+        {"label": "ota_0", "type": 0, "subtype": 16, "address": 131072, "size": 4128768},
+        {"label": "ota_1", "type": 0, "subtype": 17, "address": 4259840, "size": 4063232},
+        {"label": "assets", "type": 1, "subtype": 130, "address": 8388608, "size": 8388608},
+    ],
     "display": {"monochrome": True, "width": 128, "height": 64},
     "board": {
         "type": "bread-compact-wifi",
@@ -66,12 +71,32 @@ def test_a_device_is_known_by_its_headers_and_described_by_its_body() -> None:
         manufacturer="xiaozhi",
         chip_model="esp32s3",
         flash_size=16777216,
+        firmware_space=4063232,
         display_width=128,
         display_height=64,
         ip="192.168.1.50",
         rssi=-55,
     )
     assert checkin.firmware == FirmwareVersion(2, 4, 2)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        None,
+        {},
+        [],
+        [None, 7, "ota_0", {}],
+        [{"type": 0, "subtype": 16}],
+        [{"type": 0, "subtype": 16, "size": size} for size in ("large", 0, -1, 1.5, True, 1 << 40)],
+        [{"type": 0, "subtype": 0, "size": 4096}],
+        [{"type": [0], "subtype": [16], "size": [4096]}],
+        [{"type": 1, "subtype": 2, "size": 1}] * 95 + [{"type": 0, "subtype": 16, "size": 1}],
+    ],
+)
+def test_a_table_of_partitions_without_firmware_tells_no_space(table: Any) -> None:
+    body = json.dumps({**BODY, "partition_table": table}).encode()
+    assert parse_checkin(HEADERS, body).firmware_space is None
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from custom_components.xiaozhi.protocol.checkin import (
+    FirmwareOffer,
     MqttReply,
     PairingReply,
     Reply,
@@ -89,15 +90,16 @@ def test_an_mqtt_reply_has_all_that_a_connection_needs() -> None:
             keepalive=3600,
             subscribe_topic="\\" * 256,
             server_time=ServerTime(timestamp=1 << 52, timezone_offset=-1440),
+            firmware=FirmwareOffer(version="2.4.2", url=f"http://{'a' * 230}/{'b' * 270}", force=True),
         ),
     ],
 )
 def test_no_reply_can_harm_a_device(reply: Reply) -> None:
-    """Below 4 KiB, one link section at most, names that fit into its flash, and no firmware section."""
+    """Below 4 KiB, one link section at most, names that fit into its flash, firmware only if it is meant."""
     body = encode_reply(reply)
     assert len(body) < 4096
     sections = json.loads(body)
-    assert "firmware" not in sections
+    assert ("firmware" in sections) == (getattr(reply, "firmware", None) is not None)
     assert len(sections.keys() & {"mqtt", "websocket", "activation"}) == 1
     for section in sections.values():
         for name, value in section.items():
@@ -134,6 +136,47 @@ def test_a_url_that_the_device_cannot_parse_is_refused(url: Any) -> None:
     """It would restart when it connects."""
     with pytest.raises(ValueError, match="url"):
         replace(WEBSOCKET, url=url)
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_firmware_is_offered_by_version_and_address(force: bool) -> None:
+    """JSON's own `true` is not what `ota.cc` looks for."""
+    offer = FirmwareOffer(version="2.4.2", url="http://192.168.1.10:8123/api/xiaozhi/file/a-_b", force=force)
+    section = {"version": "2.4.2", "url": "http://192.168.1.10:8123/api/xiaozhi/file/a-_b"}
+    for reply in (WEBSOCKET, MQTT):
+        assert json.loads(encode_reply(replace(reply, firmware=offer)))["firmware"] == (
+            section | {"force": 1} if force else section
+        )
+
+
+@pytest.mark.parametrize(
+    "version",
+    ["v2.0", "1..2", "latest", "2", "2.4.", "2.4.x", "2.4.9999999999", "2.4.2-rc.one", "", None, 2.4],
+)
+def test_a_version_that_the_device_cannot_parse_is_refused(version: Any) -> None:
+    """It would restart at every boot."""
+    with pytest.raises(ValueError, match="version"):
+        FirmwareOffer(version=version, url="http://homeassistant/firmware.bin", force=False)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://homeassistant/firmware.bin",
+        "homeassistant/firmware.bin",
+        "http://homeassistant",
+        "http://user@homeassistant/firmware.bin",
+        "http://[fe80::1]/firmware.bin",
+        "http://homeassistant/firmware.bin?version=1:2",
+        "http://homeassistant/fir mware.bin",
+        f"http://homeassistant/{'a' * 512}",
+        "",
+        None,
+    ],
+)
+def test_an_address_that_the_device_cannot_fetch_from_is_refused(url: Any) -> None:
+    with pytest.raises(ValueError, match="url"):
+        FirmwareOffer(version="2.4.2", url=url, force=False)
 
 
 @pytest.mark.parametrize("token", ["", "a b", "tökén", "a\n", "x" * 513, None, 7])

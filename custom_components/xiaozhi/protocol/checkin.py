@@ -13,13 +13,15 @@ import json
 import re
 from typing import Any, Final, Self
 
-from .firmware import FirmwareVersion
+from .firmware import FirmwareVersion, is_version
 from .messages import JsonObject
 
 __all__ = [
     "MAX_BODY_BYTES",
     "CheckIn",
     "CheckInError",
+    "FirmwareOffer",
+    "LinkReply",
     "MqttReply",
     "PairingReply",
     "Reply",
@@ -35,6 +37,8 @@ __all__ = [
 
 MAX_BODY_BYTES: Final = 64 * 1024
 _MAX_LABEL: Final = 64
+_MAX_PARTITIONS: Final = 95
+_OTA_PARTITIONS: Final = range(0x10, 0x20)
 
 _MAC: Final = re.compile(r"[0-9a-f]{2}([:-]?)(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}")
 # The firmware makes a random UUID; other clients may write it without dashes or use a name.
@@ -46,6 +50,7 @@ _HOST: Final = r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,251}[0-9A-Za-z])?"
 _ENDPOINT: Final = re.compile(rf"{_HOST}:(?P<port>[0-9]{{1,5}})")
 # The device takes the first colon after the scheme for the start of the port, wherever it is.
 _WEBSOCKET_URL: Final = re.compile(rf"wss?://{_HOST}:(?P<port>[0-9]{{1,5}})/[0-9A-Za-z/._~-]*")
+_HTTP_URL: Final = re.compile(rf"https?://{_HOST}(?::[0-9]{{1,5}})?/[0-9A-Za-z/._~-]*")
 # What may stand behind `Bearer `. A space in it would make the device leave that word out.
 _TOKEN: Final = re.compile(r"[0-9A-Za-z._~+/=-]{1,512}")
 _MQTT_NAME: Final = re.compile(r"[!-~]{1,128}")
@@ -54,6 +59,7 @@ _TOPIC: Final = re.compile(r"[!-\"$-*,-~]{1,256}")
 _CODE: Final = re.compile(r"[0-9]{6}")
 _CHALLENGE: Final = re.compile(r"[!-~]{1,128}")
 _MAX_URL: Final = 255
+_MAX_FIRMWARE_URL: Final = 512
 _MAX_SCREEN_TEXT: Final = 400
 
 
@@ -84,6 +90,8 @@ class CheckIn:
     chip_model: str | None
     flash_size: int | None
     """Bytes."""
+    firmware_space: int | None
+    """Bytes of the flash that a firmware may take."""
     display_width: int | None
     """Pixels; None without a screen."""
     display_height: int | None
@@ -131,6 +139,7 @@ def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
         manufacturer=_label(board.get("manufacturer")),
         chip_model=_label(chip_model),
         flash_size=_integer(facts.get("flash_size"), 1, 1 << 40),
+        firmware_space=_firmware_space(facts.get("partition_table")),
         display_width=_integer(display.get("width"), 1, 10_000),
         display_height=_integer(display.get("height"), 1, 10_000),
         ip=_ipv4(board.get("ip")),
@@ -163,6 +172,18 @@ def _parse_body(body: bytes) -> JsonObject:
 def _object(facts: JsonObject, key: str) -> JsonObject:
     value = facts.get(key)
     return value if isinstance(value, dict) else {}
+
+
+def _firmware_space(table: Any) -> int | None:
+    """Return the size of the smallest partition that a firmware is installed into: ota_0, ota_1, ..."""
+    if not isinstance(table, list):
+        return None
+    sizes = [
+        _integer(entry.get("size"), 1, 1 << 32)
+        for entry in table[:_MAX_PARTITIONS]
+        if isinstance(entry, dict) and entry.get("type") == 0 and entry.get("subtype") in _OTA_PARTITIONS
+    ]
+    return min((size for size in sizes if size is not None), default=None)
 
 
 def _matching(pattern: re.Pattern[str], text: str | None) -> str | None:
@@ -256,6 +277,27 @@ class PairingReply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FirmwareOffer:
+    """Makes a device install a firmware before it does anything else."""
+
+    version: str
+    url: str
+    """Fetched by a plain GET; the answer must have a Content-Length."""
+    force: bool
+    """Whether it is to be installed also if it is not newer. The device obeys at every check-in again."""
+
+    def __post_init__(self) -> None:
+        """Refuse what makes the device restart at every boot."""
+        _require("version", isinstance(self.version, str) and is_version(self.version))
+        _require("url", _is_http_url(self.url))
+
+    def section(self) -> JsonObject:
+        """Return the `firmware` section."""
+        section: JsonObject = {"version": self.version, "url": self.url}
+        return section | {"force": 1} if self.force else section
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WebSocketReply:
     """Makes a paired device connect to a WebSocket when a conversation starts.
 
@@ -268,6 +310,7 @@ class WebSocketReply:
     framing_version: int
     """1, 2 or 3; see `framing`."""
     server_time: ServerTime
+    firmware: FirmwareOffer | None = None
 
     def __post_init__(self) -> None:
         """Refuse what makes the device restart when it connects, or connect without its token."""
@@ -296,6 +339,7 @@ class MqttReply:
     subscribe_topic: str | None = None
     """For firmware that subscribes; stock firmware ignores it."""
     server_time: ServerTime
+    firmware: FirmwareOffer | None = None
 
     def __post_init__(self) -> None:
         """Refuse what makes the device restart at every boot, or leaves it mute."""
@@ -322,8 +366,9 @@ class MqttReply:
         return {"mqtt": section}
 
 
-# One or the other link, never both: the device would take MQTT. And no `firmware` section ever.
-type Reply = PairingReply | WebSocketReply | MqttReply
+# One or the other link, never both: the device would take MQTT. And firmware for paired devices only.
+type LinkReply = WebSocketReply | MqttReply
+type Reply = PairingReply | LinkReply
 
 
 def encode_reply(reply: Reply) -> bytes:
@@ -332,6 +377,8 @@ def encode_reply(reply: Reply) -> bytes:
     The device's reader never recovers from a body of 8 KiB.
     """
     sections = reply.sections() | {"server_time": reply.server_time.section()}
+    if not isinstance(reply, PairingReply) and reply.firmware is not None:
+        sections["firmware"] = reply.firmware.section()
     return json.dumps(sections, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -366,6 +413,10 @@ def _is_integer(value: Any, least: int, most: int) -> bool:
 
 def _is_websocket_url(url: Any) -> bool:
     return _has_port(_WEBSOCKET_URL, url) and len(url) <= _MAX_URL
+
+
+def _is_http_url(url: Any) -> bool:
+    return isinstance(url, str) and _HTTP_URL.fullmatch(url) is not None and len(url) <= _MAX_FIRMWARE_URL
 
 
 def _has_port(pattern: re.Pattern[str], value: Any) -> bool:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import re
 from typing import Final, Self
 
-__all__ = ["FirmwareVersion"]
+__all__ = ["FirmwareVersion", "is_version"]
 
 _VERSION: Final = re.compile(r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
+# The device reads a number from each part between dots, and aborts at a part that begins with none.
+_OFFERED: Final = re.compile(r"\d{1,6}\.\d{1,6}(?:\.\d{1,6})?(?:-[0-9A-Za-z]{1,16})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -28,6 +30,13 @@ class FirmwareVersion:
         major, minor, patch = match.groups(default="0")
         return cls(int(major), int(minor), int(patch))
 
+    def can_become(self, other: FirmwareVersion) -> bool:
+        """Whether a device can change to another version over the air.
+
+        2.0 has another layout of the flash, which only a cable can write.
+        """
+        return (self < _V2_0_0) == (other < _V2_0_0)
+
     @property
     def pings_safe(self) -> bool:
         """Whether WebSocket pings do not corrupt the device's stream."""
@@ -43,6 +52,12 @@ class FirmwareVersion:
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
+def is_version(text: str) -> bool:
+    """Whether a device survives being offered this version (`Ota::ParseVersion` in `main/ota.cc`)."""
+    return _OFFERED.fullmatch(text) is not None
+
+
 _V1_7_0: Final = FirmwareVersion(1, 7, 0)
 _V1_9_0: Final = FirmwareVersion(1, 9, 0)
+_V2_0_0: Final = FirmwareVersion(2, 0, 0)
 _V2_2_2: Final = FirmwareVersion(2, 2, 2)

@@ -1,0 +1,314 @@
+"""Firmware that the owner has at hand: files in a folder, and a list of releases on the web."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+import json
+from pathlib import Path
+import re
+from time import monotonic
+from typing import Any, Final, Self
+
+import aiohttp
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.helpers import issue_registry as ir
+from homeassistant.helpers.aiohttp_client import async_get_clientsession
+from yarl import URL
+
+from .const import DOMAIN
+from .protocol.firmware import FirmwareVersion, is_version
+from .protocol.firmware_image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware
+
+__all__ = [
+    "FIRMWARE_FOLDER",
+    "STOCK_RELEASES",
+    "Firmware",
+    "FirmwareFiles",
+    "ReleasesError",
+    "async_fetch_releases",
+]
+
+FIRMWARE_FOLDER: Final = ("xiaozhi", "firmware")
+"""Below Home Assistant's configuration."""
+
+STOCK_RELEASES: Final = "https://api.github.com/repos/78/xiaozhi-esp32/releases/latest"
+"""The list of the stock firmware."""
+
+_BOARD: Final = r"(?P<board>[0-9A-Za-z][0-9A-Za-z._+-]{0,63})"
+_VERSION: Final = r"v?(?P<version>[0-9][0-9A-Za-z.-]{0,31})"
+# As files are called here, and as the archives of the firmware's releases are.
+_NAMES: Final = (
+    re.compile(rf"{_BOARD}_{_VERSION}\.(?:bin|zip)"),
+    re.compile(rf"{_VERSION}_{_BOARD}\.(?:bin|zip)"),
+)
+_SUFFIXES: Final = {".bin", ".zip"}
+_MAX_FILES: Final = 1000
+# A list of GitHub has some 200 KiB for each release.
+_MAX_LIST_BYTES: Final = 8 * 1024 * 1024
+_LIST_SECONDS: Final = 30
+_FILE_SECONDS: Final = 300
+# GitHub lets an address without an account ask 60 times an hour.
+_LIST_AGE_SECONDS: Final = 6 * 3600
+_RETRY_SECONDS: Final = 15 * 60
+
+
+class ReleasesError(Exception):
+    """The list of releases cannot be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firmware:
+    """A firmware for a board."""
+
+    board: str
+    """The build variant, as a device calls it in its check-in."""
+    version: str
+    source: Path | URL
+    page: str | None = None
+    """Address of what is said about the release."""
+    chip: str | None = None
+    """None before it was read."""
+    size: int | None = None
+    """Bytes that it takes on the device; None before it was read."""
+
+    @property
+    def number(self) -> FirmwareVersion:
+        """The version, for comparison."""
+        return FirmwareVersion.parse(self.version) or FirmwareVersion(0, 0, 0)
+
+    @classmethod
+    def from_name(cls, name: str, source: Path | URL, page: str | None = None) -> Self | None:
+        """Take board and version from the name of a file; None if it is no such name."""
+        for pattern in _NAMES:
+            if (match := pattern.fullmatch(name)) and is_version(match["version"]):
+                return cls(board=match["board"], version=match["version"], source=source, page=page)
+        return None
+
+    def check(self, image: FirmwareImage) -> FirmwareImage:
+        """Return what was read, if it is this firmware. Raises `FirmwareError`."""
+        if image.version != self.version:
+            raise FirmwareError(f"its name says version {self.version}, but it is {image.version}")
+        return image
+
+    def described_by(self, image: FirmwareImage) -> Self:
+        """Return this firmware with what is known after it was read."""
+        return replace(self, chip=image.chip, size=len(image.content))
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a file was when it was read."""
+
+    changed: int
+    size: int
+    found: Firmware | FirmwareError
+
+
+class FirmwareFiles:
+    """Knows the firmware at hand. Files are read when they have changed, the list when it is old."""
+
+    def __init__(self, hass: HomeAssistant, releases: str | None) -> None:
+        """Look into the folder, and at the address `releases` of a list if there is one."""
+        self._hass = hass
+        self._folder = Path(hass.config.path(*FIRMWARE_FOLDER))
+        self._releases = releases
+        self._busy = asyncio.Lock()
+        self._seen: dict[Path, _Seen] = {}
+        self._in_folder: list[Firmware] = []
+        self._listed: list[Firmware] = []
+        self._list_due = 0.0
+        self._problems: dict[str, str] = {}
+        """Why files of the folder cannot be used, by name."""
+        self._releases_problem: str | None = None
+        """Why the list could not be fetched the last time."""
+        self._issues: set[str] = set()
+        self._listeners: set[Callable[[], None]] = set()
+
+    @callback
+    def add_listener(self, listener: Callable[[], None]) -> CALLBACK_TYPE:
+        """Call `listener` after every look; returns what ends that."""
+        self._listeners.add(listener)
+        return lambda: self._listeners.discard(listener)
+
+    def find(self, board: str) -> list[Firmware]:
+        """Return what there is for a board, the newest first; of a version, the owner's file first."""
+        found = [firmware for firmware in (*self._in_folder, *self._listed) if firmware.board == board]
+        return sorted(found, key=lambda firmware: firmware.number, reverse=True)
+
+    @property
+    def has_releases(self) -> bool:
+        """Whether a list is known, so that what is not there does not exist."""
+        return bool(self._listed) and self._releases_problem is None
+
+    async def async_look(self, _now: object = None) -> None:
+        """Look for firmware, and tell the listeners."""
+        async with self._busy:
+            self._in_folder = await self._hass.async_add_executor_job(self._read_folder)
+            if self._releases is not None and monotonic() >= self._list_due:
+                await self._refresh(self._releases)
+            self._report()
+        for listener in tuple(self._listeners):
+            listener()
+
+    async def async_load(self, firmware: Firmware) -> FirmwareImage:
+        """Return the firmware itself, checked. Raises `FirmwareError`."""
+        if isinstance(firmware.source, Path):
+            image = await self._hass.async_add_executor_job(_read_file, firmware.source)
+        else:
+            session = async_get_clientsession(self._hass)
+            try:
+                data = await _fetch(session, firmware.source, MAX_FILE_BYTES, _FILE_SECONDS)
+            except ReleasesError as err:
+                raise FirmwareError(str(err)) from err
+            image = await self._hass.async_add_executor_job(read_firmware, data)
+        return firmware.check(image)
+
+    @callback
+    def forget(self) -> None:
+        """Take back what was said of files and list."""
+        for issue in self._issues:
+            ir.async_delete_issue(self._hass, DOMAIN, issue)
+        self._issues.clear()
+
+    @callback
+    def _report(self) -> None:
+        """Tell the owner which files and which list cannot be used, and why."""
+        texts = {
+            f"firmware_file_{name}": ("firmware_file", {"file": name, "reason": reason})
+            for name, reason in self._problems.items()
+        }
+        if self._releases_problem is not None:
+            texts["firmware_releases"] = ("firmware_releases", {"reason": self._releases_problem})
+        for issue in self._issues - texts.keys():
+            ir.async_delete_issue(self._hass, DOMAIN, issue)
+        for issue, (key, placeholders) in texts.items():
+            ir.async_create_issue(
+                self._hass,
+                DOMAIN,
+                issue,
+                is_fixable=False,
+                severity=ir.IssueSeverity.WARNING,
+                translation_key=key,
+                translation_placeholders=placeholders,
+            )
+        self._issues = set(texts)
+
+    async def _refresh(self, address: str) -> None:
+        try:
+            self._listed = await async_fetch_releases(self._hass, address)
+        except ReleasesError as err:
+            # What was listed before stays: the file may well be there.
+            self._releases_problem = str(err)
+            self._list_due = monotonic() + _RETRY_SECONDS
+        else:
+            self._releases_problem = None
+            self._list_due = monotonic() + _LIST_AGE_SECONDS
+
+    def _read_folder(self) -> list[Firmware]:
+        """Return the usable files, and note what is wrong with the others. Not in the loop."""
+        seen: dict[Path, _Seen] = {}
+        for path, changed, size in self._files():
+            known = self._seen.get(path)
+            if known is None or (known.changed, known.size) != (changed, size):
+                known = _Seen(changed, size, _describe(path))
+            seen[path] = known
+        self._seen = seen
+        self._problems = {
+            path.name: str(known.found)
+            for path, known in seen.items()
+            if isinstance(known.found, FirmwareError)
+        }
+        return [known.found for known in seen.values() if isinstance(known.found, Firmware)]
+
+    def _files(self) -> Iterator[tuple[Path, int, int]]:
+        try:
+            paths = sorted(self._folder.iterdir())[:_MAX_FILES]
+        except OSError:
+            return
+        for path in paths:
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            if path.suffix.lower() in _SUFFIXES and path.is_file():
+                yield path, status.st_mtime_ns, status.st_size
+
+
+async def async_fetch_releases(hass: HomeAssistant, address: str) -> list[Firmware]:
+    """Return what a list of releases offers. Raises `ReleasesError`.
+
+    The list is what GitHub's API gives of one release or of several: `html_url`, and `assets` with `name` and
+    `browser_download_url`.
+    """
+    body = await _fetch(async_get_clientsession(hass), URL(address), _MAX_LIST_BYTES, _LIST_SECONDS)
+    found = await hass.async_add_executor_job(_parse_releases, body)
+    if not found:
+        raise ReleasesError("it lists no firmware")
+    return found
+
+
+def _parse_releases(body: bytes) -> list[Firmware]:
+    try:
+        listed = json.loads(body)
+    except (ValueError, RecursionError) as err:
+        raise ReleasesError("it is no list of releases") from err
+    releases = listed if isinstance(listed, list) else [listed]
+    return [firmware for release in releases if isinstance(release, dict) for firmware in _assets(release)]
+
+
+def _assets(release: dict[str, Any]) -> Iterator[Firmware]:
+    assets, page = release.get("assets"), release.get("html_url")
+    if not isinstance(assets, list) or release.get("draft") or release.get("prerelease"):
+        return
+    for asset in assets:
+        match asset:
+            case {"name": str(name), "browser_download_url": str(address)}:
+                url = _web_address(address)
+                shown = page if isinstance(page, str) and _web_address(page) else None
+                if url and (firmware := Firmware.from_name(name, url, shown)):
+                    yield firmware
+
+
+def _web_address(text: str) -> URL | None:
+    try:
+        url = URL(text)
+    except ValueError:
+        return None
+    return url if url.scheme in {"http", "https"} and url.host else None
+
+
+async def _fetch(session: aiohttp.ClientSession, url: URL, limit: int, seconds: float) -> bytes:
+    body = bytearray()
+    try:
+        async with asyncio.timeout(seconds), session.get(url) as answer:
+            if answer.status != HTTPStatus.OK:
+                raise ReleasesError(f"{url.host} answers with status {answer.status}")
+            async for chunk in answer.content.iter_any():
+                body += chunk
+                if len(body) > limit:
+                    raise ReleasesError(f"{url.host} sends more than {limit // 1024**2} MiB")
+    except (TimeoutError, aiohttp.ClientError, ValueError) as err:
+        raise ReleasesError(f"{url.host} cannot be reached or does not answer") from err
+    return bytes(body)
+
+
+def _describe(path: Path) -> Firmware | FirmwareError:
+    firmware = Firmware.from_name(path.name, path)
+    if firmware is None:
+        return FirmwareError("its name does not consist of board and version, such as xmini-c3_2.4.2.bin")
+    try:
+        return firmware.described_by(firmware.check(_read_file(path)))
+    except FirmwareError as err:
+        return err
+
+
+def _read_file(path: Path) -> FirmwareImage:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as err:
+        raise FirmwareError(f"it cannot be read: {err.strerror}") from err
+    if len(data) > MAX_FILE_BYTES:
+        raise FirmwareError(f"it has more than {MAX_FILE_BYTES // 1024**2} MiB")
+    return read_firmware(data)

@@ -1,0 +1,181 @@
+"""The firmware of a device: what it runs, what there is for it, and installing that."""
+
+from typing import Any, Final, override
+
+from homeassistant.components.update import (
+    UpdateDeviceClass,
+    UpdateEntity,
+    UpdateEntityDescription,
+    UpdateEntityFeature,
+)
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+
+from .const import DOMAIN
+from .device import Device
+from .entity import XiaozhiEntity, async_add_device_entities
+from .firmware_files import Firmware, FirmwareFiles
+from .gateway import XiaozhiConfigEntry
+from .installation import Installation
+from .protocol.firmware import FirmwareVersion
+from .protocol.firmware_image import FirmwareError
+from .transfers import TRANSFERS, Download
+
+# Devices install at the same time.
+PARALLEL_UPDATES = 0
+
+UPDATES: Final = (
+    UpdateEntityDescription(
+        key="firmware", translation_key="firmware", device_class=UpdateDeviceClass.FIRMWARE
+    ),
+)
+
+
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the firmware of each device."""
+    files = entry.runtime_data.firmware_files
+    async_add_device_entities(
+        entry,
+        async_add_entities,
+        UPDATES,
+        lambda device, description: XiaozhiUpdate(device, description, files),
+    )
+
+
+class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
+    """The firmware of a device. Nothing is offered to the device before its owner wants it installed."""
+
+    _attr_supported_features = (
+        UpdateEntityFeature.INSTALL | UpdateEntityFeature.PROGRESS | UpdateEntityFeature.SPECIFIC_VERSION
+    )
+    _attr_title = "xiaozhi-esp32"
+
+    def __init__(self, device: Device, description: UpdateEntityDescription, files: FirmwareFiles) -> None:
+        """Prepare the firmware of a device, of what is found in `files`."""
+        super().__init__(device, description)
+        self._files = files
+        self._told_percentage: int | None = None
+
+    @property
+    @override
+    def available(self) -> bool:
+        """Whether anything can be done: a device that is switched off gets it when it starts."""
+        return True
+
+    @override
+    async def async_added_to_hass(self) -> None:
+        """Follow the device, and what is found."""
+        await super().async_added_to_hass()
+        self.async_on_remove(self._files.add_listener(self._device_changed))
+
+    async def async_update(self) -> None:
+        """Look for firmware when the owner asks for it."""
+        await self._files.async_look()
+
+    @property
+    @override
+    def installed_version(self) -> str | None:
+        """Version that the device has told."""
+        return self.device.firmware_text
+
+    @property
+    @override
+    def latest_version(self) -> str | None:
+        """Return the newest version for it; its own if there is no other, None if that is not known."""
+        for firmware in self._found:
+            if _objection(self.device, firmware) is None:
+                return firmware.version
+        return self.installed_version if self._files.has_releases else None
+
+    @property
+    @override
+    def release_url(self) -> str | None:
+        """Return where the newest version is described."""
+        latest = self.latest_version
+        return next((firmware.page for firmware in self._found if firmware.version == latest), None)
+
+    @override
+    def version_is_newer(self, latest_version: str, installed_version: str) -> bool:
+        """Compare as the device does."""
+        latest, installed = FirmwareVersion.parse(latest_version), FirmwareVersion.parse(installed_version)
+        return latest is not None and installed is not None and latest > installed
+
+    @property
+    @override
+    def in_progress(self) -> bool:
+        """Whether a firmware is being installed."""
+        return self.device.installation is not None
+
+    @property
+    @override
+    def update_percentage(self) -> int | None:
+        """How much of it the device has fetched."""
+        return self.device.installation.percentage if self.device.installation else None
+
+    @override
+    async def async_install(self, version: str | None, backup: bool, **kwargs: Any) -> None:
+        """Install a version and wait until the device comes back with it. Raises `HomeAssistantError`."""
+        await self._files.async_look()
+        firmware = self._choose(version or self.latest_version)
+        try:
+            image = await self._files.async_load(firmware)
+        except FirmwareError as err:
+            raise _refusal(
+                "update_unusable", name=self.device.name, version=firmware.version, reason=str(err)
+            ) from err
+        self._check(firmware.described_by(image))
+        download = Download(image.content, "application/octet-stream", self._progressed)
+        with self.hass.data[TRANSFERS].offer(download) as path:
+            await self.device.install(
+                Installation(
+                    self.device.name,
+                    firmware.version,
+                    download,
+                    path,
+                    # The device itself takes newer versions only; the owner may want an older one.
+                    force=not self.version_is_newer(firmware.version, self.device.firmware_text or ""),
+                )
+            )
+
+    @property
+    def _found(self) -> list[Firmware]:
+        return self._files.find(self.device.board)
+
+    def _choose(self, version: str | None) -> Firmware:
+        for firmware in self._found:
+            if firmware.version == version:
+                self._check(firmware)
+                return firmware
+        raise _refusal("update_not_found", version=version or "?", board=self.device.board)
+
+    def _check(self, firmware: Firmware) -> None:
+        if reason := _objection(self.device, firmware):
+            raise _refusal(
+                "update_unsuitable", name=self.device.name, version=firmware.version, reason=reason
+            )
+
+    @callback
+    def _progressed(self) -> None:
+        if self.update_percentage != self._told_percentage:
+            self._told_percentage = self.update_percentage
+            self.async_write_ha_state()
+
+
+def _refusal(key: str, **placeholders: str) -> HomeAssistantError:
+    return ServiceValidationError(
+        translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
+    )
+
+
+def _objection(device: Device, firmware: Firmware) -> str | None:
+    """Return why a device cannot have a firmware."""
+    if device.chip and firmware.chip and device.chip != firmware.chip:
+        return f"it is for the chip {firmware.chip}, and the device has {device.chip}"
+    if device.firmware_space and firmware.size and firmware.size > device.firmware_space:
+        return f"it needs {firmware.size} bytes of the flash, and {device.firmware_space} are there"
+    if device.firmware and not device.firmware.can_become(firmware.number):
+        return "between versions 1 and 2 only a cable can change it"
+    return None
