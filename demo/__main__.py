@@ -29,7 +29,11 @@ Ready.
   Login      {username} / {password}
   Talk       scripts/demo say "turn on the kitchen light"     (in another terminal)
 
-There are two devices. {mqtt} is connected all the time, over MQTT, and can be controlled from its page.
+There are two devices. {mqtt} is connected all the time, over MQTT. It has a camera, a screen, lights and
+wheels, which are all on its page. To try there, or with Developer tools > Actions:
+  the colour of its LED strip, its wheels     xiaozhi.show_text, xiaozhi.screenshot
+  xiaozhi.take_photo with a question: a small model, which comes with the demo, names the colour that it sees
+  scripts/demo notify "The bin is full": an event of the device, and on the bus as xiaozhi_notification
 {websocket} is connected over WebSocket, while it talks: scripts/demo say --link websocket "..."
 
 They understand, and nothing else:
@@ -47,6 +51,8 @@ def main() -> int:
         _parser().error("--check stands alone")
     if options.check:
         work = _check()
+    elif options.command == "notify":
+        work = _notify(options.folder.resolve(), " ".join(options.text))
     elif options.command == "say":
         work = _say(options.folder.resolve(), " ".join(options.text), options.link)
     else:
@@ -62,7 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="start on temporary files, switch a lamp by voice over each link, end; the last line is JSON",
+        help="start on temporary files, switch a lamp by voice over each link, use what a device can do, and "
+        "end; the last line is JSON",
     )
     parser.add_argument(
         "--folder",
@@ -85,6 +92,8 @@ def _parser() -> argparse.ArgumentParser:
         help="to which one: " + ", ".join(f"{box.name} ({link})" for link, box in DEVICES.items()),
     )
     say.add_argument("text", nargs="+", help="such as: turn on the kitchen light")
+    notify = commands.add_parser("notify", help=f"have the {DEVICES['mqtt'].name} notify something")
+    notify.add_argument("text", nargs="+", help="such as: The bin is full")
     return parser
 
 
@@ -145,6 +154,12 @@ async def _say(folder: Path, text: str, link: str) -> int:
     return 0
 
 
+async def _notify(folder: Path, text: str) -> int:
+    await control.notify(folder, text)
+    print(f"The {DEVICES['mqtt'].name} has notified: {text}")
+    return 0
+
+
 async def _check() -> int:
     folder = Path(tempfile.mkdtemp(prefix="xiaozhi-demo-"))
     keep = False
@@ -153,7 +168,8 @@ async def _check() -> int:
             passed = await running.set_idle_volume()
             _tell(f"The idle {DEVICES['mqtt'].name} took another volume within {passed:.0f} ms.")
             results = {link: await _check_link(running, link) for link in DEVICES}
-        print(json.dumps({link: said.as_json() for link, said in results.items()}))
+            used = await _check_abilities(running)
+        print(json.dumps({link: said.as_json() for link, said in results.items()} | used))
         _judge(results)
     except TimeoutError:
         keep = True
@@ -171,6 +187,17 @@ async def _check_link(running: Demo, link: str) -> Said:
     await running.switch_lamp_off()
     _tell(f"Saying to the {DEVICES[link].name}, over {link}: {_CHECKED}")
     return await running.say(_CHECKED, link)
+
+
+async def _check_abilities(running: Demo) -> dict[str, Any]:
+    """Use what the device on MQTT can do; return by key what came of it."""
+    name, owner = DEVICES["mqtt"].name, running.owner
+    results: dict[str, Any] = {}
+    _tell(f"Using the lights and the camera of the {name} ...")
+    results["light_colour"] = await owner.colour_light()
+    results["photo"] = await owner.take_photo()
+    results["notification"] = await owner.hear_notification()
+    return results
 
 
 def _judge(results: dict[str, Said]) -> None:

@@ -1,6 +1,8 @@
 """A small client of Home Assistant: its REST and WebSocket interfaces, and the forms of its config flows."""
 
-from contextlib import suppress
+from collections import defaultdict, deque
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 import secrets
 from typing import Any, Final, Self
@@ -9,7 +11,7 @@ import aiohttp
 
 from .errors import DemoError
 
-__all__ = ["Client"]
+__all__ = ["Client", "Json"]
 
 _FLOWS: Final = "/api/config/config_entries/flow"
 _SUBENTRY_FLOWS: Final = "/api/config/config_entries/subentries/flow"
@@ -28,6 +30,8 @@ class Client:
         self._socket = socket
         self._token = token
         self._ids = count(1)
+        self._events: defaultdict[int, deque[Json]] = defaultdict(deque)
+        """Those that came and were not asked for yet, by subscription."""
 
     @classmethod
     async def connect(cls, session: aiohttp.ClientSession, token: str) -> Self:
@@ -51,16 +55,46 @@ class Client:
 
     async def command(self, kind: str, **fields: Any) -> Any:
         """Send a WebSocket command; return its result."""
+        return (await self._command(kind, fields))[1]
+
+    @asynccontextmanager
+    async def listening(self, event_type: str) -> AsyncGenerator[Callable[[], Awaitable[Json]]]:
+        """Subscribe to events of the bus; gives what waits for the next one of them."""
+        number, _ = await self._command("subscribe_events", {"event_type": event_type})
+
+        async def next_event() -> Json:
+            while not (missed := self._events[number]):
+                await self._receive(f"waiting for {event_type}")
+            return missed.popleft()
+
+        try:
+            yield next_event
+        finally:
+            await self._command("unsubscribe_events", {"subscription": number})
+            self._events.pop(number, None)
+
+    async def _command(self, kind: str, fields: Json) -> tuple[int, Any]:
         number = next(self._ids)
         try:
             await self._socket.send_json({"id": number, "type": kind} | fields)
-            while (message := await self._socket.receive_json()).get("id") != number:
-                pass
-        except (aiohttp.ClientError, TypeError) as err:
+        except aiohttp.ClientError as err:
             raise DemoError(f"Home Assistant hung up during {kind}") from err
+        while (message := await self._receive(kind)).get("id") != number:
+            pass
         if not message["success"]:
             raise DemoError(f"Home Assistant refuses {kind}: {message['error']['message']}")
-        return message["result"]
+        return number, message["result"]
+
+    async def _receive(self, what: str) -> Json:
+        """Return the next message that is no event; empty after one, which is kept."""
+        try:
+            message: Json = await self._socket.receive_json()
+        except (aiohttp.ClientError, TypeError) as err:
+            raise DemoError(f"Home Assistant hung up during {what}") from err
+        if message["type"] == "event":
+            self._events[message["id"]].append(message["event"])
+            return {}
+        return message
 
     async def get(self, path: str) -> Any:
         """GET a REST resource."""
@@ -78,6 +112,12 @@ class Client:
     async def call(self, domain: str, action: str, **data: Any) -> None:
         """Call an action."""
         await self.post(f"/api/services/{domain}/{action}", data)
+
+    async def ask(self, domain: str, action: str, **data: Any) -> Json:
+        """Call an action; return what it answers."""
+        reply = await self.post(f"/api/services/{domain}/{action}?return_response", data)
+        answer: Json = reply["service_response"]
+        return answer
 
     async def start_flow(self, domain: str) -> Json:
         """Choose *Add integration*; return the first form."""

@@ -1,4 +1,4 @@
-"""How `say` reaches the demo that runs: a file says where it listens, and only its user can read that."""
+"""How `say` and `notify` reach the demo that runs: by a file that says where, and only its user can read."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
@@ -14,7 +14,7 @@ from .errors import DemoError
 from .speech_server import HOST
 from .stage import Demo
 
-__all__ = ["alone", "control", "say"]
+__all__ = ["alone", "control", "notify", "say"]
 
 _FILE: Final = "control.json"
 _LOCK: Final = "lock"
@@ -36,7 +36,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 @asynccontextmanager
 async def control(demo: Demo) -> AsyncGenerator[None]:
-    """Do what `say` asks for while the block runs, one thing after the other."""
+    """Do what `say` and `notify` ask for while the block runs, one thing after the other."""
     token = secrets.token_urlsafe()
     turn = asyncio.Lock()
 
@@ -65,11 +65,20 @@ async def say(folder: Path, text: str, link: str) -> dict[str, Any]:
 
     Raises `DemoError`.
     """
+    return await _ask(folder, say=text, link=link)
+
+
+async def notify(folder: Path, text: str) -> None:
+    """Have a device of the running demo notify a text. Raises `DemoError`."""
+    await _ask(folder, notify=text)
+
+
+async def _ask(folder: Path, **request: str) -> dict[str, Any]:
     try:
         where = json.loads(await asyncio.to_thread((folder / _FILE).read_text))
         async with asyncio.timeout(_SAY_SECONDS):
             reader, writer = await asyncio.open_connection(HOST, where["port"])
-            writer.write(json.dumps({"token": where["token"], "say": text, "link": link}).encode() + b"\n")
+            writer.write(json.dumps({"token": where["token"]} | request).encode() + b"\n")
             line = await reader.readline()
             writer.close()
     except FileNotFoundError, ConnectionError:
@@ -87,14 +96,25 @@ async def say(folder: Path, text: str, link: str) -> dict[str, Any]:
 async def _answer(demo: Demo, token: str, line: bytes) -> dict[str, Any]:
     try:
         request = json.loads(line)
-        text, link, offered = str(request["say"]), str(request["link"]), str(request["token"])
+        offered = str(request["token"])
     except ValueError, TypeError, KeyError:
         return {"error": "not a request"}
     if not hmac.compare_digest(offered.encode(), token.encode()):
         return {"error": "another demo was asked"}
-    if link not in demo.devices:
-        return {"error": f"no device uses {link}"}
     try:
-        return (await demo.say(text, link)).as_json()
+        return await _obey(demo, request)
     except DemoError as err:
         return {"error": str(err)}
+
+
+async def _obey(demo: Demo, request: dict[str, Any]) -> dict[str, Any]:
+    """Raise `DemoError` for what cannot be done."""
+    match request:
+        case {"say": str(text), "link": str(link)}:
+            if link not in demo.devices:
+                raise DemoError(f"no device uses {link}")
+            return (await demo.say(text, link)).as_json()
+        case {"notify": str(text)}:
+            demo.owner.notify(text)
+            return {}
+    raise DemoError("not a request")

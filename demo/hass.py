@@ -22,6 +22,11 @@ __all__ = ["PASSWORD", "USERNAME", "home_assistant", "home_assistant_again"]
 USERNAME: Final = "demo"
 PASSWORD: Final = "demo-password"
 _START_SECONDS: Final = 90
+_TEMPORARY: Final = "tmp"
+_COMPONENTS: Final = {
+    "xiaozhi": ROOT / "custom_components" / "xiaozhi",
+    "demo_vision": Path(__file__).with_name("vision"),
+}
 _CONFIGURATION: Final = Path(__file__).with_name("configuration.yaml")
 
 # Gives, for a session and a client id, a code for an access token.
@@ -55,7 +60,10 @@ async def _running(folder: Path, port: int, enter: _Enter) -> AsyncGenerator[tup
     command = [sys.executable, "-m", "homeassistant", "--config", str(folder), "--skip-pip", "--log-no-color"]
     url = f"http://{HOST}:{port}"
     async with (
-        started("Home Assistant", command, folder / "output.log", folder=folder) as child,
+        # A photo that was shown to a model is left behind by a Home Assistant that ends soon after.
+        started(
+            "Home Assistant", command, folder / "output.log", folder=folder, temporary=folder / _TEMPORARY
+        ) as child,
         aiohttp.ClientSession(url) as session,
     ):
         await _wait_for_http(child, session)
@@ -71,9 +79,13 @@ async def _running(folder: Path, port: int, enter: _Enter) -> AsyncGenerator[tup
 def _write_configuration(folder: Path, port: int) -> None:
     if folder.exists():
         shutil.rmtree(folder)
+    (folder / _TEMPORARY).mkdir(parents=True)
     storage = folder / ".storage"
-    storage.mkdir(parents=True)
-    (folder / "custom_components").symlink_to(ROOT / "custom_components")
+    storage.mkdir()
+    components = folder / "custom_components"
+    components.mkdir()
+    for name, source in _COMPONENTS.items():
+        (components / name).symlink_to(source)
     shutil.copy(_CONFIGURATION, folder)
     for key, version, minor_version, data in _storage(port):
         content = {"version": version, "minor_version": minor_version, "key": key, "data": data}

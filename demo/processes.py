@@ -68,11 +68,18 @@ class Child:
 
 @asynccontextmanager
 async def started(
-    name: str, command: list[str], log: Path, *, folder: Path = ROOT, readable: bool = False
+    name: str,
+    command: list[str],
+    log: Path,
+    *,
+    folder: Path = ROOT,
+    temporary: Path | None = None,
+    readable: bool = False,
 ) -> AsyncGenerator[Child]:
     """Run a command in `folder`; it ends with the block, or with this process at the latest.
 
-    What it writes goes to `log`, unless its output is to be read by `Child.read_line`.
+    What it writes goes to `log`, unless its output is to be read by `Child.read_line`. Its temporary files go
+    to `temporary`, if given.
     """
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
@@ -81,6 +88,7 @@ async def started(
             str(os.getpid()),
             *command,
             cwd=folder,
+            env=os.environ | ({"TMPDIR": str(temporary)} if temporary else {}),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE if readable else errors,
             stderr=errors,

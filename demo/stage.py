@@ -10,13 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from simulator import DeviceCrashed, SimulatedDevice
+from simulator import DeviceCrashed, SimulatedDevice, get_profile
 from simulator.conversation import ConversationError, converse
 from simulator.espeak import synthesize
 from simulator.opus import UPLINK_RATE
 from simulator.sound import write_wav
 
 from . import house
+from .abilities import Owner, set_up_vision
 from .client import Client
 from .errors import DemoError
 from .hass import home_assistant
@@ -44,10 +45,11 @@ class _Box:
     name: str
     room: house.Room
     mac: str
+    board: str = "s3"
 
 
 DEVICES: Final = {
-    "mqtt": _Box(name="MQTT box", room=house.Room.BEDROOM, mac="02:00:00:c0:ff:01"),
+    "mqtt": _Box(name="MQTT box", room=house.Room.BEDROOM, mac="02:00:00:c0:ff:01", board="rover"),
     "websocket": _Box(name="WebSocket box", room=house.Room.LIVING_ROOM, mac="02:00:00:c0:ff:02"),
 }
 """The devices, by the link that each uses; the gateway offers the first one.
@@ -134,6 +136,11 @@ class Demo:
         """Set the volume of the idle device on MQTT; return how many ms that took. Raises `DemoError`."""
         return await house.set_idle_volume(self.client, self.devices["mqtt"], _OTHER_VOLUME)
 
+    @property
+    def owner(self) -> Owner:
+        """Whoever uses the device on MQTT, which can be reached at any time."""
+        return Owner(client=self.client, device=self.devices["mqtt"], name=DEVICES["mqtt"].name)
+
     async def wait_for_failure(self) -> None:
         """Wait until a process has ended that should go on. Raises `DemoError` then."""
         waiting = {asyncio.create_task(child.wait()): child for child in self.children}
@@ -166,6 +173,7 @@ async def demo(folder: Path, tell: Tell, *preferred_ports: int) -> AsyncGenerato
         tell("Setting up rooms, speech and the XiaoZhi gateway ...")
         await house.furnish(client)
         await house.set_up_speech(client, speech_to_text=stt, text_to_speech=tts)
+        await set_up_vision(client)
         await house.check_assistant(client)
         await house.set_up_gateway(
             client,
@@ -177,7 +185,8 @@ async def demo(folder: Path, tell: Tell, *preferred_ports: int) -> AsyncGenerato
         url = f"http://{HOST}:{port}"
         devices: dict[str, SimulatedDevice] = {}
         for link, box in DEVICES.items():
-            device = await enter(SimulatedDevice(ota_url=f"{url}/api/xiaozhi/ota", mac=box.mac))
+            profile = get_profile(box.board)
+            device = await enter(SimulatedDevice(profile, f"{url}/api/xiaozhi/ota", mac=box.mac))
             await house.pair(client, device, box.name, box.room)
             if device.link != link:
                 await house.change_link(client, device, link)

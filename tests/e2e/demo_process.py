@@ -34,7 +34,11 @@ class DemoProcess:
 
     def say(self, *arguments: str) -> str:
         """Say something as the user does, at another terminal; return what is printed."""
-        command = [sys.executable, "-m", "demo", "--folder", str(self.folder), "say", *arguments]
+        return self.run("say", *arguments)
+
+    def run(self, *arguments: str) -> str:
+        """Run a command of the demo as the user does, at another terminal; return what is printed."""
+        command = [sys.executable, "-m", "demo", "--folder", str(self.folder), *arguments]
         return subprocess.run(
             command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=100
         ).stdout

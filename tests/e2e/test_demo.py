@@ -21,24 +21,29 @@ from tests.e2e.demo_process import DemoProcess, started_demo
 pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("socket_enabled")]
 
 
-def test_the_check_switches_a_lamp_by_voice_over_each_link_and_ends_with_a_line_of_json(
-    tmp_path: Path,
-) -> None:
-    """Everything for real: Opus over the link, speech recognition, the assistant, speech, Opus back."""
+def test_the_check_talks_over_each_link_uses_the_device_and_ends_with_a_line_of_json(tmp_path: Path) -> None:
+    """Everything for real: Opus over the link, speech recognition, the assistant, speech, Opus back.
+
+    And what the device on MQTT can do: its lights, its camera, its notifications.
+    """
     with started_demo(tmp_path, "--check") as demo:
         output, progress = demo.process.communicate(timeout=200)
         assert demo.process.returncode == 0, progress
         demo.wait_gone(0)
     assert "The idle MQTT box took another volume" in progress
     results = json.loads(output.splitlines()[-1])
-    assert list(results) == ["mqtt", "websocket"]
-    for result in results.values():
+    assert list(results) == ["mqtt", "websocket", "light_colour", "photo", "notification"]
+    for link in ("mqtt", "websocket"):
+        result = results[link]
         assert result["said"] == result["heard"] == "turn on the kitchen light"
         assert result["light"] == "on"
         assert "light" in result["answer"]
         assert 0.5 < result["answer_seconds"] < 5
         assert 0 < result["stt_end_to_first_audio_ms"] < 5000
         assert 0 <= result["late_frames_pct"] <= 100
+    assert results["light_colour"]["colour"] == [255, 96, 0]
+    assert results["photo"]["answer"] == f"I see mostly {results['photo']['seen']}."
+    assert results["notification"]["method"] == "notifications/message"
     assert list(tmp_path.iterdir()) == [], "temporary files are left"
 
 
@@ -60,6 +65,11 @@ def test_what_the_demo_does_not_understand_changes_nothing(running_demo: DemoPro
     printed = running_demo.say("please tell me a story about a rabbit")
     assert "(nothing" in printed
     assert "the light is off" in printed
+
+
+def test_a_device_of_the_demo_notifies_something(running_demo: DemoProcess) -> None:
+    """As a person asks for it, at another terminal."""
+    assert "MQTT box has notified: The bin is full" in running_demo.run("notify", "The bin is full")
 
 
 def test_a_link_that_no_device_uses_is_named(running_demo: DemoProcess) -> None:

@@ -1,0 +1,150 @@
+"""What the owner of the demo's house does with a device besides talking to it, and what comes of it.
+
+Everything is asked of Home Assistant as its web page would, and then looked for at the device. What is not as
+it should be raises `DemoError`.
+"""
+
+import asyncio
+from dataclasses import dataclass
+import random
+from typing import Final
+
+from simulator import DeviceCrashed, SimulatedDevice
+
+from .client import Client, Json
+from .errors import DemoError
+
+__all__ = ["VIEWS", "Owner", "set_up_vision"]
+
+_DOMAIN: Final = "xiaozhi"
+_MODEL: Final = "demo_vision"
+_KNOWN_SECONDS: Final = 10
+_EVENT: Final = "xiaozhi_notification"
+_METHOD: Final = "notifications/message"
+_QUESTION: Final = "What do you see?"
+_COLOUR: Final = (255, 96, 0)
+VIEWS: Final = {
+    "blue": (20, 40, 230),
+    "green": (10, 220, 40),
+    "purple": (150, 10, 190),
+    "red": (230, 30, 20),
+    "yellow": (240, 230, 30),
+}
+"""What the camera may see, by the word that an answer must have for it."""
+
+
+async def set_up_vision(client: Client) -> None:
+    """Add a model that looks at pictures, and have the photos of devices asked of it."""
+    end = await client.start_flow(_MODEL)
+    if end["type"] != "create_entry":
+        raise DemoError(f"the model for pictures is not set up: {end.get('reason', end['type'])}")
+    models = [
+        entity["entity_id"]
+        for entity in await client.command("config/entity_registry/list")
+        if entity["platform"] == _MODEL
+    ]
+    if not models:
+        raise DemoError("the model for pictures has no entity")
+    await client.command("ai_task/preferences/set", gen_data_entity_id=models[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Uses a device that is idle and connected."""
+
+    client: Client
+    device: SimulatedDevice
+    name: str
+
+    async def colour_light(self) -> Json:
+        """Give the light that the device's tools make a colour."""
+        light = await self._entity("light")
+        await self.client.call("light", "turn_on", entity_id=light, rgb_color=_COLOUR)
+        values = self.device.values
+        shown = tuple(values.get(f"led_{part}", 0) for part in ("red", "green", "blue"))
+        state = await self.client.get(f"/api/states/{light}")
+        told = tuple(state["attributes"].get("rgb_color") or ())
+        if shown != _COLOUR:
+            raise DemoError(f"the {self.name} was to light up as {_COLOUR} and shows {shown}")
+        if told != _COLOUR or state["state"] != "on":
+            raise DemoError(f"{light} is {state['state']} as {told}, but the device shows {shown}")
+        return {"entity_id": light, "colour": shown}
+
+    async def take_photo(self) -> Json:
+        """Ask about a photo of a colour that nobody could have guessed."""
+        seen = random.choice(sorted(VIEWS))
+        self.device.values["view"] = VIEWS[seen]
+        try:
+            reply = await self.client.ask(
+                _DOMAIN, "take_photo", device_id=await self._device_id(), question=_QUESTION
+            )
+        finally:
+            self.device.values["view"] = None
+        if seen not in (reply["answer"] or ""):
+            raise DemoError(
+                f"the {self.name} saw {seen}, and the answer to {_QUESTION!r} was {reply['answer']!r}"
+            )
+        return {"question": _QUESTION, "seen": seen, "answer": reply["answer"]}
+
+    def notify(self, text: str) -> None:
+        """Have the device notify a text, as firmware of people's own does. Raises `DemoError`."""
+        try:
+            self.device.notify(_METHOD, **_params(text))
+        except (DeviceCrashed, RuntimeError) as err:
+            raise DemoError(f"the {self.name} does not run: {err}") from err
+
+    async def hear_notification(self) -> Json:
+        """Have the device notify something, and hear of it on the bus and in the event entity."""
+        text = f"Bump {random.randrange(1000)}"
+        method, params = _METHOD, _params(text)
+        entity = await self._entity("event", "notification")
+        device_id = await self._device_id()
+        async with self.client.listening(_EVENT) as next_event:
+            self.notify(text)
+            try:
+                async with asyncio.timeout(_KNOWN_SECONDS):
+                    event = await next_event()
+            except TimeoutError:
+                raise DemoError(f"a notification of the {self.name} did not become an event") from None
+        expected = {"device_id": device_id, "method": method, "params": params}
+        if event["data"] != expected:
+            raise DemoError(f"the notification {expected} became the event {event['data']}")
+        wanted = {"event_type": "message", "method": method, "params": params}
+        told: Json = {}
+        for _ in range(_KNOWN_SECONDS * 10):
+            attributes = await self._attributes(entity)
+            told = {key: attributes.get(key) for key in wanted}
+            if told == wanted:
+                break
+            await asyncio.sleep(0.1)
+        else:
+            raise DemoError(f"the notification {expected} is not what {entity} tells: {told}")
+        return {"entity_id": entity, "event": _EVENT, "method": method, "data": text}
+
+    async def _attributes(self, entity_id: str) -> Json:
+        attributes: Json = (await self.client.get(f"/api/states/{entity_id}"))["attributes"]
+        return attributes
+
+    async def _device_id(self) -> str:
+        for device in await self.client.command("config/device_registry/list"):
+            if [_DOMAIN, self.device.mac] in device["identifiers"]:
+                device_id: str = device["id"]
+                return device_id
+        raise DemoError(f"Home Assistant has no device for the {self.name}")
+
+    async def _entity(self, domain: str, name: str = "") -> str:
+        """Return the entity of a domain whose unique id ends with a name; waits until it is available."""
+        device_id = await self._device_id()
+        for _ in range(_KNOWN_SECONDS * 10):
+            for entity in await self.client.command("config/entity_registry/list"):
+                entity_id: str = entity["entity_id"]
+                if entity["device_id"] != device_id or not entity["unique_id"].endswith(name):
+                    continue
+                if entity_id.startswith(f"{domain}.") and await self.client.state(entity_id) != "unavailable":
+                    return entity_id
+            await asyncio.sleep(0.1)
+        raise DemoError(f"the {self.name} has no usable {domain} {name}".rstrip())
+
+
+def _params(text: str) -> dict[str, str]:
+    return {"level": "info", "data": text}

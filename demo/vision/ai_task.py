@@ -1,0 +1,71 @@
+"""The model: it tells which colour a picture mostly has, whatever it is asked."""
+
+from math import dist
+from pathlib import Path
+from typing import Final, override
+
+from homeassistant.components.ai_task import (
+    AITaskEntity,
+    AITaskEntityFeature,
+    GenDataTask,
+    GenDataTaskResult,
+)
+from homeassistant.components.conversation import ChatLog
+from homeassistant.config_entries import ConfigEntry
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from PIL import Image, UnidentifiedImageError
+
+__all__ = ["NAME", "describe"]
+
+NAME: Final = "Demo vision"
+
+# What it can tell apart.
+_COLOURS: Final = {
+    "black": (0, 0, 0),
+    "blue": (0, 0, 255),
+    "green": (0, 255, 0),
+    "grey": (128, 128, 128),
+    "purple": (160, 0, 200),
+    "red": (255, 0, 0),
+    "white": (255, 255, 255),
+    "yellow": (255, 255, 0),
+}
+
+
+async def async_setup_entry(
+    hass: HomeAssistant, entry: ConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the model."""
+    async_add_entities([DemoVision(entry)])
+
+
+class DemoVision(AITaskEntity):
+    """Answers what is asked about a picture by what the picture shows."""
+
+    _attr_name = NAME
+    _attr_supported_features = AITaskEntityFeature.GENERATE_DATA | AITaskEntityFeature.SUPPORT_ATTACHMENTS
+
+    def __init__(self, entry: ConfigEntry) -> None:
+        """Belong to an entry."""
+        self._attr_unique_id = entry.entry_id
+
+    @override
+    async def _async_generate_data(self, task: GenDataTask, chat_log: ChatLog) -> GenDataTaskResult:
+        for attachment in task.attachments or ():
+            if attachment.mime_type.startswith("image/"):
+                text = await self.hass.async_add_executor_job(describe, attachment.path)
+                return GenDataTaskResult(conversation_id=chat_log.conversation_id, data=text)
+        raise HomeAssistantError(f"{NAME} answers questions about pictures only; attach one")
+
+
+def describe(path: Path) -> str:
+    """Return what a picture shows. Raises `HomeAssistantError`."""
+    try:
+        with Image.open(path) as picture:
+            one = picture.convert("RGB").resize((1, 1), Image.Resampling.BOX).tobytes()
+    except (OSError, UnidentifiedImageError) as err:
+        raise HomeAssistantError(f"{NAME} cannot read the picture") from err
+    name = min(_COLOURS, key=lambda colour: dist(_COLOURS[colour], one))
+    return f"I see mostly {name}."

@@ -1,0 +1,15 @@
+"""Adding the model: there is nothing to ask."""
+
+from typing import Any
+
+from homeassistant.config_entries import ConfigFlow, ConfigFlowResult
+
+from .ai_task import NAME
+
+
+class DemoVisionFlow(ConfigFlow, domain="demo_vision"):
+    """Adds the model."""
+
+    async def async_step_user(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
+        """Add it at once."""
+        return self.async_create_entry(title=NAME, data={})
