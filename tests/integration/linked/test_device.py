@@ -104,6 +104,7 @@ async def test_a_device_without_screen_and_battery_has_no_entities_for_them(
         "sensor.kitchen_box_conversation",
         "sensor.kitchen_box_last_contact",
         "sensor.kitchen_box_signal",
+        "update.kitchen_box_firmware",
     }
 
 
