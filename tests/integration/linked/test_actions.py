@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from http import HTTPStatus
 import io
 from pathlib import Path
-import re
 from typing import Any
 
 from aiohttp import web as web_server
 from aiohttp.test_utils import TestClient, TestServer
-from homeassistant.components.automation.config import async_validate_config_item
 from homeassistant.components.image import async_get_image
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.helpers import device_registry as dr
-from homeassistant.setup import async_setup_component
 from PIL import Image
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -343,30 +340,3 @@ class TestWebSocket:
         assert (await ask(hass, SERVICE_TAKE_PHOTO, device_id))["entity_id"] == PHOTO
         await act(hass, SERVICE_SCREENSHOT, device_id)
         assert (await async_get_image(hass, SCREEN)).content == jpeg(320, 240)
-
-
-_DOCS = Path(custom_components.xiaozhi.__file__).parent.parent.parent / "docs"
-_EXAMPLES = [
-    text
-    for page in ("actions.md", "camera.md")
-    for text in re.findall(
-        r"^```yaml\n(alias: .*?)^```", (_DOCS / page).read_text(), re.MULTILINE | re.DOTALL
-    )
-]
-
-
-@pytest.mark.parametrize("text", _EXAMPLES, ids=lambda text: str(yaml.safe_load(text)["alias"]))
-async def test_every_example_is_an_automation_whose_actions_take_its_data(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, text: str
-) -> None:
-    for component in ("automation", "notify", "image"):
-        assert await async_setup_component(hass, component, {})
-    config = await async_validate_config_item(hass, "example", yaml.safe_load(text))
-    assert config is not None
-    assert config.validation_error is None
-    for action in yaml.safe_load(text)["actions"]:
-        if "action" in action:
-            domain, _, service = action["action"].partition(".")
-            assert hass.services.has_service(domain, service)
-            if domain == DOMAIN:
-                hass.services.async_services_for_domain(domain)[service].schema(action["data"])

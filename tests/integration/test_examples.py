@@ -1,0 +1,242 @@
+"""The examples in the documentation: each works as it stands, and nothing of a device is without one."""
+
+from collections.abc import Iterator
+import logging
+from pathlib import Path
+import re
+from types import MappingProxyType
+from typing import Any, Final
+
+from homeassistant.components.automation.config import async_validate_config_item
+from homeassistant.components.persistent_notification import (
+    Notification,
+    UpdateType,
+    async_register_callback,
+)
+from homeassistant.config_entries import ConfigSubentry
+from homeassistant.core import HomeAssistant, callback, split_entity_id
+from homeassistant.helpers import area_registry as ar, entity_registry as er
+from homeassistant.helpers.entity import Entity
+from homeassistant.setup import async_setup_component
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+import yaml
+
+from custom_components.xiaozhi import PLATFORMS
+from custom_components.xiaozhi.const import CONF_SHARE_TRANSCRIPTS, DOMAIN, SUBENTRY_DEVICE
+from custom_components.xiaozhi.device import Device
+from custom_components.xiaozhi.events import EVENT_NOTIFICATION, Moment, NotificationType
+from custom_components.xiaozhi.protocol.status import DeviceStatus
+from custom_components.xiaozhi.vision import EVENT_PHOTO
+from scripts.tool_table import stock_tools
+from tests.integration.http_device import MAC, paired_device
+
+_ROOT: Final = Path(__file__).parents[2]
+_PAGES: Final = sorted([_ROOT / "README.md", *(_ROOT / "docs").glob("*.md")])
+_AUTOMATION: Final = re.compile(r"^```yaml\n(alias: .*?)^```", re.MULTILINE | re.DOTALL)
+_TEXTS: Final = [text for page in _PAGES for text in _AUTOMATION.findall(page.read_text())]
+_EXAMPLES: Final[list[dict[str, Any]]] = [yaml.safe_load(text) for text in _TEXTS]
+# The device of the examples, as automations.md introduces it.
+_ENTITY: Final = re.compile(r"\b([a-z_]+\.kitchen_xiaozhi\w*)")
+_FIELDS: Final = {
+    action: set(about["fields"])
+    for action, about in yaml.safe_load(
+        (_ROOT / "custom_components/xiaozhi/services.yaml").read_text()
+    ).items()
+}
+_EVENTS: Final = {
+    "event.kitchen_xiaozhi_conversation": Moment,
+    "event.kitchen_xiaozhi_notification": NotificationType,
+}
+_NOTIFIED: Final = {
+    "notifications/message": {"data": "Battery is hot"},
+    "notifications/progress": {"progress": 3, "total": 10},
+    "notifications/button": {"clicks": 2},
+}
+_AT_NIGHT: Final = {"Light in the kitchen when XiaoZhi is woken at night"}
+# A second entity of the same name has a number at its end; on real boards there is no second one.
+_SECOND: Final = re.compile(r"_\d$")
+
+
+def parts(value: Any) -> Iterator[dict[str, Any]]:
+    """Return every trigger, condition and action, however deep it is; not what is in their data."""
+    if isinstance(value, list):
+        for inner in value:
+            yield from parts(inner)
+    elif isinstance(value, dict):
+        yield value
+        for key, inner in value.items():
+            if key not in {"data", "event_data"}:
+                yield from parts(inner)
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def is_template(value: Any) -> bool:
+    return "{{" in str(value) or "{%" in str(value)
+
+
+ACTIONS: Final = [
+    (example["alias"], part) for example in _EXAMPLES for part in parts(example) if "action" in part
+]
+
+
+@pytest.fixture
+async def device(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
+) -> Device:
+    """A device in the kitchen with all that any device has; its owner has switched on what is disabled."""
+    monkeypatch.setattr(Entity, "entity_registry_enabled_default", True)
+    gateway = gateway_entry.runtime_data
+    gateway.remember_area(MAC, ar.async_get(hass).async_create("Kitchen").id)
+    paired = paired_device()
+    hass.config_entries.async_add_subentry(
+        gateway_entry,
+        ConfigSubentry(
+            data=MappingProxyType({**paired["data"], CONF_SHARE_TRANSCRIPTS: True}),
+            subentry_type=SUBENTRY_DEVICE,
+            title="XiaoZhi",
+            unique_id=MAC,
+        ),
+    )
+    await hass.async_block_till_done()
+    (device,) = gateway.devices.values()
+    device.tools_listed(
+        tuple({tool.name: tool for tools in stock_tools().values() for tool in tools}.values())
+    )
+    device.status_read(
+        DeviceStatus(
+            volume=50,
+            brightness=50,
+            theme="light",
+            battery_level=50,
+            charging=False,
+            chip_temperature=40.0,
+            network_type="wifi",
+            ssid="Home",
+            signal="strong",
+            ip="192.168.1.20",
+        )
+    )
+    await hass.async_block_till_done()
+    return device
+
+
+@pytest.fixture
+async def components(hass: HomeAssistant, device: Device) -> None:
+    """Set up all whose actions the examples use."""
+    for name in {action["action"].partition(".")[0] for _, action in ACTIONS}:
+        assert await async_setup_component(hass, name, {}), name
+
+
+@pytest.mark.usefixtures("components")
+async def test_home_assistant_takes_every_example_and_runs_it(
+    hass: HomeAssistant, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As it stands, copied into the editor."""
+    names = [example["alias"] for example in _EXAMPLES]
+    assert len(set(names)) == len(names) > 30
+    automations = [{"id": str(number), **example} for number, example in enumerate(_EXAMPLES)]
+    assert await async_setup_component(hass, "automation", {"automation": automations})
+    await hass.async_block_till_done()
+    for example in _EXAMPLES:
+        config = await async_validate_config_item(hass, "example", example)
+        assert config is not None
+        assert config.validation_error is None, example["alias"]
+    running = {state.name for state in hass.states.async_all("automation") if state.state == "on"}
+    await hass.services.async_call("automation", "turn_off", {"entity_id": "all"}, blocking=True)
+    assert running == set(names)
+    warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert not [record.message for record in warnings if record.name.startswith("homeassistant.")]
+
+
+@pytest.mark.usefixtures("components")
+async def test_every_event_is_taken_by_its_example(
+    hass: HomeAssistant, device: Device, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The device is not connected: what an example does with it fails, but not what it makes of the event."""
+    notes: list[str] = []
+
+    @callback
+    def noted(update: UpdateType, notifications: dict[str, Notification]) -> None:
+        notes.extend(notification["message"] for notification in notifications.values())
+
+    async_register_callback(hass, noted)
+    examples = [example for example in _EXAMPLES if "event.received" in str(example["triggers"])]
+    assert await async_setup_component(hass, "automation", {"automation": examples})
+    await hass.async_block_till_done()
+    for moment in Moment:
+        device.happened(
+            moment, "Hello.", **{"reason": "stt-stream-failed"} if moment is Moment.FAILED else {}
+        )
+        await hass.async_block_till_done()
+    for method, params in _NOTIFIED.items():
+        device.notified(method, params)
+        await hass.async_block_till_done()
+    assert notes == ["Reason: stt-stream-failed", "Battery is hot", "3 of 10"]
+    automations = {
+        state.name: state.attributes["last_triggered"] for state in hass.states.async_all("automation")
+    }
+    assert {name for name, last in automations.items() if last is None} <= _AT_NIGHT
+    assert not [record.message for record in caplog.records if "template" in record.message.lower()]
+    await hass.services.async_call("automation", "turn_off", {"entity_id": "all"}, blocking=True)
+
+
+@pytest.mark.usefixtures("components")
+async def test_every_action_exists_and_takes_its_data(hass: HomeAssistant) -> None:
+    for alias, action in ACTIONS:
+        domain, _, service = action["action"].partition(".")
+        assert hass.services.has_service(domain, service), f"{alias}: there is no {action['action']}"
+        data = action.get("data", {})
+        if domain == DOMAIN:
+            assert set(data) <= _FIELDS[service], alias
+        if not is_template(data) and not is_template(action.get("target")):
+            schema = hass.services.async_services_for_domain(domain)[service].schema
+            assert schema is None or schema(data | action.get("target", {})), alias
+
+
+async def test_every_entity_exists_and_can_be_what_an_example_wants(
+    hass: HomeAssistant, device: Device
+) -> None:
+    known = set(er.async_get(hass).entities)
+    for text in _TEXTS:
+        assert set(_ENTITY.findall(text)) <= known, text
+        assert "kitchen_box" not in text, "all examples are about the same device"
+    for example in _EXAMPLES:
+        for part in parts(example):
+            wanted = {str(value) for key in ("from", "to", "state") for value in as_list(part.get(key, []))}
+            wanted |= {part["data"]["option"]} if "option" in part.get("data", {}) else set()
+            ids = as_list(part.get("entity_id", part.get("target", {}).get("entity_id", [])))
+            for state in filter(None, map(hass.states.get, ids)):
+                options = set(state.attributes.get("options", wanted))
+                assert is_template(wanted) or wanted <= options, f"{example['alias']}: {state.entity_id}"
+
+
+async def test_nothing_is_without_an_example(hass: HomeAssistant, device: Device) -> None:
+    """Entities with a name of ours or of Home Assistant's, not those that have a name from their tool."""
+    entries = er.async_get(hass).entities.values()
+    named_by_tool = {f"{MAC}_{key}" for key, tool in device.toolbox.entities.items() if tool.name is not None}
+    needed = {_SECOND.sub("", entry.entity_id) for entry in entries if entry.unique_id not in named_by_tool}
+    used = set(_ENTITY.findall("".join(_TEXTS)))
+    assert sorted(needed - used) == []
+    assert {split_entity_id(entity_id)[0] for entity_id in used} == {str(platform) for platform in PLATFORMS}
+    assert {f"{DOMAIN}.{action}" for action in _FIELDS} <= {action["action"] for _, action in ACTIONS}
+
+
+def test_every_event_is_in_an_example() -> None:
+    told: dict[str, set[str]] = {entity_id: set() for entity_id in _EVENTS}
+    on_the_bus: set[str] = set()
+    for trigger in (trigger for example in _EXAMPLES for trigger in example["triggers"]):
+        match trigger:
+            case {
+                "trigger": "event.received",
+                "target": {"entity_id": entity_id},
+                "options": {"event_type": types},
+            }:
+                told[entity_id] |= set(as_list(types))
+            case {"trigger": "event", "event_type": event_type}:
+                on_the_bus.add(event_type)
+    assert told == {entity_id: {str(kind) for kind in types} for entity_id, types in _EVENTS.items()}
+    assert on_the_bus == {EVENT_NOTIFICATION, EVENT_PHOTO}
