@@ -29,6 +29,7 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 from custom_components.xiaozhi.const import OTA_PATH
 from custom_components.xiaozhi.protocol.link import LinkKind
 from simulator import Pace, Profile, SimulatedDevice, get_profile
+from simulator.espeak import synthesize
 from tests.integration.http_device import MakeEntry, paired_device
 from tests.integration.linked.speech import (
     ScriptedAgent,
@@ -43,6 +44,7 @@ CLIENT_ID = "3b0c6e0e-26f5-4b3c-8a4e-6c7d1f2a9b01"
 # Polls and back-offs need not be waited for; sound stays as slow as it is.
 QUICK = Pace(waits=0.02, timeouts=0.1, main_loop_delay=0.001)
 
+COMMAND = "turn on the kitchen light"
 LIGHT = "input_boolean.kitchen_light"
 SATELLITE = "assist_satellite.kitchen_box"
 
@@ -62,6 +64,18 @@ class Speech:
     async def use(self, **engines: str | None) -> None:
         """Change the pipeline."""
         await async_update_pipeline(self.hass, async_get_pipelines(self.hass)[0], **engines)
+
+
+def mac_of(number: int) -> str:
+    """Return the MAC of one of many devices; that of number 1 is `MAC`."""
+    return f"{MAC[:-2]}{number:02x}"
+
+
+def paired_boxes(count: int) -> tuple[ConfigSubentryData, ...]:
+    """Return as many paired devices, for tests in which many talk at the same time."""
+    return tuple(
+        paired_device(mac_of(number), CLIENT_ID, title=f"Box {number}") for number in range(1, count + 1)
+    )
 
 
 async def wait_for_state(hass: HomeAssistant, entity_id: str, state: str, seconds: float = 5) -> None:
@@ -138,6 +152,35 @@ async def speech(hass: HomeAssistant, core: None) -> Speech:
         tts_language="en",
     )
     return engines
+
+
+@pytest.fixture(scope="session")
+def command() -> bytes:
+    """A sentence, spoken by somebody in a hurry: 0.9 s of 16 kHz mono PCM."""
+    pcm, _ = synthesize(COMMAND, speed=250, sample_rate=16000)
+    return pcm
+
+
+@pytest.fixture
+async def states(hass: HomeAssistant) -> AsyncGenerator[list[str]]:
+    """The states that the satellite goes through from the first time that it listens."""
+    seen: list[str] = []
+
+    @callback
+    def changed(event: Event[EventStateChangedData]) -> None:
+        state = event.data["new_state"]
+        if state and seen[-1:] != [state.state] and (seen or state.state == "listening"):
+            seen.append(state.state)
+
+    stop = async_track_state_change_event(hass, [SATELLITE], changed)
+    yield seen
+    stop()
+
+
+@pytest.fixture
+def quick_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said on the screen only need not be there as long as a person needs to read it."""
+    monkeypatch.setattr("custom_components.xiaozhi.voice._READING_SECONDS", 0.3)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
 
     def __init__(self) -> None:
         self.lines: list[str | None] = []
-        self.streams: list[bytes] = []
+        self.streams: list[bytearray] = []
 
     @property
     @override
@@ -61,9 +61,10 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
     async def async_process_audio_stream(
         self, metadata: SpeechMetadata, stream: AsyncIterable[bytes]
     ) -> SpeechResult:
-        self.streams.append(b"")
+        heard = bytearray()
+        self.streams.append(heard)
         async for chunk in stream:
-            self.streams[-1] += chunk
+            heard += chunk
         line = self.lines.pop(0) if self.lines else ""
         if line is None:
             return SpeechResult(None, SpeechResultState.ERROR)

@@ -14,13 +14,11 @@ from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.events import EVENT_NOTIFICATION
 from custom_components.xiaozhi.protocol.link import LinkKind
 from simulator import SimulatedDevice, State, converse
-from simulator.espeak import synthesize
-from tests.integration.linked.conftest import MAC, Boot, Speech, wait_for_state
+from tests.integration.linked.conftest import COMMAND, MAC, Boot, Speech, wait_for_state
 
 NOTIFICATION = "event.kitchen_box_notification"
 MOMENTS = "event.kitchen_box_conversation"
 DOING = "sensor.kitchen_box_conversation"
-COMMAND = "turn on the kitchen light"
 
 
 @pytest.fixture(params=list(LinkKind))
@@ -28,13 +26,6 @@ def link(request: pytest.FixtureRequest) -> LinkKind:
     """Events are the same over both links."""
     kind: LinkKind = request.param
     return kind
-
-
-@pytest.fixture(scope="session")
-def command() -> bytes:
-    """A spoken sentence: 16 kHz mono PCM."""
-    pcm, _ = synthesize(COMMAND, sample_rate=16000)
-    return pcm
 
 
 @pytest.fixture
@@ -205,6 +196,7 @@ async def test_an_interruption_is_told(
     assert types(moments) == ["started", "wake_word", "heard", "answered", "interrupted", "ended"]
 
 
+@pytest.mark.usefixtures("quick_reader")
 async def test_a_failure_is_told_with_its_reason(
     speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
 ) -> None:

@@ -1,5 +1,6 @@
 """A device that misbehaves gets a clear end or is put up with; other devices go on."""
 
+import asyncio
 import logging
 
 from homeassistant.config_entries import ConfigSubentryData
@@ -9,10 +10,19 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.link import LinkKind
-from simulator import Misbehaviour, State, converse
-from simulator.espeak import synthesize
+from simulator import Misbehaviour, SimulatedDevice, State, converse
 from tests.integration.http_device import paired_device
-from tests.integration.linked.conftest import CLIENT_ID, MAC, OTHER_MAC, Boot, Speech, wait_for_state
+from tests.integration.linked.conftest import (
+    CLIENT_ID,
+    COMMAND,
+    LIGHT,
+    MAC,
+    SATELLITE,
+    Boot,
+    Speech,
+    mac_of,
+    wait_for_state,
+)
 
 VOLUME = "number.kitchen_box_volume"
 
@@ -25,11 +35,35 @@ def link(request: pytest.FixtureRequest) -> LinkKind:
 
 
 @pytest.fixture
-def paired() -> tuple[ConfigSubentryData, ...]:
-    """One that misbehaves, and one that does not."""
-    return paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Hall box")
+def crowd(request: pytest.FixtureRequest) -> list[Misbehaviour]:
+    """How others misbehave, one each; nobody does unless a test says so."""
+    what: list[Misbehaviour] = getattr(request, "param", [])
+    return what
 
 
+@pytest.fixture
+def paired(crowd: list[Misbehaviour]) -> tuple[ConfigSubentryData, ...]:
+    """One that is good, and those that misbehave, called after what they do."""
+    return paired_device(MAC, CLIENT_ID), *(
+        paired_device(mac_of(number), CLIENT_ID, title=title(what)) for number, what in enumerate(crowd, 2)
+    )
+
+
+def title(what: Misbehaviour) -> str:
+    """Return the name of the device that does this."""
+    return f"The {what} box"
+
+
+def is_about(what: Misbehaviour, text: str) -> bool:
+    """Return whether a log line is about the device that does this."""
+    return title(what) in text or TOLD.get(what, title(what)) in text
+
+
+# Of the lines that an owner sees, those that do not name the device.
+TOLD = {
+    Misbehaviour.LOOPING_CURSOR: "tool list was cut at 12 tools: its pages go in circles",
+    Misbehaviour.THOUSAND_TOOLS: "tool list was cut at 512 tools: it has more",
+}
 ENDED = [Misbehaviour.OVERSIZE_TEXT, Misbehaviour.FLOOD, Misbehaviour.DROP_MID_SENTENCE]
 BORNE = [
     Misbehaviour.GARBAGE_JSON,
@@ -53,47 +87,70 @@ BORNE_ON_MQTT = [
 ]
 
 
+async def misbehave(device: SimulatedDevice, word: str, *, is_ended: bool) -> None:
+    """Have a conversation of two seconds, which the other side has to end or to put up with."""
+    await device.wake(word)
+    device.say(bytes(2 * 16000 * 2))
+    if is_ended:
+        await device.wait_for(lambda: device.state is State.IDLE or not device.channel_open, 10)
+    else:
+        await device.wait_said(10)
+        assert device.state is State.LISTENING
+
+
 @pytest.mark.parametrize(
-    ("link", "misbehaviour", "is_ended"),
+    ("link", "crowd", "is_ended"),
     [
-        *((link, what, True) for link in LinkKind for what in ENDED),
-        *((link, what, False) for link in LinkKind for what in BORNE),
-        *((LinkKind.WEBSOCKET, what, True) for what in ENDED_ON_WEBSOCKET),
-        *((LinkKind.MQTT, what, True) for what in ENDED_ON_MQTT),
-        *((LinkKind.MQTT, what, False) for what in BORNE_ON_MQTT),
+        (LinkKind.WEBSOCKET, ENDED + ENDED_ON_WEBSOCKET, True),
+        (LinkKind.WEBSOCKET, BORNE, False),
+        (LinkKind.MQTT, ENDED + ENDED_ON_MQTT, True),
+        (LinkKind.MQTT, BORNE + BORNE_ON_MQTT, False),
     ],
-    indirect=["link"],
+    ids=["websocket-ended", "websocket-borne", "mqtt-ended", "mqtt-borne"],
+    indirect=["link", "crowd"],
 )
 async def test_another_device_goes_on(
     hass: HomeAssistant,
     speech: Speech,
     boot: Boot,
+    command: bytes,
     caplog: pytest.LogCaptureFixture,
-    misbehaviour: Misbehaviour,
+    subtests: pytest.Subtests,
+    crowd: list[Misbehaviour],
     is_ended: bool,
 ) -> None:
-    bad = await boot(misbehaviours=(misbehaviour,))
-    good = await boot(mac=OTHER_MAC)
+    """In the middle of a conversation, and after all the others have done what they do at the same time."""
+    speech.ears.lines = [COMMAND] * (len(crowd) + 1)
+    good = await boot()
+    bad = [await boot(mac=mac_of(number), misbehaviours=(what,)) for number, what in enumerate(crowd, 2)]
     await good.wake("hello")
-    await bad.wake()
-    bad.say(bytes(2 * 16000 * 2))
-    if is_ended:
-        await bad.wait_for(lambda: bad.state is State.IDLE or not bad.channel_open, 10)
-    else:
-        await bad.wait_said(10)
-        assert bad.state is State.LISTENING
+    # To Home Assistant, the same word at the same time would be one person whom many devices hear.
+    ends = await asyncio.gather(
+        *(
+            misbehave(device, f"hi {what}", is_ended=is_ended)
+            for what, device in zip(crowd, bad, strict=True)
+        ),
+        return_exceptions=True,
+    )
     assert good.state is State.LISTENING
-    speech.ears.lines = ["turn on the kitchen light"] * 2
-    pcm, _ = synthesize("turn on the kitchen light", sample_rate=16000)
-    assert (await converse(good, pcm)).played_seconds > 0.5
-    await bad.power_off()
+    talk = await converse(good, command)
+    assert talk.heard == [COMMAND]
+    assert talk.played_seconds > 0.5
+    assert hass.states.is_state(LIGHT, "on")
+    await asyncio.gather(*(device.power_off() for device in bad))
     await hass.async_block_till_done()
     loud = [
         record.getMessage()
         for record in caplog.records
         if record.name.startswith("custom_components.xiaozhi") and record.levelno >= logging.WARNING
     ]
-    assert len(loud) <= 1, loud
+    for what, end in zip(crowd, ends, strict=True):
+        with subtests.test(str(what)):
+            if end is not None:
+                raise end
+            told = [text for text in loud if is_about(what, text)]
+            assert len(told) <= 1, told
+    assert not [text for text in loud if not any(is_about(what, text) for what in crowd)]
 
 
 async def test_a_thousand_tools_are_cut_and_the_known_ones_work(
@@ -124,13 +181,12 @@ async def test_what_was_known_stays_when_the_device_stops_making_sense(
 
 
 async def test_a_device_that_does_not_read_is_let_go(
-    hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     device = await boot(misbehaviours=(Misbehaviour.STOP_READING,))
     await device.wake()
-    speech.ears.lines = ["turn on the kitchen light"]
-    pcm, _ = synthesize("turn on the kitchen light", sample_rate=16000)
-    device.say(pcm)
+    speech.ears.lines = [COMMAND]
+    device.say(command)
     await device.wait_said(10)
-    await wait_for_state(hass, "assist_satellite.kitchen_box", "idle", 30)
+    await wait_for_state(hass, SATELLITE, "idle", 30)
     await device.power_off()

@@ -18,12 +18,10 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.link import LinkKind
 from simulator import State, converse, get_profile
-from simulator.espeak import synthesize
-from tests.integration.linked.conftest import LIGHT, Boot, Speech, wait_for_state
+from tests.integration.linked.conftest import COMMAND, LIGHT, Boot, Speech, wait_for_state
 
 VOLUME = "number.kitchen_box_volume"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
-COMMAND = "turn on the kitchen light"
 
 
 @pytest.fixture
@@ -92,12 +90,11 @@ async def test_a_command_to_a_device_that_is_away_names_it(
 
 
 async def test_after_a_conversation_the_device_is_idle_and_still_linked(
-    hass: HomeAssistant, speech: Speech, boot: Boot
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     device = await boot()
     speech.ears.lines = [COMMAND]
-    pcm, _ = synthesize(COMMAND, sample_rate=16000)
-    talk = await converse(device, pcm)
+    talk = await converse(device, command)
     assert talk.played_seconds > 0.9
     assert not talk.hung_up
     assert hass.states.is_state(LIGHT, "on")
@@ -122,7 +119,7 @@ async def test_the_device_comes_back_by_itself_when_home_assistant_has_restarted
 
 
 async def test_a_device_left_listening_by_a_lost_connection_is_made_idle(
-    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
@@ -134,5 +131,4 @@ async def test_a_device_left_listening_by_a_lost_connection_is_made_idle(
     await device.wait_state(State.IDLE, 10)
     await wait_for_state(hass, CONNECTED, "on", 10)
     speech.ears.lines = [COMMAND]
-    pcm, _ = synthesize(COMMAND, sample_rate=16000)
-    assert (await converse(device, pcm, word="hello again")).heard == [COMMAND]
+    assert (await converse(device, command, word="hello again")).heard == [COMMAND]

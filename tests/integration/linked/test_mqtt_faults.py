@@ -23,16 +23,18 @@ from custom_components.xiaozhi.protocol import mqtt_endpoint
 from custom_components.xiaozhi.protocol.link import LinkKind
 from custom_components.xiaozhi.protocol.mqtt_connection import Timeouts
 from custom_components.xiaozhi.protocol.mqtt_link import uplink_topic
-from simulator import Misbehaviour, Pace, SimulatedDevice, State, UdpWeather, converse
-from simulator.espeak import synthesize
+from simulator import Conversation, Misbehaviour, Pace, SimulatedDevice, State, UdpWeather, converse
 from tests.integration.http_device import TOKEN, paired_device
 from tests.integration.linked.conftest import (
     CLIENT_ID,
+    COMMAND,
     MAC,
     OTHER_MAC,
     SATELLITE,
     Boot,
     Speech,
+    mac_of,
+    paired_boxes,
     wait_for_state,
 )
 from tests.protocol.mqtt_wire import WireClient, connect, publish
@@ -41,7 +43,6 @@ from tests.protocol.udp_device import until
 VOLUME = "number.kitchen_box_volume"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 OTHER_VOLUME = "number.hall_box_volume"
-COMMAND = "turn on the kitchen light"
 # Quick to try again; shows every second that it is there.
 STEADY = Pace(waits=0.02, timeouts=0.2, main_loop_delay=0.001)
 
@@ -63,13 +64,6 @@ def short_keep_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device of which nothing is heard for three seconds is gone."""
     monkeypatch.setattr(listeners, "_KEEP_ALIVE", 10)
     monkeypatch.setattr(mqtt_endpoint, "Timeouts", partial(Timeouts, keep_alive_factor=0.3))
-
-
-@pytest.fixture(scope="session")
-def command() -> bytes:
-    """A spoken sentence: 16 kHz mono PCM."""
-    pcm, _ = synthesize(COMMAND, sample_rate=16000)
-    return pcm
 
 
 @pytest.fixture
@@ -211,32 +205,58 @@ def _stored(hass_storage: dict[str, Any], entry: MockConfigEntry, mac: str) -> d
     return record
 
 
-@pytest.mark.parametrize(
-    "weather",
-    [
-        UdpWeather(loss=5),
-        UdpWeather(loss=10),
-        UdpWeather(jitter=80, reorder=10, duplicate=10),
-        UdpWeather(loss=10, jitter=80, reorder=10, duplicate=10),
-    ],
-    ids=["loss-5", "loss-10", "disorder", "all"],
-)
+WEATHERS = {
+    "loss-5": UdpWeather(loss=5),
+    "loss-10": UdpWeather(loss=10),
+    "disorder": UdpWeather(jitter=80, reorder=10, duplicate=10),
+    "all": UdpWeather(loss=10, jitter=80, reorder=10, duplicate=10),
+}
+
+
+@pytest.mark.parametrize("paired", [paired_boxes(len(WEATHERS))], ids=["together"])
 async def test_audio_over_a_bad_network_stays_on_the_clock(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, weather: UdpWeather
+    speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
     """What is lost is silence as long as it was: speech ends when it ends, and the answer is heard."""
-    speech.ears.lines = [COMMAND]
-    device = await boot(weather=weather)
-    talk = await converse(device, command)
+    devices = [
+        await boot(mac=mac_of(number), weather=weather) for number, weather in enumerate(WEATHERS.values(), 1)
+    ]
+    talks = await converse_together(speech, devices, command)
+    said = len(speech.mouth.spoken[0]) / 20
+    for number, (name, talk) in enumerate(zip(WEATHERS, talks, strict=True)):
+        with subtests.test(name):
+            played = assert_understood(talk, speech.ears.streams[number], command).played_seconds
+            assert played > 0.7 * said
+
+
+async def converse_together(
+    speech: Speech, devices: list[SimulatedDevice], sound: bytes
+) -> list[Conversation | BaseException]:
+    """Have devices say the same at the same time; the streams that the ears hear are in their order."""
+    speech.ears.lines = [COMMAND] * len(devices)
+    for number, device in enumerate(devices, 1):
+        await device.wake(f"hello {number}")
+        await until(partial(_heard, speech, number))
+    return await asyncio.gather(*(converse(device, sound) for device in devices), return_exceptions=True)
+
+
+def _heard(speech: Speech, number: int) -> bool:
+    return len(speech.ears.streams) == number
+
+
+def assert_understood(talk: Conversation | BaseException, stream: bytearray, sound: bytes) -> Conversation:
+    """Return a conversation that was as it should be."""
+    if isinstance(talk, BaseException):
+        raise talk
     assert talk.heard == [COMMAND]
     assert not talk.hung_up
-    assert_on_the_clock(speech, command)
-    assert talk.played_seconds > 0.7 * len(speech.mouth.spoken[0]) / 20
+    assert_on_the_clock(stream, sound)
+    return talk
 
 
-def assert_on_the_clock(speech: Speech, sound: bytes) -> None:
+def assert_on_the_clock(stream: bytearray, sound: bytes) -> None:
     """What speech recognition heard is as long as what was said, with the silence before and after."""
-    around = (len(speech.ears.streams[-1]) - len(sound)) / 32000
+    around = (len(stream) - len(sound)) / 32000
     # 0.76 s of lead; some until the person speaks; 0.7 to 1.4 s until the end of speech is noticed.
     assert 1.4 < around < 3.2, f"{around:.2f} s of silence around the speech"
 
@@ -244,20 +264,22 @@ def assert_on_the_clock(speech: Speech, sound: bytes) -> None:
 # Others in the network
 
 
-@pytest.mark.parametrize(
-    "misbehaviour", [Misbehaviour.UDP_REPLAY, Misbehaviour.UDP_FORGERY, Misbehaviour.UDP_UNKNOWN]
-)
+STRANGE = (Misbehaviour.UDP_REPLAY, Misbehaviour.UDP_FORGERY, Misbehaviour.UDP_UNKNOWN)
+
+
+@pytest.mark.parametrize("paired", [paired_boxes(len(STRANGE))], ids=["together"])
 async def test_datagrams_that_are_not_the_device_s_do_not_disturb_its_conversation(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, misbehaviour: Misbehaviour
+    speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
-    speech.ears.lines = [COMMAND]
-    device = await boot(misbehaviours=(misbehaviour,))
-    talk = await converse(device, command)
-    assert talk.heard == [COMMAND]
-    assert not talk.hung_up
-    assert_on_the_clock(speech, command)
+    devices = [
+        await boot(mac=mac_of(number), misbehaviours=(what,)) for number, what in enumerate(STRANGE, 1)
+    ]
+    talks = await converse_together(speech, devices, command)
     said = len(speech.mouth.spoken[0]) / 20
-    assert said <= talk.played_seconds < said + 0.2
+    for number, (what, talk) in enumerate(zip(STRANGE, talks, strict=True)):
+        with subtests.test(str(what)):
+            played = assert_understood(talk, speech.ears.streams[number], command).played_seconds
+            assert said <= played < said + 0.2
 
 
 async def test_wrong_passwords_at_speed_lock_nobody_out(
@@ -333,6 +355,6 @@ async def test_a_device_cannot_speak_for_another(
     await intruder.send(*(publish(uplink_topic(MAC), json.dumps(message).encode()) for message in messages))
     await device.wait_state(State.IDLE, 20)
     assert device.screen.captions == ["Turned on the switch"]
-    assert_on_the_clock(speech, command)
+    assert_on_the_clock(speech.ears.streams[-1], command)
     assert hass.states.is_state("binary_sensor.hall_box_connectivity", "on")
     await intruder.close()
