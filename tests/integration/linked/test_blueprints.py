@@ -300,7 +300,7 @@ async def test_the_volume_follows_the_clock_and_waits_for_who_is_away(
         day_from=clock(now - timedelta(hours=2)),
         day_volume=60,
         evening=True,
-        evening_from=clock(now + timedelta(seconds=3)),
+        evening_from=clock(now + timedelta(seconds=4)),
         evening_volume=40,
         night_from=clock(now + timedelta(hours=2)),
     )
