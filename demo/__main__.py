@@ -31,7 +31,7 @@ Ready.
 
 There are two devices. {mqtt} is connected all the time, over MQTT. It has a camera, a screen, lights and
 wheels, which are all on its page. To try there, or with Developer tools > Actions:
-  the colour of its LED strip, its wheels     xiaozhi.show_text, xiaozhi.screenshot
+  the colour of its LED strip, its wheels, an update of its firmware     xiaozhi.show_text, xiaozhi.screenshot
   xiaozhi.take_photo with a question: a small model, which comes with the demo, names the colour that it sees
   scripts/demo notify "The bin is full": an event of the device, and on the bus as xiaozhi_notification
 {websocket} is connected over WebSocket, while it talks: scripts/demo say --link websocket "..."
@@ -197,6 +197,8 @@ async def _check_abilities(running: Demo) -> dict[str, Any]:
     results["light_colour"] = await owner.colour_light()
     results["photo"] = await owner.take_photo()
     results["notification"] = await owner.hear_notification()
+    _tell(f"Installing a firmware on the {name} ...")
+    results["firmware"] = await owner.install_firmware()
     return results
 
 

@@ -6,23 +6,31 @@ it should be raises `DemoError`.
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 import random
+from time import monotonic
 from typing import Final
 
-from simulator import DeviceCrashed, SimulatedDevice
+from simulator import Board, DeviceCrashed, SimulatedDevice, build_image
 
 from .client import Client, Json
 from .errors import DemoError
 
-__all__ = ["VIEWS", "Owner", "set_up_vision"]
+__all__ = ["FIRMWARE_VERSION", "VIEWS", "Owner", "put_firmware", "set_up_vision"]
 
 _DOMAIN: Final = "xiaozhi"
 _MODEL: Final = "demo_vision"
 _KNOWN_SECONDS: Final = 10
+_INSTALL_SECONDS: Final = 60
 _EVENT: Final = "xiaozhi_notification"
 _METHOD: Final = "notifications/message"
 _QUESTION: Final = "What do you see?"
 _COLOUR: Final = (255, 96, 0)
+FIRMWARE_VERSION: Final = "2.4.3"
+"""Of the firmware that waits for the device; one more than it has."""
+# A device takes two seconds to write them.
+_FIRMWARE_BYTES: Final = 300_000
+
 VIEWS: Final = {
     "blue": (20, 40, 230),
     "green": (10, 220, 40),
@@ -46,6 +54,14 @@ async def set_up_vision(client: Client) -> None:
     if not models:
         raise DemoError("the model for pictures has no entity")
     await client.command("ai_task/preferences/set", gen_data_entity_id=models[0])
+
+
+def put_firmware(configuration: Path, board: Board) -> None:
+    """Put a firmware for a board where Home Assistant looks for it; what a device would run is noise."""
+    folder = configuration / "xiaozhi" / "firmware"
+    folder.mkdir(parents=True)
+    image = build_image(version=FIRMWARE_VERSION, chip=board.chip, size=_FIRMWARE_BYTES)
+    (folder / f"{board.name}_{FIRMWARE_VERSION}.bin").write_bytes(image)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +136,59 @@ class Owner:
         else:
             raise DemoError(f"the notification {expected} is not what {entity} tells: {told}")
         return {"entity_id": entity, "event": _EVENT, "method": method, "data": text}
+
+    async def install_firmware(self) -> Json:
+        """Install the firmware that waits for the device, and see it come back with that."""
+        entity = await self._entity("update", "firmware")
+        before = await self._update_offered(entity)
+        percentages: set[int] = set()
+        start = monotonic()
+        installing = asyncio.create_task(self.client.call("update", "install", entity_id=entity))
+        try:
+            async with asyncio.timeout(_INSTALL_SECONDS):
+                while not installing.done():
+                    await asyncio.wait([installing], timeout=0.1)
+                    percentage = (await self._attributes(entity))["update_percentage"]
+                    percentages.update(() if percentage is None else (percentage,))
+        except TimeoutError:
+            reasons = [event["error"] for event in self.device.events("upgrade_failed")]
+            raise DemoError(
+                f"firmware {FIRMWARE_VERSION} is not installed after {_INSTALL_SECONDS} s; "
+                f"the {self.name} says: {', '.join(reasons) or 'nothing'}"
+            ) from None
+        finally:
+            installing.cancel()
+        await installing
+        after = await self._attributes(entity)
+        versions = {self.device.profile.version, after["installed_version"], FIRMWARE_VERSION}
+        if len(versions) > 1:
+            raise DemoError(
+                f"firmware {FIRMWARE_VERSION} was installed; {entity} says {after['installed_version']}, and "
+                f"the {self.name} runs {self.device.profile.version}"
+            )
+        if percentages.isdisjoint(range(1, 100)):
+            raise DemoError(f"{entity} has shown no progress but {sorted(percentages)}")
+        return {
+            "entity_id": entity,
+            "from": before,
+            "to": FIRMWARE_VERSION,
+            "seconds": round(monotonic() - start, 1),
+            "steps": len(percentages),
+        }
+
+    async def _update_offered(self, entity: str) -> str:
+        """Wait until the firmware in the folder is offered; return the version that is installed."""
+        told: Json = {}
+        for _ in range(_KNOWN_SECONDS * 10):
+            told = await self._attributes(entity)
+            if told["latest_version"] == FIRMWARE_VERSION != told["installed_version"]:
+                installed: str = told["installed_version"]
+                return installed
+            await asyncio.sleep(0.1)
+        raise DemoError(
+            f"{entity} is to offer firmware {FIRMWARE_VERSION} and has {told['latest_version']} "
+            f"after {told['installed_version']}"
+        )
 
     async def _attributes(self, entity_id: str) -> Json:
         attributes: Json = (await self.client.get(f"/api/states/{entity_id}"))["attributes"]

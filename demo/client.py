@@ -4,6 +4,7 @@ from collections import defaultdict, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from itertools import count
+import json
 import secrets
 from typing import Any, Final, Self
 
@@ -157,7 +158,14 @@ class Client:
         try:
             async with self._session.request(method, path, json=body, headers=headers) as response:
                 if not response.ok:
-                    raise DemoError(f"{method} {path}: {response.status} {(await response.text())[:300]}")
+                    raise DemoError(f"Home Assistant refuses {path}: {_reason(await response.text())}")
                 return await response.json()
         except aiohttp.ClientError as err:
             raise DemoError(f"{method} {path}: {err}") from err
+
+
+def _reason(answer: str) -> str:
+    """Return the sentence of an error's answer, or what there is of it."""
+    with suppress(ValueError, TypeError, KeyError):
+        return str(json.loads(answer)["message"])
+    return answer[:300]

@@ -17,7 +17,7 @@ from simulator.opus import UPLINK_RATE
 from simulator.sound import write_wav
 
 from . import house
-from .abilities import Owner, set_up_vision
+from .abilities import Owner, put_firmware, set_up_vision
 from .client import Client
 from .errors import DemoError
 from .hass import home_assistant
@@ -169,7 +169,9 @@ async def demo(folder: Path, tell: Tell, *preferred_ports: int) -> AsyncGenerato
         )
         tell("Starting Home Assistant ...")
         port = free_port(*preferred_ports)
-        hass, client = await enter(home_assistant(folder / "demo-config", port))
+        configuration = folder / "demo-config"
+        hass, client = await enter(home_assistant(configuration, port))
+        await asyncio.to_thread(put_firmware, configuration, get_profile(DEVICES["mqtt"].board).board)
         tell("Setting up rooms, speech and the XiaoZhi gateway ...")
         await house.furnish(client)
         await house.set_up_speech(client, speech_to_text=stt, text_to_speech=tts)

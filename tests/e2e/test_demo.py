@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("socket_enabled"
 def test_the_check_talks_over_each_link_uses_the_device_and_ends_with_a_line_of_json(tmp_path: Path) -> None:
     """Everything for real: Opus over the link, speech recognition, the assistant, speech, Opus back.
 
-    And what the device on MQTT can do: its lights, its camera, its notifications.
+    And what the device on MQTT can do: its lights, its camera, its notifications, its firmware.
     """
     with started_demo(tmp_path, "--check") as demo:
         output, progress = demo.process.communicate(timeout=200)
@@ -32,7 +32,7 @@ def test_the_check_talks_over_each_link_uses_the_device_and_ends_with_a_line_of_
         demo.wait_gone(0)
     assert "The idle MQTT box took another volume" in progress
     results = json.loads(output.splitlines()[-1])
-    assert list(results) == ["mqtt", "websocket", "light_colour", "photo", "notification"]
+    assert list(results) == ["mqtt", "websocket", "light_colour", "photo", "notification", "firmware"]
     for link in ("mqtt", "websocket"):
         result = results[link]
         assert result["said"] == result["heard"] == "turn on the kitchen light"
@@ -44,6 +44,8 @@ def test_the_check_talks_over_each_link_uses_the_device_and_ends_with_a_line_of_
     assert results["light_colour"]["colour"] == [255, 96, 0]
     assert results["photo"]["answer"] == f"I see mostly {results['photo']['seen']}."
     assert results["notification"]["method"] == "notifications/message"
+    assert (results["firmware"]["from"], results["firmware"]["to"]) == ("2.4.2", "2.4.3")
+    assert results["firmware"]["steps"] > 1
     assert list(tmp_path.iterdir()) == [], "temporary files are left"
 
 
