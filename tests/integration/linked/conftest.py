@@ -1,7 +1,8 @@
 """A paired, simulated device on a real link, and an Assist pipeline around scripted speech engines."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,9 +162,9 @@ def command() -> bytes:
     return pcm
 
 
-@pytest.fixture
-async def states(hass: HomeAssistant) -> AsyncGenerator[list[str]]:
-    """The states that the satellite goes through from the first time that it listens."""
+@contextmanager
+def satellite_states(hass: HomeAssistant, satellite: str) -> Generator[list[str]]:
+    """Collect the states that a satellite goes through from the first time that it listens."""
     seen: list[str] = []
 
     @callback
@@ -172,9 +173,18 @@ async def states(hass: HomeAssistant) -> AsyncGenerator[list[str]]:
         if state and seen[-1:] != [state.state] and (seen or state.state == "listening"):
             seen.append(state.state)
 
-    stop = async_track_state_change_event(hass, [SATELLITE], changed)
-    yield seen
-    stop()
+    stop = async_track_state_change_event(hass, [satellite], changed)
+    try:
+        yield seen
+    finally:
+        stop()
+
+
+@pytest.fixture
+async def states(hass: HomeAssistant) -> AsyncGenerator[list[str]]:
+    """The states that the satellite goes through from the first time that it listens."""
+    with satellite_states(hass, SATELLITE) as seen:
+        yield seen
 
 
 @pytest.fixture

@@ -5,12 +5,10 @@ import asyncio
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.link import LinkKind
 from simulator import (
     ListeningMode,
-    SimulatedDevice,
     State,
     converse,
     get_profile,
@@ -31,16 +29,6 @@ def link(request: pytest.FixtureRequest) -> LinkKind:
     """A conversation is the same over both links."""
     kind: LinkKind = request.param
     return kind
-
-
-def sent(device: SimulatedDevice, kind: str, state: str | None = None) -> list[dict[str, object]]:
-    """Return what the device was sent."""
-    messages = [data["message"] for data in device.events("received")]
-    return [
-        message
-        for message in messages
-        if message["type"] == kind and (state is None or message.get("state") == state)
-    ]
 
 
 async def test_a_spoken_command_switches_the_light_and_is_answered(
@@ -111,61 +99,6 @@ async def test_push_to_talk_ends_with_the_button(
     assert device.played_seconds > 0.9
 
 
-async def test_a_question_back_opens_the_microphone_again(
-    speech: Speech, boot: Boot, command: bytes, states: list[str]
-) -> None:
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["Which light? 🤔 Say it?", "Done."]
-    speech.ears.lines = [COMMAND, "the kitchen light"]
-    device = await boot()
-    talk = await converse(device, command, command)
-    assert talk.heard == [COMMAND, "the kitchen light"]
-    assert speech.brain.heard == talk.heard
-    assert talk.answers == ["Which light?", "🤔 Say it?", "Done."]
-    assert "thinking" in talk.emotions
-    assert not talk.hung_up
-    assert states.count("listening") == 2
-
-
-async def test_an_open_conversation_goes_on_until_nobody_speaks(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    linked_entry: MockConfigEntry,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.voice._NO_SPEECH_SECONDS", 1.5)
-    subentry = next(iter(linked_entry.subentries.values()))
-    hass.config_entries.async_update_subentry(
-        linked_entry, subentry, data={**subentry.data, "conversation_style": "open"}
-    )
-    speech.ears.lines = [COMMAND, "turn off the kitchen light"]
-    device = await boot()
-    talk = await converse(device, command, command)
-    assert hass.states.is_state(LIGHT, "off")
-    assert len(talk.heard) == 2
-    assert not talk.hung_up
-    assert "I did not hear anything." not in talk.answers
-
-
-async def test_a_long_answer_is_spoken_while_it_is_still_written(
-    speech: Speech, boot: Boot, command: bytes
-) -> None:
-    await speech.use(conversation_engine=speech.brain.entity_id, tts_engine=speech.streaming_mouth.entity_id)
-    speech.brain.lines = ["This is the first sentence of a long answer. |Here is one more. |The end."]
-    speech.ears.lines = [COMMAND]
-    device = await boot()
-    talk = await converse(device, command)
-    assert talk.answers == [
-        "This is the first sentence of a long answer.",
-        "Here is one more.",
-        "The end.",
-    ]
-    assert len(speech.streaming_mouth.spoken) > 1
-    assert talk.played_seconds == pytest.approx(len(" ".join(talk.answers)) / 20, abs=0.2)
-
-
 async def test_what_is_switched_in_the_same_area_is_acknowledged_by_a_sound(
     hass: HomeAssistant,
     speech: Speech,
@@ -191,26 +124,6 @@ async def test_what_is_switched_in_the_same_area_is_acknowledged_by_a_sound(
     assert not speech.mouth.spoken
     assert any(talk.played)
     assert not converted
-
-
-async def test_the_button_silences_the_answer_at_once_and_listens_again(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str]
-) -> None:
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["word " * 60, "Good."]
-    speech.ears.lines = [COMMAND, "thank you"]
-    device = await boot()
-    await device.wake()
-    device.say(command)
-    await device.wait_for(lambda: device.played_seconds > 0.6, 20)
-    await device.click()
-    await device.wait_state(State.LISTENING, 5)
-    assert device.played_seconds < 3
-    assert len(sent(device, "tts", "stop")) == 1
-    device.say(command)
-    await device.wait_state(State.IDLE, 20)
-    assert speech.brain.heard == [COMMAND, "thank you"]
-    assert states == ["listening", "processing", "responding", "idle"] * 2
 
 
 async def test_the_button_while_the_assistant_thinks_cancels_the_answer(

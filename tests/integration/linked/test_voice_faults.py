@@ -1,20 +1,44 @@
 """A person talks to a device, and something breaks: the screen says so, and the next one is answered."""
 
+import asyncio
+from collections.abc import AsyncGenerator
 from time import monotonic
 
+from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
 import pytest
 
 from custom_components.xiaozhi.protocol.link import LinkKind
-from simulator import Misbehaviour, State, converse
-from tests.integration.linked.conftest import COMMAND, LIGHT, SATELLITE, Boot, Speech, wait_for_state
+from simulator import Misbehaviour, SimulatedDevice, State
+from tests.integration.linked.both import (
+    SATELLITES,
+    boot_both,
+    converse_with_both,
+    paired_on_both,
+    say_to_both,
+    states_of_both,
+    word_for,
+)
+from tests.integration.linked.conftest import COMMAND, LIGHT, Boot, Speech, wait_for_state
 
 
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    """A conversation is the same over both links."""
-    kind: LinkKind = request.param
-    return kind
+@pytest.fixture
+def link() -> LinkKind:
+    """The gateway offers MQTT; a device may want the other link."""
+    return LinkKind.MQTT
+
+
+@pytest.fixture
+def paired() -> tuple[ConfigSubentryData, ...]:
+    """A device on each link."""
+    return paired_on_both()
+
+
+@pytest.fixture
+async def states(hass: HomeAssistant) -> AsyncGenerator[dict[LinkKind, list[str]]]:
+    """The states that each satellite goes through from the first time that it listens."""
+    with states_of_both(hass) as seen:
+        yield seen
 
 
 @pytest.fixture
@@ -25,16 +49,22 @@ def short_silence(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("short_silence")
 async def test_silence_is_answered_on_the_screen_and_ends_the_conversation(
-    speech: Speech, boot: Boot, states: list[str]
+    speech: Speech, boot: Boot, subtests: pytest.Subtests, states: dict[LinkKind, list[str]]
 ) -> None:
-    device = await boot()
-    await device.wake()
-    await device.wait_for(lambda: bool(device.screen.captions), 10)
-    shown = monotonic()
-    await device.wait_state(State.IDLE, 15)
-    assert monotonic() - shown > 2, "nobody can read that"
-    assert device.screen.captions == ["I did not hear anything."]
-    assert states == ["listening", "idle"]
+    async def time_to_read(kind: LinkKind, device: SimulatedDevice) -> float:
+        await device.wake(word_for(kind))
+        await device.wait_for(lambda: bool(device.screen.captions), 10)
+        shown = monotonic()
+        await device.wait_state(State.IDLE, 15)
+        return monotonic() - shown
+
+    devices = await boot_both(boot)
+    times = await asyncio.gather(*(time_to_read(kind, device) for kind, device in devices.items()))
+    for (kind, device), seconds in zip(devices.items(), times, strict=True):
+        with subtests.test(str(kind)):
+            assert device.screen.captions == ["I did not hear anything."]
+            assert states[kind] == ["listening", "idle"]
+            assert seconds > 2, "nobody can read that"
 
 
 @pytest.mark.usefixtures("quick_reader")
@@ -46,31 +76,42 @@ async def test_silence_is_answered_on_the_screen_and_ends_the_conversation(
     ],
 )
 async def test_what_was_not_understood_is_said_on_the_screen(
-    speech: Speech, boot: Boot, command: bytes, line: str | None, text: str, states: list[str]
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    subtests: pytest.Subtests,
+    line: str | None,
+    text: str,
+    states: dict[LinkKind, list[str]],
 ) -> None:
-    speech.ears.lines = [line]
-    device = await boot()
-    await device.wake()
-    device.say(command)
-    await device.wait_state(State.IDLE, 15)
-    assert device.screen.captions == [text]
-    assert "confused" in device.screen.emotions
-    assert states == ["listening", "idle"]
+    speech.ears.lines = [line] * 2
+    devices = await boot_both(boot)
+    await say_to_both(devices, command)
+    for kind, device in devices.items():
+        with subtests.test(str(kind)):
+            assert device.screen.captions == [text]
+            assert "confused" in device.screen.emotions
+            assert states[kind] == ["listening", "idle"]
 
 
 @pytest.mark.usefixtures("quick_reader")
 async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str]
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    subtests: pytest.Subtests,
+    states: dict[LinkKind, list[str]],
 ) -> None:
     speech.mouth.fails = True
-    speech.ears.lines = [COMMAND]
-    device = await boot()
-    await device.wake()
-    device.say(command)
-    await device.wait_state(State.IDLE, 15)
+    speech.ears.lines = [COMMAND] * 2
+    devices = await boot_both(boot)
+    await say_to_both(devices, command)
     assert hass.states.is_state(LIGHT, "on")
-    assert device.screen.captions[-1].startswith("The voice is not ready.")
-    assert states[-2:] == ["responding", "idle"]
+    for kind, device in devices.items():
+        with subtests.test(str(kind)):
+            assert device.screen.captions[-1].startswith("The voice is not ready.")
+            assert states[kind][-2:] == ["responding", "idle"]
 
 
 @pytest.mark.usefixtures("quick_reader")
@@ -79,73 +120,85 @@ async def test_a_voice_that_breaks_down_is_told_and_logged(
     speech: Speech,
     boot: Boot,
     command: bytes,
-    states: list[str],
+    subtests: pytest.Subtests,
+    states: dict[LinkKind, list[str]],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     speech.mouth.error = OSError("the voice is out of order")
-    speech.ears.lines = [COMMAND]
-    device = await boot()
-    await device.wake()
-    device.say(command)
-    await device.wait_state(State.IDLE, 15)
-    assert device.screen.captions[-1].startswith("The voice is not ready.")
-    assert states[-1:] == ["idle"]
+    speech.ears.lines = [COMMAND] * 2
+    devices = await boot_both(boot)
+    await say_to_both(devices, command)
+    for kind, device in devices.items():
+        with subtests.test(str(kind)):
+            assert device.screen.captions[-1].startswith("The voice is not ready.")
+            assert states[kind][-1:] == ["idle"]
     assert "the voice is out of order" in caplog.text
 
 
 @pytest.mark.usefixtures("quick_reader")
 async def test_a_pipeline_without_a_voice_still_shows_the_answer(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
     await speech.use(tts_engine=None)
-    speech.ears.lines = [COMMAND]
-    device = await boot()
-    await device.wake()
-    device.say(command)
-    await device.wait_state(State.IDLE, 15)
-    assert hass.states.is_state(SATELLITE, "idle")
-    assert device.screen.captions
+    speech.ears.lines = [COMMAND] * 2
+    devices = await boot_both(boot)
+    await say_to_both(devices, command)
+    for kind, device in devices.items():
+        with subtests.test(str(kind)):
+            assert hass.states.is_state(SATELLITES[kind], "idle")
+            assert device.screen.captions
 
 
 async def test_a_device_that_loses_power_in_mid_answer_leaves_nothing_behind(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str], link: LinkKind
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    subtests: pytest.Subtests,
+    states: dict[LinkKind, list[str]],
 ) -> None:
+    async def lose_power(kind: LinkKind, device: SimulatedDevice) -> None:
+        await device.wake(word_for(kind))
+        device.say(command)
+        await device.wait_for(lambda: device.played_seconds > 0.3, 20)
+        await device.power_off()
+
     await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["word " * 60]
-    speech.ears.lines = [COMMAND]
-    device = await boot()
-    await device.wake()
-    device.say(command)
-    await device.wait_for(lambda: device.played_seconds > 0.3, 20)
-    await device.power_off()
+    speech.brain.lines = ["word " * 60] * 2
+    speech.ears.lines = [COMMAND] * 2
+    devices = await boot_both(boot)
+    await asyncio.gather(*(lose_power(kind, device) for kind, device in devices.items()))
     # A device that should stay connected is known to be away.
-    left = "unavailable" if link is LinkKind.MQTT else "idle"
-    await wait_for_state(hass, SATELLITE, left)
-    assert states == ["listening", "processing", "responding", left]
-    assert hass.states.is_state("sensor.kitchen_box_conversation", "idle")
+    for kind, left in ((LinkKind.WEBSOCKET, "idle"), (LinkKind.MQTT, "unavailable")):
+        with subtests.test(str(kind)):
+            await wait_for_state(hass, SATELLITES[kind], left)
+            assert states[kind] == ["listening", "processing", "responding", left]
+            assert hass.states.is_state(f"sensor.{kind}_box_conversation", "idle")
 
 
 async def test_a_connection_lost_in_mid_sentence_does_not_stop_the_next_conversation(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
-    device = await boot(misbehaviours=(Misbehaviour.DROP_MID_SENTENCE,))
-    await device.wake()
+    devices = await boot_both(boot, Misbehaviour.DROP_MID_SENTENCE)
     # The connection breaks after a second.
-    device.say(command * 2)
-    await device.wait_state(State.IDLE, 15)
-    device.misbehaviours.clear()
-    speech.ears.lines = [COMMAND]
+    await say_to_both(devices, command * 2)
+    for device in devices.values():
+        device.misbehaviours.clear()
+    speech.ears.lines = [COMMAND] * 2
     # Home Assistant ignores the same wake word within two seconds: another satellite would have heard it.
-    talk = await converse(device, command, word="hello again")
-    assert talk.answers
-    assert hass.states.is_state(SATELLITE, "idle")
+    talks = await converse_with_both(devices, command, word="hello again")
+    for kind, talk in talks.items():
+        with subtests.test(str(kind)):
+            assert talk.answers
+            assert hass.states.is_state(SATELLITES[kind], "idle")
 
 
 @pytest.mark.usefixtures("quick_reader", "short_silence")
-async def test_packets_that_are_no_opus_are_silence(speech: Speech, boot: Boot, command: bytes) -> None:
-    speech.ears.lines = [""]
-    device = await boot(misbehaviours=(Misbehaviour.OPUS_GARBAGE,))
-    await device.wake()
-    device.say(command)
-    await device.wait_state(State.IDLE, 30)
-    assert device.screen.captions
+async def test_packets_that_are_no_opus_are_silence(
+    speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
+) -> None:
+    devices = await boot_both(boot, Misbehaviour.OPUS_GARBAGE)
+    await say_to_both(devices, command)
+    for kind, device in devices.items():
+        with subtests.test(str(kind)):
+            assert device.screen.captions
