@@ -32,6 +32,10 @@ UPLOAD_PATH: Final = "/api/xiaozhi/upload"
 FILE_PATH: Final = "/api/xiaozhi/file"
 WEBSOCKET_PATH: Final = "/xiaozhi/v1/"
 
+# Characters that a screen has room for: in its status bar, and below.
+MAX_STATUS: Final = 60
+MAX_MESSAGE: Final = 500
+
 NO_MODEL_ISSUE: Final = "no_vision_model"
 
 MANUFACTURER: Final = "XiaoZhi"

@@ -138,7 +138,15 @@ class Device:
     @property
     def linked(self) -> bool:
         """Whether a command would arrive now."""
-        return self._session is not None
+        return self._open_session is not None
+
+    @property
+    def _open_session(self) -> DeviceSession | None:
+        """The link, if it takes messages; one on WebSocket takes none before the hellos are exchanged."""
+        session = self._session
+        if session is None or (session.link.channel is None and not session.link.stays_connected):
+            return None
+        return session
 
     @property
     def available(self) -> bool:
@@ -208,7 +216,7 @@ class Device:
         Raises `HomeAssistantError` with a text for the user when the device is out of reach, does not answer,
         or refuses.
         """
-        if (session := self._session) is None:
+        if (session := self._open_session) is None:
             raise self._unreachable()
         placeholders = {"name": self.name, "tool": name}
         try:
@@ -261,7 +269,7 @@ class Device:
 
     async def send(self, message: JsonObject) -> None:
         """Send a message that has no answer. Raises as `call_tool`."""
-        if (session := self._session) is None:
+        if (session := self._open_session) is None:
             raise self._unreachable()
         try:
             await session.link.send(message)

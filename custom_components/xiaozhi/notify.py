@@ -6,6 +6,7 @@ from homeassistant.components.notify import NotifyEntity, NotifyEntityDescriptio
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
+from .const import MAX_MESSAGE, MAX_STATUS
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
 from .protocol import messages
@@ -31,5 +32,10 @@ class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
 
     @override
     async def async_send_message(self, message: str, title: str | None = None) -> None:
-        """Show the message as text and the title in the status bar, and make a sound."""
-        await self.device.send(messages.alert(status=title or _DEFAULT_TITLE, message=message, emotion=_FACE))
+        """Show the message, cut to what a screen holds, with the title in the status bar, and make a sound."""
+        status, text = _shortened(title or _DEFAULT_TITLE, MAX_STATUS), _shortened(message, MAX_MESSAGE)
+        await self.device.send(messages.alert(status=status, message=text, emotion=_FACE))
+
+
+def _shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -11,7 +11,7 @@ from homeassistant.exceptions import ServiceValidationError
 from homeassistant.helpers import config_validation as cv, device_registry as dr
 import voluptuous as vol
 
-from .const import DOMAIN
+from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device import Device
 from .image_source import async_fetch_entity, async_fetch_media, async_fetch_url
 from .pictures import PictureKind
@@ -65,8 +65,6 @@ FACES: Final = (
 )
 
 # Screens scroll longer texts, for minutes.
-_MAX_STATUS: Final = 60
-_MAX_MESSAGE: Final = 500
 
 _ONE_DEVICE: Final = {vol.Required(ATTR_DEVICE_ID): cv.string}
 _DEVICES: Final = {
@@ -96,8 +94,8 @@ SHOW_IMAGE_SCHEMA: Final = vol.All(
 SHOW_TEXT_SCHEMA: Final = vol.Schema(
     {
         **_DEVICES,
-        vol.Optional(ATTR_STATUS, default="Home Assistant"): vol.All(cv.string, vol.Length(max=_MAX_STATUS)),
-        vol.Required(ATTR_MESSAGE): vol.All(cv.string, vol.Length(min=1, max=_MAX_MESSAGE)),
+        vol.Optional(ATTR_STATUS, default="Home Assistant"): vol.All(cv.string, vol.Length(max=MAX_STATUS)),
+        vol.Required(ATTR_MESSAGE): vol.All(cv.string, vol.Length(min=1, max=MAX_MESSAGE)),
         vol.Optional(ATTR_FACE, default="neutral"): vol.In(FACES),
     }
 )
@@ -195,9 +193,13 @@ async def _set_assets(call: ServiceCall) -> None:
 
 
 async def _on_each(call: ServiceCall, work: Callable[[Device], Awaitable[None]]) -> None:
-    """Do it on all devices; one that fails does not keep the others from it."""
-    devices = [_find_device(call.hass, device_id) for device_id in call.data[ATTR_DEVICE_ID]]
-    results = await asyncio.gather(*(work(device) for device in devices), return_exceptions=True)
+    """Do it on all devices; one that fails, or is not there any more, does not keep the others from it."""
+
+    async def find_and_work(device_id: str) -> None:
+        await work(_find_device(call.hass, device_id))
+
+    attempts = (find_and_work(device_id) for device_id in call.data[ATTR_DEVICE_ID])
+    results = await asyncio.gather(*attempts, return_exceptions=True)
     for result in results:
         if result is not None:
             raise result

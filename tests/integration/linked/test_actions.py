@@ -298,7 +298,10 @@ async def test_all_devices_are_tried_although_one_is_out_of_reach(
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str
 ) -> None:
     with pytest.raises(ServiceValidationError, match="nobody"):
-        await act(hass, SERVICE_SET_FACE, "nobody", face="happy")
+        await hass.services.async_call(
+            DOMAIN, SERVICE_SET_FACE, {"device_id": ["nobody", device_id], "face": "sleepy"}, blocking=True
+        )
+    await camera.wait_for(lambda: camera.screen.emotion == "sleepy", 3)
     await camera.power_off()
     await wait_for_state(hass, CONNECTED, "off")
     for service, data in (

@@ -15,9 +15,10 @@ from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVIC
 from homeassistant.components.select import ATTR_OPTION, DOMAIN as SELECT, SERVICE_SELECT_OPTION
 from homeassistant.config_entries import ConfigSubentry
 from homeassistant.const import ATTR_ENTITY_ID, EntityCategory
-from homeassistant.core import HomeAssistant
+from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import device_registry as dr, entity_registry as er
+from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from websockets.asyncio.client import connect
@@ -197,6 +198,40 @@ async def test_a_message_shows_on_the_screen(hass: HomeAssistant, speech: Speech
     )
     await device.wait_for(lambda: device.screen.system_text == "The post is here", 3)
     assert device.screen.status == "Door"
+
+
+async def test_a_long_message_is_cut_to_what_a_screen_holds(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    device = await boot()
+    await talk(hass, device)
+    await act(hass, NOTIFY, SERVICE_SEND_MESSAGE, SCREEN, **{ATTR_MESSAGE: "x" * 501, ATTR_TITLE: "y" * 61})
+    await device.wait_for(lambda: device.screen.system_text == "x" * 499 + "…", 3)
+    assert device.screen.status == "y" * 59 + "…"
+
+
+async def test_what_is_told_as_connected_takes_a_command_at_once(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    """Not as soon as a socket is open: a device takes nothing before the hellos are exchanged."""
+    device = await boot()
+    shown = asyncio.Event()
+
+    @callback
+    def show(event: Event[EventStateChangedData]) -> None:
+        if (state := event.data["new_state"]) is not None and state.state == "on":
+            hass.async_create_task(show_and_tell())
+
+    async def show_and_tell() -> None:
+        await act(hass, NOTIFY, SERVICE_SEND_MESSAGE, SCREEN, **{ATTR_MESSAGE: "At once"})
+        shown.set()
+
+    stop = async_track_state_change_event(hass, [CONNECTED], show)
+    await device.wake()
+    async with asyncio.timeout(3):
+        await shown.wait()
+    stop()
+    await device.wait_for(lambda: device.screen.system_text == "At once", 3)
 
 
 async def test_restart_counts_as_done_although_the_device_does_not_answer(
