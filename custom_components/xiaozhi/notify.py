@@ -32,7 +32,7 @@ class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
 
     @override
     async def async_send_message(self, message: str, title: str | None = None) -> None:
-        """Show the message, cut to what a screen holds, with the title in the status bar, and make a sound."""
+        """Show the message and, in the status bar, the title, cut to what fits; and make a sound."""
         status, text = _shortened(title or _DEFAULT_TITLE, MAX_STATUS), _shortened(message, MAX_MESSAGE)
         await self.device.send(messages.alert(status=status, message=text, emotion=_FACE))
 
