@@ -44,7 +44,7 @@ class Speaker:
     """Plays what the server sends, and keeps the account of what was lost on the way."""
 
     def __init__(self, rate: int, pace: Pace, changed: Callable[[], None]) -> None:
-        """`rate` is the codec's in Hz; `changed` is called after every frame."""
+        """`rate` is the codec's in Hz; `changed` is called after every packet and frame."""
         self.rate = rate
         self.played: list[Played] = []
         self.answers: list[list[float]] = []
@@ -113,6 +113,8 @@ class Speaker:
             return
         self._packets.append(_Packet(payload, rate, duration))
         self._work.set()
+        # One that cannot be decoded will not be heard of otherwise.
+        self._changed()
 
     async def run(self) -> None:
         """Play whatever is queued, for ever."""
