@@ -283,12 +283,15 @@ class Device:
         else:
             await self.send(messages.reboot())
 
-    async def install(self, installation: Installation) -> None:
-        """Have a firmware installed; a device that is linked restarts for it. Raises as `call_tool`."""
+    async def install(self, installation: Installation, path: str) -> None:
+        """Have a firmware installed that is offered at `path` of our web server. Raises as `call_tool`.
+
+        A device that is linked restarts for it.
+        """
         self.installation = installation
         self._changed()
         try:
-            await installation.run(self.restart if self.linked else None)
+            await installation.run(path, self.restart if self.linked else None)
         finally:
             self.installation = None
             self._changed()
@@ -319,6 +322,8 @@ class Device:
         older = self._session
         self._log_link(link, "%s is connected over %s", self.name, link.kind)
         self._record.link = link.kind
+        if self.installation is not None:
+            self.installation.linked()
         session = self._session = DeviceSession(self, link)
         if older is not None:
             # Last, so that a device that was there and is there never seems to be away.

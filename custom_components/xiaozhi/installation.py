@@ -29,73 +29,98 @@ _RETURN_SECONDS: Final = 5 * 60
 class Installation:
     """Offers a firmware to a device, once, and sees what becomes of it."""
 
-    def __init__(self, name: str, version: str, download: Download, path: str, *, force: bool) -> None:
-        """Prepare to offer what the device `name` is to fetch at `path` of our web server."""
+    def __init__(
+        self, name: str, version: str, content: bytes, *, force: bool, progressed: Callable[[], None]
+    ) -> None:
+        """Prepare to offer firmware to the device `name`; `progressed` is called when it has more of it."""
+        self.download = Download(content, "application/octet-stream", self._moved_on)
         self._name = name
         self._version = version
-        self._download = download
-        self._path = path
         self._force = force
-        self._offered = asyncio.Event()
-        self._returned = asyncio.Event()
+        self._progressed = progressed
+        self._path: str | None = None
+        self._offered = False
+        self._returned = False
         self._came_back_with: str | None = None
+        self._given_up = False
+        """By the device, which goes on with what it has."""
         self._stopped = False
+        self._news = asyncio.Event()
 
     @property
     def percentage(self) -> int | None:
         """How much of the firmware the device has fetched; None before it began."""
-        if not self._download.started.is_set():
-            return None
-        return 100 * self._download.sent // len(self._download.content)
+        return 100 * self.download.sent // len(self.download.content) if self.download.started else None
 
     @callback
     def checked_in(self, version: str | None, origin: str | None) -> FirmwareOffer | None:
         """Take note of a check-in, and return what the device is offered: the firmware, the first time."""
-        if self._offered.is_set():
+        if self._offered:
             self._came_back_with = version
-            self._returned.set()
-            return None
-        if origin is None:
-            return None
-        self._offered.set()
-        return FirmwareOffer(version=self._version, url=origin + self._path, force=self._force)
+            self._returned = True
+            self._news.set()
+        elif origin is not None and self._path is not None:
+            self._offered = True
+            self._news.set()
+            return FirmwareOffer(version=self._version, url=origin + self._path, force=self._force)
+        return None
+
+    @callback
+    def linked(self) -> None:
+        """Take note of a new link. A device that makes one without another check-in has not restarted."""
+        if self._offered and not self._returned:
+            self._given_up = True
+            self._news.set()
 
     @callback
     def stop(self) -> None:
         """Give up, because the device is removed or the gateway stops."""
         self._stopped = True
-        for moment in (self._offered, self._download.started, self._download.ended, self._returned):
-            moment.set()
+        self._news.set()
 
-    async def run(self, restart: Callable[[], Awaitable[None]] | None) -> None:
-        """See it through; `restart` restarts the device, and is None if that is for its owner to do.
+    async def run(self, path: str, restart: Callable[[], Awaitable[None]] | None) -> None:
+        """See it through; the firmware is offered at `path` of our web server.
 
-        Raises `HomeAssistantError` that says where it has failed.
+        `restart` restarts the device, and is None if that is for its owner to do. Raises `HomeAssistantError`
+        that says where it has failed.
         """
+        self._path = path
+        download = self.download
         if restart is None:
-            await self._reach(self._offered, _BY_HAND_SECONDS, self._failure("update_not_started"))
+            failure = self._failure("update_not_started")
+            await self._within(_BY_HAND_SECONDS, lambda: self._offered, failure)
         else:
             await restart()
-            await self._reach(self._offered, _RESTART_SECONDS, self._failure("update_not_restarted"))
-        await self._reach(self._download.started, _FETCH_SECONDS, self._failure("update_not_fetched"))
-        # A device that takes nothing for a minute ends the transfer.
-        await self._download.ended.wait()
-        self._go_on()
-        if not self._download.complete:
+            failure = self._failure("update_not_restarted")
+            await self._within(_RESTART_SECONDS, lambda: self._offered, failure)
+        await self._within(_FETCH_SECONDS, lambda: download.started, self._failure("update_not_fetched"))
+        # Who takes nothing for a minute is not waited for any longer: then it has ended.
+        await self._reach(lambda: download.ended or self._given_up)
+        if not download.complete:
             raise self._failure("update_broke_off", percentage=str(self.percentage))
-        await self._reach(self._returned, _RETURN_SECONDS, self._failure("update_did_not_return"))
+        failure = self._failure("update_did_not_return")
+        await self._within(_RETURN_SECONDS, lambda: self._returned or self._given_up, failure)
         if self._came_back_with != self._version:
-            raise self._failure("update_rejected", still=self._came_back_with or "?")
+            raise self._failure("update_rejected")
 
-    async def _reach(self, moment: asyncio.Event, seconds: float, failure: HomeAssistantError) -> None:
+    @callback
+    def _moved_on(self) -> None:
+        self._news.set()
+        self._progressed()
+
+    async def _within(self, seconds: float, reached: Callable[[], bool], failure: HomeAssistantError) -> None:
         try:
             async with asyncio.timeout(seconds):
-                await moment.wait()
+                await self._reach(lambda: reached() or self._given_up)
         except TimeoutError as err:
             raise failure from err
-        self._go_on()
+        if not reached():
+            raise failure
 
-    def _go_on(self) -> None:
+    async def _reach(self, reached: Callable[[], bool]) -> None:
+        while not (reached() or self._stopped):
+            self._news.clear()
+            await self._news.wait()
         if self._stopped:
             raise self._failure("update_stopped")
 

@@ -1,6 +1,5 @@
 """One-time addresses at which a device fetches or hands over a file."""
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 import secrets
@@ -34,14 +33,14 @@ class Download:
     def __init__(
         self, content: bytes, content_type: str, progressed: Callable[[], None] = lambda: None
     ) -> None:
-        """Offer `content`; `progressed` is called when more of it has been fetched."""
+        """Offer `content`; `progressed` is called whenever something changes."""
         self.content = content
         self.content_type = content_type
         self.sent = 0
         """Bytes."""
-        self.started = asyncio.Event()
-        self.ended = asyncio.Event()
-        """That it was fetched to its end, or that the device went away before."""
+        self.started = False
+        self.ended = False
+        """Whether it was fetched to its end, or the device went away before."""
         self._progressed = progressed
 
     @property
@@ -50,9 +49,21 @@ class Download:
         return self.sent == len(self.content)
 
     @callback
+    def start(self) -> None:
+        """Note that the device begins to fetch."""
+        self.started = True
+        self._progressed()
+
+    @callback
     def progress(self, sent: int) -> None:
         """Note how many bytes the device has fetched."""
         self.sent = sent
+        self._progressed()
+
+    @callback
+    def end(self) -> None:
+        """Note that the device fetches nothing more."""
+        self.ended = True
         self._progressed()
 
 

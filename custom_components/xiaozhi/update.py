@@ -20,7 +20,7 @@ from .gateway import XiaozhiConfigEntry
 from .installation import Installation
 from .protocol.firmware import FirmwareVersion
 from .protocol.firmware_image import FirmwareError
-from .transfers import TRANSFERS, Download
+from .transfers import TRANSFERS
 
 # Devices install at the same time.
 PARALLEL_UPDATES = 0
@@ -127,18 +127,16 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
                 "update_unusable", name=self.device.name, version=firmware.version, reason=str(err)
             ) from err
         self._check(firmware.described_by(image))
-        download = Download(image.content, "application/octet-stream", self._progressed)
-        with self.hass.data[TRANSFERS].offer(download) as path:
-            await self.device.install(
-                Installation(
-                    self.device.name,
-                    firmware.version,
-                    download,
-                    path,
-                    # The device itself takes newer versions only; the owner may want an older one.
-                    force=not self.version_is_newer(firmware.version, self.device.firmware_text or ""),
-                )
-            )
+        installation = Installation(
+            self.device.name,
+            firmware.version,
+            image.content,
+            # The device itself takes newer versions only; the owner may want an older one.
+            force=not self.version_is_newer(firmware.version, self.device.firmware_text or ""),
+            progressed=self._progressed,
+        )
+        with self.hass.data[TRANSFERS].offer(installation.download) as path:
+            await self.device.install(installation, path)
 
     @property
     def _found(self) -> list[Firmware]:

@@ -98,7 +98,7 @@ class FileView(HomeAssistantView):
         response = web.StreamResponse(headers={"Content-Type": download.content_type})
         response.content_length = len(download.content)
         _send_no_faster_than_taken(request)
-        download.started.set()
+        download.start()
         try:
             await response.prepare(request)
             for start in range(0, len(download.content), _CHUNK):
@@ -110,7 +110,7 @@ class FileView(HomeAssistantView):
         except TimeoutError, ConnectionError:
             _LOGGER.debug("%s was fetched up to byte %d only", request.path, download.sent)
         finally:
-            download.ended.set()
+            download.end()
         return response
 
 

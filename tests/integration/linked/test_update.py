@@ -28,11 +28,13 @@ from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi import installation, transfers, uploads
+from custom_components.xiaozhi import firmware_files, installation, transfers, uploads
 from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, DOMAIN
 from custom_components.xiaozhi.firmware_files import FIRMWARE_FOLDER
+from custom_components.xiaozhi.protocol.firmware_image import FirmwareImage
 from custom_components.xiaozhi.protocol.link import LinkKind
 from simulator import BOARDS, Pace, SimulatedDevice, build_image, get_profile
+from simulator.partitions import AppPartitions
 from tests.integration.linked.conftest import Boot, wait_for_state
 
 FIRMWARE = "update.kitchen_box_firmware"
@@ -346,14 +348,35 @@ async def test_a_device_that_takes_no_notice_is_told(
     assert box.profile.version == "2.4.1"
 
 
-async def test_a_firmware_that_does_not_start_is_told(
+async def test_a_firmware_that_the_device_refuses_is_told_at_once(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on where it was, without another check-in. What it refuses here would have passed elsewhere."""
+    put(folder)
+    await look(hass)
+    image = bytearray(build_image(version="2.4.2", size=SIZE))
+    image[-1] ^= 1
+    monkeypatch.setattr(
+        firmware_files,
+        "read_firmware",
+        lambda data: FirmwareImage(version="2.4.2", chip="esp32s3", content=bytes(image)),
+    )
+    async with asyncio.timeout(10):
+        with pytest.raises(HomeAssistantError, match="goes on with the one that it had"):
+            await install(hass)
+    await wait_for_state(hass, CONNECTED, "on")
+    assert box.profile.version == "2.4.1"
+    assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
+
+
+async def test_a_firmware_that_cannot_start_is_told(
     hass: HomeAssistant, box: SimulatedDevice, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loader goes back to the old one, which checks in again."""
     put(folder)
     await look(hass)
-    monkeypatch.setattr("simulator.partitions.AppPartitions.install", lambda self, version: None)
-    with pytest.raises(HomeAssistantError, match=r"came back with 2\.4\.1"):
+    monkeypatch.setattr(AppPartitions, "install", lambda _partitions, _version: None)
+    with pytest.raises(HomeAssistantError, match="goes on with the one that it had"):
         await install(hass)
     assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
 
