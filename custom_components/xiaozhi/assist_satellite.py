@@ -1,12 +1,18 @@
 """The voice satellite: holds a device's conversations with Assist."""
 
 import asyncio
+from collections.abc import AsyncIterable
 from functools import partial
 import logging
 from typing import Any, Final, override
 
 from homeassistant.components import tts
-from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType
+from homeassistant.components.assist_pipeline import (
+    PipelineEvent,
+    PipelineEventType,
+    PipelineStage,
+    async_get_pipeline,
+)
 from homeassistant.components.assist_satellite import (
     AssistSatelliteConfiguration,
     AssistSatelliteEntity,
@@ -169,12 +175,19 @@ class XiaozhiSatellite(XiaozhiEntity, AssistSatelliteEntity):
             self._voice_turn = None
             self.tts_response_finished()
 
+    async def _run_pipeline(self, wake_word: str | None, audio: AsyncIterable[bytes]) -> None:
+        """Run the chosen pipeline. One without a voice answers on the screen."""
+        pipeline = async_get_pipeline(self.hass, self._resolve_pipeline())
+        await self.async_accept_pipeline_from_satellite(
+            audio,
+            end_stage=PipelineStage.INTENT if pipeline.tts_engine is None else PipelineStage.TTS,
+            wake_word_phrase=wake_word,
+        )
+
     async def _finish_turn(
         self, conversation: Conversation, voice_turn: VoiceTurn, turn: Turn, *, followed_up: bool
     ) -> bool:
-        end = await voice_turn.run(
-            partial(self.async_accept_pipeline_from_satellite, wake_word_phrase=turn.wake_word)
-        )
+        end = await voice_turn.run(partial(self._run_pipeline, turn.wake_word))
         if end is TurnEnd.FAILED:
             self.device.happened(Moment.FAILED, reason=voice_turn.error or "unknown")
         is_open = self.device.settings.conversation_style is ConversationStyle.OPEN

@@ -107,12 +107,19 @@ class VoiceTurn:
         finally:
             self._heard_speech()
         if self._error is None:
-            if rest := self._captions.rest():
-                await self._conversation.show(messages.tts_caption(rest))
+            await self._show_rest()
             return TurnEnd.ASKS_BACK if self._asks_back else TurnEnd.ANSWERED
         if self._error == _ELSEWHERE_ERROR:
             return TurnEnd.ELSEWHERE
         return TurnEnd.SILENT if self._error in _SILENT_ERRORS else TurnEnd.FAILED
+
+    async def _show_rest(self) -> None:
+        """Show what did not come with the speech, and give time to read it where there is no speech."""
+        await self._show_face()
+        if rest := self._captions.rest():
+            await self._conversation.show(messages.tts_caption(rest))
+            if self._playing is None:
+                await asyncio.sleep(_READING_SECONDS)
 
     async def apologise(self) -> None:
         """Say on the screen what went wrong, and give time to read it."""
@@ -240,11 +247,14 @@ class VoiceTurn:
             self._fail(_SPEECH_FAILED)
 
     async def _before_packet(self, seconds: float) -> None:
+        await self._show_face()
+        if caption := self._captions.due(seconds, complete=self._text_complete):
+            await self._conversation.show(messages.tts_caption(caption))
+
+    async def _show_face(self) -> None:
         if self._face is not None:
             face, self._face = self._face, None
             await self._conversation.show(messages.face(face))
-        if caption := self._captions.due(seconds, complete=self._text_complete):
-            await self._conversation.show(messages.tts_caption(caption))
 
     async def _text(self, key: str) -> str:
         texts = await async_get_translations(self._hass, self._hass.config.language, "exceptions", [DOMAIN])

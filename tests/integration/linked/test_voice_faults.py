@@ -146,7 +146,8 @@ async def test_a_pipeline_without_a_voice_still_shows_the_answer(
     for kind, device in devices.items():
         with subtests.test(str(kind)):
             assert hass.states.is_state(SATELLITES[kind], "idle")
-            assert device.screen.captions
+            assert device.screen.captions == ["Turned on the switch"]
+            assert device.played_seconds == 0
 
 
 async def test_a_device_that_loses_power_in_mid_answer_leaves_nothing_behind(

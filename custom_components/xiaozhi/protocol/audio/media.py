@@ -72,6 +72,8 @@ async def decode_media(
         media.shutdown(immediate=True)
         decoded.shutdown(immediate=True)
         feeder.cancel()
+        # Here already, because the wait for it may be interrupted.
+        executor.shutdown(wait=False)
         await asyncio.gather(feeder, decoder, return_exceptions=True)
         executor.shutdown()
 
