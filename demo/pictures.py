@@ -16,6 +16,7 @@ from simulator.espeak import synthesize
 from simulator.opus import UPLINK_RATE
 
 from . import house
+from .abilities import put_firmware
 from .browser import WebPage, web_page
 from .client import Client
 from .errors import DemoError
@@ -64,7 +65,10 @@ async def _take(folder: Path, work: Path) -> None:
         _, speech = await stack.enter_async_context(
             speech_server("Speech synthesis", "demo.text_to_speech", work / "tts.log")
         )
-        _, client = await stack.enter_async_context(home_assistant(work / "config", _PORT))
+        configuration = work / "config"
+        _, client = await stack.enter_async_context(home_assistant(configuration, _PORT))
+        profile = get_profile(_BOARD)
+        await asyncio.to_thread(put_firmware, configuration, profile.board)
         await house.furnish(client)
         await house.set_up_speech(client, speech_to_text=stt, text_to_speech=speech)
         url = f"http://{HOST}:{_PORT}"
@@ -72,10 +76,10 @@ async def _take(folder: Path, work: Path) -> None:
         await web.log_in(USERNAME, PASSWORD)
         await _gateway(web, folder)
         await house.set_up_gateway(client, **_free_ports())
-        profile = get_profile(_BOARD)
         device = await stack.enter_async_context(SimulatedDevice(profile, f"{url}/api/xiaozhi/ota", mac=_MAC))
         await _pairing(web, client, device, folder)
         await _conversation(web, device, folder)
+        await _firmware(web, folder)
 
 
 def _free_ports() -> dict[str, int]:
@@ -133,6 +137,13 @@ async def _conversation(web: WebPage, device: SimulatedDevice, folder: Path) -> 
     room = web.page.get_by_role("link", name=f"In {_ROOM}")
     await web.picture(folder / "device.png", room, web.entities("Assist"), still=False)
     await talking
+
+
+async def _firmware(web: WebPage, folder: Path) -> None:
+    """Show the firmware that could be installed."""
+    await web.entities("Configuration").get_by_text("Firmware").click()
+    await web.read("Installed version")
+    await web.picture(folder / "firmware.png", web.dialog)
 
 
 if __name__ == "__main__":
