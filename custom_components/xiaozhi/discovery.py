@@ -15,7 +15,8 @@ from homeassistant.util import dt as dt_util
 
 from .const import DOMAIN, SUBENTRY_DEVICE
 from .pairing import PairingRegistry, PendingDevice, Verdict
-from .protocol.checkin import CheckIn, PairingReply, Reply, ServerTime
+from .protocol.checkin import CheckIn
+from .protocol.checkin_reply import PairingReply, Reply, ServerTime
 
 if TYPE_CHECKING:
     from .gateway import XiaozhiConfigEntry

@@ -20,7 +20,8 @@ from .discovery import DeviceDiscovery
 from .firmware_files import FirmwareFiles
 from .listeners import Listeners, PortError, mqtt_client_id
 from .protocol.broker import BrokerError
-from .protocol.checkin import CheckIn, LinkReply, ServerTime
+from .protocol.checkin import CheckIn
+from .protocol.checkin_reply import LinkReply, ServerTime
 from .protocol.link import Admission, Credentials, LinkKind
 from .settings import DeviceLink, GatewaySettings
 from .store import DeviceStore

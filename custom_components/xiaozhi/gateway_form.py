@@ -39,7 +39,7 @@ from .const import (
 from .firmware_files import ReleasesError, async_fetch_releases
 from .http import check_in_url, is_usable_host
 from .protocol.broker import BrokerError, BrokerProblem, check_broker
-from .protocol.checkin import is_mqtt_name
+from .protocol.checkin_reply import is_mqtt_name
 from .protocol.udp import UdpServer
 from .settings import OfferedLink, broker_settings
 

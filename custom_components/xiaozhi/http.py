@@ -17,7 +17,8 @@ from yarl import URL
 
 from .const import DOMAIN, OTA_PATH
 from .discovery import Activation
-from .protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, encode_reply, parse_checkin
+from .protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
+from .protocol.checkin_reply import encode_reply
 
 if TYPE_CHECKING:
     from .gateway import Gateway

@@ -13,7 +13,7 @@ from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
 from .const import DOMAIN
-from .protocol.checkin import FirmwareOffer
+from .protocol.checkin_reply import FirmwareOffer
 from .transfers import Download
 
 __all__ = ["Installation"]

@@ -10,7 +10,7 @@ from yarl import URL
 
 from .const import WEBSOCKET_PATH
 from .protocol.broker import BrokerError
-from .protocol.checkin import LinkReply, MqttReply, ServerTime, WebSocketReply, websocket_url
+from .protocol.checkin_reply import LinkReply, MqttReply, ServerTime, WebSocketReply, websocket_url
 from .protocol.firmware import FirmwareVersion
 from .protocol.link import Admission, Credentials, LinkKind
 from .protocol.messages import AudioFormat

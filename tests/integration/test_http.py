@@ -21,7 +21,8 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 from custom_components.xiaozhi import http
 from custom_components.xiaozhi.const import OTA_PATH, WEBSOCKET_PATH
 from custom_components.xiaozhi.http import check_in_url, is_usable_host
-from custom_components.xiaozhi.protocol.checkin import MAX_BODY_BYTES, websocket_url
+from custom_components.xiaozhi.protocol.checkin import MAX_BODY_BYTES
+from custom_components.xiaozhi.protocol.checkin_reply import websocket_url
 from tests.integration.http_device import TOKEN, HttpDevice, MakeDevice, MakeEntry, paired_device
 
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)

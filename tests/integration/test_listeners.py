@@ -4,7 +4,7 @@ import pytest
 
 from custom_components.xiaozhi.listeners import Listeners
 from custom_components.xiaozhi.protocol.broker import BrokerSettings
-from custom_components.xiaozhi.protocol.checkin import MqttReply, ServerTime, WebSocketReply
+from custom_components.xiaozhi.protocol.checkin_reply import MqttReply, ServerTime, WebSocketReply
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
 from custom_components.xiaozhi.protocol.link import LinkKind
 from custom_components.xiaozhi.settings import (

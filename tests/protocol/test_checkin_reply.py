@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from custom_components.xiaozhi.protocol.checkin import (
+from custom_components.xiaozhi.protocol.checkin_reply import (
     FirmwareOffer,
     MqttReply,
     PairingReply,

@@ -1,0 +1,250 @@
+"""What a check-in may be answered.
+
+Source: the firmware's `main/ota.cc`. The device stores every member of the `mqtt` and `websocket` sections in
+its flash and aborts on what its flash or its parsers do not take, at every boot again. So the replies are
+classes that refuse such values.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+import json
+import re
+from typing import Any, Final, Self
+
+from .firmware import is_version
+from .messages import JsonObject
+
+__all__ = [
+    "FirmwareOffer",
+    "LinkReply",
+    "MqttReply",
+    "PairingReply",
+    "Reply",
+    "ServerTime",
+    "WebSocketReply",
+    "encode_reply",
+    "is_mqtt_name",
+    "websocket_url",
+]
+
+_HOST: Final = r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,251}[0-9A-Za-z])?"
+_ENDPOINT: Final = re.compile(rf"{_HOST}:(?P<port>[0-9]{{1,5}})")
+# The device takes the first colon after the scheme for the start of the port, wherever it is.
+_WEBSOCKET_URL: Final = re.compile(rf"wss?://{_HOST}:(?P<port>[0-9]{{1,5}})/[0-9A-Za-z/._~-]*")
+_HTTP_URL: Final = re.compile(rf"https?://{_HOST}(?::[0-9]{{1,5}})?/[0-9A-Za-z/._~-]*")
+# What may stand behind `Bearer `. A space in it would make the device leave that word out.
+_TOKEN: Final = re.compile(r"[0-9A-Za-z._~+/=-]{1,512}")
+_MQTT_NAME: Final = re.compile(r"[!-~]{1,128}")
+_MQTT_PASSWORD: Final = re.compile(r"[!-~]{1,512}")
+_TOPIC: Final = re.compile(r"[!-\"$-*,-~]{1,256}")
+_CODE: Final = re.compile(r"[0-9]{6}")
+_CHALLENGE: Final = re.compile(r"[!-~]{1,128}")
+_MAX_URL: Final = 255
+_MAX_FIRMWARE_URL: Final = 512
+_MAX_SCREEN_TEXT: Final = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTime:
+    """The clock and time zone that the device shall have."""
+
+    timestamp: int
+    """Milliseconds since the epoch, UTC."""
+    timezone_offset: int
+    """Minutes, positive east of Greenwich."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no clock shows."""
+        _require("timestamp", _is_integer(self.timestamp, 0, 1 << 52))
+        _require("timezone_offset", _is_integer(self.timezone_offset, -1440, 1440))
+
+    @classmethod
+    def at(cls, moment: datetime) -> Self:
+        """Take over a moment with its time zone. Raises `ValueError` when it has none."""
+        offset = moment.utcoffset()
+        if offset is None:
+            raise ValueError("the moment has no time zone")
+        return cls(
+            timestamp=int(moment.astimezone(UTC).timestamp() * 1000),
+            timezone_offset=int(offset.total_seconds() // 60),
+        )
+
+    def section(self) -> JsonObject:
+        """Return the `server_time` section."""
+        return {"timestamp": self.timestamp, "timezone_offset": self.timezone_offset}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairingReply:
+    """Makes an unknown device show and speak a code, and poll for its activation."""
+
+    code: str
+    """Six digits: the device speaks nothing else."""
+    challenge: str
+    """Makes the device poll `/activate` every three seconds."""
+    message: str
+    """What the screen shows."""
+    server_time: ServerTime
+
+    def __post_init__(self) -> None:
+        """Refuse what the device could not show, speak or send back."""
+        _require("code", _matches(_CODE, self.code))
+        _require("challenge", _matches(_CHALLENGE, self.challenge))
+        _require(
+            "message",
+            isinstance(self.message, str)
+            and 0 < len(self.message) <= _MAX_SCREEN_TEXT
+            and all(character.isprintable() or character == "\n" for character in self.message),
+        )
+
+    def sections(self) -> JsonObject:
+        """Return what stands beside the `server_time` section."""
+        return {"activation": {"message": self.message, "code": self.code, "challenge": self.challenge}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirmwareOffer:
+    """Makes a device install a firmware before it does anything else."""
+
+    version: str
+    url: str
+    """Fetched by a plain GET; the answer must have a Content-Length."""
+    force: bool
+    """Whether it is to be installed also if it is not newer. The device obeys at every check-in again."""
+
+    def __post_init__(self) -> None:
+        """Refuse what makes the device restart at every boot."""
+        _require("version", isinstance(self.version, str) and is_version(self.version))
+        _require("url", _is_http_url(self.url))
+
+    def section(self) -> JsonObject:
+        """Return the `firmware` section."""
+        section: JsonObject = {"version": self.version, "url": self.url}
+        return section | {"force": 1} if self.force else section
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSocketReply:
+    """Makes a paired device connect to a WebSocket when a conversation starts.
+
+    All three members are always sent, since the device keeps the old value of one that is not.
+    """
+
+    url: str
+    """With an explicit port, as `websocket_url` makes it."""
+    token: str
+    framing_version: int
+    """1, 2 or 3; see `framing`."""
+    server_time: ServerTime
+    firmware: FirmwareOffer | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what makes the device restart when it connects, or connect without its token."""
+        _require("url", _is_websocket_url(self.url))
+        _require("token", _matches(_TOKEN, self.token))
+        _require("framing_version", _is_integer(self.framing_version, 1, 3))
+
+    def sections(self) -> JsonObject:
+        """Return what stands beside the `server_time` section."""
+        return {"websocket": {"url": self.url, "token": self.token, "version": self.framing_version}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MqttReply:
+    """Makes a paired device connect to an MQTT endpoint and stay connected."""
+
+    endpoint: str
+    """`host:port` without a scheme; the device uses TLS exactly when the port is 8883."""
+    client_id: str
+    username: str
+    password: str
+    publish_topic: str
+    """The only topic that the device publishes to."""
+    keepalive: int
+    """Seconds."""
+    subscribe_topic: str | None = None
+    """For firmware that subscribes; stock firmware ignores it."""
+    server_time: ServerTime
+    firmware: FirmwareOffer | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what makes the device restart at every boot, or leaves it mute."""
+        _require("endpoint", _has_port(_ENDPOINT, self.endpoint))
+        _require("client_id", _matches(_MQTT_NAME, self.client_id))
+        _require("username", _matches(_MQTT_NAME, self.username))
+        _require("password", _matches(_MQTT_PASSWORD, self.password))
+        _require("publish_topic", _matches(_TOPIC, self.publish_topic))
+        _require("keepalive", _is_integer(self.keepalive, 10, 3600))
+        _require("subscribe_topic", self.subscribe_topic is None or _matches(_TOPIC, self.subscribe_topic))
+
+    def sections(self) -> JsonObject:
+        """Return what stands beside the `server_time` section."""
+        section: JsonObject = {
+            "endpoint": self.endpoint,
+            "client_id": self.client_id,
+            "username": self.username,
+            "password": self.password,
+            "publish_topic": self.publish_topic,
+            "keepalive": self.keepalive,
+        }
+        if self.subscribe_topic is not None:
+            section["subscribe_topic"] = self.subscribe_topic
+        return {"mqtt": section}
+
+
+# One or the other link, never both: the device would take MQTT. And firmware for paired devices only.
+type LinkReply = WebSocketReply | MqttReply
+type Reply = PairingReply | LinkReply
+
+
+def encode_reply(reply: Reply) -> bytes:
+    """Encode the body of a reply with status 200: JSON in UTF-8, always below 4 KiB.
+
+    The device's reader never recovers from a body of 8 KiB.
+    """
+    sections = reply.sections() | {"server_time": reply.server_time.section()}
+    if not isinstance(reply, PairingReply) and reply.firmware is not None:
+        sections["firmware"] = reply.firmware.section()
+    return json.dumps(sections, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def is_mqtt_name(text: str) -> bool:
+    """Whether a device can be told this user name or password of a broker, and uses it as it is."""
+    return _matches(_MQTT_NAME, text)
+
+
+def websocket_url(host: str, port: int, path: str) -> str:
+    """Return the address of a plain WebSocket, with its port as the device needs it.
+
+    Raises `ValueError` for what the device's parser does not take: an IPv6 address, or a path with a colon.
+    """
+    url = f"ws://{host}:{port}{path}"
+    _require("host, port or path", _is_websocket_url(url))
+    return url
+
+
+def _require(name: str, holds: bool) -> None:
+    # Without the value, which may be a secret.
+    if not holds:
+        raise ValueError(f"{name} is not what a device can take")
+
+
+def _matches(pattern: re.Pattern[str], value: Any) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+def _is_integer(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _is_websocket_url(url: Any) -> bool:
+    return _has_port(_WEBSOCKET_URL, url) and len(url) <= _MAX_URL
+
+
+def _is_http_url(url: Any) -> bool:
+    return isinstance(url, str) and _HTTP_URL.fullmatch(url) is not None and len(url) <= _MAX_FIRMWARE_URL
+
+
+def _has_port(pattern: re.Pattern[str], value: Any) -> bool:
+    match = pattern.fullmatch(value) if isinstance(value, str) else None
+    return match is not None and 1 <= int(match["port"]) <= 65535
