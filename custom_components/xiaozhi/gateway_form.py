@@ -138,7 +138,10 @@ async def gateway_errors(
         errors[CONF_ADDRESS] = "invalid_address"
     elif check_in_url(hass, address) is None:
         errors[CONF_ADDRESS] = "address_needed"
-    if (releases := settings.get(CONF_FIRMWARE_RELEASES)) is not None:
+    releases = settings.get(CONF_FIRMWARE_RELEASES)
+    # One that is saved may be down for a while; that is for a repair to tell.
+    known = None if running is None else running.data.get(CONF_FIRMWARE_RELEASES)
+    if releases is not None and releases != known:
         try:
             await async_fetch_releases(hass, releases)
         except ReleasesError:
@@ -150,6 +153,8 @@ async def gateway_errors(
             errors[field] = error
     if ports.get(CONF_MQTT_PORT) == ports[CONF_WEBSOCKET_PORT]:
         errors[CONF_MQTT_PORT] = "port_twice"
+    if CONF_MQTT_PORT in ports and settings[CONF_MQTT_PORT] == _TLS_PORT:
+        errors[CONF_MQTT_PORT] = "port_is_tls"
     return errors
 
 

@@ -164,6 +164,16 @@ async def test_websocket_and_mqtt_cannot_share_a_port(hass: HomeAssistant, setti
     assert form["step_id"] == "address"
 
 
+async def test_the_port_on_which_devices_encrypt_is_refused_for_mqtt(
+    hass: HomeAssistant, settings: dict[str, Any]
+) -> None:
+    """We do not. With WebSocket only, that port stays closed, whatever its number."""
+    form = await submit(hass, await start(hass), **settings | {"mqtt_port": 8883})
+    assert form["errors"] == {"mqtt_port": "port_is_tls"}
+    form = await submit(hass, form, **settings | {"link": "websocket", "mqtt_port": 8883})
+    assert form["step_id"] == "address"
+
+
 async def test_the_ports_of_the_gateway_itself_are_no_fault(
     hass: HomeAssistant, entry: MockConfigEntry, taken_udp_port: int, settings: dict[str, Any]
 ) -> None:
@@ -183,6 +193,22 @@ async def test_the_ports_of_the_gateway_itself_are_no_fault(
     assert entry.state is ConfigEntryState.LOADED
     assert opens(settings["mqtt_port"])
     assert opens(settings["websocket_port"])
+
+
+async def test_a_saved_list_of_firmware_that_is_down_blocks_no_change(
+    hass: HomeAssistant, make_entry: MakeEntry, settings: dict[str, Any], unload_gateway: None
+) -> None:
+    """One that is typed anew is tried."""
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        down = f"http://127.0.0.1:{nobody.getsockname()[1]}/releases"
+    entry = await running(hass, make_entry(**settings, firmware_releases=down))
+    changed = settings | {"firmware_releases": down, "address": "ha.lan"}
+    form: Any = await entry.start_reconfigure_flow(hass)
+    form = await submit(hass, form, **changed | {"firmware_releases": f"{down}/latest"})
+    assert form["errors"] == {"firmware_releases": "no_releases"}
+    assert (await submit(hass, form, **changed))["reason"] == "reconfigure_successful"
+    await hass.async_block_till_done()
+    assert entry.data == changed
 
 
 async def test_a_gateway_that_could_not_start_holds_no_port(
