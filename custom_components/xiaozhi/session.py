@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from itertools import count
 import logging
 from typing import TYPE_CHECKING, Any, Final, override
@@ -130,7 +131,7 @@ class DeviceSession(LinkHandler):
     def _greet(self) -> None:
         if not self._greeted:
             self._greeted = True
-            self._create_task(self._handshake(), "handshake")
+            self._create_task(self._keep_current(), "keep current")
 
     @callback
     def _start_refresh(self) -> None:
@@ -144,20 +145,30 @@ class DeviceSession(LinkHandler):
         if session_id is not None:
             await self._send_quietly(messages.goodbye(session_id))
 
-    async def _handshake(self) -> None:
-        try:
-            server = await self._mcp.initialize(
-                client_name="Home Assistant", client_version=const.__version__, vision=self._device.vision
-            )
-            self._device.identified(server)
-            await self._list_tools()
-        except (McpError, LinkClosedError) as err:
-            _LOGGER.debug("%s: handshake failed: %s", self._device.name, err)
+    async def _keep_current(self) -> None:
+        missing = [self._initialize, self._list_tools]
         for poll in count():
+            await self._shake_hands(missing)
             await self._refresh_quietly()
             if poll % _POLLS_PER_READING == 0:
                 await self._read_tools()
             await asyncio.sleep(_POLL_SECONDS)
+
+    async def _shake_hands(self, missing: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+        """Take the steps that are missing, and take them off. What the device refuses is not asked again."""
+        try:
+            while missing:
+                with suppress(McpCallError):
+                    await missing[0]()
+                del missing[0]
+        except (McpError, LinkClosedError) as err:
+            _LOGGER.debug("%s: handshake failed, to be tried again: %s", self._device.name, err)
+
+    async def _initialize(self) -> None:
+        server = await self._mcp.initialize(
+            client_name="Home Assistant", client_version=const.__version__, vision=self._device.vision
+        )
+        self._device.identified(server)
 
     async def _list_tools(self) -> None:
         self._device.tools_listed(await self._mcp.list_tools(with_user_tools=True))

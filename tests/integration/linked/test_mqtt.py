@@ -16,8 +16,10 @@ from homeassistant.exceptions import HomeAssistantError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi import session
+from custom_components.xiaozhi.protocol import mcp
 from custom_components.xiaozhi.protocol.link import LinkKind
-from simulator import State, converse, get_profile
+from simulator import Misbehaviour, State, converse, get_profile
 from tests.integration.linked.conftest import COMMAND, LIGHT, Boot, Speech, wait_for_state
 
 VOLUME = "number.kitchen_box_volume"
@@ -57,6 +59,20 @@ async def test_an_idle_device_does_what_it_is_told(hass: HomeAssistant, boot: Bo
     await device.wait_for(lambda: device.screen.system_text == "The post is here", 3)
     assert device.screen.status == "Door"
     assert device.state is State.IDLE
+
+
+async def test_a_handshake_that_fails_is_tried_again(
+    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new device would have no controls as long as it stays connected."""
+    monkeypatch.setattr(session, "_POLL_SECONDS", 0.1)
+    monkeypatch.setattr(mcp, "_TOOL_TIMEOUT", 0.2)
+    monkeypatch.setitem(mcp.McpClient.initialize.__kwdefaults__, "timeout", 0.2)
+    device = await boot(misbehaviours=(Misbehaviour.NEVER_ANSWER_MCP,))
+    await wait_for_state(hass, CONNECTED, "on")
+    await asyncio.sleep(0.5)
+    device.misbehaviours.clear()
+    await wait_for_state(hass, VOLUME, "70")
 
 
 async def test_a_device_that_goes_is_unavailable_and_a_command_says_so(
