@@ -180,7 +180,12 @@ async def test_an_answer_starts_speaking_is_paced_and_decodes() -> None:
     assert 17 <= len(sent) <= 18
     await conversation.end_answer()
     assert link.shown("tts") == [{"type": "tts", "state": "start"}, {"type": "tts", "state": "stop"}]
-    assert states == [ConversationState.LISTENING, ConversationState.THINKING, ConversationState.SPEAKING]
+    assert states == [
+        ConversationState.LISTENING,
+        ConversationState.THINKING,
+        ConversationState.SPEAKING,
+        ConversationState.CONNECTING,
+    ]
 
 
 @pytest.mark.parametrize(("firmware", "waits"), [(NEW, False), (OLD, True), (None, True)])
@@ -215,6 +220,17 @@ async def test_abort_interrupts_and_the_next_listen_start_is_a_new_turn() -> Non
     assert not waiting.done()
     waiting.cancel()
     assert [message["state"] for message in link.shown("tts")] == ["start", "stop"]
+
+
+async def test_a_device_that_listens_already_when_its_answer_is_stopped_goes_on_listening() -> None:
+    _, conversation, _ = make()
+    conversation.message_received(ListenStart(ListenMode.MANUAL))
+    assert await conversation.next_turn()
+    await conversation.begin_answer()
+    conversation.message_received(Abort(None))
+    conversation.message_received(ListenStart(ListenMode.MANUAL))
+    await conversation.stop_speaking()
+    assert conversation.state is ConversationState.LISTENING
 
 
 async def test_listening_anew_interrupts_the_old_turn_and_only_the_newest_counts() -> None:

@@ -322,6 +322,10 @@ class Conversation:
         """Make the device stop at once; it listens again, or goes idle in push-to-talk."""
         self._answering = False
         await self._link.send(tts_stop())
+        # Pressing the button in push-to-talk stops the answer and speaks at once.
+        if self._turn is None:
+            is_push_to_talk = self._mode is ListenMode.MANUAL
+            self._set_state(ConversationState.IDLE if is_push_to_talk else ConversationState.CONNECTING)
 
     async def end(self) -> None:
         """End the conversation: the device goes idle. Never raises; does nothing when it has ended."""

@@ -17,7 +17,7 @@ from tests.integration.linked.both import (
     states_of_both,
     word_for,
 )
-from tests.integration.linked.conftest import COMMAND, LIGHT, Boot, Speech
+from tests.integration.linked.conftest import COMMAND, LIGHT, Boot, Speech, wait_for_state
 
 
 @pytest.fixture
@@ -94,6 +94,36 @@ async def test_an_open_conversation_goes_on_until_nobody_speaks(
             assert talk.answers == ["Turned on the switch", "Turned off the switch"]
             assert not talk.hung_up
             assert "I did not hear anything." not in talk.answers
+
+
+async def test_push_to_talk_in_an_open_conversation_is_idle_until_the_button_is_pressed_again(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+    subtests: pytest.Subtests,
+) -> None:
+    async def talk(kind: LinkKind, device: SimulatedDevice) -> None:
+        await device.press()
+        device.say(command)
+        await device.wait_said()
+        await device.release()
+        await wait_for_state(hass, f"sensor.{kind}_box_conversation", "speaking", 10)
+        await wait_for_state(hass, f"sensor.{kind}_box_conversation", "idle", 10)
+        await device.wait_state(State.IDLE, 5)
+
+    for subentry in linked_entry.subentries.values():
+        hass.config_entries.async_update_subentry(
+            linked_entry, subentry, data={**subentry.data, "conversation_style": "open"}
+        )
+    speech.ears.lines = [COMMAND] * 4
+    devices = await boot_both(boot)
+    for _ in range(2):
+        await asyncio.gather(*(talk(kind, device) for kind, device in devices.items()))
+        for kind, device in devices.items():
+            with subtests.test(str(kind)):
+                assert device.channel_open, "it was idle because the conversation was over"
 
 
 async def test_a_long_answer_is_spoken_while_it_is_still_written(
