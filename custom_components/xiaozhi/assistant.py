@@ -16,30 +16,8 @@ from .const import DOMAIN
 from .events import one_line
 from .protocol.mcp import Tool, ToolProperty, ToolResult
 from .protocol.mcp_models import is_bounded
+from .tool_words import ANSWERS, is_risky, words
 
-# A word of one of these in the name of a tool: a misheard sentence must not cut the device off, restart it or
-# spoil its calibration. `tft` inverts the screen's colours and restarts, `aec` restarts the conversation.
-_RISKY_WORDS: Final = frozenset(
-    {
-        "aec",
-        "assets",
-        "erase",
-        "factory",
-        "firmware",
-        "network",
-        "ota",
-        "reboot",
-        "reconfigure",
-        "reset",
-        "restart",
-        "shutdown",
-        "tft",
-        "trim",
-        "upgrade",
-        "wifi",
-    }
-)
-_READING_WORDS: Final = frozenset({"get", "read", "status", "state"})
 _SETTING_WORDS: Final = frozenset({"set", "turn", "switch", "enable", "disable"})
 
 _PREFIX: Final = f"{DOMAIN}__"
@@ -47,8 +25,6 @@ _PREFIX: Final = f"{DOMAIN}__"
 _MAX_NAME: Final = 64
 _HASH_LENGTH: Final = 8
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9]+")
-_WORD: Final = re.compile("[a-z]+")
-_CAMEL_WORD: Final = re.compile("[A-Z]?[a-z]+")
 _ARGUMENT_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 # The board with the most tools has some thirty.
 _MAX_TOOLS: Final = 64
@@ -66,7 +42,7 @@ def choosable_tools(tools: Mapping[str, Tool]) -> list[str]:
 
 def automatic_tools(tools: Mapping[str, Tool]) -> list[str]:
     """Return the names of the tools that the assistant gets unless the owner has chosen."""
-    return [name for name in choosable_tools(tools) if _is_reading(name) or not _words(name) & _RISKY_WORDS]
+    return [name for name in choosable_tools(tools) if not is_risky(name)]
 
 
 def offered_tools(tools: Mapping[str, Tool], chosen: Iterable[str] | None) -> dict[str, Tool]:
@@ -112,12 +88,11 @@ def parameters_of(tool: Tool) -> vol.Schema:
 
 def annotations_of(tool: Tool) -> ToolAnnotations:
     """Return how careful an assistant has to be; nothing that a device does leaves the house."""
-    words = _words(tool.name)
     reads = _is_reading(tool.name)
     return ToolAnnotations(
         read_only=reads,
-        destructive=not reads and bool(words & _RISKY_WORDS),
-        idempotent=reads or bool(words & _SETTING_WORDS),
+        destructive=is_risky(tool.name),
+        idempotent=reads or not _SETTING_WORDS.isdisjoint(words(tool.name)),
         open_world=False,
     )
 
@@ -143,12 +118,9 @@ def _is_presentable(tool: Tool) -> bool:
 
 
 def _is_reading(name: str) -> bool:
-    words = _words(name)
-    return bool(words & _READING_WORDS) and not words & _SETTING_WORDS
-
-
-def _words(name: str) -> set[str]:
-    return set(_WORD.findall(name.lower())) | {word.lower() for word in _CAMEL_WORD.findall(name)}
+    """Whether the verb says so; what changes something besides is none."""
+    answers = ANSWERS.search(name.rpartition(".")[2])
+    return answers is not None and _SETTING_WORDS.isdisjoint(words(name)) and not is_risky(name)
 
 
 def _default_of(argument: ToolProperty) -> str | None:

@@ -26,40 +26,26 @@ from .tool_entities import (
     ToolEntity,
 )
 from .tool_table import HINTS, Hint
+from .tool_words import ANSWERS, LIGHTS, is_risky, readable, words
 
-__all__ = ["MAX_ENTITIES", "map_tools", "readable"]
+__all__ = ["MAX_ENTITIES", "map_tools"]
 
 MAX_ENTITIES: Final = 128
 """Of one device; what is over can still be called by name."""
-_MAX_NAME: Final = 64
 _MAX_OPTIONS: Final = 32
 
-_LIGHTS: Final = frozenset({"bulb", "lamp", "lamps", "led", "leds", "light", "lights", "neopixel", "rgb"})
 # Pairs of verbs; what follows the first must follow the second: enable_filter, disable_filter.
-_PAIRS: Final = (("turn_on", "turn_off"), ("switch_on", "switch_off"), ("enable", "disable"), ("on", "off"))
+_PAIRS: Final = (
+    ("turn_on", "turn_off"),
+    ("switch_on", "switch_off"),
+    ("power_on", "power_off"),
+    ("enable", "disable"),
+    ("on", "off"),
+)
 _PAIR_GETTERS: Final = ("get{}_state", "get{}_power", "get{}_status", "get{}", "is{}_on", "is{}_enabled")
 _COLOURS: Final = (("red", "green", "blue"), ("r", "g", "b"))
 _SETS: Final = re.compile(r"^(?:(?:set|switch|change|select|adjust|choose)(?=_|[A-Z]|$)_?|set)")
-_ANSWERS: Final = re.compile(r"^(?:get|is|read|query|has)(?=_|[A-Z]|$)_?|_get$")
 _ENABLES: Final = frozenset({"active", "enable", "enabled", "mute", "on", "power"})
-# What puts a device out of reach or out of order.
-_RISKY: Final = frozenset(
-    {
-        *(
-            "assets",
-            "calibrate",
-            "calibration",
-            "delete",
-            "erase",
-            "factory",
-            "firmware",
-            "format",
-            "network",
-        ),
-        *("ota", "reboot", "reconfigure", "reset", "restart", "shutdown", "sleep", "unpair", "update"),
-        *("upgrade", "wifi"),
-    }
-)
 # An enumeration in words: `a`, 'b' or "c".
 _CHOICE: Final = r"[`'\"“‘]([\w-]{1,40})[`'\"”’]"
 _CHOICES: Final = re.compile(rf"{_CHOICE}(?:\s*(?:,|/|\||、|，|or|and|或|和)\s*(?:or\s+)?{_CHOICE})+")
@@ -86,16 +72,6 @@ def map_tools(tools: Iterable[Tool]) -> tuple[ToolEntity, ...]:
         else:
             result += (_action(name, user_only=entity.user_only) for name in entity.tools)
     return tuple(result)
-
-
-def readable(name: str) -> str:
-    """Return a tool's name for people: `Chassis turn left` for `self.chassis.turn_left`."""
-    words: list[str] = []
-    for word in re.split(r"[\W_]+", name.removeprefix("self.")):
-        if word and (not words or word.lower() != words[-1].lower()):
-            words.append(word)
-    text = " ".join(words)[:_MAX_NAME].rstrip() or name[:_MAX_NAME]
-    return text[0].upper() + text[1:]
 
 
 def _key(name: str) -> str:
@@ -229,10 +205,10 @@ class _Mapper:
 
     def _sensor(self, tool: Tool, hint: Hint) -> SensorTool | None:
         group, verb = _split(tool.name)
-        if not _ANSWERS.search(verb):
+        if not ANSWERS.search(verb):
             return None
-        subject = _join(group, _ANSWERS.sub("", verb))
-        device_class, unit = _MEASURED.get((_words(subject) or [""])[-1], (None, None))
+        subject = _join(group, ANSWERS.sub("", verb))
+        device_class, unit = _MEASURED.get((words(subject) or [""])[-1], (None, None))
         common = self._common(hint, self._take(tool.name), subject)
         common["device_class"] = hint.device_class or device_class
         common["category"] = EntityCategory.DIAGNOSTIC
@@ -253,7 +229,7 @@ class _Mapper:
         if kind.kind == "boolean" and (tool.required or _is_setter(tool, argument)):
             return self._one_argument_switch(tool, hint, argument, (True, False))
         if limits == (0, 1) and (
-            _is_setter(tool, argument) or not _ENABLES.isdisjoint(_words(_split(tool.name)[1]))
+            _is_setter(tool, argument) or not _ENABLES.isdisjoint(words(_split(tool.name)[1]))
         ):
             return self._one_argument_switch(tool, hint, argument, (1, 0))
         if limits is None or not _is_setter(tool, argument):
@@ -310,7 +286,7 @@ class _Mapper:
 
     def _common(self, hint: Hint, names: tuple[str, ...], subject: str) -> dict[str, Any]:
         user_only = self._user_only(names)
-        risky = names[0] not in HINTS and not _RISKY.isdisjoint(_words(" ".join(names)))
+        risky = names[0] not in HINTS and any(map(is_risky, names))
         return {
             "key": hint.key or _key(names[0]),
             "tools": names,
@@ -387,20 +363,15 @@ def _range(kind: ToolProperty) -> tuple[int, int] | None:
 
 
 def _unit(subject: str, limits: tuple[int, int]) -> str | None:
-    words = set(_words(subject))
-    if "angle" in words:
+    found = set(words(subject))
+    if "angle" in found:
         return DEGREE
-    return PERCENTAGE if limits == (0, 100) and words & _PERCENT else None
+    return PERCENTAGE if limits == (0, 100) and found & _PERCENT else None
 
 
 def _is_light(subject: str) -> bool:
-    words = _words(subject)
-    return not _LIGHTS.isdisjoint(words) and "sensor" not in words
-
-
-def _words(text: str) -> list[str]:
-    """Return the words of a name, in lower case: `turn`, `left` for `turn_left` and `turnLeft`."""
-    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|[^\W_]+", text)]
+    found = words(subject)
+    return not LIGHTS.isdisjoint(found) and "sensor" not in found
 
 
 def _choices(description: str) -> tuple[str, ...] | None:

@@ -24,6 +24,7 @@ from simulator import get_profile
 from simulator.tools import board_tools
 
 RISKY = {
+    "self.AEC.get_mode",
     "self.AEC.set_mode",
     "self.disp.network",
     "self.dog.set_trim",
@@ -92,8 +93,44 @@ def test_the_owner_may_choose_but_never_a_tool_for_users_only(stock: dict[str, T
 
 
 def test_words_are_told_apart_in_any_spelling() -> None:
-    names = ["self.reconfigureWiFi", "RESTART", "x.WIFI_off", "self.prefix_restarts", "get_wifi_name"]
-    assert automatic_tools(by_name(*map(tool, names))) == ["self.prefix_restarts", "get_wifi_name"]
+    risky = [
+        "self.reconfigureWiFi",
+        "RESTART",
+        "ReStart",
+        "x.WIFI_off",
+        "wi_fi.stop",
+        "PowerOff",
+        "step2reset",
+    ]
+    harmless = ["self.prefix_restarts", "self.kiwi_fish", "self.hotArea"]
+    assert automatic_tools(by_name(*map(tool, risky + harmless))) == harmless
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "self.system.reset_state",
+        "self.wifi.reset_status",
+        "self.factory.clear_status",
+        "self.ota.read_and_flash",
+        "self.get_and_clear",
+        "get_wifi_name",
+        "self.unpair",
+        "self.sd.format",
+        "self.files.delete",
+        "self.imu.calibrate",
+        "self.deep_sleep",
+        "self.update",
+        "self.system.power_off",
+        "self.poweroff",
+    ],
+)
+def test_a_dangerous_tool_never_passes_as_reading_and_is_there_only_by_choice(name: str) -> None:
+    tools = by_name(tool(name))
+    assert offered_tools(tools, None) == {}
+    (chosen,) = offered_tools(tools, [name]).values()
+    annotations = annotations_of(chosen)
+    assert (annotations.read_only, annotations.destructive) == (False, True)
 
 
 def test_names_that_clash_or_are_too_long_get_a_hash() -> None:
@@ -172,6 +209,14 @@ def test_a_device_with_very_many_tools_offers_some() -> None:
         ("self.audio_speaker.set_volume", False, False, True),
         ("self.chassis.go_forward", False, False, False),
         ("self.system.reconfigure_wifi", False, True, False),
+        ("self.room.readHumidity", True, False, True),
+        ("self.model.param_get", True, False, True),
+        ("self.get.set_level", False, False, True),
+        # Only the verb tells that a tool reads.
+        ("self.state.next", False, False, False),
+        ("self.arm.raise_status", False, False, False),
+        ("self.arm.ready", False, False, False),
+        ("self.lamp.power_off", False, False, False),
     ],
 )
 def test_annotations_tell_what_a_tool_does(

@@ -23,8 +23,9 @@ from custom_components.xiaozhi.tool_entities import (
     SwitchTool,
     ToolEntity,
 )
-from custom_components.xiaozhi.tool_mapping import MAX_ENTITIES, map_tools, readable
+from custom_components.xiaozhi.tool_mapping import MAX_ENTITIES, map_tools
 from custom_components.xiaozhi.tool_values import as_attributes, as_flag, as_number, as_text, parse_answer
+from custom_components.xiaozhi.tool_words import readable
 from scripts.tool_table import PAGE, render, stock_tools
 
 BOARDS: Final = stock_tools()
@@ -348,7 +349,29 @@ def test_one_half_of_a_pair_is_a_button() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["self.wifi.reset", "self.factoryReset", "self.ota.start", "self.device.shutdown"]
+    "name",
+    [
+        "self.wifi.reset",
+        "self.factoryReset",
+        "self.ota.start",
+        "self.device.shutdown",
+        "self.system.power_off",
+        "self.power.off",
+        "self.system.poweroff",
+        "self.system.turn_off",
+        "self.enterWiFiConfig",
+        "self.system.enter_config_mode",
+        "self.bluetooth.provision",
+        "self.wi_fi.forget",
+        "self.Wi_Fi.stop",
+        "self.nvs.clear",
+        "self.data.clear",
+        "self.system.hibernate",
+        "self.system.halt",
+        "self.door.unlock",
+        "self.esp32Reset",
+        "self.OTAStart",
+    ],
 )
 def test_an_unknown_tool_that_sounds_dangerous_is_disabled(name: str) -> None:
     entity = only(tool(name))
@@ -357,11 +380,42 @@ def test_an_unknown_tool_that_sounds_dangerous_is_disabled(name: str) -> None:
     assert entity.category is EntityCategory.CONFIG
 
 
-@pytest.mark.parametrize("name", ["self.arm.rotate", "self.preset_next", "self.flashlight_blink"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "self.arm.rotate",
+        "self.preset_next",
+        "self.flashlight_blink",
+        "self.kiwi_fish",
+        "self.led.off",
+        "self.lamp.power_off",
+        "self.screen.poweroff",
+        "self.screen.clear",
+        "self.servo.halt",
+    ],
+)
 def test_one_that_only_contains_such_a_word_is_not(name: str) -> None:
     entity = only(tool(name))
     assert entity.enabled
     assert entity.category is None
+
+
+@pytest.mark.parametrize("group", ["led", "light", "lamp", "screen", "servo", "pump"])
+@pytest.mark.parametrize("verb", ["", "turn_", "power_"])
+def test_what_switches_a_part_on_and_off_stays_enabled(group: str, verb: str) -> None:
+    entity = only(
+        *(tool(f"self.{group}.{name}") for name in (f"{verb}on", f"{verb}off")),
+        tool(f"self.{group}.get_power"),
+    )
+    assert isinstance(entity, LightTool if group in {"led", "light", "lamp"} else SwitchTool)
+    assert entity.enabled
+    assert entity.category is None
+
+
+def test_words_of_different_tools_make_no_danger_together() -> None:
+    names = ("self.kettle.turn_on", "self.kettle.turn_off", "self.kettle.get_power")
+    assert only(*map(tool, names)).enabled
+    assert not only(tool("self.system.power_on"), tool("self.system.power_off")).enabled
 
 
 def test_a_tool_for_the_user_is_configuration() -> None:
@@ -380,6 +434,11 @@ def test_names_are_made_readable() -> None:
     assert readable("self.chassis.turn_left") == "Chassis turn left"
     assert readable("self.camera.camera_flip") == "Camera flip"
     assert readable("self.AEC.mode") == "AEC mode"
+    assert readable("EnterWiFiConfig") == "Enter Wi-Fi config"
+    assert readable("self.enterWiFiConfig") == "Enter Wi-Fi config"
+    assert readable("self.wi_fi.forget") == "Wi-Fi forget"
+    assert readable("self.wifi.wifi_scan") == "Wi-Fi scan"
+    assert readable("self.RGBLight.turnOn2") == "RGB light turn on2"
     assert readable("...") == "..."
     assert len(readable("very_" * 25)) <= 64
 
