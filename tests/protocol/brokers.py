@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 import shutil
 import socket
-from typing import Self
+from typing import Self, override
 
 import pytest
 
@@ -149,6 +149,22 @@ class PushingBroker:
                 for other in self._members:
                     if any(_matches(topic, name) for name in other.filters):
                         other.writer.write(mqtt.publish(topic, payload))
+
+
+class KickingBroker(PushingBroker):
+    """Lets everybody in, and throws out whoever subscribes."""
+
+    def __init__(self) -> None:
+        """Prepare it."""
+        super().__init__()
+        self.kicks = 0
+
+    @override
+    def _handle(self, member: _Member, packet: mqtt.Packet) -> None:
+        super()._handle(member, packet)
+        if isinstance(packet, mqtt.Subscribe):
+            self.kicks += 1
+            member.writer.close()
 
 
 def _matches(topic: str, name: str) -> bool:

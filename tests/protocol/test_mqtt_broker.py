@@ -26,7 +26,7 @@ from custom_components.xiaozhi.protocol.mqtt import BrokerListener
 from custom_components.xiaozhi.protocol.mqtt_endpoint import MqttEndpoint
 from custom_components.xiaozhi.protocol.mqtt_link import MqttLink, downlink_topic, uplink_topic
 from custom_components.xiaozhi.protocol.udp import UdpServer
-from tests.protocol.brokers import Mosquitto, PushingBroker, command, free_port, mosquitto
+from tests.protocol.brokers import KickingBroker, Mosquitto, PushingBroker, command, free_port, mosquitto
 from tests.protocol.mqtt_device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.mqtt_wire import WireClient, publish
 from tests.protocol.udp_device import DeviceAudio, DeviceSocket, opus_packet, until
@@ -251,6 +251,55 @@ async def test_the_broker_may_go_and_come_back(broker: Mosquitto, monkeypatch: p
             await site.links[1].send(tts_start())
             assert (await device.hear())["type"] == "tts"
         assert site.problems == [None, BrokerProblem.UNREACHABLE, None]
+
+
+async def test_a_broker_that_throws_us_out_is_asked_less_and_less(
+    socket_enabled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To be let in is not enough to begin anew: only to be let in for a while is."""
+    monkeypatch.setattr(mqtt, "_FIRST_RETRY", 0.01)
+    broker = await KickingBroker().start()
+    now = asyncio.get_running_loop().time
+    site = _Site(broker.port)
+    start = now()
+    site.listener.start()
+    await until(lambda: broker.kicks >= 6)
+    assert now() - start >= 0.01 * (1 + 2 + 4 + 8 + 16)
+    # From here on, each time has been long enough; else, this many would take minutes.
+    monkeypatch.setattr(mqtt, "_STEADY_SECONDS", 0.0)
+    await until(lambda: broker.kicks >= 20)
+    await site.listener.stop()
+    await broker.stop()
+
+
+async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
+    broker: Mosquitto, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is logged with its traceback and told as a problem; then the broker is used again."""
+    monkeypatch.setattr(mqtt, "_FIRST_RETRY", 0.01)
+    heard: list[BrokerError | None] = []
+
+    def changed(problem: BrokerError | None) -> None:
+        heard.append(problem)
+        if len(heard) == 1:
+            raise ZeroDivisionError
+
+    listener = BrokerListener(
+        BrokerSettings(host="127.0.0.1", port=broker.port),
+        lambda _mac: None,
+        devices=list,
+        address=lambda _mac: "127.0.0.1",
+        audio=UdpServer(),
+        downlink=DOWNLINK,
+        state_changed=changed,
+    )
+    listener.start()
+    await until(lambda: len(heard) >= 3)
+    assert listener.connected
+    assert (heard[0], heard[2]) == (None, None)
+    assert "ZeroDivisionError" in str(heard[1])
+    assert "Traceback" in caplog.text
+    await listener.stop()
 
 
 async def test_a_device_that_floods_is_cut_off_for_a_while(broker: Mosquitto) -> None:

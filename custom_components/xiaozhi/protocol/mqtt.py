@@ -27,6 +27,8 @@ _LOGGER = logging.getLogger(__name__)
 
 _FIRST_RETRY: Final = 1.0
 _LAST_RETRY: Final = 60.0
+# A broker that has held us for less may only have let us in to throw us out.
+_STEADY_SECONDS: Final = 60.0
 _PROBE_SECONDS: Final = 60.0
 # A device that floods would otherwise be linked anew by its next message.
 _BAN_SECONDS: Final = 60.0
@@ -125,7 +127,11 @@ class BrokerListener:
 
     async def _stay_connected(self) -> None:
         while True:
-            problem = await self._use_broker()
+            try:
+                problem = await self._use_broker()
+            except Exception as err:
+                _LOGGER.exception("Unexpected error while using the broker")
+                problem = BrokerError(BrokerProblem.UNREACHABLE, f"internal error: {err!r}")
             if self.problem is None or self.problem.problem is not problem.problem:
                 self._state_changed(problem)
             self.problem = problem
@@ -146,14 +152,18 @@ class BrokerListener:
         raise AssertionError("the messages of a client end with an error only")
 
     async def _serve(self, client: Client) -> None:
-        self._client, self.problem, self._delay = client, None, _FIRST_RETRY
-        self._state_changed(None)
+        clock = asyncio.get_running_loop().time
+        since = clock()
+        self._client, self.problem = client, None
         probing = asyncio.create_task(self._probe_unlinked())
         try:
+            self._state_changed(None)
             async for message in client.messages:
                 await self._received(message)
         finally:
             self._client = None
+            if clock() - since >= _STEADY_SECONDS:
+                self._delay = _FIRST_RETRY
             probing.cancel()
             await asyncio.wait([probing])
             for mac in tuple(self._links):
