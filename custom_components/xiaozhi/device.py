@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 import logging
-from typing import Any
+from typing import Any, override
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
@@ -14,6 +14,7 @@ from .events import EVENT_NOTIFICATION, DeviceEvents, Moment
 from .installation import Installation
 from .known_device import KnownDevice
 from .protocol import messages
+from .protocol.checkin import CheckIn
 from .protocol.checkin_reply import FirmwareOffer
 from .protocol.conversation import Conversation, ConversationState
 from .protocol.link import Channel, Link, LinkClosedError, LinkKind
@@ -65,7 +66,9 @@ class Device(KnownDevice):
     def _open_session(self) -> DeviceSession | None:
         """The link, if it takes messages; one on WebSocket takes none before the hellos are exchanged."""
         session = self._session
-        if session is None or (session.link.channel is None and not session.link.stays_connected):
+        if session is None or not session.proven:
+            return None
+        if session.link.channel is None and not session.link.stays_connected:
             return None
         return session
 
@@ -205,14 +208,29 @@ class Device(KnownDevice):
         self._changed()
 
     @callback
+    @override
+    def told(self, link: LinkKind, host: str, origin: str | None) -> None:
+        if self._session is not None and self._session.link.kind is not link:
+            self._close_link("the device is to connect in another way")
+        super().told(link, host, origin)
+
+    @callback
+    @override
+    def checked_in(self, checkin: CheckIn) -> None:
+        super().checked_in(checkin)
+        if self._session is not None and not self._session.link.notices_loss:
+            self._session.device_started()
+
+    @callback
     def attach(self, link: Link) -> DeviceSession:
         """Take over a new link; it replaces an older one."""
         older = self._session
-        self._log_link(link, "%s is connected over %s", self.name, link.kind)
         self._record.link = link.kind
         if self.installation is not None:
             self.installation.linked()
         session = self._session = DeviceSession(self, link)
+        if session.proven:
+            self._log_connected(session, anew=older is not None)
         if older is not None:
             # Last, so that a device that was there and is there never seems to be away.
             self.create_task(older.link.close("replaced by a newer link"), "close link")
@@ -236,12 +254,18 @@ class Device(KnownDevice):
     # What a session calls.
 
     @callback
+    def proven(self, session: DeviceSession) -> None:
+        """Note that what is sent over a link arrives."""
+        self._log_connected(session)
+        self._changed()
+
+    @callback
     def detach(self, session: DeviceSession, reason: str) -> None:
         """Forget a link that has ended."""
         self._last_statistics = session.link.statistics()
         if self._session is session:
             self._session = None
-            self._log_link(session.link, "%s is not connected any more: %s", self.name, reason)
+            self._log_link(session, "%s is not connected any more: %s", self.name, reason)
             self.contacted()
 
     @callback
@@ -295,10 +319,15 @@ class Device(KnownDevice):
     @callback
     def _close_link(self, reason: str) -> None:
         if (session := self._session) is not None:
-            self._session = None
+            self.detach(session, reason)
             self.create_task(session.link.close(reason), "close link")
 
+    def _log_connected(self, session: DeviceSession, *, anew: bool = False) -> None:
+        kind = session.link.kind
+        self._log_link(session, "%s is connected over %s", self.name, kind, quietly=anew)
+
     @staticmethod
-    def _log_link(link: Link, text: str, *values: object) -> None:
+    def _log_link(session: DeviceSession, text: str, *values: object, quietly: bool = False) -> None:
         # A device on WebSocket comes and goes with every conversation.
-        _LOGGER.log(logging.INFO if link.stays_connected else logging.DEBUG, text, *values)
+        loud = session.link.stays_connected and session.proven and not quietly
+        _LOGGER.log(logging.INFO if loud else logging.DEBUG, text, *values)

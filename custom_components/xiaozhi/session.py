@@ -28,6 +28,8 @@ _POLL_SECONDS: Final = 60
 _POLLS_PER_READING: Final = 5
 # After which a device behind a broker, which does not tell, counts as gone.
 _UNANSWERED_POLLS: Final = 2
+# From a device's check-in to its connection to the broker.
+_STARTING_SECONDS: Final = 3
 # Several changes in a row are read back once.
 _REFRESH_DELAY: Final = 0.5
 
@@ -44,10 +46,12 @@ class DeviceSession(LinkHandler):
         self._calling = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._told_state = ConversationState.IDLE
-        self._greeted = False
+        self._current: asyncio.Task[None] | None = None
         self._refresh: asyncio.TimerHandle | None = None
-        # Polls since the last answer; None for a device that may have no tools: firmware before 1.6.6.
-        self._unanswered = 0 if device.tools else None
+        # Polls since the last answer; None for a device that answers none.
+        self._unanswered = 0 if device.firmware is None or device.firmware.has_tools else None
+        self.proven = link.notices_loss
+        """Whether what we send arrives. Most brokers do not hand it on to a device that never subscribes."""
         if link.stays_connected:
             self._create_task(self._hang_up(device.last_session), "hang up")
             self._greet()
@@ -74,9 +78,13 @@ class DeviceSession(LinkHandler):
     def message_received(self, message: DeviceMessage) -> None:
         """Route a message to the MCP client or the conversation."""
         if isinstance(message, McpMessage):
+            if "method" not in message.payload:
+                self._answered()
             if reply := self._mcp.receive(message.payload):
                 self._create_task(self._send_quietly(messages.mcp(reply)), "reply")
         elif self.conversation is not None:
+            # It has our hello, or it would have given up.
+            self._answered()
             match message:
                 case ListenDetect(text):
                     self._device.happened(Moment.WAKE_WORD, text)
@@ -89,6 +97,7 @@ class DeviceSession(LinkHandler):
     def audio_received(self, packet: bytes, missing: int) -> None:
         """Route audio to the conversation."""
         if self.conversation is not None:
+            self._answered()
             self.conversation.audio_received(packet, missing)
 
     @override
@@ -128,10 +137,25 @@ class DeviceSession(LinkHandler):
         async with self._calling:
             return await self._mcp.call_tool(name, arguments)
 
+    @callback
+    def device_started(self) -> None:
+        """Shake hands anew with a device that has started without its link noticing, and forgot us."""
+        if self._current is not None:
+            self._current.cancel()
+        self._current = self._create_task(self._keep_current(_STARTING_SECONDS), "keep current")
+        self._create_task(self.link.close_channel(), "close channel")
+
+    @callback
+    def _answered(self) -> None:
+        if self._unanswered is not None:
+            self._unanswered = 0
+        if not self.proven:
+            self.proven = True
+            self._device.proven(self)
+
     def _greet(self) -> None:
-        if not self._greeted:
-            self._greeted = True
-            self._create_task(self._keep_current(), "keep current")
+        if self._current is None:
+            self._current = self._create_task(self._keep_current(), "keep current")
 
     @callback
     def _start_refresh(self) -> None:
@@ -145,7 +169,8 @@ class DeviceSession(LinkHandler):
         if session_id is not None:
             await self._send_quietly(messages.goodbye(session_id))
 
-    async def _keep_current(self) -> None:
+    async def _keep_current(self, delay: float = 0) -> None:
+        await asyncio.sleep(delay)
         missing = [self._initialize, self._list_tools]
         for poll in count():
             await self._shake_hands(missing)
@@ -197,7 +222,6 @@ class DeviceSession(LinkHandler):
     async def _refresh_quietly(self) -> None:
         try:
             result = await self.call_tool(STATUS_TOOL)
-            self._unanswered = 0
             self._device.status_read(parse_status(result.text or ""))
         except (McpError, LinkClosedError, StatusError) as err:
             _LOGGER.debug("%s: status could not be read: %s", self._device.name, err)
@@ -245,7 +269,8 @@ class DeviceSession(LinkHandler):
             _LOGGER.debug("%s: message not sent: %s", self._device.name, err)
 
     @callback
-    def _create_task(self, work: Coroutine[Any, Any, None], what: str) -> None:
+    def _create_task(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
         task = self._device.create_task(work, what)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task

@@ -38,6 +38,11 @@ class FirmwareVersion:
         return (self < _V2_0_0) == (other < _V2_0_0)
 
     @property
+    def has_tools(self) -> bool:
+        """Whether there is an MCP server on the device."""
+        return self >= _V1_6_6
+
+    @property
     def pings_safe(self) -> bool:
         """Whether WebSocket pings do not corrupt the device's stream."""
         return self >= _V1_9_0
@@ -57,6 +62,7 @@ def is_version(text: str) -> bool:
     return _OFFERED.fullmatch(text) is not None
 
 
+_V1_6_6: Final = FirmwareVersion(1, 6, 6)
 _V1_7_0: Final = FirmwareVersion(1, 7, 0)
 _V1_9_0: Final = FirmwareVersion(1, 9, 0)
 _V2_0_0: Final = FirmwareVersion(2, 0, 0)

@@ -10,12 +10,14 @@ from typing import Any
 from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
 from homeassistant.const import ATTR_ENTITY_ID, CONF_HOST, CONF_PORT
 from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import issue_registry as ir
 import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi import session
 from custom_components.xiaozhi.const import CONF_BROKER, CONF_LINK, CONF_TLS, DOMAIN
-from custom_components.xiaozhi.protocol import mcp, mqtt
+from custom_components.xiaozhi.protocol import mcp, messages, mqtt
 from custom_components.xiaozhi.protocol.mqtt_link import DEFAULT_PREFIX
 from custom_components.xiaozhi.settings import OfferedLink
 from simulator import SimulatedDevice, State, converse
@@ -23,6 +25,7 @@ from simulator.espeak import synthesize
 from tests.integration.linked.conftest import LIGHT, SATELLITE, Boot, Speech, wait_for_state
 from tests.protocol.brokers import Mosquitto, mosquitto
 from tests.protocol.mqtt_wire import subscribe
+from tests.protocol.udp_device import until
 
 VOLUME = "number.kitchen_box_volume"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
@@ -37,6 +40,8 @@ class Door:
         """Lead to a broker, which may be away."""
         self.broker = broker
         self.port = 0
+        self.subscribes = True
+        """Whether devices are subscribed as they connect; an ordinary broker does not do that."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -77,7 +82,7 @@ class Door:
     ) -> None:
         first = await reader.read(4096)
         inner.write(first)
-        if found := _CONNECT_OF_DEVICE.match(first):
+        if self.subscribes and (found := _CONNECT_OF_DEVICE.match(first)):
             inner.write(subscribe(1, f"{DEFAULT_PREFIX}/{found[1].decode()}/down"))
         ways = [asyncio.create_task(_carry(reader, inner)), asyncio.create_task(_carry(inner_reader, writer))]
         try:
@@ -116,7 +121,9 @@ def link_data(door: Door, mqtt_data: dict[str, Any], monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(mqtt, "_PROBE_SECONDS", 0.2)
     monkeypatch.setattr(mqtt, "_FIRST_RETRY", 0.1)
     monkeypatch.setattr(session, "_POLL_SECONDS", 0.2)
+    monkeypatch.setattr(session, "_STARTING_SECONDS", 0.3)
     monkeypatch.setattr(mcp, "_TOOL_TIMEOUT", 1.0)
+    monkeypatch.setitem(mcp.McpClient.initialize.__kwdefaults__, "timeout", 1.0)
     broker = {CONF_HOST: "127.0.0.1", CONF_PORT: door.port, CONF_TLS: False}
     return {**mqtt_data, CONF_LINK: OfferedLink.BROKER.value, CONF_BROKER: broker}
 
@@ -166,6 +173,44 @@ async def test_a_device_that_does_not_answer_any_more_is_unavailable_until_it_do
     await device.boot()
     await wait_for_state(hass, VOLUME, "70", 10)
     await set_volume(hass, device, 20)
+
+
+async def test_a_device_that_restarts_unnoticed_is_shaken_hands_with_again(
+    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has forgotten where its photos go."""
+    monkeypatch.setattr(session, "_POLL_SECONDS", 60)
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    assert handshakes(device) == 1
+    await device.lose_power()
+    await device.boot()
+    await device.wait_for(lambda: handshakes(device) == 2, 3)
+    assert hass.states.is_state(CONNECTED, "on")
+
+
+def handshakes(device: SimulatedDevice) -> int:
+    payloads = [event["message"].get("payload") or {} for event in device.events("received")]
+    return sum(payload.get("method") == "initialize" for payload in payloads)
+
+
+async def test_a_broker_that_hands_nothing_on_connects_no_device(
+    hass: HomeAssistant, speech: Speech, boot: Boot, door: Door, linked_entry: MockConfigEntry
+) -> None:
+    """What the device says arrives, but nothing that it is told."""
+    door.subscribes = False
+    device = await boot()
+    known = linked_entry.runtime_data.devices[device.mac]
+    waking = asyncio.create_task(device.wake())
+    await until(lambda: known.describe()["linked_over"] is not None)
+    assert hass.states.is_state(CONNECTED, "off")
+    with pytest.raises(HomeAssistantError) as failure:
+        await known.send(messages.reboot())
+    assert failure.value.translation_key == "not_connected"
+    await until(lambda: known.describe()["linked_over"] is None)
+    assert hass.states.is_state(CONNECTED, "off")
+    with suppress(TimeoutError):
+        await waking
 
 
 async def test_a_broker_that_goes_is_an_issue_until_it_is_back(

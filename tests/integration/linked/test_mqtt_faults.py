@@ -322,6 +322,18 @@ async def test_wrong_passwords_at_speed_lock_nobody_out(
     assert {type(end) for end in ends} == {asyncio.CancelledError}
 
 
+async def test_a_device_that_takes_over_from_itself_at_speed_does_not_fill_the_log(
+    linked_entry: MockConfigEntry, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    port: int = linked_entry.data[CONF_MQTT_PORT]
+    clients = [await WireClient.login(port, mqtt_client_id(MAC), MAC, TOKEN) for _ in range(5)]
+    await until(lambda: bool(said_of(caplog, "Kitchen box")))
+    assert said_of(caplog, "Kitchen box") == ["Kitchen box is connected over mqtt"]
+    for client in clients:
+        await client.close()
+
+
 async def test_a_device_with_a_wrong_password_gets_in_with_the_right_one(
     hass: HomeAssistant, boot: Boot
 ) -> None:
