@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 import hmac
+import logging
 from typing import Any
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
@@ -22,6 +23,8 @@ from .store import DeviceRecord, DeviceStore
 from .toolbox import Toolbox
 
 __all__ = ["KnownDevice"]
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class KnownDevice:
@@ -47,6 +50,7 @@ class KnownDevice:
         self._hass = hass
         self._entry = entry
         self._record = record
+        self._lasting = record.lasting()
         self._store = store
         self._listeners: set[Callable[[], None]] = set()
 
@@ -203,6 +207,12 @@ class KnownDevice:
 
     @callback
     def _changed(self) -> None:
-        self._store.async_schedule_save()
+        lasting = self._record.lasting()
+        self._store.async_schedule_save(seldom=lasting == self._lasting)
+        self._lasting = lasting
         for listener in tuple(self._listeners):
-            listener()
+            # One that fails must neither stop the others nor who brings the news.
+            try:
+                listener()
+            except Exception:
+                _LOGGER.exception("A change of %s could not be shown", self.name)

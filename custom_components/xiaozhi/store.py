@@ -1,6 +1,6 @@
 """The last known tools and status of every device, so that its entities exist before it calls."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Self
 
@@ -17,6 +17,8 @@ _VERSION: Final = 1
 # A device that talks changes its record often; a lost minute of it is found again at the next handshake.
 _SAVE_DELAY: Final = 60
 _SOON: Final = 1
+# A device that only shows that it is there, once a minute for ever, must not wear out a memory card.
+_SELDOM: Final = 15 * 60
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,6 +68,10 @@ class DeviceRecord:
             last_contact=dt_util.parse_datetime(last_contact) if last_contact else None,
         )
 
+    def lasting(self) -> Self:
+        """Return a copy of what changes only with the device: all but the time of its last contact."""
+        return replace(self, last_contact=None, answers=dict(self.answers), calls=dict(self.calls))
+
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
         return {
@@ -114,9 +120,12 @@ class DeviceStore:
             self.async_schedule_save()
 
     @callback
-    def async_schedule_save(self, *, soon: bool = False) -> None:
-        """Save in a while, or `soon` what would be missed after a crash; later changes do not put it off."""
-        delay = _SOON if soon else _SAVE_DELAY
+    def async_schedule_save(self, *, soon: bool = False, seldom: bool = False) -> None:
+        """Save in a while; later changes do not put it off.
+
+        Save `soon` what would be missed after a crash, and `seldom` the time of the last contact.
+        """
+        delay = _SOON if soon else _SELDOM if seldom else _SAVE_DELAY
         due = self._hass.loop.time() + delay
         if self._due is None or due < self._due:
             self._due = due

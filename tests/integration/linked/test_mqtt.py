@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from typing import Any
 
 from homeassistant.components.notify import (
     ATTR_MESSAGE,
@@ -16,11 +17,13 @@ from homeassistant.exceptions import HomeAssistantError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi import session
+from custom_components.xiaozhi import session, store
+from custom_components.xiaozhi.const import CONF_LINK, DOMAIN
 from custom_components.xiaozhi.protocol import mcp
 from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.settings import DeviceLink
 from simulator import Misbehaviour, State, converse, get_profile
-from tests.integration.linked.conftest import COMMAND, LIGHT, Boot, Speech, wait_for_state
+from tests.integration.linked.conftest import COMMAND, LIGHT, MAC, Boot, Speech, wait_for_state
 
 VOLUME = "number.kitchen_box_volume"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
@@ -73,6 +76,67 @@ async def test_a_handshake_that_fails_is_tried_again(
     await asyncio.sleep(0.5)
     device.misbehaviours.clear()
     await wait_for_state(hass, VOLUME, "70")
+
+
+async def test_a_device_that_is_told_to_use_websocket_is_not_connected_over_mqtt_any_more(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    """Its old connection, of which nobody has heard that it is gone, would swallow commands."""
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    (paired,) = linked_entry.subentries.values()
+    hass.config_entries.async_update_subentry(
+        linked_entry, paired, data={**paired.data, CONF_LINK: DeviceLink.WEBSOCKET.value}
+    )
+    await hass.async_block_till_done()
+    await device.lose_power()
+    assert hass.states.is_state(CONNECTED, "on")
+    await device.boot()
+    assert hass.states.is_state(CONNECTED, "off")
+    with pytest.raises(HomeAssistantError) as failure:
+        await set_volume(hass, 5)
+    assert failure.value.translation_key == "only_in_conversation"
+
+
+async def test_a_listener_that_fails_stops_neither_the_others_nor_the_device(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    known = linked_entry.runtime_data.devices[MAC]
+    stop = known.add_listener(fail)
+    await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    stop()
+    assert "A change of Kitchen box could not be shown" in caplog.text
+    caplog.clear()
+
+
+async def test_a_device_that_only_is_there_is_not_saved_again_and_again(
+    hass: HomeAssistant,
+    hass_storage: dict[str, Any],
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "_POLL_SECONDS", 0.1)
+    monkeypatch.setattr(store, "_SAVE_DELAY", 0.2)
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await asyncio.sleep(0.7)
+    known = linked_entry.runtime_data.devices[MAC]
+
+    def stored() -> dict[str, Any]:
+        record: dict[str, Any] = hass_storage[f"{DOMAIN}.{linked_entry.entry_id}"]["data"][MAC]
+        return record
+
+    before, contact = stored(), known.last_contact
+    await asyncio.sleep(0.7)
+    assert stored() == before
+    assert known.last_contact > contact
+    await set_volume(hass, 35)
+    await device.wait_for(lambda: stored()["status"]["volume"] == 35, 3)
 
 
 async def test_a_device_that_goes_is_unavailable_and_a_command_says_so(
