@@ -49,6 +49,7 @@ from .firmware_files import STOCK_RELEASES
 from .gateway import XiaozhiConfigEntry
 from .gateway_form import (
     BROKER_SCHEMA,
+    DOES_NOT_PUSH,
     GATEWAY_SCHEMA,
     RECONFIGURE_SCHEMA,
     Errors,
@@ -97,6 +98,8 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     """Sets up the one gateway; with a gateway, adds devices to it."""
 
     _settings: dict[str, Any]
+    # The broker of which the user was told that it does not push.
+    _warned: Mapping[str, Any] | None = None
 
     @classmethod
     @callback
@@ -161,10 +164,11 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
             known = self._get_reconfigure_entry().data.get(CONF_BROKER, {})
         if user_input is not None:
             broker = cleaned_broker(user_input, known)
-            errors, reason = await broker_errors(broker)
+            errors, reason = await broker_errors(broker, (known, self._warned or {}))
             if not errors:
                 self._settings[CONF_BROKER] = broker
                 return await self._go_on()
+            self._warned = broker if DOES_NOT_PUSH in errors.values() else None
         suggested = {key: value for key, value in known.items() if key != CONF_PASSWORD}
         return self.async_show_form(
             step_id="reconfigure_broker" if known else "broker",

@@ -1,7 +1,7 @@
 """The forms with the gateway's settings: their fields, what is stored of them, and trying it for real."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 import errno
 from socket import SOCK_DGRAM, SOCK_STREAM, SocketKind
 from typing import Any, Final
@@ -38,13 +38,16 @@ from .const import (
 )
 from .firmware_files import ReleasesError, async_fetch_releases
 from .http import check_in_url, is_usable_host
-from .protocol.broker import BrokerError, BrokerProblem, check_broker
+from .protocol.broker import BrokerError, BrokerProblem, check_broker, pushes
 from .protocol.checkin_reply import is_mqtt_name
 from .protocol.udp import UdpServer
 from .settings import OfferedLink, broker_settings
 
 # The port on which the firmware encrypts MQTT, and the only one (its `main/protocols/mqtt_protocol.cc`).
 _TLS_PORT: Final = 8883
+
+DOES_NOT_PUSH: Final = "broker_does_not_push"
+"""The error that is a warning: a broker that is submitted again is accepted with it."""
 
 _PORT: Final = vol.All(
     NumberSelector(NumberSelectorConfig(min=1, max=65535, step=1, mode=NumberSelectorMode.BOX)),
@@ -158,18 +161,26 @@ async def gateway_errors(
     return errors
 
 
-async def broker_errors(broker: Mapping[str, Any]) -> tuple[Errors, str]:
-    """Try a broker; return the errors, and for them the words of the network or the broker."""
+async def broker_errors(
+    broker: Mapping[str, Any], accepted: Collection[Mapping[str, Any]] = ()
+) -> tuple[Errors, str]:
+    """Try a broker; return the errors, and for them the words of the network or the broker.
+
+    Those `accepted` need not push: some builds of the firmware subscribe themselves.
+    """
     if errors := _unusable(broker):
         return errors, ""
+    settings = broker_settings(broker)
     try:
-        await check_broker(broker_settings(broker))
+        await check_broker(settings)
+        # We could use it, devices could not.
+        if broker[CONF_TLS] != (broker[CONF_PORT] == _TLS_PORT):
+            errors[CONF_PORT] = "broker_port_tls"
+        elif broker not in accepted and not await pushes(settings):
+            errors["base"] = DOES_NOT_PUSH
     except BrokerError as err:
         field, error = _BROKER_ERRORS[err.problem]
         return {field: error}, str(err)
-    # We could use it, devices could not.
-    if broker[CONF_TLS] != (broker[CONF_PORT] == _TLS_PORT):
-        errors[CONF_PORT] = "broker_port_tls"
     return errors, ""
 
 

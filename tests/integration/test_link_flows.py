@@ -17,6 +17,7 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi import gateway_form
 from custom_components.xiaozhi.listeners import AUTO_SUBSCRIBE_TOPIC, mqtt_client_id
+from custom_components.xiaozhi.protocol import broker as broker_module
 from custom_components.xiaozhi.protocol.link import Admission
 from custom_components.xiaozhi.protocol.messages import AudioFormat
 from custom_components.xiaozhi.protocol.mqtt_endpoint import MqttEndpoint
@@ -24,7 +25,7 @@ from custom_components.xiaozhi.protocol.mqtt_link import downlink_topic
 from custom_components.xiaozhi.protocol.udp import UdpServer
 from tests.integration.forms import change_device, start, submit, submit_device, websocket_only
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device
-from tests.protocol.brokers import Mosquitto, command, mosquitto
+from tests.protocol.brokers import Mosquitto, PushingBroker, command, mosquitto
 from tests.protocol.websocket_peer import Recorder
 
 pytestmark = pytest.mark.usefixtures("own_address")
@@ -63,6 +64,12 @@ async def running(hass: HomeAssistant, entry: MockConfigEntry) -> MockConfigEntr
 async def device(entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator) -> HttpDevice:
     """The paired device, which has not checked in yet."""
     return HttpDevice(client=await hass_client_no_auth())
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one computer, what a broker pushes comes at once."""
+    monkeypatch.setattr(broker_module, "_PUSH_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -257,6 +264,34 @@ async def to_broker(hass: HomeAssistant, settings: dict[str, Any]) -> Any:
     return await submit(hass, await start(hass), **settings | {"link": "broker"})
 
 
+async def submit_twice(hass: HomeAssistant, form: Any, **fields: Any) -> Any:
+    """Fill in the form of a broker that does not push, and insist."""
+    form = await submit(hass, form, **fields)
+    assert form["errors"] == {"base": "broker_does_not_push"}
+    return await submit(hass, form, **fields)
+
+
+async def test_a_broker_that_pushes_is_taken_at_once(hass: HomeAssistant, settings: dict[str, Any]) -> None:
+    """As EMQX does when its owner has told it to."""
+    broker = await PushingBroker().start()
+    form = await to_broker(hass, settings)
+    form = await submit(hass, form, host="127.0.0.1", port=broker.port, tls=False)
+    await broker.stop()
+    assert form["step_id"] == "address"
+
+
+async def test_a_broker_that_does_not_push_is_taken_by_who_insists(
+    hass: HomeAssistant, settings: dict[str, Any], broker: Mosquitto
+) -> None:
+    """There is firmware that subscribes. Whoever changes something in between is warned again."""
+    form = await to_broker(hass, settings)
+    for fields in ({}, {"password": "wrong"}, {}):
+        form = await submit(hass, form, **at(broker, **fields))
+        assert form["step_id"] == "broker"
+    assert form["errors"] == {"base": "broker_does_not_push"}
+    assert (await submit(hass, form, **at(broker)))["step_id"] == "address"
+
+
 async def test_a_broker_is_tried_and_stored(
     hass: HomeAssistant,
     settings: dict[str, Any],
@@ -268,7 +303,7 @@ async def test_a_broker_is_tried_and_stored(
     settings |= {"link": "broker", "mqtt_port": taken_port}
     form = await to_broker(hass, settings)
     assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "broker")
-    form = await submit(hass, form, **at(broker, host=" 127.0.0.1 ", username=" ha "))
+    form = await submit_twice(hass, form, **at(broker, host=" 127.0.0.1 ", username=" ha "))
     assert form["step_id"] == "address"
     result = await submit(hass, form)
     await hass.async_block_till_done()
@@ -284,7 +319,7 @@ async def test_a_broker_may_ask_for_no_password(
     form = await to_broker(hass, settings)
     assert form["data_schema"]({"host": "broker.lan"}) == {"host": "broker.lan", "port": 1883, "tls": False}
     async with mosquitto(tmp_path, "allow_anonymous true") as broker:
-        form = await submit(hass, form, host="127.0.0.1", port=broker.port, tls=False)
+        form = await submit_twice(hass, form, host="127.0.0.1", port=broker.port, tls=False)
     assert form["step_id"] == "address"
 
 
@@ -322,7 +357,7 @@ async def test_what_is_wrong_with_a_broker_is_said(
     form = await submit(hass, await to_broker(hass, settings), **at(broker, **wrong))
     assert form["errors"] == errors
     assert reason in form["description_placeholders"]["reason"]
-    assert (await submit(hass, form, **at(broker)))["step_id"] == "address"
+    assert (await submit_twice(hass, form, **at(broker)))["step_id"] == "address"
 
 
 async def test_a_port_without_a_broker_is_said(
@@ -402,7 +437,7 @@ async def test_a_gateway_can_change_to_a_broker_and_back(
     form = await submit(hass, form, **settings | {"link": "broker"})
     assert form["step_id"] == "broker"
     assert entry.data == settings, "nothing is changed before all is filled in"
-    result = await submit(hass, form, **at(broker))
+    result = await submit_twice(hass, form, **at(broker))
     await hass.async_block_till_done()
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "reconfigure_successful")
     assert entry.data == settings | {"link": "broker", "broker": at(broker)}

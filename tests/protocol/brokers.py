@@ -89,7 +89,7 @@ class _Member:
 
 
 class PushingBroker:
-    """Subscribes each client to the topic of its user name when it connects, as EMQX can be told to.
+    """Subscribes each client to the topic of its client id when it connects, as EMQX can be told to.
 
     No more of a broker than the tests need: QoS 0, filters with `+` only.
     """
@@ -137,9 +137,9 @@ class PushingBroker:
 
     def _handle(self, member: _Member, packet: mqtt.Packet) -> None:
         match packet:
-            case mqtt.Connect(username=username):
+            case mqtt.Connect(client_id=client_id):
                 member.writer.write(mqtt.connack(mqtt.ConnectCode.ACCEPTED))
-                member.filters.add(downlink_topic(username or ""))
+                member.filters.add(downlink_topic(client_id))
             case mqtt.Subscribe(packet_id=packet_id, filters=filters):
                 member.filters.update(filters)
                 member.writer.write(mqtt.suback(packet_id, bytes(len(filters))))

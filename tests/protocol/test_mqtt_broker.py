@@ -19,7 +19,13 @@ from cryptography.x509.oid import NameOID
 import pytest
 
 from custom_components.xiaozhi.protocol import broker as broker_module, mqtt
-from custom_components.xiaozhi.protocol.broker import BrokerError, BrokerProblem, BrokerSettings, check_broker
+from custom_components.xiaozhi.protocol.broker import (
+    BrokerError,
+    BrokerProblem,
+    BrokerSettings,
+    check_broker,
+    pushes,
+)
 from custom_components.xiaozhi.protocol.link import Admission, Link, LinkClosedError, LinkHandler
 from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
 from custom_components.xiaozhi.protocol.mqtt import BrokerListener
@@ -358,7 +364,7 @@ async def test_stock_firmware_hears_us_through_a_broker_that_pushes(socket_enabl
     """EMQX subscribes the device when it connects."""
     broker = await PushingBroker().start()
     async with _running(broker.port) as site:
-        device = await WireClient.login(broker.port, "id", MAC, "whatever")
+        device = await WireClient.login(broker.port, MAC.replace(":", ""), "anybody", "whatever")
         await device.send(publish(uplink_topic(MAC), encoded(HELLO)))
         topic, payload = await device.receive_message()
         assert topic == downlink_topic(MAC)
@@ -399,6 +405,20 @@ async def test_a_good_broker_passes_the_test(tmp_path: Path, socket_enabled: Non
             "[code:135] Not authorized",
         )
         assert (await _problem(port=broker.port))[0] is BrokerProblem.REFUSED
+
+
+async def test_a_broker_that_pushes_is_told_from_one_that_does_not(
+    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mosquitto takes everything, and delivers nothing to who does not subscribe."""
+    pushing = await PushingBroker().start()
+    assert await pushes(BrokerSettings(host="127.0.0.1", port=pushing.port))
+    await pushing.stop()
+    monkeypatch.setattr(broker_module, "_PUSH_SECONDS", 0.1)
+    assert not await pushes(BrokerSettings(host="127.0.0.1", port=broker.port))
+    await broker.stop()
+    with pytest.raises(BrokerError):
+        await pushes(BrokerSettings(host="127.0.0.1", port=broker.port))
 
 
 async def test_nobody_at_the_port_is_told(socket_enabled: None) -> None:

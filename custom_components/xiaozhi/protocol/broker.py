@@ -12,9 +12,17 @@ from typing import Final
 
 from aiomqtt import Client, MqttCodeError, MqttError
 
-from .mqtt_link import DEFAULT_PREFIX
+from .mqtt_link import DEFAULT_PREFIX, downlink_topic
 
-__all__ = ["BrokerError", "BrokerProblem", "BrokerSettings", "check_broker", "connected", "subscribe_devices"]
+__all__ = [
+    "BrokerError",
+    "BrokerProblem",
+    "BrokerSettings",
+    "check_broker",
+    "connected",
+    "pushes",
+    "subscribe_devices",
+]
 
 _KEEP_ALIVE: Final = 30
 _TIMEOUT: Final = 5.0
@@ -22,6 +30,9 @@ _TIMEOUT: Final = 5.0
 _SHORT_TIMEOUT: Final = 0.1
 # Messages that wait while others are dealt with; a flood beyond that is not worth memory.
 _MAX_WAITING: Final = 500
+# A broker may subscribe a client some time after it has let it in, so it is tried more than once.
+_PUSH_TRIES: Final = 4
+_PUSH_SECONDS: Final = 0.5
 # A subscription that is not granted has a code from here on.
 _FAILURE: Final = 0x80
 
@@ -69,8 +80,8 @@ class BrokerSettings:
 
 
 @asynccontextmanager
-async def connected(settings: BrokerSettings) -> AsyncGenerator[Client]:
-    """Connect for the time of the context.
+async def connected(settings: BrokerSettings, client_id: str | None = None) -> AsyncGenerator[Client]:
+    """Connect for the time of the context, by default under a name that nobody else has.
 
     Raises `BrokerError` when that fails. What goes wrong later is a `MqttError` of the client.
     """
@@ -79,7 +90,7 @@ async def connected(settings: BrokerSettings) -> AsyncGenerator[Client]:
         settings.port,
         username=settings.username,
         password=settings.password,
-        identifier=f"xiaozhi-{secrets.token_hex(6)}",
+        identifier=client_id or f"xiaozhi-{secrets.token_hex(6)}",
         keepalive=_KEEP_ALIVE,
         timeout=_TIMEOUT,
         tls_context=settings.tls,
@@ -108,6 +119,28 @@ async def check_broker(settings: BrokerSettings) -> None:
             await subscribe_devices(client, settings.prefix)
     except MqttError as err:
         raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
+
+
+async def pushes(settings: BrokerSettings) -> bool:
+    """Return whether the broker delivers to a client that is called as devices are and never subscribes.
+
+    Raises `BrokerError`.
+    """
+    # Locally administered, so no device has it.
+    client_id = f"02{secrets.token_hex(5)}"
+    topic = downlink_topic(client_id, settings.prefix)
+    try:
+        async with connected(settings) as client, connected(settings, client_id) as device:
+            for _ in range(_PUSH_TRIES):
+                await client.publish(topic, b"{}")
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_PUSH_SECONDS):
+                        async for message in device.messages:
+                            if message.topic.value == topic:
+                                return True
+    except MqttError as err:
+        raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
+    return False
 
 
 async def _connect(client: Client, *, encrypted: bool) -> None:
