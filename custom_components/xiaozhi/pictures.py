@@ -60,7 +60,10 @@ def check_jpeg(data: bytes) -> None:
 def to_png(data: bytes, width: int, height: int, *, monochrome: bool) -> bytes:
     """Fit a picture into a screen of `width` by `height` pixels. Raises `PictureError`. Not in the loop."""
     image = ImageOps.exif_transpose(_decode(data, _SHOWN_FORMATS, _MAX_SHOWN_PIXELS))
-    image = ImageOps.contain(image.convert("RGB"), (width, height))
+    scale = min(width / image.width, height / image.height)
+    # Of something long and thin, too, a pixel is left on each side.
+    size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
+    image = image.convert("RGB").resize(size)
     if monochrome:
         image = image.convert("1")
     output = io.BytesIO()

@@ -285,6 +285,14 @@ def test_a_picture_for_a_black_and_white_screen_has_these_colours() -> None:
     assert (picture.mode, picture.size) == ("1", (128, 64))
 
 
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [((5000, 1), (240, 1)), ((1, 5000), (1, 240)), ((2000, 3), (240, 1)), ((480, 320), (240, 160))],
+)
+def test_of_a_long_thin_picture_a_line_is_left(size: tuple[int, int], shown: tuple[int, int]) -> None:
+    assert Image.open(io.BytesIO(to_png(png(*size), 240, 240, monochrome=False))).size == shown
+
+
 async def test_assets_are_set_for_the_next_start(
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str
 ) -> None:
