@@ -1,8 +1,10 @@
 """Answers what a device asks about its photos, by the AI Task that the owner prefers."""
 
 import asyncio
+from collections import defaultdict
 import json
 import logging
+from time import monotonic
 from typing import Any, Final
 
 from homeassistant.components import ai_task
@@ -17,6 +19,7 @@ from homeassistant.util import dt as dt_util
 from .const import DOMAIN, NO_MODEL_ISSUE
 from .device import Device
 from .pictures import Picture, PictureError, PictureKind, check_jpeg
+from .protocol.limits import TokenBucket
 from .protocol.mcp_models import clean_text
 from .protocol.multipart import FormError, parse_form
 
@@ -31,6 +34,9 @@ MAX_QUESTION: Final = 1000
 # The device gives up after 30 s, and dead-locks on a reply of 8,192 bytes.
 _ANSWER_SECONDS: Final = 25
 _MAX_REPLY_BYTES: Final = 6000
+# Each photo is decoded, told on the bus, and may cost its owner a paid call. A camera takes seconds for one.
+_PHOTOS_PER_SECOND: Final = 0.2
+_PHOTOS_AT_ONCE: Final = 10
 
 # The language model of the conversation reads these aloud.
 _NO_MODEL: Final = (
@@ -47,18 +53,21 @@ _FEATURES: Final = ai_task.AITaskEntityFeature.GENERATE_DATA | ai_task.AITaskEnt
 
 
 class Vision:
-    """Looks at the photos of all devices, one at a time for each."""
+    """Looks at the photos of all devices, one at a time for each and in bounded numbers."""
 
     def __init__(self) -> None:
         """Prepare for photos."""
         self._busy: set[str] = set()
+        self._limits = defaultdict[str, TokenBucket](
+            lambda: TokenBucket(rate=_PHOTOS_PER_SECOND, burst=_PHOTOS_AT_ONCE)
+        )
 
     async def take(self, hass: HomeAssistant, device: Device, content_type: str, body: bytes) -> bytes:
         """Take a photo and a question as a device posts them, and return the reply that it wants.
 
         Without a question the photo is only kept.
         """
-        if device.mac in self._busy:
+        if device.mac in self._busy or not self._limits[device.mac].take(monotonic()):
             return reply(_BUSY, success=False)
         self._busy.add(device.mac)
         try:

@@ -274,6 +274,23 @@ class TestUploads:
         assert await self.message(response) == uploads._NOT_RECEIVED
         gone_on.set()
 
+    async def test_a_device_that_sends_one_photo_after_the_other_is_told_to_wait(
+        self,
+        hass: HomeAssistant,
+        client: TestClient[Any, Any],
+        headers: dict[str, str],
+        device: Device,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(vision, "_PHOTOS_PER_SECOND", 0)
+        for _ in range(vision._PHOTOS_AT_ONCE):
+            response = await client.post(VISION_PATH, headers=headers, data=self.form(question=""))
+            assert (await response.json())["success"] is True
+        last = device.pictures[pictures.PictureKind.PHOTO]
+        response = await client.post(VISION_PATH, headers=headers, data=self.form(question=""))
+        assert await self.message(response) == vision._BUSY
+        assert device.pictures[pictures.PictureKind.PHOTO] is last
+
     async def test_one_photo_at_a_time(
         self,
         eyes: ScriptedEyes,
