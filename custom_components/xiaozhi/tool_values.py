@@ -4,6 +4,9 @@ from collections.abc import Mapping
 import math
 from typing import Any, Final
 
+from homeassistant.components.sensor import SensorEntityCapabilityAttribute, SensorEntityStateAttribute
+from homeassistant.const import ATTR_ENTITY_ID, EntityCapabilityAttribute, EntityStateAttribute
+
 from .protocol.mcp import ToolResult
 from .protocol.mcp_models import clean_text, is_bounded
 
@@ -14,6 +17,17 @@ _MAX_DEPTH: Final = 6
 # The longest state that Home Assistant stores.
 _MAX_STATE: Final = 255
 _MAIN: Final = ("value", "state", "status", "level", "mode", "message", "result")
+# Names that Home Assistant and its frontend use: a picture to load, an icon, a unit, a place on the map.
+_RESERVED: Final = frozenset(
+    {
+        *EntityStateAttribute,
+        *EntityCapabilityAttribute,
+        *SensorEntityStateAttribute,
+        *SensorEntityCapabilityAttribute,
+        ATTR_ENTITY_ID,
+        "entity_picture_local",
+    }
+)
 _FLAGS: Final = ("power", "on", "state", "enable", "enabled", "active", "value")
 _TRUE: Final = frozenset({"on", "true", "yes", "1", "enabled"})
 _FALSE: Final = frozenset({"off", "false", "no", "0", "disabled"})
@@ -88,5 +102,7 @@ def as_text(answer: Any) -> str | int | float | None:
 
 
 def as_attributes(answer: Any) -> dict[str, Any]:
-    """Return the members of an answer that is an object."""
-    return dict(answer) if isinstance(answer, Mapping) else {}
+    """Return the members of an answer that is an object, but those that Home Assistant takes for its own."""
+    if not isinstance(answer, Mapping):
+        return {}
+    return {name: value for name, value in answer.items() if name not in _RESERVED}
