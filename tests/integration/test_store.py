@@ -1,16 +1,40 @@
 """What is known of devices is on disk in time for a crash."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from homeassistant.core import HomeAssistant
 import pytest
 
 from custom_components.xiaozhi import store as store_module
-from custom_components.xiaozhi.store import DeviceStore
+from custom_components.xiaozhi.store import DeviceRecord, DeviceStore
 
 MAC = "24:6f:28:aa:bb:01"
 KEY = "xiaozhi.an_entry"
+PRIVACY = Path(__file__).parent.parent.parent / "docs/security.md"
+# What each part of a record is called there.
+STORED_AS = {
+    "firmware": "firmware",
+    "board": "board",
+    "chip": "chip",
+    "firmware_space": "space for firmware",
+    "link": "kind of link",
+    "host": "the host under which it called",
+    "origin": "the web address at which it reaches Home Assistant",
+    "session": "id of the last conversation",
+    "tools": "tools",
+    "status": "last status",
+    "answers": "what they last answered",
+    "calls": "arguments of the last calls",
+    "last_contact": "last contact",
+}
+
+
+def test_the_owner_can_read_all_that_is_stored() -> None:
+    (row,) = [line for line in PRIVACY.read_text().splitlines() if line.startswith("| `xiaozhi.<id")]
+    assert DeviceRecord().as_dict().keys() == STORED_AS.keys()
+    assert [words for words in STORED_AS.values() if words not in row] == []
 
 
 async def saved(hass_storage: dict[str, Any], **expected: Any) -> None:
