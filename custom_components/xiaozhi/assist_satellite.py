@@ -28,7 +28,7 @@ from .device import Device
 from .entity import XiaozhiEntity, async_add_device_entities
 from .events import Moment
 from .gateway import XiaozhiConfigEntry
-from .protocol.conversation import Conversation, Interruption, Turn
+from .protocol.conversation import MAX_TURN_SECONDS, Conversation, Interruption, Turn
 from .protocol.link import LinkClosedError
 from .settings import ConversationStyle
 from .voice import TurnEnd, VoiceTurn
@@ -36,6 +36,9 @@ from .voice import TurnEnd, VoiceTurn
 _LOGGER = logging.getLogger(__name__)
 
 PARALLEL_UPDATES = 0
+
+# A pause that the voice detector of the pipeline cannot find in any turn.
+_ENDLESS_PAUSE_SECONDS: Final = 2 * MAX_TURN_SECONDS
 
 _SATELLITE: Final = AssistSatelliteEntityDescription(
     key="assist_satellite", translation_key="assist_satellite"
@@ -183,6 +186,14 @@ class XiaozhiSatellite(XiaozhiEntity, AssistSatelliteEntity):
             end_stage=PipelineStage.INTENT if pipeline.tts_engine is None else PipelineStage.TTS,
             wake_word_phrase=wake_word,
         )
+
+    @callback
+    @override
+    def _resolve_vad_sensitivity(self) -> float:
+        """Return how many seconds of silence end speech; in push-to-talk only the button does."""
+        if self._voice_turn is not None and self._voice_turn.is_push_to_talk:
+            return _ENDLESS_PAUSE_SECONDS
+        return super()._resolve_vad_sensitivity()
 
     async def _finish_turn(
         self, conversation: Conversation, voice_turn: VoiceTurn, turn: Turn, *, followed_up: bool

@@ -20,6 +20,7 @@ from .protocol.audio.media import MediaError, decode_media
 from .protocol.captions import Captions, emotion_of
 from .protocol.conversation import Conversation, Turn
 from .protocol.link import LinkClosedError
+from .protocol.messages import ListenMode
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -83,6 +84,11 @@ class VoiceTurn:
         self._no_speech: asyncio.TimerHandle | None = None
         self._pipeline: asyncio.Task[None] | None = None
         self._error: str | None = None
+
+    @property
+    def is_push_to_talk(self) -> bool:
+        """Whether the user says with a button when the speech has ended."""
+        return self._turn.mode is ListenMode.MANUAL
 
     @property
     def error(self) -> str:
@@ -168,6 +174,9 @@ class VoiceTurn:
 
     @callback
     def _expect_speech(self, data: dict[str, Any]) -> None:
+        # Whoever holds a button may think as long as they like.
+        if self.is_push_to_talk:
+            return
         # Only the pipeline's own detector tells when speech begins; an engine with one of its own does not.
         if (data.get("audio_processing") or {}).get("requires_external_vad"):
             self._no_speech = self._hass.loop.call_later(_NO_SPEECH_SECONDS, self._give_up)

@@ -9,6 +9,7 @@ import pytest
 from custom_components.xiaozhi.protocol.link import LinkKind
 from simulator import (
     ListeningMode,
+    Pace,
     State,
     converse,
     get_profile,
@@ -85,18 +86,23 @@ async def test_every_kind_of_device_plays_the_whole_answer(
             assert not talk.hung_up
 
 
-async def test_push_to_talk_ends_with_the_button(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+async def test_push_to_talk_ends_with_the_button_and_not_with_a_pause(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    device = await boot()
+    monkeypatch.setattr("custom_components.xiaozhi.voice._NO_SPEECH_SECONDS", 0.5)
+    # At the usual pace the channel would be stale by the end of so long a sentence.
+    device = await boot(pace=Pace(waits=0.1, timeouts=0.1, main_loop_delay=0.001))
     speech.ears.lines = [COMMAND]
     await device.press()
-    device.say(command)
+    pause = bytes(32000)
+    device.say(pause + command + pause + command)
     await device.wait_said()
+    assert device.state is State.LISTENING
     await device.release()
     await device.wait_for(lambda: not device.channel_open, 10)
     assert hass.states.is_state(LIGHT, "on")
     assert device.played_seconds > 0.9
+    assert len(speech.ears.streams[0]) > 2 * len(pause + command)
 
 
 async def test_what_is_switched_in_the_same_area_is_acknowledged_by_a_sound(
