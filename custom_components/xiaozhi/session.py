@@ -32,6 +32,10 @@ _UNANSWERED_POLLS: Final = 2
 _STARTING_SECONDS: Final = 3
 # Several changes in a row are read back once.
 _REFRESH_DELAY: Final = 0.5
+# As are the tools listed, however often the device says that they have changed.
+_LISTING_DELAY: Final = 0.5
+_TOOLS_CHANGED: Final = "notifications/tools/list_changed"
+_STATE_CHANGED: Final = "notifications/state_changed"
 
 
 class DeviceSession(LinkHandler):
@@ -44,6 +48,8 @@ class DeviceSession(LinkHandler):
         self._device = device
         self._mcp = McpClient(self._send_mcp, on_notification=self._notified)
         self._calling = asyncio.Lock()
+        self._listing = asyncio.Lock()
+        self._to_list = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._told_state = ConversationState.IDLE
         self._current: asyncio.Task[None] | None = None
@@ -196,9 +202,13 @@ class DeviceSession(LinkHandler):
         self._device.identified(server)
 
     async def _list_tools(self) -> None:
-        self._device.tools_listed(await self._mcp.list_tools(with_user_tools=True))
+        async with self._listing:
+            # From here on, a change needs another listing.
+            self._to_list = False
+            self._device.tools_listed(await self._mcp.list_tools(with_user_tools=True))
 
     async def _relist_tools(self) -> None:
+        await asyncio.sleep(_LISTING_DELAY)
         try:
             await self._list_tools()
         except (McpError, LinkClosedError) as err:
@@ -236,15 +246,20 @@ class DeviceSession(LinkHandler):
 
     @callback
     def _notified(self, method: str, params: JsonObject) -> None:
+        # Before the limit: the last change of the tools must not be missed.
+        if method == _TOOLS_CHANGED:
+            self._list_again()
         if not self._device.events.admit_notification():
             return
-        if handler := self._NOTIFICATIONS.get(method):
-            handler(self, params)
+        if method == _STATE_CHANGED:
+            self._state_changed(params)
         self._device.notified(method, params)
 
     @callback
-    def _tools_changed(self, _params: JsonObject) -> None:
-        self._create_task(self._relist_tools(), "list tools")
+    def _list_again(self) -> None:
+        if not self._to_list:
+            self._to_list = True
+            self._create_task(self._relist_tools(), "list tools")
 
     @callback
     def _state_changed(self, params: JsonObject) -> None:
@@ -253,11 +268,6 @@ class DeviceSession(LinkHandler):
             case {"state": str(state)} if state in ConversationState and self.conversation is None:
                 self._told_state = ConversationState(state)
                 self._device.conversation_state_changed(self._told_state)
-
-    _NOTIFICATIONS: Final[dict[str, Callable[[DeviceSession, JsonObject], None]]] = {
-        "notifications/state_changed": _state_changed,
-        "notifications/tools/list_changed": _tools_changed,
-    }
 
     async def _send_mcp(self, payload: JsonObject) -> None:
         await self.link.send(messages.mcp(payload))

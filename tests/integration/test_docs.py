@@ -48,6 +48,14 @@ def test_every_picture_is_small_and_shown() -> None:
         assert picture.stat().st_size < 200_000, f"{picture.name} is too large"
 
 
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/entities.md", "blueprints/automation/xiaozhi/doorbell.yaml"]
+)
+def test_what_devices_cannot_do_is_told_with_the_firmware_that_cannot(page: str) -> None:
+    """Later firmware has a message that makes an idle device speak."""
+    assert re.search(r"[Ff]irmware up to 2\.4\s+has no message", (_ROOT / page).read_text())
+
+
 def test_every_blueprint_can_be_imported_by_a_link() -> None:
     """Also one that is added later; `test_blueprints.py` sees to what its file calls its source."""
     files = sorted((_ROOT / "blueprints").glob("**/*.yaml"))
