@@ -1,7 +1,8 @@
 """A paired device: its link, and what is done over it."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 import logging
 from typing import Any, override
 
@@ -174,18 +175,17 @@ class Device(KnownDevice):
         else:
             await self.send(messages.reboot())
 
-    async def install(self, installation: Installation, path: str) -> None:
-        """Have a firmware installed that is offered at `path` of our web server. Raises as `call_tool`.
-
-        A device that is linked restarts for it.
-        """
+    @contextmanager
+    def installing(self, installation: Installation) -> Iterator[None]:
+        """Have an installation told of the device's check-ins and links. One at a time."""
         self.installation = installation
         self._changed()
         try:
-            await installation.run(path, self.restart if self.linked else None)
+            yield
         finally:
             self.installation = None
-            self._changed()
+            if not installation.stopped:
+                self._changed()
 
     def _unreachable(self) -> HomeAssistantError:
         on_mqtt = self._record.link is LinkKind.MQTT

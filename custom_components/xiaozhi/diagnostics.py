@@ -14,13 +14,14 @@ from homeassistant.const import (
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import device_registry as dr
 
-from .const import CONF_ADDRESS, DOMAIN
+from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES, DOMAIN
 from .device import Device
 from .gateway import XiaozhiConfigEntry
 
 _PRIVATE: Final = {
     CONF_ADDRESS,
     CONF_CLIENT_ID,
+    CONF_FIRMWARE_RELEASES,
     CONF_HOST,
     CONF_MAC,
     CONF_PASSWORD,

@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 import json
+import os
 from pathlib import Path
 import re
+from stat import S_ISREG
 from time import monotonic
 from typing import Any, Final, Self
 
@@ -123,6 +125,7 @@ class FirmwareFiles:
         self._releases_problem: str | None = None
         """Why the list could not be fetched the last time."""
         self._issues: set[str] = set()
+        self._forgotten = False
         self._listeners: set[Callable[[], None]] = set()
 
     @callback
@@ -166,7 +169,8 @@ class FirmwareFiles:
 
     @callback
     def forget(self) -> None:
-        """Take back what was said of files and list."""
+        """Take back what was said of files and list, for good."""
+        self._forgotten = True
         for issue in self._issues:
             ir.async_delete_issue(self._hass, DOMAIN, issue)
         self._issues.clear()
@@ -174,6 +178,8 @@ class FirmwareFiles:
     @callback
     def _report(self) -> None:
         """Tell the owner which files and which list cannot be used, and why."""
+        if self._forgotten:
+            return
         texts = {
             f"firmware_file_{name}": ("firmware_file", {"file": name, "reason": reason})
             for name, reason in self._problems.items()
@@ -208,14 +214,15 @@ class FirmwareFiles:
     def _read_folder(self) -> list[Firmware]:
         """Return the usable files, and note what is wrong with the others. Not in the loop."""
         seen: dict[Path, _Seen] = {}
+        self._problems = {}
         for path, changed, size in self._files():
             known = self._seen.get(path)
             if known is None or (known.changed, known.size) != (changed, size):
                 known = _Seen(changed, size, _describe(path))
             seen[path] = known
         self._seen = seen
-        self._problems = {
-            path.name: str(known.found)
+        self._problems |= {
+            _printable(path): str(known.found)
             for path, known in seen.items()
             if isinstance(known.found, FirmwareError)
         }
@@ -224,14 +231,21 @@ class FirmwareFiles:
     def _files(self) -> Iterator[tuple[Path, int, int]]:
         try:
             paths = sorted(self._folder.iterdir())[:_MAX_FILES]
-        except OSError:
+        except FileNotFoundError:
+            # Nobody has to make it.
+            return
+        except OSError as err:
+            self._problems[_printable(self._folder)] = f"it cannot be read: {err.strerror}"
             return
         for path in paths:
+            if path.suffix.lower() not in _SUFFIXES:
+                continue
             try:
                 status = path.stat()
-            except OSError:
+            except OSError as err:
+                self._problems[_printable(path)] = f"it cannot be read: {err.strerror}"
                 continue
-            if path.suffix.lower() in _SUFFIXES and path.is_file():
+            if S_ISREG(status.st_mode):
                 yield path, status.st_mtime_ns, status.st_size
 
 
@@ -241,7 +255,9 @@ async def async_fetch_releases(hass: HomeAssistant, address: str) -> list[Firmwa
     The list is what GitHub's API gives of one release or of several: `html_url`, and `assets` with `name` and
     `browser_download_url`.
     """
-    body = await _fetch(async_get_clientsession(hass), URL(address), _MAX_LIST_BYTES, _LIST_SECONDS)
+    if (url := _web_address(address)) is None:
+        raise ReleasesError("its address is none of the web")
+    body = await _fetch(async_get_clientsession(hass), url, _MAX_LIST_BYTES, _LIST_SECONDS)
     found = await hass.async_add_executor_job(_parse_releases, body)
     if not found:
         raise ReleasesError("it lists no firmware")
@@ -291,6 +307,11 @@ async def _fetch(session: aiohttp.ClientSession, url: URL, limit: int, seconds: 
     except (TimeoutError, aiohttp.ClientError, ValueError) as err:
         raise ReleasesError(f"{url.host} cannot be reached or does not answer") from err
     return bytes(body)
+
+
+def _printable(path: Path) -> str:
+    """Return the name of a file as text can hold it, whatever bytes it is made of."""
+    return os.fsencode(path.name).decode(errors="replace")
 
 
 def _describe(path: Path) -> Firmware | FirmwareError:

@@ -14,7 +14,7 @@ from homeassistant.exceptions import HomeAssistantError
 
 from .const import DOMAIN
 from .protocol.checkin_reply import FirmwareOffer
-from .transfers import Download
+from .transfers import Download, Transfers
 
 __all__ = ["Installation"]
 
@@ -29,28 +29,30 @@ _RETURN_SECONDS: Final = 5 * 60
 class Installation:
     """Offers a firmware to a device, once, and sees what becomes of it."""
 
-    def __init__(
-        self, name: str, version: str, content: bytes, *, force: bool, progressed: Callable[[], None]
-    ) -> None:
-        """Prepare to offer firmware to the device `name`; `progressed` is called when it has more of it."""
-        self.download = Download(content, "application/octet-stream", self._moved_on)
+    def __init__(self, name: str, progressed: Callable[[], None]) -> None:
+        """Begin with the device `name`, before it is known what it gets.
+
+        `progressed` is called when the device has fetched more.
+        """
+        self.stopped = False
+        """Whether the device was removed, or the gateway stopped."""
         self._name = name
-        self._version = version
-        self._force = force
         self._progressed = progressed
-        self._path: str | None = None
+        self._download: Download | None = None
+        self._offer: tuple[str, str, bool] | None = None
+        """Version, path on our web server, and whether it must be forced; None before that is known."""
         self._offered = False
         self._returned = False
         self._came_back_with: str | None = None
         self._given_up = False
         """By the device, which goes on with what it has."""
-        self._stopped = False
         self._news = asyncio.Event()
 
     @property
     def percentage(self) -> int | None:
         """How much of the firmware the device has fetched; None before it began."""
-        return 100 * self.download.sent // len(self.download.content) if self.download.started else None
+        download = self._download
+        return 100 * download.sent // len(download.content) if download and download.started else None
 
     @callback
     def checked_in(self, version: str | None, origin: str | None) -> FirmwareOffer | None:
@@ -59,10 +61,11 @@ class Installation:
             self._came_back_with = version
             self._returned = True
             self._news.set()
-        elif origin is not None and self._path is not None:
+        elif origin is not None and self._offer is not None:
+            offered, path, force = self._offer
             self._offered = True
             self._news.set()
-            return FirmwareOffer(version=self._version, url=origin + self._path, force=self._force)
+            return FirmwareOffer(version=offered, url=origin + path, force=force)
         return None
 
     @callback
@@ -75,33 +78,54 @@ class Installation:
     @callback
     def stop(self) -> None:
         """Give up, because the device is removed or the gateway stops."""
-        self._stopped = True
+        self.stopped = True
         self._news.set()
 
-    async def run(self, path: str, restart: Callable[[], Awaitable[None]] | None) -> None:
-        """See it through; the firmware is offered at `path` of our web server.
+    def check(self) -> None:
+        """Raise `HomeAssistantError` if this was stopped."""
+        if self.stopped:
+            raise self._failure("update_stopped")
+
+    async def run(
+        self,
+        version: str,
+        content: bytes,
+        transfers: Transfers,
+        *,
+        force: bool,
+        restart: Callable[[], Awaitable[None]] | None,
+    ) -> None:
+        """Have the device install the firmware `content`, and see it through.
 
         `restart` restarts the device, and is None if that is for its owner to do. Raises `HomeAssistantError`
         that says where it has failed.
         """
-        self._path = path
-        download = self.download
+        download = self._download = Download(content, "application/octet-stream", self._moved_on)
+        with transfers.offer(download) as path:
+            self._offer = (version, path, force)
+            await self._follow(version, download, restart)
+
+    async def _follow(
+        self, version: str, download: Download, restart: Callable[[], Awaitable[None]] | None
+    ) -> None:
+        names = {"version": version}
         if restart is None:
-            failure = self._failure("update_not_started")
+            failure = self._failure("update_not_started", **names)
             await self._within(_BY_HAND_SECONDS, lambda: self._offered, failure)
         else:
             await restart()
-            failure = self._failure("update_not_restarted")
+            failure = self._failure("update_not_restarted", **names)
             await self._within(_RESTART_SECONDS, lambda: self._offered, failure)
-        await self._within(_FETCH_SECONDS, lambda: download.started, self._failure("update_not_fetched"))
+        failure = self._failure("update_not_fetched", **names)
+        await self._within(_FETCH_SECONDS, lambda: download.started, failure)
         # Who takes nothing for a minute is not waited for any longer: then it has ended.
         await self._reach(lambda: download.ended or self._given_up)
         if not download.complete:
-            raise self._failure("update_broke_off", percentage=str(self.percentage))
-        failure = self._failure("update_did_not_return")
+            raise self._failure("update_broke_off", percentage=str(self.percentage), **names)
+        failure = self._failure("update_did_not_return", **names)
         await self._within(_RETURN_SECONDS, lambda: self._returned or self._given_up, failure)
-        if self._came_back_with != self._version:
-            raise self._failure("update_rejected")
+        if self._came_back_with != version:
+            raise self._failure("update_rejected", **names)
 
     @callback
     def _moved_on(self) -> None:
@@ -118,15 +142,14 @@ class Installation:
             raise failure
 
     async def _reach(self, reached: Callable[[], bool]) -> None:
-        while not (reached() or self._stopped):
+        while not (reached() or self.stopped):
             self._news.clear()
             await self._news.wait()
-        if self._stopped:
-            raise self._failure("update_stopped")
+        self.check()
 
     def _failure(self, key: str, **placeholders: str) -> HomeAssistantError:
         return HomeAssistantError(
             translation_domain=DOMAIN,
             translation_key=key,
-            translation_placeholders={"name": self._name, "version": self._version, **placeholders},
+            translation_placeholders={"name": self._name, **placeholders},
         )

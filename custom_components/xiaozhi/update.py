@@ -19,7 +19,7 @@ from .firmware_files import Firmware, FirmwareFiles
 from .gateway import XiaozhiConfigEntry
 from .installation import Installation
 from .protocol.firmware import FirmwareVersion
-from .protocol.firmware_image import FirmwareError
+from .protocol.firmware_image import FirmwareError, FirmwareImage
 from .transfers import TRANSFERS
 
 # Devices install at the same time.
@@ -118,8 +118,27 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @override
     async def async_install(self, version: str | None, backup: bool, **kwargs: Any) -> None:
         """Install a version and wait until the device comes back with it. Raises `HomeAssistantError`."""
-        await self._files.async_look()
-        firmware = self._choose(version or self.latest_version)
+        device = self.device
+        if device.installation is not None:
+            raise _refusal("update_running", name=device.name)
+        installation = Installation(device.name, self._progressed)
+        # From the first moment, so that a second one is refused and the end of the device ends it.
+        with device.installing(installation):
+            await self._files.async_look()
+            installation.check()
+            firmware = self._choose(version or self.latest_version)
+            image = await self._load(firmware)
+            installation.check()
+            await installation.run(
+                firmware.version,
+                image.content,
+                self.hass.data[TRANSFERS],
+                # The device itself takes newer versions only; the owner may want an older one.
+                force=not self.version_is_newer(firmware.version, device.firmware_text or ""),
+                restart=device.restart if device.linked else None,
+            )
+
+    async def _load(self, firmware: Firmware) -> FirmwareImage:
         try:
             image = await self._files.async_load(firmware)
         except FirmwareError as err:
@@ -127,16 +146,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
                 "update_unusable", name=self.device.name, version=firmware.version, reason=str(err)
             ) from err
         self._check(firmware.described_by(image))
-        installation = Installation(
-            self.device.name,
-            firmware.version,
-            image.content,
-            # The device itself takes newer versions only; the owner may want an older one.
-            force=not self.version_is_newer(firmware.version, self.device.firmware_text or ""),
-            progressed=self._progressed,
-        )
-        with self.hass.data[TRANSFERS].offer(installation.download) as path:
-            await self.device.install(installation, path)
+        return image
 
     @property
     def _found(self) -> list[Firmware]:

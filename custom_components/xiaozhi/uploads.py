@@ -1,6 +1,7 @@
 """The addresses on Home Assistant's own web server at which devices hand over pictures and get files."""
 
 import asyncio
+from contextlib import suppress
 from hmac import compare_digest
 import logging
 import socket
@@ -109,6 +110,9 @@ class FileView(HomeAssistantView):
             await response.write_eof()
         except TimeoutError, ConnectionError:
             _LOGGER.debug("%s was fetched up to byte %d only", request.path, download.sent)
+            # The rest is of no use, and who does not read would hold the connection for ever.
+            if request.transport is not None:
+                request.transport.abort()
         finally:
             download.end()
         return response
@@ -117,7 +121,8 @@ class FileView(HomeAssistantView):
 def _send_no_faster_than_taken(request: web.Request) -> None:
     """Let the system hold little of what is sent, so that what is sent was fetched, but for some KiB."""
     if request.transport is not None and (opened := request.transport.get_extra_info("socket")) is not None:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _CHUNK)
+        with suppress(OSError):
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _CHUNK)
 
 
 def _authenticate(request: web.Request) -> Device:

@@ -1,7 +1,9 @@
 """Firmware files: which are taken, what is read from them, and why others are refused."""
 
+from contextlib import suppress
 import hashlib
 import io
+import random
 import struct
 import zipfile
 
@@ -35,10 +37,10 @@ def flash(app: bytes, *, loader: bytes = b"\xe9\x03\x02") -> bytes:
     )
 
 
-def archive(**files: bytes) -> bytes:
+def archive(method: int = zipfile.ZIP_DEFLATED, /, **files: bytes) -> bytes:
     """Return a ZIP archive; in the names, a double underscore stands for a dot."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
+    with zipfile.ZipFile(buffer, "w", method) as target:
         for name, content in files.items():
             target.writestr(name.replace("__", "."), content)
     return buffer.getvalue()
@@ -128,6 +130,23 @@ def test_no_damage_goes_unnoticed(position: int, change: int) -> None:
     data[position] ^= change
     with pytest.raises(FirmwareError):
         read_firmware(bytes(data))
+
+
+@pytest.mark.parametrize(
+    "method",
+    [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, zipfile.ZIP_ZSTANDARD],
+)
+def test_a_damaged_archive_is_refused_whatever_its_decompressor_says(method: int) -> None:
+    """The whole flash is compressed well, so that much of what can be damaged is not merely content."""
+    whole = archive(method, **{"merged-binary__bin": flash(build_image(version="2.4.2"))})
+    assert read_firmware(whole).version == "2.4.2"
+    noise = random.Random(7)
+    for _ in range(200):
+        data = bytearray(whole)
+        for _ in range(noise.randint(1, 4)):
+            data[noise.randrange(4, len(data))] = noise.randrange(256)
+        with suppress(FirmwareError):
+            assert read_firmware(bytes(data)).version == "2.4.2"
 
 
 @settings(max_examples=300)

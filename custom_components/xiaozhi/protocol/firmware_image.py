@@ -101,20 +101,23 @@ def read_firmware(data: bytes) -> FirmwareImage:
 
 def _unpack(data: bytes) -> bytes:
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            found = [info for info in archive.infolist() if info.filename.endswith(".bin")]
-            if len(found) != 1:
-                raise FirmwareError(f"the archive holds {len(found)} files *.bin instead of one")
-            if found[0].file_size > MAX_FILE_BYTES:
-                raise FirmwareError("the file in the archive is too large")
-            with archive.open(found[0]) as file:
-                # What an archive says of its sizes need not be true.
-                return file.read(MAX_FILE_BYTES)
-    # Python's own reader lets some errors of its decompressors out.
-    except (zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError, NotImplementedError) as err:
-        if isinstance(err, FirmwareError):
-            raise
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(_only_binary(archive)) as file:
+            # What an archive says of its sizes need not be true.
+            return file.read(MAX_FILE_BYTES)
+    except FirmwareError:
+        raise
+    # Python's reader lets out what its decompressors raise, of which there are more with each version.
+    except Exception as err:
         raise FirmwareError("the archive is damaged") from err
+
+
+def _only_binary(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    found = [info for info in archive.infolist() if info.filename.endswith(".bin")]
+    if len(found) != 1:
+        raise FirmwareError(f"the archive holds {len(found)} files *.bin instead of one")
+    if found[0].file_size > MAX_FILE_BYTES:
+        raise FirmwareError("the file in the archive is too large")
+    return found[0]
 
 
 def _is_app(data: bytes) -> bool:

@@ -25,12 +25,13 @@ from homeassistant.core import Event, EventStateChangedData, HomeAssistant, call
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.event import async_track_state_change_event
+from homeassistant.helpers.json import json_bytes
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi import firmware_files, installation, transfers, uploads
 from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, DOMAIN
-from custom_components.xiaozhi.firmware_files import FIRMWARE_FOLDER
+from custom_components.xiaozhi.firmware_files import FIRMWARE_FOLDER, Firmware, FirmwareFiles
 from custom_components.xiaozhi.protocol.firmware_image import FirmwareImage
 from custom_components.xiaozhi.protocol.link import LinkKind
 from simulator import BOARDS, Pace, SimulatedDevice, build_image, get_profile
@@ -305,6 +306,63 @@ async def test_files_that_cannot_be_used_are_told_until_they_are_gone(
     assert versions(hass)[2] == "2.4.8"
 
 
+async def test_whatever_a_file_is_called_it_can_be_told(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path
+) -> None:
+    """Names are bytes, and what is told must be text. One that cannot be read is told, too."""
+    (folder / os.fsdecode(b"\xff_2.4.2.bin")).write_bytes(b"?")
+    (folder / "lost_2.4.2.bin").symlink_to(folder / "nowhere")
+    await look(hass)
+    issues = [issue for (domain, _), issue in ir.async_get(hass).issues.items() if domain == DOMAIN]
+    told = [issue.translation_placeholders for issue in issues]
+    assert {texts["file"] for texts in told if texts} == {"\ufffd_2.4.2.bin", "lost_2.4.2.bin"}
+    assert json_bytes([issue.to_json() for issue in issues])
+
+
+async def test_a_folder_that_cannot_be_read_is_told(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path
+) -> None:
+    folder.rmdir()
+    folder.write_text("A file where the folder should be")
+    await look(hass)
+    issue = ir.async_get(hass).async_get_issue(DOMAIN, "firmware_file_firmware")
+    assert issue is not None
+    assert issue.translation_placeholders == {
+        "file": "firmware",
+        "reason": "it cannot be read: Not a directory",
+    }
+
+
+async def test_while_a_firmware_is_read_a_second_wish_is_refused_and_the_end_of_the_device_ends_it(
+    hass: HomeAssistant,
+    box: SimulatedDevice,
+    folder: Path,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To fetch it from the web may take minutes."""
+    put(folder)
+    await look(hass)
+    release, load = asyncio.Event(), firmware_files.FirmwareFiles.async_load
+
+    async def load_slowly(files: FirmwareFiles, firmware: Firmware) -> FirmwareImage:
+        await release.wait()
+        return await load(files, firmware)
+
+    monkeypatch.setattr(FirmwareFiles, "async_load", load_slowly)
+    first = asyncio.create_task(install(hass))
+    await asyncio.sleep(0.1)
+    with pytest.raises(HomeAssistantError, match="already"):
+        await install(hass)
+    (subentry_id,) = linked_entry.subentries
+    hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
+    await asyncio.sleep(0.1)
+    release.set()
+    with pytest.raises(HomeAssistantError, match="was given up"):
+        await first
+    assert fetches(box) == 0
+
+
 async def test_a_file_that_is_replaced_is_read_again(
     hass: HomeAssistant, box: SimulatedDevice, folder: Path
 ) -> None:
@@ -533,7 +591,7 @@ async def test_the_form_tries_the_address_of_a_list(
         return await hass.config_entries.flow.async_configure(form["flow_id"], fields)
 
     releases.listed = "<html>"
-    for address in (releases.url, "nowhere", "http://"):
+    for address in (releases.url, "nowhere", "http://", "http://[::1", "http://host:99999/"):
         assert (await submit(address))["errors"] == {CONF_FIRMWARE_RELEASES: "no_releases"}
     releases.listed = release("2.4.2", releases.file)
     assert (await submit(releases.url))["reason"] == "reconfigure_successful"
