@@ -117,7 +117,7 @@ def _row(entity: ToolEntity, name: str, texts: Mapping[str, Any]) -> str:
 def _notes(entity: ToolEntity) -> Iterable[str]:
     match entity:
         case LightTool():
-            what = ["colour"] if entity.colour else []
+            what = [f"colour{', assumed' if entity.state else ''}"] if entity.colour else []
             if entity.brightness:
                 what.append(f"brightness in {entity.brightness.maximum} steps")
             yield from [" and ".join(what)] if what else []

@@ -46,6 +46,8 @@ class Tool:
     toggle: str | None = None
     get: str | dict[str, str] | None = None
     """The value to return, or an object of values."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """What to return for the value instead; `*` for all others."""
     result: Any = True
     choices: dict[str, list[Any]] = field(default_factory=dict)
     refusal: ToolResult = False
@@ -76,7 +78,8 @@ _FIRST_VALUES: Final[Values] = {
     "light": False,
     "ir_filter": False,
     "led_brightness": 4,
-    "chassis_light_mode": 3,
+    "chassis_light_mode": 2,
+    "aec_mode": "kAecOff",
     "talk_mode": "click_to_talk",
     "battery_level": 82,
     "battery_charging": False,
@@ -125,6 +128,8 @@ def run_plain(tool: Tool, arguments: JsonObject, values: Values) -> ToolResult:
     match tool.get:
         case None:
             return tool.result  # type: ignore[no-any-return]
+        case str(key) if tool.texts:
+            return tool.texts.get(values[key], tool.texts["*"])
         case str(key):
             return values.get(key, 0)  # type: ignore[no-any-return]
         case parts:

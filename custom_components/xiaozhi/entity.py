@@ -88,7 +88,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
             super()._device_changed()
 
     def _flag(self, reading: Reading) -> bool | None:
-        return as_flag(self.device.toolbox.value(reading))
+        return as_flag(self.device.toolbox.value(reading), reading.on_off)
 
     def _last_argument(self, tool: str, argument: str) -> Any:
         """Return what a setter was last called with, from here or from elsewhere."""

@@ -49,8 +49,8 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     @property
     @override
     def assumed_state(self) -> bool:
-        """Whether only what was last switched is known."""
-        return self.tool.state is None
+        """Whether part of the state is only what was last set; no device tells its colour."""
+        return self.tool.state is None or self.tool.colour is not None
 
     @property
     @override
@@ -84,12 +84,10 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     @override
     def rgb_color(self) -> Rgb | None:
         """Return the colour that was last set, at full brightness unless that is set by itself."""
-        shown = self._shown
-        if shown is None or not any(shown):
-            shown = self._last_shown
-        if shown is None or self.tool.brightness is not None:
-            return shown
-        return _scaled(shown, _FULL / max(shown))
+        lit = self._lit
+        if lit is None or self.tool.brightness is not None:
+            return lit
+        return _scaled(lit, _FULL / max(lit))
 
     @property
     @override
@@ -97,8 +95,8 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
         """Return the brightness, from 1 to 255."""
         setter = self.tool.brightness
         if setter is None:
-            shown = self._shown
-            return max(shown) if shown is not None and any(shown) else None
+            lit = self._lit
+            return None if lit is None else max(lit)
         if self.tool.brightness_state is not None:
             level = as_number(self.device.toolbox.value(self.tool.brightness_state))
         else:
@@ -112,7 +110,7 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
         wanted: int | None = kwargs.get(ATTR_BRIGHTNESS)
         colour: Rgb | None = kwargs.get(ATTR_RGB_COLOR, self.rgb_color)
         if tool.brightness is not None and (wanted is not None or self.brightness == 0):
-            # First: a strip shows what it is told of its brightness by what the device is doing.
+            # First, so that a new colour does not flash up in the brightness that it had.
             level = _level(tool.brightness, _FULL if wanted is None else wanted)
             await self.device.change(tool.brightness.tool, {tool.brightness.argument: level})
         if tool.colour is not None and (colour is not None or tool.on is None or wanted is not None):
@@ -126,7 +124,7 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
         """Switch it off."""
-        self._last_shown = self.rgb_color
+        self._last_shown = self._lit
         if self.tool.off is not None:
             await self.device.change(self.tool.off.tool, self.tool.off.arguments)
         elif self.tool.colour is not None:
@@ -137,11 +135,20 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
         await self.device.change(colour.tool, dict(zip(colour.arguments, values, strict=True)))
 
     @property
+    def _lit(self) -> Rgb | None:
+        """The colour in which it was last on."""
+        shown = self._shown
+        return self._last_shown if shown is not None and not any(shown) else shown
+
+    @property
     def _shown(self) -> Rgb | None:
-        """The colour that the tool was last called with."""
+        """The colour that the tool was last called with; what switches it on since may show another one."""
         if (colour := self.tool.colour) is None:
             return None
-        values = [as_number(self._last_argument(colour.tool, argument)) for argument in colour.arguments]
+        last = self.device.toolbox.last_call(used.tool for used in (self.tool.on, colour) if used is not None)
+        if last is None or last.tool != colour.tool:
+            return None
+        values = [as_number(last.arguments.get(argument)) for argument in colour.arguments]
         red, green, blue = (None if value is None else int(value) for value in values)
         if red is None or green is None or blue is None:
             return None
@@ -149,7 +156,9 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
 
 
 def _scaled(colour: Rgb, factor: float) -> Rgb:
-    red, green, blue = (max(0, round(value * factor)) for value in colour)
+    """Return a brighter or darker colour; however dark, it is not off."""
+    largest = max(colour)
+    red, green, blue = (max(1 if value == largest > 0 else 0, round(value * factor)) for value in colour)
     return red, green, blue
 
 

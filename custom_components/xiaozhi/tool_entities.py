@@ -41,6 +41,8 @@ class Reading:
 
     tool: str
     member: str | None = None
+    on_off: tuple[str, str] | None = None
+    """What its text contains when something is on and when it is off, where it is not just these words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

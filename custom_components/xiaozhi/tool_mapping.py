@@ -317,10 +317,11 @@ class _Mapper:
         return name in self._left and not self._tools[name].properties
 
     def _getter(self, name: str) -> str | None:
-        return name if self._plain(name) else None
+        return name if name not in _ACTION_ONLY and self._plain(name) else None
 
     def _setter(self, name: str) -> Setter | None:
-        if name not in self._left or len(properties := self._tools[name].properties) != 1:
+        """Find a part of something else; what is known of by its name is something itself."""
+        if name not in self._left or name in HINTS or len(properties := self._tools[name].properties) != 1:
             return None
         ((argument, kind),) = properties.items()
         limits = _range(kind)

@@ -91,6 +91,10 @@ HINTS: Final[Mapping[str, Hint]] = {
     ),
     "self.lamp.turn_on": Hint(translation_key="lamp"),
     "self.led_strip.set_all_color": Hint(translation_key="led_strip"),
+    # Of the colours by which the device shows what it is doing; no other colour is scaled.
+    "self.led_strip.set_brightness": Hint(
+        translation_key="status_light_brightness", category=EntityCategory.CONFIG
+    ),
     "self.light.set_rgb": Hint(translation_key="light"),
     # electron-bot, otto-robot, lceda-course-examples: an offset needs a servo, and a script is no choice.
     "self.electron.servo_sequences": _ACTION,
@@ -126,10 +130,9 @@ HINTS: Final[Mapping[str, Hint]] = {
         ),
         momentary=True,
     ),
-    # espressif/esp-sparkbot: the schema allows 1 to 6, the handler 3 to 8.
-    "self.chassis.switch_light_mode": Hint(
-        translation_key="light_effect", minimum=3, state=Reading(tool="self.chassis.get_light_mode")
-    ),
+    # espressif/esp-sparkbot: the schema allows 1 to 6, the handler 3 to 8; the getter always tells the same.
+    "self.chassis.switch_light_mode": Hint(translation_key="light_effect", minimum=3),
+    "self.chassis.get_light_mode": _ACTION,
     "self.camera.set_camera_flipped": Hint(translation_key="flip_camera", category=EntityCategory.CONFIG),
     # lilygo/t-cameraplus-s3
     "self.camera.enable_ir_filter": Hint(translation_key="ir_filter", category=EntityCategory.CONFIG),
@@ -146,7 +149,7 @@ HINTS: Final[Mapping[str, Hint]] = {
         translation_key="echo_cancellation",
         category=EntityCategory.CONFIG,
         on_off=("kAecOnDeviceSide", "kAecOff"),
-        state=Reading(tool="self.AEC.get_mode", member="message"),
+        state=Reading(tool="self.AEC.get_mode", member="message", on_off=("开启", "关闭")),
     ),
     "self.res.esp_restart": Hint(
         translation_key="restart_now", device_class="restart", category=EntityCategory.CONFIG, enabled=False

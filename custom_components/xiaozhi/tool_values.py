@@ -69,8 +69,14 @@ def as_number(answer: Any) -> int | float | None:
     return value if type(value) in {int, float} and math.isfinite(value) else None
 
 
-def as_flag(answer: Any) -> bool | None:
-    """Return whether an answer says on or off; None if it says neither."""
+def as_flag(answer: Any, on_off: tuple[str, str] | None = None) -> bool | None:
+    """Return whether an answer says on or off; None if it says neither.
+
+    `on_off` is what a text contains for on and for off, if that is known.
+    """
+    if on_off is not None and isinstance(answer, str):
+        on, off = (part in answer for part in on_off)
+        return None if on is off else on
     if isinstance(answer, Mapping):
         names = [name for name in _FLAGS if name in answer] or ([*answer] if len(answer) == 1 else [])
         return as_flag(answer[names[0]]) if names else None
@@ -78,7 +84,7 @@ def as_flag(answer: Any) -> bool | None:
         return answer
     if not isinstance(answer, str | int):
         return None
-    # The last word of a sentence such as "AEC on".
+    # The last word of a sentence such as "Pump on".
     word = (str(answer).lower().split() or [""])[-1]
     return True if word in _TRUE else False if word in _FALSE else None
 

@@ -61,11 +61,7 @@ EXPECTED: Final = {
     },
     Platform.LIGHT: {
         "light_self.lamp": ["self.lamp.get_state", "self.lamp.turn_off", "self.lamp.turn_on"],
-        "light_self.led_strip": [
-            "self.led_strip.get_brightness",
-            "self.led_strip.set_all_color",
-            "self.led_strip.set_brightness",
-        ],
+        "light_self.led_strip": ["self.led_strip.set_all_color"],
         "light_self.light": [
             "self.light.get_power",
             "self.light.set_rgb",
@@ -76,11 +72,12 @@ EXPECTED: Final = {
     Platform.NUMBER: {
         "volume": ["self.audio_speaker.set_volume"],
         "brightness": ["self.screen.set_brightness"],
-        "tool_self.chassis.switch_light_mode": [
-            "self.chassis.get_light_mode",
-            "self.chassis.switch_light_mode",
-        ],
+        "tool_self.chassis.switch_light_mode": ["self.chassis.switch_light_mode"],
         "tool_self.disp.setbacklight": ["self.disp.setbacklight"],
+        "tool_self.led_strip.set_brightness": [
+            "self.led_strip.get_brightness",
+            "self.led_strip.set_brightness",
+        ],
     },
     Platform.SELECT: {
         "theme": ["self.screen.set_theme"],
@@ -120,6 +117,7 @@ EXPECTED: Final = {
         for name in (
             "assets.set_download_url",
             "camera.take_photo",
+            "chassis.get_light_mode",
             "dog.lift_left_front_leg",
             "dog.lift_left_rear_leg",
             "dog.lift_right_front_leg",
@@ -252,19 +250,45 @@ def test_what_takes_a_device_away_is_there_only_when_its_owner_asks_for_it() -> 
     }
 
 
-def test_a_strip_of_leds_is_a_light_with_colour_and_its_own_scale_of_brightness() -> None:
+def test_the_brightness_of_a_strips_status_colours_is_not_that_of_its_light() -> None:
     assert entity("kevin/c3", "light_self.led_strip") == LightTool(
         key="light_self.led_strip",
-        tools=(
-            "self.led_strip.set_all_color",
-            "self.led_strip.set_brightness",
-            "self.led_strip.get_brightness",
-        ),
+        tools=("self.led_strip.set_all_color",),
         translation_key="led_strip",
         colour=Colour(tool="self.led_strip.set_all_color", arguments=("red", "green", "blue"), maximum=255),
-        brightness=Setter(tool="self.led_strip.set_brightness", argument="level", minimum=0, maximum=8),
-        brightness_state=Reading(tool="self.led_strip.get_brightness"),
     )
+    assert entity("kevin/c3", "tool_self.led_strip.set_brightness") == NumberTool(
+        key="tool_self.led_strip.set_brightness",
+        tools=("self.led_strip.set_brightness", "self.led_strip.get_brightness"),
+        translation_key="status_light_brightness",
+        category=EntityCategory.CONFIG,
+        setter=Setter(tool="self.led_strip.set_brightness", argument="level", minimum=0, maximum=8),
+        state=Reading(tool="self.led_strip.get_brightness"),
+    )
+
+
+def test_a_strip_of_other_firmware_is_a_light_with_colour_and_its_own_scale_of_brightness() -> None:
+    channels = {"red": number(0, 255), "green": number(0, 255), "blue": number(0, 255)}
+    tools = [
+        tool("self.bar.set_color", **channels),
+        tool("self.bar.set_brightness", level=number(0, 8)),
+        tool("self.bar.get_brightness"),
+    ]
+    assert only(*tools) == LightTool(
+        key="light_self.bar",
+        tools=("self.bar.set_color", "self.bar.set_brightness", "self.bar.get_brightness"),
+        name="Bar",
+        colour=Colour(tool="self.bar.set_color", arguments=("red", "green", "blue"), maximum=255),
+        brightness=Setter(tool="self.bar.set_brightness", argument="level", minimum=0, maximum=8),
+        brightness_state=Reading(tool="self.bar.get_brightness"),
+    )
+
+
+def test_a_getter_that_does_not_tell_what_was_set_is_no_state() -> None:
+    effect = entity("espressif/esp-sparkbot", "tool_self.chassis.switch_light_mode")
+    assert isinstance(effect, NumberTool)
+    assert effect.state is None
+    assert (effect.setter.minimum, effect.setter.maximum) == (3, 6)
 
 
 def test_a_lamp_is_a_light_that_tells_whether_it_is_on() -> None:
@@ -292,7 +316,24 @@ def test_echo_cancellation_by_a_text_is_a_switch() -> None:
     aec = entity("zhengchen/cam", "tool_self.AEC.set_mode")
     assert isinstance(aec, SwitchTool)
     assert aec.off.arguments == {"mode": "kAecOff"}
-    assert aec.state == Reading(tool="self.AEC.get_mode", member="message")
+    assert aec.state == Reading(tool="self.AEC.get_mode", member="message", on_off=("开启", "关闭"))
+
+
+@pytest.mark.parametrize(
+    ("text", "flag"),
+    [
+        ("AEC对话打断模式处于关闭状态", False),
+        ("AEC对话打断模式处于开启状态", True),
+        ("AEC语音打断模式处于关闭状态", False),
+        ("AEC语音打断模式处于开启状态", True),
+        ("AEC on", None),
+        ("开启或关闭", None),
+        (True, True),
+        (None, None),
+    ],
+)
+def test_a_sentence_is_on_or_off_by_its_part(text: Any, flag: bool | None) -> None:
+    assert as_flag(text, ("开启", "关闭")) is flag
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The tools of the boards, called over a conversation."""
 
+from dataclasses import replace
 import io
 import json
 from typing import Any
@@ -74,6 +75,15 @@ async def test_status_describes_every_kind_of_network(
             ],
         ),
         (
+            "rover",
+            [
+                ("self.chassis.get_light_mode", {}, "0"),
+                ("self.chassis.switch_light_mode", {"light_mode": 5}, "true"),
+                ("self.chassis.get_light_mode", {}, "0"),
+                ("self.chassis.switch_light_mode", {"light_mode": 2}, "Invalid light mode"),
+            ],
+        ),
+        (
             "dog",
             [
                 ("self.light.get_power", {}, "false"),
@@ -137,6 +147,18 @@ def test_every_tool_of_a_board_is_registered_once_and_stores_only_what_it_is_giv
         used = [value[1:] for value in tool.set.values() if isinstance(value, str) and value[0] == "$"]
         used += [key.partition("$")[2] for key in tool.set if "$" in key]
         assert {*used, *tool.choices} <= {*tool.properties}
+
+
+async def test_echo_cancellation_is_told_in_a_sentence(server: Server) -> None:
+    profile = get_profile("lamp")
+    async with server.device(
+        profile=replace(profile, board=replace(profile.board, also=("zhengchen/cam",)))
+    ) as sim:
+        session = await linked(server, sim)
+        off = '{"success": true, "message": "AEC对话打断模式处于关闭状态"}'
+        assert await call(session, "self.AEC.get_mode") == off
+        sim.values["aec_mode"] = "kAecOnDeviceSide"
+        assert await call(session, "self.AEC.get_mode") == off.replace("关闭", "开启")
 
 
 # Tools that fetch and send files

@@ -1,8 +1,7 @@
 """Whatever a board's tools can do becomes an entity that does it, and that says no more than is known."""
 
+from dataclasses import replace
 import json
-from pathlib import Path
-import re
 from typing import Any
 
 from homeassistant.components.button import DOMAIN as BUTTON, SERVICE_PRESS
@@ -33,8 +32,8 @@ from simulator.mcp_server import McpServer
 from simulator.tools import Tool as SimulatedTool
 from tests.integration.linked.conftest import MAC, Boot, wait_for_state
 
-PAGE = Path(__file__).parent.parent.parent.parent / "docs/entities.md"
 STRIP = "light.kitchen_box_led_strip"
+STATUS_LIGHT = "number.kitchen_box_status_light_brightness"
 DOG_LIGHT = "light.kitchen_box_light"
 LAMP = "light.kitchen_box_lamp"
 
@@ -69,8 +68,8 @@ def announce(device: SimulatedDevice) -> None:
     device._on._queue_mcp_reply('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}')
 
 
-async def test_a_strip_of_leds_takes_its_colour_and_its_brightness_on_its_own_scale(
-    hass: HomeAssistant, boot: Boot
+async def test_a_strip_of_leds_is_darkened_by_its_colour_and_not_by_its_status_light(
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
 ) -> None:
     device = await boot(get_profile("led-strip"))
     await wait_for_state(hass, STRIP, STATE_UNKNOWN)
@@ -78,22 +77,91 @@ async def test_a_strip_of_leds_takes_its_colour_and_its_brightness_on_its_own_sc
     assert state is not None
     assert state.attributes["supported_color_modes"] == ["rgb"]
     assert state.attributes[ATTR_ASSUMED_STATE] is True
-    data = {ATTR_RGB_COLOR: [255, 64, 0], ATTR_BRIGHTNESS: 191}
-    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **data)
-    assert colour(device) == (255, 64, 0)
-    assert device.values["led_brightness"] == 6
-    # The brightness first: to show it, a strip shows what the device is doing.
-    assert [name for name in calls(device) if "set" in name] == [
-        "self.led_strip.set_brightness",
-        "self.led_strip.set_all_color",
-    ]
-    await device.wait_for(lambda: calls(device)[-1] == "self.led_strip.get_brightness", 5)
-    await hass.async_block_till_done()
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [255, 64, 0], ATTR_BRIGHTNESS: 191})
+    assert colour(device) == (191, 48, 0)
     state = hass.states.get(STRIP)
     assert state is not None
     assert state.state == "on"
     assert state.attributes[ATTR_RGB_COLOR] == (255, 64, 0)
     assert state.attributes[ATTR_BRIGHTNESS] == 191
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_BRIGHTNESS: 255})
+    assert colour(device) == (255, 64, 0)
+    # However dark, what is switched on is not off.
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [10, 0, 0], ATTR_BRIGHTNESS: 10})
+    assert colour(device) == (1, 0, 0)
+    assert hass.states.is_state(STRIP, "on")
+
+    await wait_for_state(hass, STATUS_LIGHT, "4")
+    entry = entity_registry.async_get(STATUS_LIGHT)
+    assert entry is not None
+    assert entry.entity_category is EntityCategory.CONFIG
+    await act(hass, NUMBER, SERVICE_SET_VALUE, STATUS_LIGHT, **{ATTR_VALUE: 7})
+    assert device.values["led_brightness"] == 7
+    await wait_for_state(hass, STATUS_LIGHT, "7")
+
+
+async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
+    channel = {"type": "integer", "minimum": 0, "maximum": 255}
+    register(
+        device,
+        SimulatedTool(
+            name="self.bar.set_color",
+            description="",
+            properties={"red": channel, "green": channel, "blue": channel},
+            set={"led_red": "$red", "led_green": "$green", "led_blue": "$blue"},
+        ),
+        SimulatedTool(
+            name="self.bar.set_brightness",
+            description="",
+            properties={"level": {"type": "integer", "minimum": 0, "maximum": 8}},
+            set={"bar": "$level"},
+        ),
+        SimulatedTool(name="self.bar.get_brightness", description="", get="bar"),
+    )
+    announce(device)
+    bar = "light.kitchen_box_bar"
+    await wait_for_state(hass, bar, STATE_UNKNOWN)
+    await act(hass, LIGHT, SERVICE_TURN_ON, bar, **{ATTR_RGB_COLOR: [255, 64, 0], ATTR_BRIGHTNESS: 191})
+    assert colour(device) == (255, 64, 0)
+    assert device.values["bar"] == 6
+    assert [name for name in calls(device) if "set" in name] == [
+        "self.bar.set_brightness",
+        "self.bar.set_color",
+    ]
+    await device.wait_for(lambda: calls(device)[-1] == "self.bar.get_brightness", 5)
+    # One tool at a time: what is called next waits for that answer.
+    await act(hass, LIGHT, SERVICE_TURN_ON, bar)
+    assert colour(device) == (255, 64, 0)
+    state = hass.states.get(bar)
+    assert state is not None
+    assert state.state == "on"
+    assert state.attributes[ATTR_RGB_COLOR] == (255, 64, 0)
+    assert state.attributes[ATTR_BRIGHTNESS] == 191
+
+
+async def test_a_board_is_believed_only_what_it_tells(hass: HomeAssistant, boot: Boot) -> None:
+    profile = get_profile("lamp")
+    folders = ("zhengchen/cam", "espressif/esp-sparkbot")
+    device = await boot(replace(profile, board=replace(profile.board, also=folders)))
+    echo, effect = "switch.kitchen_box_echo_cancellation", "number.kitchen_box_light_effect"
+    await wait_for_state(hass, echo, "off")
+    device.values["aec_mode"] = "kAecOnDeviceSide"
+    await act(hass, NUMBER, SERVICE_SET_VALUE, effect, **{ATTR_VALUE: 5})
+    assert device.values["chassis_light_mode"] == 5
+    await wait_for_state(hass, echo, "on")
+    # What the device says of its effect, it always says.
+    state = hass.states.get(effect)
+    assert state is not None
+    assert (state.state, state.attributes[ATTR_ASSUMED_STATE]) == ("5", True)
+    assert "self.chassis.get_light_mode" not in calls(device)
+    await act(hass, SWITCH, SERVICE_TURN_OFF, echo)
+    assert device.values["aec_mode"] == "kAecOff"
+    await act(hass, NUMBER, SERVICE_SET_VALUE, effect, **{ATTR_VALUE: 3})
+    await wait_for_state(hass, echo, "off")
 
 
 async def test_a_light_that_is_switched_off_and_on_has_its_colour_again(
@@ -127,16 +195,19 @@ async def test_what_was_last_set_stays_known_after_a_restart_of_home_assistant(
     await wait_for_state(hass, STRIP, "on", 30)
     state = hass.states.get(STRIP)
     assert state is not None
-    assert state.attributes[ATTR_RGB_COLOR] == (10, 20, 30)
+    assert state.attributes[ATTR_RGB_COLOR] == (85, 170, 255)
+    assert state.attributes[ATTR_BRIGHTNESS] == 30
     await device.wait_for(lambda: device.connected, 5)
 
 
-async def test_a_light_that_tells_whether_it_is_on_is_not_assumed(hass: HomeAssistant, boot: Boot) -> None:
+async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
     device = await boot(get_profile("dog"))
     await wait_for_state(hass, DOG_LIGHT, "off")
     state = hass.states.get(DOG_LIGHT)
     assert state is not None
-    assert ATTR_ASSUMED_STATE not in state.attributes
+    assert state.attributes[ATTR_ASSUMED_STATE] is True
     await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT)
     assert calls(device)[-1] == "self.light.turn_on"
     await wait_for_state(hass, DOG_LIGHT, "on")
@@ -150,6 +221,17 @@ async def test_a_light_that_tells_whether_it_is_on_is_not_assumed(hass: HomeAssi
     await act(hass, LIGHT, SERVICE_TURN_OFF, DOG_LIGHT)
     await wait_for_state(hass, DOG_LIGHT, "off")
     assert device.values["light"] is False
+    await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT)
+    assert [device.values[f"light_{part}"] for part in "rgb"] == [0, 0, 128]
+    # An assistant switches it on by name, and the device chooses the colour.
+    gateway: Gateway = linked_entry.runtime_data
+    await gateway.devices[MAC].call_tool("self.light.turn_on", {})
+    state = hass.states.get(DOG_LIGHT)
+    assert state is not None
+    assert (state.attributes[ATTR_RGB_COLOR], state.attributes[ATTR_BRIGHTNESS]) == (None, None)
+    await act(hass, LIGHT, SERVICE_TURN_OFF, DOG_LIGHT)
+    await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT)
+    assert [device.values[f"light_{part}"] for part in "rgb"] == [255, 255, 255]
 
 
 async def test_a_lamp_without_colour_can_only_be_on_or_off(hass: HomeAssistant, boot: Boot) -> None:
@@ -158,6 +240,7 @@ async def test_a_lamp_without_colour_can_only_be_on_or_off(hass: HomeAssistant, 
     state = hass.states.get(LAMP)
     assert state is not None
     assert state.attributes["supported_color_modes"] == ["onoff"]
+    assert ATTR_ASSUMED_STATE not in state.attributes
     await act(hass, LIGHT, SERVICE_TURN_ON, LAMP)
     await wait_for_state(hass, LAMP, "on")
     assert device.values["lamp"] is True
@@ -216,7 +299,8 @@ async def test_what_another_caller_sets_is_known_too(
         await gateway.devices[MAC].call_tool("self.led_strip.set_all_color", {**arguments, "red": 256})
     state = hass.states.get(STRIP)
     assert state is not None
-    assert state.attributes[ATTR_RGB_COLOR] == (1, 2, 3)
+    assert state.attributes[ATTR_RGB_COLOR] == (85, 170, 255)
+    assert state.attributes[ATTR_BRIGHTNESS] == 3
 
 
 async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_want_them(
@@ -298,37 +382,6 @@ async def test_a_tool_that_comes_later_is_there_at_once_and_one_that_goes_can_be
     await wait_for_state(hass, fan, "3")
 
 
-async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_were(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
-    gateway: Gateway = linked_entry.runtime_data
-
-    def listings() -> int:
-        requests = [data["message"].get("payload") or {} for data in device.events("received")]
-        return sum(
-            request.get("method") == "tools/list" and not request["params"].get("cursor")
-            for request in requests
-        )
-
-    while gateway.devices[MAC].events.admit_notification():
-        pass
-    register(device, SimulatedTool(name="self.fan.stop", description=""))
-    announce(device)
-    await wait_for_state(hass, "button.kitchen_box_fan_stop", STATE_UNKNOWN)
-
-    before = listings()
-    for _ in range(15):
-        announce(device)
-    # The device does one thing after the other: now all of these have arrived.
-    await gateway.devices[MAC].call_tool("self.get_device_status")
-    register(device, SimulatedTool(name="self.pump.stop", description=""))
-    announce(device)
-    await wait_for_state(hass, "button.kitchen_box_pump_stop", STATE_UNKNOWN)
-    assert 1 <= listings() - before <= 2
-
-
 async def test_an_answer_that_is_nonsense_is_an_unknown_state(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
@@ -355,11 +408,3 @@ async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says
     gateway: Gateway = linked_entry.runtime_data
     with pytest.raises(HomeAssistantError, match="is not connected"):
         await gateway.devices[MAC].change("self.led_strip.set_brightness", {"level": 1})
-    there = {
-        state.name.removeprefix("Kitchen box ")
-        for state in hass.states.async_all()
-        if state.name.startswith("Kitchen box ") and state.state != STATE_UNAVAILABLE
-    }
-    (row,) = [line for line in PAGE.read_text().splitlines() if line.startswith("| Not connected |")]
-    told = {name for name in re.findall(r"\*([^*]+)\*", row) if name != STATE_UNAVAILABLE}
-    assert there == told
