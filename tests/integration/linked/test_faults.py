@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 import logging
 
 from homeassistant.config_entries import ConfigSubentryData
@@ -10,7 +11,9 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.gateway import Gateway
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol import mqtt_endpoint, websocket
+from custom_components.xiaozhi.protocol.link import Link, LinkClosedError, LinkKind
+from custom_components.xiaozhi.protocol.messages import mcp
 from simulator import Misbehaviour, SimulatedDevice, State, converse
 from tests.integration.http_device import paired_device
 from tests.integration.linked.conftest import (
@@ -19,7 +22,6 @@ from tests.integration.linked.conftest import (
     LIGHT,
     MAC,
     QUICK,
-    SATELLITE,
     Boot,
     Speech,
     mac_of,
@@ -28,6 +30,7 @@ from tests.integration.linked.conftest import (
 
 # Keeps a channel for 12 s of which it hears nothing, so that whoever ends it is not the device.
 PATIENT = replace(QUICK, waits=0.1)
+CONNECTED = "binary_sensor.kitchen_box_connectivity"
 VOLUME = "number.kitchen_box_volume"
 
 
@@ -187,13 +190,32 @@ async def test_what_was_known_stays_when_the_device_stops_making_sense(
     assert hass.states.is_state(VOLUME, "70")
 
 
+async def send_without_end(link: Link) -> None:
+    """Send more than any buffer on the way holds."""
+    async with asyncio.timeout(15):
+        while True:
+            await link.send(mcp({"jsonrpc": "2.0", "method": "x" * 64 * 1024}))
+
+
 async def test_a_device_that_does_not_read_is_let_go(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """As soon as there is no room left for what it is sent, which nobody else has to wait for."""
+    # Of the listeners' patience the same part as of the device's.
+    for module in (websocket, mqtt_endpoint):
+        monkeypatch.setattr(module, "Timeouts", partial(module.Timeouts, send=5 * QUICK.timeouts))
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
     device = await boot(misbehaviours=(Misbehaviour.STOP_READING,))
     await device.wake()
-    speech.ears.lines = [COMMAND]
-    device.say(command)
-    await device.wait_said(10)
-    await wait_for_state(hass, SATELLITE, "idle", 30)
+    await wait_for_state(hass, CONNECTED, "on")
+    gateway: Gateway = linked_entry.runtime_data
+    session = gateway.devices[MAC]._session
+    assert session is not None
+    with pytest.raises(LinkClosedError, match="does not take what it is sent"):
+        await send_without_end(session.link)
+    await wait_for_state(hass, CONNECTED, "off")
     await device.power_off()
