@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 import json
+from pathlib import Path
+import re
 from typing import Any
 
 from homeassistant.components.button import DOMAIN as BUTTON, SERVICE_PRESS
@@ -32,6 +34,7 @@ from simulator.mcp_server import McpServer
 from simulator.tools import Tool as SimulatedTool
 from tests.integration.linked.conftest import MAC, Boot, wait_for_state
 
+PAGE = Path(__file__).parent.parent.parent.parent / "docs/entities.md"
 STRIP = "light.kitchen_box_led_strip"
 STATUS_LIGHT = "number.kitchen_box_status_light_brightness"
 DOG_LIGHT = "light.kitchen_box_light"
@@ -382,6 +385,37 @@ async def test_a_tool_that_comes_later_is_there_at_once_and_one_that_goes_can_be
     await wait_for_state(hass, fan, "3")
 
 
+async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_were(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
+    gateway: Gateway = linked_entry.runtime_data
+
+    def listings() -> int:
+        requests = [data["message"].get("payload") or {} for data in device.events("received")]
+        return sum(
+            request.get("method") == "tools/list" and not request["params"].get("cursor")
+            for request in requests
+        )
+
+    while gateway.devices[MAC].events.admit_notification():
+        pass
+    register(device, SimulatedTool(name="self.fan.stop", description=""))
+    announce(device)
+    await wait_for_state(hass, "button.kitchen_box_fan_stop", STATE_UNKNOWN)
+
+    before = listings()
+    for _ in range(15):
+        announce(device)
+    # The device does one thing after the other: now all of these have arrived.
+    await gateway.devices[MAC].call_tool("self.get_device_status")
+    register(device, SimulatedTool(name="self.pump.stop", description=""))
+    announce(device)
+    await wait_for_state(hass, "button.kitchen_box_pump_stop", STATE_UNKNOWN)
+    assert 1 <= listings() - before <= 2
+
+
 async def test_an_answer_that_is_nonsense_is_an_unknown_state(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
@@ -408,3 +442,11 @@ async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says
     gateway: Gateway = linked_entry.runtime_data
     with pytest.raises(HomeAssistantError, match="is not connected"):
         await gateway.devices[MAC].change("self.led_strip.set_brightness", {"level": 1})
+    there = {
+        state.name.removeprefix("Kitchen box ")
+        for state in hass.states.async_all()
+        if state.name.startswith("Kitchen box ") and state.state != STATE_UNAVAILABLE
+    }
+    (row,) = [line for line in PAGE.read_text().splitlines() if line.startswith("| Not connected |")]
+    told = {name for name in re.findall(r"\*([^*]+)\*", row) if name != STATE_UNAVAILABLE}
+    assert there == told
