@@ -1,7 +1,7 @@
 """One turn of a conversation: speech into the Assist pipeline, its events onto the screen and loudspeaker."""
 
 import asyncio
-from collections.abc import AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from contextlib import aclosing
 from enum import StrEnum
 import logging
@@ -18,7 +18,7 @@ from .const import DOMAIN
 from .protocol import messages
 from .protocol.audio.media import MediaError, decode_media
 from .protocol.captions import Captions, emotion_of
-from .protocol.conversation import Conversation, Turn
+from .protocol.conversation import MAX_TURN_SECONDS, Conversation, Turn
 from .protocol.link import LinkClosedError
 from .protocol.messages import ListenMode
 
@@ -26,11 +26,19 @@ _LOGGER = logging.getLogger(__name__)
 
 # Silence after the wake word; the voice detector of the pipeline itself gives up only after 15 s.
 _NO_SPEECH_SECONDS: Final = 8.0
+# What the slowest speech recognition at home takes for the longest turn, after it has heard the end.
+_RECOGNITION_SECONDS: Final = 30.0
+# Engines in the pipeline need not have a time limit. An assistant that works with tools tells of each step,
+# and speech comes in pieces: whoever gives no sign for so long will give none any more.
+_QUIET_SECONDS: Final = 90.0
 # Time to read a line before the end of the conversation wipes it.
 _READING_SECONDS: Final = 3.0
 
 _NO_SPEECH: Final = "no-speech"
 _SPEECH_FAILED: Final = "speech-failed"
+_RECOGNITION_HANGS: Final = "stt-timeout"
+_ASSISTANT_HANGS: Final = "intent-timeout"
+_SPEECH_HANGS: Final = "tts-timeout"
 # Errors that mean that nobody said anything.
 _SILENT_ERRORS: Final = frozenset({_NO_SPEECH, "stt-no-text-recognized"})
 # Another satellite was nearer and answers.
@@ -42,10 +50,13 @@ _TEXT_OF_ERROR: Final = {
     "stt-provider-missing": "voice_no_speech_to_text",
     "stt-provider-unsupported-metadata": "voice_no_speech_to_text",
     "tts-not-supported": "voice_no_text_to_speech",
+    _RECOGNITION_HANGS: "voice_no_speech_to_text",
     _SPEECH_FAILED: "voice_no_text_to_speech",
+    _SPEECH_HANGS: "voice_no_text_to_speech",
     "intent-agent-not-found": "voice_no_assistant",
     "intent-not-supported": "voice_no_assistant",
     "intent-failed": "voice_no_assistant",
+    _ASSISTANT_HANGS: "voice_no_assistant",
 }
 _TEXT_OF_OTHER_ERROR: Final = "voice_failed"
 _FACE_OF_RESPONSE: Final = {"action_done": "happy", "query_answer": "neutral", "error": "confused"}
@@ -82,6 +93,7 @@ class VoiceTurn:
         self._answering = False
         self._playing: asyncio.Task[None] | None = None
         self._no_speech: asyncio.TimerHandle | None = None
+        self._patience: asyncio.TimerHandle | None = None
         self._pipeline: asyncio.Task[None] | None = None
         self._error: str | None = None
 
@@ -98,10 +110,19 @@ class VoiceTurn:
     @callback
     def on_pipeline_event(self, event: PipelineEvent) -> None:
         """Take an event of this turn's pipeline run."""
+        match event.type:
+            case PipelineEventType.STT_START | PipelineEventType.STT_VAD_START:
+                # An engine that finds the end of speech by itself does not tell when it has.
+                self._wait_at_most(MAX_TURN_SECONDS + _RECOGNITION_SECONDS)
+            case PipelineEventType.STT_VAD_END:
+                self._wait_at_most(_RECOGNITION_SECONDS)
+            case _:
+                self._wait_at_most(_QUIET_SECONDS)
         self._events.put_nowait(event)
 
     async def run(self, pipeline: Callable[[AsyncIterable[bytes]], Awaitable[None]]) -> TurnEnd:
         """Run the turn until the answer is sent. Raises `LinkClosedError` when the device goes away."""
+        self._wait_at_most(_QUIET_SECONDS)
         try:
             async with asyncio.TaskGroup() as group:
                 self._pipeline = group.create_task(self._run_pipeline(pipeline))
@@ -112,6 +133,7 @@ class VoiceTurn:
             raise
         finally:
             self._heard_speech()
+            self._stop_waiting()
         if self._error is None:
             await self._show_rest()
             return TurnEnd.ASKS_BACK if self._asks_back else TurnEnd.ANSWERED
@@ -135,9 +157,8 @@ class VoiceTurn:
         await asyncio.sleep(_READING_SECONDS)
 
     async def _run_pipeline(self, pipeline: Callable[[AsyncIterable[bytes]], Awaitable[None]]) -> None:
-        audio = self._turn.audio()
         try:
-            async with aclosing(audio):
+            async with aclosing(self._audio()) as audio:
                 await pipeline(audio)
         except PipelineError as err:
             self._fail(err.code)
@@ -147,6 +168,13 @@ class VoiceTurn:
             self._fail("")
         finally:
             self._events.put_nowait(None)
+
+    async def _audio(self) -> AsyncGenerator[bytes]:
+        async with aclosing(self._turn.audio()) as audio:
+            async for pcm in audio:
+                yield pcm
+        if not self._answering:
+            self._wait_at_most(_RECOGNITION_SECONDS)
 
     async def _follow(self, group: asyncio.TaskGroup) -> None:
         while (event := await self._events.get()) is not None:
@@ -179,7 +207,7 @@ class VoiceTurn:
             return
         # Only the pipeline's own detector tells when speech begins; an engine with one of its own does not.
         if (data.get("audio_processing") or {}).get("requires_external_vad"):
-            self._no_speech = self._hass.loop.call_later(_NO_SPEECH_SECONDS, self._give_up)
+            self._no_speech = self._hass.loop.call_later(_NO_SPEECH_SECONDS, self._give_up, _NO_SPEECH)
 
     @callback
     def _heard_speech(self) -> None:
@@ -188,10 +216,31 @@ class VoiceTurn:
             self._no_speech = None
 
     @callback
-    def _give_up(self) -> None:
-        self._fail(_NO_SPEECH)
-        if self._pipeline is not None:
-            self._pipeline.cancel()
+    def _wait_at_most(self, seconds: float) -> None:
+        self._stop_waiting()
+        self._patience = self._hass.loop.call_later(seconds, self._lose_patience, seconds)
+
+    @callback
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    @callback
+    def _lose_patience(self, seconds: float) -> None:
+        if not self._answering:
+            code = _RECOGNITION_HANGS
+        else:
+            code = _SPEECH_HANGS if self._text_complete else _ASSISTANT_HANGS
+        _LOGGER.warning("Nothing has come from the voice pipeline for %.0f seconds: %s", seconds, code)
+        self._give_up(code)
+
+    @callback
+    def _give_up(self, code: str) -> None:
+        self._fail(code)
+        for task in (self._pipeline, self._playing):
+            if task is not None:
+                task.cancel()
 
     @callback
     def _fail(self, code: str) -> None:
@@ -256,6 +305,7 @@ class VoiceTurn:
             self._fail(_SPEECH_FAILED)
 
     async def _before_packet(self, seconds: float) -> None:
+        self._wait_at_most(_QUIET_SECONDS)
         await self._show_face()
         if caption := self._captions.due(seconds, complete=self._text_complete):
             await self._conversation.show(messages.tts_caption(caption))

@@ -26,6 +26,8 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
     def __init__(self) -> None:
         self.lines: list[str | None] = []
         self.streams: list[bytearray] = []
+        self.may_go_on: asyncio.Event = asyncio.Event()
+        self.may_go_on.set()
 
     @property
     @override
@@ -65,6 +67,7 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
         self.streams.append(heard)
         async for chunk in stream:
             heard += chunk
+        await self.may_go_on.wait()
         line = self.lines.pop(0) if self.lines else ""
         if line is None:
             return SpeechResult(None, SpeechResultState.ERROR)
@@ -83,6 +86,8 @@ class ScriptedTextToSpeech(tts.TextToSpeechEntity):
         self.spoken: list[str] = []
         self.fails = False
         self.error: Exception | None = None
+        self.may_go_on: asyncio.Event = asyncio.Event()
+        self.may_go_on.set()
 
     @override
     async def async_get_tts_audio(self, message: str, language: str, options: dict[str, Any]) -> TtsAudioType:
@@ -91,6 +96,7 @@ class ScriptedTextToSpeech(tts.TextToSpeechEntity):
             raise self.error
         if self.fails:
             return "wav", b"RIFF this is not a sound at all"
+        await self.may_go_on.wait()
         return "wav", tone(len(message) / 20)
 
 

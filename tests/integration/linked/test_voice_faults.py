@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator
 from time import monotonic
 
 from homeassistant.config_entries import ConfigSubentryData
-from homeassistant.core import HomeAssistant
+from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
+from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 
 from custom_components.xiaozhi.protocol.link import LinkKind
@@ -133,6 +134,73 @@ async def test_a_voice_that_breaks_down_is_told_and_logged(
             assert device.screen.captions[-1].startswith("The voice is not ready.")
             assert states[kind][-1:] == ["idle"]
     assert "the voice is out of order" in caplog.text
+
+
+@pytest.mark.usefixtures("quick_reader")
+@pytest.mark.parametrize(
+    "hang",
+    [
+        ("ears", "_RECOGNITION_SECONDS", "stt-timeout", "Speech recognition is not ready."),
+        ("brain", "_QUIET_SECONDS", "intent-timeout", "The conversation agent is not ready."),
+        ("mouth", "_QUIET_SECONDS", "tts-timeout", "The voice is not ready."),
+    ],
+    ids=lambda hang: hang[0],
+)
+async def test_an_engine_that_hangs_is_given_up(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    subtests: pytest.Subtests,
+    monkeypatch: pytest.MonkeyPatch,
+    hang: tuple[str, str, str, str],
+) -> None:
+    engine, limit, reason, text = hang
+    monkeypatch.setattr(f"custom_components.xiaozhi.voice.{limit}", 0.7)
+    await speech.use(conversation_engine=speech.brain.entity_id)
+    speech.brain.lines = ["Good."] * 2
+    speech.ears.lines = [COMMAND] * 2
+    may_go_on: asyncio.Event = getattr(speech, engine).may_go_on
+    may_go_on.clear()
+    told: list[tuple[str, str]] = []
+
+    @callback
+    def changed(event: Event[EventStateChangedData]) -> None:
+        if (state := event.data["new_state"]) and state.attributes["event_type"] == "failed":
+            told.append((state.entity_id, state.attributes["reason"]))
+
+    moments = [f"event.{kind}_box_conversation" for kind in LinkKind]
+    stop = async_track_state_change_event(hass, moments, changed)
+    devices = await boot_both(boot)
+    await say_to_both(devices, command)
+    stop()
+    may_go_on.set()
+    assert sorted(told) == sorted((entity_id, reason) for entity_id in moments)
+    for kind, device in devices.items():
+        with subtests.test(str(kind)):
+            assert device.screen.captions[-1].startswith(text)
+            assert not device.channel_open
+            assert hass.states.is_state(SATELLITES[kind], "idle")
+            assert hass.states.is_state(f"sensor.{kind}_box_conversation", "idle")
+
+
+async def test_an_assistant_that_works_and_an_answer_that_plays_are_not_given_up(
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    subtests: pytest.Subtests,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("custom_components.xiaozhi.voice._QUIET_SECONDS", 0.8)
+    await speech.use(conversation_engine=speech.brain.entity_id)
+    # Written in 1.2 s and spoken in 2.
+    speech.brain.lines = ["|".join(["so"] * 20)] * 2
+    speech.ears.lines = [COMMAND] * 2
+    talks = await converse_with_both(await boot_both(boot), command)
+    for kind, talk in talks.items():
+        with subtests.test(str(kind)):
+            assert talk.played_seconds == pytest.approx(2, abs=0.2)
+            assert talk.answers == ["so" * 20]
 
 
 @pytest.mark.usefixtures("quick_reader")
