@@ -102,6 +102,11 @@ def empty(folder: Path) -> None:
             path.unlink()
 
 
+def replace_by_file(folder: Path) -> None:
+    folder.rmdir()
+    folder.write_text("A file where the folder should be")
+
+
 def put(folder: Path, version: str = "2.4.2", *, name: str | None = None, **options: Any) -> None:
     image = build_image(version=version, **{"size": SIZE, **options})
     (folder / (name or f"{BOARD}_{version}.bin")).write_bytes(image)
@@ -322,8 +327,7 @@ async def test_whatever_a_file_is_called_it_can_be_told(
 async def test_a_folder_that_cannot_be_read_is_told(
     hass: HomeAssistant, box: SimulatedDevice, folder: Path
 ) -> None:
-    folder.rmdir()
-    folder.write_text("A file where the folder should be")
+    await asyncio.to_thread(replace_by_file, folder)
     await look(hass)
     issue = ir.async_get(hass).async_get_issue(DOMAIN, "firmware_file_firmware")
     assert issue is not None
