@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable
+from dataclasses import replace
 import io
 import math
 import struct
@@ -10,7 +11,12 @@ import wave
 
 from homeassistant.components import conversation, stt, tts
 from homeassistant.components.conversation import ChatLog, ConversationInput, ConversationResult
-from homeassistant.components.stt import SpeechMetadata, SpeechResult, SpeechResultState
+from homeassistant.components.stt import (
+    SpeechAudioProcessing,
+    SpeechMetadata,
+    SpeechResult,
+    SpeechResultState,
+)
 from homeassistant.components.tts import TTSAudioRequest, TTSAudioResponse, TtsAudioType
 from homeassistant.helpers import intent, llm
 
@@ -26,6 +32,8 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
     def __init__(self) -> None:
         self.lines: list[str | None] = []
         self.streams: list[bytearray] = []
+        self.finds_the_end = False
+        """Whether it takes the end of speech on itself, as some engines do."""
         self.may_go_on: asyncio.Event = asyncio.Event()
         self.may_go_on.set()
 
@@ -58,6 +66,11 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
     @override
     def supported_channels(self) -> list[stt.AudioChannels]:
         return [stt.AudioChannels.CHANNEL_MONO]
+
+    @property
+    @override
+    def audio_processing(self) -> SpeechAudioProcessing:
+        return replace(super().audio_processing, requires_external_vad=not self.finds_the_end)
 
     @override
     async def async_process_audio_stream(

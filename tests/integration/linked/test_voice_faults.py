@@ -184,6 +184,24 @@ async def test_an_engine_that_hangs_is_given_up(
             assert hass.states.is_state(f"sensor.{kind}_box_conversation", "idle")
 
 
+@pytest.mark.usefixtures("quick_reader")
+async def test_an_engine_that_never_finds_the_end_of_speech_is_given_up(
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    subtests: pytest.Subtests,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for limit in ("_RECOGNITION_SECONDS", "MAX_TURN_SECONDS"):
+        monkeypatch.setattr(f"custom_components.xiaozhi.voice.{limit}", 0.7)
+    speech.ears.finds_the_end = True
+    devices = await boot_both(boot)
+    await say_to_both(devices, command)
+    for kind, device in devices.items():
+        with subtests.test(str(kind)):
+            assert device.screen.captions[-1].startswith("Speech recognition is not ready.")
+
+
 async def test_an_assistant_that_works_and_an_answer_that_plays_are_not_given_up(
     speech: Speech,
     boot: Boot,
