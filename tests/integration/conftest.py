@@ -1,6 +1,7 @@
 """A real Home Assistant with the integration in it, and devices that call it over real sockets."""
 
 from collections.abc import AsyncGenerator, Generator
+import secrets
 import socket
 from typing import Any
 
@@ -29,13 +30,23 @@ async def home_assistant(hass: HomeAssistant, enable_custom_integrations: None, 
     assert await async_setup_component(hass, "homeassistant", {})
 
 
+def unused_port(*transports: socket.SocketKind) -> int:
+    """Return a port that nobody listens on, and that the system gives to no outgoing connection meanwhile."""
+    while True:
+        port = 12000 + secrets.randbelow(20000)
+        try:
+            for transport in transports:
+                with socket.socket(type=transport) as probe:
+                    probe.bind(("0.0.0.0", port))
+        except OSError:
+            continue
+        return port
+
+
 @pytest.fixture
 def free_port() -> int:
     """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    return unused_port(socket.SOCK_STREAM)
 
 
 @pytest.fixture
@@ -54,16 +65,12 @@ async def own_address(hass: HomeAssistant, home_assistant: None) -> None:
 @pytest.fixture
 def mqtt_data(free_port: int) -> dict[str, Any]:
     """Settings that add the link over MQTT and UDP to those of `make_entry`, on ports that nobody uses."""
-    with (
-        socket.create_server(("0.0.0.0", 0)) as one,
-        socket.create_server(("0.0.0.0", 0)) as other,
-        socket.socket(type=socket.SOCK_DGRAM) as udp,
-    ):
-        udp.bind(("0.0.0.0", 0))
-        # The port for WebSocket may be given again.
-        ports: list[int] = [server.getsockname()[1] for server in (one, other)]
-        mqtt_port = next(port for port in ports if port != free_port)
-        udp_port: int = udp.getsockname()[1]
+    mqtt_port = udp_port = free_port
+    while mqtt_port == free_port:
+        mqtt_port = unused_port(socket.SOCK_STREAM)
+    while udp_port in {free_port, mqtt_port}:
+        # A test uses the same number for TCP.
+        udp_port = unused_port(socket.SOCK_DGRAM, socket.SOCK_STREAM)
     return {CONF_LINK: OfferedLink.MQTT.value, CONF_MQTT_PORT: mqtt_port, CONF_UDP_PORT: udp_port}
 
 
