@@ -1,7 +1,6 @@
 """What a check-in leads to: the link for a paired device; a code and a discovery card for any other."""
 
 from enum import Enum, auto
-from hmac import compare_digest
 import logging
 import time
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from .const import DOMAIN, SUBENTRY_DEVICE
 from .pairing import PairingRegistry, PendingDevice, Verdict
 from .protocol.checkin import CheckIn
 from .protocol.checkin_reply import PairingReply, Reply, ServerTime
+from .secret import same
 
 if TYPE_CHECKING:
     from .gateway import XiaozhiConfigEntry
@@ -90,7 +90,7 @@ class DeviceDiscovery:
         if self._is_paired(mac, client_id):
             return Activation.ACCEPTED
         device = self._registry.get(mac)
-        if device is not None and _same(device.client_id, client_id):
+        if device is not None and same(device.client_id, client_id):
             return Activation.WAITING
         return Activation.UNKNOWN
 
@@ -105,7 +105,7 @@ class DeviceDiscovery:
 
     def _is_paired(self, mac: str, client_id: str) -> bool:
         paired = self._entry.runtime_data.devices.get(mac)
-        return paired is not None and _same(paired.settings.client_id, client_id)
+        return paired is not None and same(paired.settings.client_id, client_id)
 
     @callback
     def _announce(self, device: PendingDevice) -> None:
@@ -197,7 +197,3 @@ def find_subentry(entry: XiaozhiConfigEntry, mac: str) -> ConfigSubentry | None:
 
 def _issue_id(subentry_id: str) -> str:
     return f"identity_changed_{subentry_id}"
-
-
-def _same(one: str, other: str) -> bool:
-    return compare_digest(one.encode(), other.encode())

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from hmac import compare_digest
 import logging
 from typing import Any
 
@@ -23,6 +22,7 @@ from .protocol.broker import BrokerError
 from .protocol.checkin import CheckIn
 from .protocol.checkin_reply import LinkReply, ServerTime
 from .protocol.link import Admission, Credentials, LinkKind
+from .secret import same
 from .settings import DeviceLink, GatewaySettings
 from .store import DeviceStore
 
@@ -159,12 +159,12 @@ class Gateway:
     @callback
     def _admit(self, credentials: Credentials, kind: LinkKind) -> Admission | None:
         device = self.devices.get(credentials.mac)
-        if device is None or not _same(credentials.token, device.settings.token):
+        if device is None or not same(credentials.token, device.settings.token):
             _LOGGER.debug("Connection from %s refused: unknown device or wrong token", credentials.remote)
             return None
         settings = device.settings
         client_id = mqtt_client_id(settings.mac) if kind is LinkKind.MQTT else settings.client_id
-        if not _same(credentials.client_id, client_id):
+        if not same(credentials.client_id, client_id):
             _LOGGER.debug("Connection from %s refused: not the device that was paired", credentials.remote)
             return None
         return _admission(device)
@@ -211,7 +211,3 @@ class Gateway:
 def _admission(device: Device) -> Admission:
     firmware = device.firmware
     return Admission(attach=device.attach, pings_safe=firmware is not None and firmware.pings_safe)
-
-
-def _same(one: str, other: str) -> bool:
-    return compare_digest(one.encode(), other.encode())

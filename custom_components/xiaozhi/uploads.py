@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import suppress
-from hmac import compare_digest
 import logging
 import socket
 from typing import Final
@@ -16,6 +15,7 @@ from .const import FILE_PATH, UPLOAD_PATH, VISION_PATH
 from .device import Device
 from .http import check_remote, read_body, running_gateway
 from .pictures import MAX_JPEG_BYTES
+from .secret import same
 from .transfers import TRANSFERS, Transfers
 from .vision import Vision, reply
 
@@ -130,11 +130,7 @@ def _authenticate(request: web.Request) -> Device:
     gateway = running_gateway(request.app[KEY_HASS])
     device = gateway.devices.get(request.headers.get("Device-Id", "").lower())
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    if device is None or scheme.lower() != "bearer" or not _same(token, device.vision_token):
+    if device is None or scheme.lower() != "bearer" or not same(token, device.vision_token):
         _LOGGER.debug("Call of %s from %s refused: unknown device or token", request.path, request.remote)
         raise web.HTTPForbidden(text="Unknown device or token")
     return device
-
-
-def _same(one: str, other: str) -> bool:
-    return compare_digest(one.encode(errors="replace"), other.encode())
