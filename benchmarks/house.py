@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-import json
 import logging
 from pathlib import Path
 import secrets
@@ -35,6 +33,7 @@ from custom_components.xiaozhi.const import (
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.link import LinkKind
 from custom_components.xiaozhi.settings import OfferedLink
+from demo.hass import write_storage
 
 from .speech import Ears, Mouth, set_up_speech
 
@@ -162,27 +161,7 @@ async def house(folder: Path) -> AsyncGenerator[House]:
 
 def _write_configuration(folder: Path, port: int) -> None:
     (folder / "configuration.yaml").write_text("assist_pipeline:\n")
-    http = {
-        "server_host": [_HOST],
-        "server_port": port,
-        "cors_allowed_origins": [],
-        "login_attempts_threshold": -1,
-        "ip_ban_enabled": False,
-        "ssl_profile": "modern",
-        "use_x_frame_options": True,
-        "created_at": datetime.now(UTC).isoformat(),
-        "error": None,
-        "error_message": None,
-    }
-    content = {
-        "version": 2,
-        "minor_version": 2,
-        "key": "http",
-        "data": {"stable": http, "pending": None, "yaml_migration_done": True},
-    }
-    storage = folder / ".storage"
-    storage.mkdir()
-    (storage / "http").write_text(json.dumps(content))
+    write_storage(folder, port)
 
 
 class _Ours(logging.Filter):

@@ -17,7 +17,7 @@ from .errors import DemoError
 from .processes import ROOT, Child, started
 from .speech_server import HOST
 
-__all__ = ["PASSWORD", "USERNAME", "home_assistant", "home_assistant_again"]
+__all__ = ["PASSWORD", "USERNAME", "home_assistant", "home_assistant_again", "write_storage"]
 
 USERNAME: Final = "demo"
 PASSWORD: Final = "demo-password"
@@ -80,13 +80,18 @@ def _write_configuration(folder: Path, port: int) -> None:
     if folder.exists():
         shutil.rmtree(folder)
     (folder / _TEMPORARY).mkdir(parents=True)
-    storage = folder / ".storage"
-    storage.mkdir()
+    write_storage(folder, port)
     components = folder / "custom_components"
     components.mkdir()
     for name, source in _COMPONENTS.items():
         (components / name).symlink_to(source)
     shutil.copy(_CONFIGURATION, folder)
+
+
+def write_storage(configuration: Path, port: int) -> None:
+    """Have Home Assistant, with this new folder for its configuration, serve its web page on loopback."""
+    storage = configuration / ".storage"
+    storage.mkdir()
     for key, version, minor_version, data in _storage(port):
         content = {"version": version, "minor_version": minor_version, "key": key, "data": data}
         (storage / key).write_text(json.dumps(content))
