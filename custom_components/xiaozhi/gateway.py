@@ -1,6 +1,5 @@
 """The gateway: owns the listeners, lets paired devices in and routes their links."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -21,6 +20,7 @@ from .listeners import Listeners, PortError, mqtt_client_id
 from .protocol.broker import BrokerError
 from .protocol.checkin import CheckIn
 from .protocol.checkin_reply import LinkReply, ServerTime
+from .protocol.closing import close_all
 from .protocol.link import Admission, Credentials, LinkKind
 from .secret import same
 from .settings import DeviceLink, GatewaySettings
@@ -76,9 +76,10 @@ class Gateway:
         )
 
     async def async_stop(self) -> None:
-        """Close the ports and all links, and save what is known."""
-        await self.discovery.async_stop()
-        await asyncio.gather(*(device.async_close() for device in self.devices.values()))
+        """Close the ports and all links, and save what is known, whatever fails."""
+        await close_all(
+            self.discovery.async_stop(), *(device.async_close() for device in self.devices.values())
+        )
         await self._listeners.stop()
         self.firmware_files.forget()
         for issue in (_BROKER_ISSUE, NO_MODEL_ISSUE):

@@ -11,6 +11,7 @@ from yarl import URL
 from .const import WEBSOCKET_PATH
 from .protocol.broker import BrokerError
 from .protocol.checkin_reply import LinkReply, MqttReply, ServerTime, WebSocketReply, websocket_url
+from .protocol.closing import close_all
 from .protocol.firmware import FirmwareVersion
 from .protocol.link import Admission, Credentials, LinkKind
 from .protocol.messages import AudioFormat
@@ -33,6 +34,8 @@ _KEEP_ALIVE: Final = 60
 _FIRST_WITH_MQTT_PORT: Final = FirmwareVersion(1, 6, 2)
 # Loopback, and the names that the Supervisor gives to its add-ons, such as a0d7b954-emqx.
 _ON_THIS_COMPUTER: Final = re.compile(r"localhost|127\.[0-9.]+|(core|local|[0-9a-f]{8})-[a-z0-9_-]+")
+# Longer than a listener gives each of its links.
+_STOP_SECONDS: Final = 5
 # For a broker that asks for no password; the firmware wants both.
 _NOBODY: Final = "xiaozhi"
 
@@ -112,10 +115,10 @@ class Listeners:
 
     async def stop(self) -> None:
         """Close all links and ports."""
-        await self._websocket.stop()
-        await self._endpoint.stop()
+        stops = [self._websocket.stop(), self._endpoint.stop()]
         if self._broker is not None:
-            await self._broker.stop()
+            stops.append(self._broker.stop())
+        await close_all(*stops, patience=_STOP_SECONDS)
         self._udp.stop()
 
     def counters(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Final, override
 from aiomqtt import Client, Message, MqttError
 
 from .broker import BrokerError, BrokerProblem, BrokerSettings, connected, subscribe_devices
+from .closing import close_all
 from .limits import FloodError
 from .link import Admission, LinkClosedError
 from .messages import AudioFormat, encode, mcp
@@ -102,7 +103,7 @@ class BrokerListener:
         if self._task is None:
             return
         task, self._task = self._task, None
-        await asyncio.gather(*(link.close("the server is stopping") for link in tuple(self._links.values())))
+        await close_all(*(link.close("the server is stopping") for link in tuple(self._links.values())))
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task

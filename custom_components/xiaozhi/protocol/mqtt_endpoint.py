@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, cast
 
 from . import mqtt_codec as mqtt
 from .checkin import parse_mac
+from .closing import close_all
 from .limits import FloodError, TokenBucket, WaitingRoom
 from .link import Admission, Credentials, LinkClosedError
 from .messages import AudioFormat
@@ -129,7 +130,7 @@ class MqttEndpoint:
         server.close()
         for stranger in self._strangers.close():
             stranger.cancel()
-        await asyncio.gather(*(client.link.close(_STOPPING) for client in tuple(self._clients.values())))
+        await close_all(*(client.link.close(_STOPPING) for client in tuple(self._clients.values())))
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -18,6 +18,7 @@ from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
 from .checkin import parse_client_id, parse_mac
+from .closing import close_all
 from .framing import FramingError, framing_version, pack, unpack
 from .limits import FloodError, FloodGuard, LinkCounters, WaitingRoom
 from .link import Admission, Channel, Credentials, Link, LinkClosedError, LinkHandler, LinkKind
@@ -112,7 +113,7 @@ class WebSocketListener:
         for stranger in self._strangers.close():
             stranger.transport.abort()
         server.close(close_connections=False)
-        await asyncio.gather(
+        await close_all(
             *(link.end(CloseCode.GOING_AWAY, "the server is stopping") for link in tuple(self._links))
         )
         await server.wait_closed()

@@ -1,0 +1,28 @@
+"""Closing many things of which one may fail or hang."""
+
+import asyncio
+from collections.abc import Coroutine
+import logging
+from typing import Any, Final
+
+__all__ = ["close_all"]
+
+_LOGGER = logging.getLogger(__name__)
+
+# Home Assistant waits ten seconds for all that an unloaded entry still does.
+_PATIENCE: Final = 3
+
+
+async def close_all(*closings: Coroutine[Any, Any, None], patience: float = _PATIENCE) -> None:
+    """Await all closings at the same time, each for `patience` seconds at most.
+
+    One that fails or hangs is logged, and does not keep the others from closing.
+    """
+
+    async def close(closing: Coroutine[Any, Any, None]) -> None:
+        async with asyncio.timeout(patience):
+            await closing
+
+    for failure in await asyncio.gather(*map(close, closings), return_exceptions=True):
+        if isinstance(failure, Exception):
+            _LOGGER.error("Something could not be closed: %r", failure, exc_info=failure)
