@@ -3,10 +3,8 @@
 from pathlib import Path
 import sys
 
-from .checks import problems
+from . import problems
 
 found = problems(Path.cwd())
-for problem in found:
-    print(problem)
-print(f"{len(found)} problem{'' if len(found) == 1 else 's'}")
+print(*found, f"{len(found)} problem{'' if len(found) == 1 else 's'}", sep="\n")
 sys.exit(bool(found))

@@ -1,15 +1,12 @@
-"""What holds for the repository as a whole: no traces of a machine, and an honest list of quality rules."""
+"""What holds for the repository as a whole: one version, and no traces of a machine."""
 
-import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from pathlib import Path
 import re
+import subprocess
 from typing import Final
 
-from .code import Code, last_name
-from .forms import QUALITY
-from .project import Problem, Project
-from .translations import flows
-from .uses import PLATFORMS
+from .project import Project
 
 _TRACES: Final = {
     re.compile(r"https?://[^\s\"')]+\.(?:whl|tar\.gz|tgz|deb)\b|https?://[^\s\"']+/simple/?(?=[\s\"']|$)"): (
@@ -19,72 +16,31 @@ _TRACES: Final = {
 }
 _LOCK_FILES: Final = {"uv.lock", "poetry.lock", "Pipfile.lock", "pdm.lock", "package-lock.json", "yarn.lock"}
 _LARGEST_TEXT: Final = 2_000_000
-"""Bytes; what is larger is no text of this repository."""
 
 
-def check(project: Project, code: Code) -> Iterator[Problem]:
-    """Check the tracked files and quality_scale.yaml."""
-    for path in project.files():
+def check(project: Project) -> Iterator[str]:
+    """Check the tracked files, and that all versions are the manifest's."""
+    for path in _files(project.root):
         if path.name in _LOCK_FILES:
-            yield project.problem(path, "is a lock file, which holds addresses of a package registry")
+            yield project.fault(path, "is a lock file, which holds addresses of a package registry")
         elif path.stat().st_size <= _LARGEST_TEXT:
-            lines = path.read_bytes().decode(errors="ignore").splitlines()
-            for number, line in enumerate(lines, 1):
-                for pattern, fault in _TRACES.items():
-                    if pattern.search(line):
-                        yield project.problem(path, fault, number)
-    yield from _quality_problems(project, code)
+            content = path.read_bytes().decode(errors="ignore")
+            yield from (
+                project.fault(path, fault) for trace, fault in _TRACES.items() if trace.search(content)
+            )
+    version = project.read(project.integration / "manifest.json").get("version")
+    for path, pattern in (
+        (project.root / "pyproject.toml", r'^version = "(.+)"'),
+        (project.root / "CHANGELOG.md", r"^## \[?v?(\S+?)\]?(?:\s|$)"),
+    ):
+        found = re.search(pattern, path.read_text() if path.is_file() else "", re.MULTILINE)
+        if found is None or found[1] != version:
+            yield project.fault(path, f"its version is {found and found[1]}, the manifest has {version}")
 
 
-def _quality_problems(project: Project, code: Code) -> Iterator[Problem]:
-    path = project.integration / "quality_scale.yaml"
-    if not path.is_file():
-        return
-    rules = project.yaml(path, QUALITY).get("rules", {})
-    for rule, against in _claims(project, code).items():
-        claimed = rules.get(rule)
-        if against and "done" in (claimed, claimed.get("status") if isinstance(claimed, dict) else None):
-            yield project.problem(path, f"rules.{rule}: is done, but {against}")
-
-
-def _claims(project: Project, code: Code) -> Mapping[str, str | None]:
-    """Return what speaks against the rules that can be looked up in the code."""
-    names = {
-        name
-        for module in code.modules.values()
-        for node in ast.walk(module.tree)
-        if (name := getattr(node, "name", None) or last_name(node))
-    }
-
-    def needs(*wanted: str) -> str | None:
-        return None if names & set(wanted) else f"the code has no {' or '.join(wanted)}"
-
-    platforms = [
-        module
-        for module in code.modules.values()
-        if module.path.stem in PLATFORMS and module.path.parent == project.integration
-    ]
-    unbounded = [module.path.name for module in platforms if not code.definition(module, "PARALLEL_UPDATES")]
-    steps = [step for flow in flows(project.texts).values() for step in flow.get("step", {}).values()]
-    bare = sorted(
-        {
-            key
-            for step in steps
-            for key in step.get("data", {}).keys() - step.get("data_description", {}).keys()
-        }
-    )
-    diagnostics = (project.integration / "diagnostics.py").is_file()
-    return {
-        "config-entry-unloading": needs("async_unload_entry"),
-        "config-flow": f"these fields have no data_description: {', '.join(bare)}" if bare else None,
-        "diagnostics": None if diagnostics else "there is no diagnostics.py",
-        "discovery": needs("async_step_dhcp", "async_step_zeroconf", "async_step_ssdp", "async_step_mqtt"),
-        "has-entity-name": needs("_attr_has_entity_name"),
-        "parallel-updates": f"these have no PARALLEL_UPDATES: {', '.join(unbounded)}" if unbounded else None,
-        "reauthentication-flow": needs("async_step_reauth"),
-        "reconfiguration-flow": needs("async_step_reconfigure"),
-        "repair-issues": needs("async_create_issue"),
-        "runtime-data": needs("runtime_data"),
-        "test-before-setup": needs("ConfigEntryNotReady", "ConfigEntryError", "ConfigEntryAuthFailed"),
-        "unique-config-entry": needs("_abort_if_unique_id_configured", "_async_abort_entries_match"),
-    }
+def _files(root: Path) -> list[Path]:
+    """Return the files that are, or would be, in the repository's history."""
+    # Every word of the command is ours.
+    git = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(git, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    return sorted(path for name in listed.split("\0") if name and (path := root / name).is_file())
