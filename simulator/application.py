@@ -315,7 +315,7 @@ class Application:
             case "llm" if isinstance(emotion, str):
                 self._later(lambda: self._screen.show_emotion(emotion))
             case "mcp" if isinstance(payload := find(message, "payload"), dict):
-                if self._hardware.mischief.answers_mcp:
+                if self._profile.has_tools and self._hardware.mischief.answers_mcp:
                     self.mcp.handle(payload)
             case "system" if find(message, "command") == "reboot":
                 self.loop.schedule(self.reboot)
@@ -351,8 +351,9 @@ class Application:
         self._record("sound", name="vibration")
 
     def audio_received(self, packet: AudioPacket) -> None:
-        """Queue a packet; nothing is taken outside of speaking."""
-        if self.state is State.SPEAKING:
+        """Queue a packet; which states take it differs between versions."""
+        anywhere = self._profile.plays_outside_answers and self.state is not State.LISTENING
+        if anywhere or self.state is State.SPEAKING:
             self._speaker.push(packet.payload, packet.sample_rate, packet.frame_duration)
         else:
             self._speaker.ignored += 1

@@ -79,7 +79,7 @@ class SimulatedDevice:
             recorder=self._recorder,
             screen=Screen(self._recorder),
             voice=Voice(noise, lambda: self._recorder.add("said")),
-            speaker=Speaker(profile.board.speaker_rate, pace, self._recorder.pulse),
+            speaker=Speaker(profile.board.speaker_rate, profile.decode_queue, pace, self._recorder.pulse),
             mischief=Mischief(*misbehaviours),
             network=Network(weather or UdpWeather()),
         )

@@ -204,7 +204,13 @@ class MqttTransport(Transport):
         )
         self._was_connected = False
         self._client = MqttClient(
-            settings, self._pace, self._hardware.network, self, spawn=self._spawn, hooks=self._hooks
+            settings,
+            self._pace,
+            self._hardware.network,
+            self,
+            spawn=self._spawn,
+            hooks=self._hooks,
+            notices_reconnection=self._profile.notices_reconnection,
         )
         return await self._client.connect() or self._fail("SERVER_NOT_CONNECTED")
 
@@ -217,7 +223,8 @@ class MqttTransport(Transport):
     def mqtt_disconnected(self, reason: str) -> None:
         """Wait for the client to come back; while idle, replace it when that takes long."""
         self._hardware.recorder.add("link", connected=False, reason=reason)
-        if self._was_connected:
+        # What leaves the client unaware of its reconnection does not replace it either.
+        if self._was_connected and self._profile.notices_reconnection:
             self._was_connected = False
             self._stop_rebuilding()
             self._rebuilding = self._spawn(self._rebuild_later())

@@ -94,9 +94,16 @@ class MqttClient:
         *,
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
         hooks: MqttClientHooks,
+        notices_reconnection: bool = True,
     ) -> None:
-        """`spawn` starts tasks that end with the device."""
+        """`spawn` starts tasks that end with the device.
+
+        A client that does not notice its own reconnection receives messages after it, and sends none.
+        """
         self.connected = False
+        """Whether the client believes that it can send."""
+        self._notices_reconnection = notices_reconnection
+        self._was_connected = False
         self._settings = settings
         self._pace = pace
         self._network = network
@@ -212,7 +219,8 @@ class MqttClient:
 
     async def _serve(self, connection: Connection) -> None:
         """Take what comes, until the connection is over. Raises `OSError`, `EOFError` and `ValueError`."""
-        self.connected = True
+        self.connected = self._notices_reconnection or not self._was_connected
+        self._was_connected = True
         self._settled.set()
         self._listener.mqtt_connected()
         connection.write(self._hooks.after_connect())

@@ -13,6 +13,7 @@ type Network = Literal["wifi", "cellular", "ethernet"]
 
 DEFAULT_VERSION: Final = "2.4.2"
 _NEWEST: Final[Version] = (2, 4, 2)
+_OLDEST: Final[Version] = (1, 6, 2)
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?![^-])")
 
 
@@ -202,7 +203,7 @@ class Profile:
     @property
     def drains_before_listening(self) -> bool:
         """Whether, in auto mode, the answer is played to its end before the microphone opens."""
-        return self.number >= (2, 2, 2)
+        return self.number >= (2, 2, 2) or self.number < (1, 7, 0)
 
     @property
     def drain_blocks(self) -> bool:
@@ -222,7 +223,13 @@ class Profile:
     @property
     def tools_on_main_task(self) -> bool:
         """Whether a tool call stops everything else; some versions ran tools in threads of their own."""
-        return self.number >= (1, 9, 2) and self.number != (2, 0, 0)
+        threads = (1, 7, 0) <= self.number < (1, 9, 2) or self.number == (2, 0, 0)
+        return not threads
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether there is an MCP server."""
+        return self.number >= (1, 6, 6)
 
     @property
     def has_user_tools(self) -> bool:
@@ -233,6 +240,34 @@ class Profile:
     def pings_safe(self) -> bool:
         """Whether a WebSocket ping leaves the stream intact."""
         return self.number >= (1, 9, 0)
+
+    @property
+    def text_buffer(self) -> int | None:
+        """Bytes that a WebSocket text frame may have; one that is longer overflows the receive buffer."""
+        return 2048 if self.number < (1, 7, 7) else None
+
+    @property
+    def plays_outside_answers(self) -> bool:
+        """Whether sound is queued in any state but listening, and not only while speaking."""
+        return self.number < (1, 7, 0)
+
+    @property
+    def decode_queue(self) -> int:
+        """Packets that wait to be decoded; one more is dropped."""
+        return 40 if self.number >= (1, 6, 6) else 10
+
+    @property
+    def heap_is_text(self) -> bool:
+        """Whether a check-in writes the free memory as a string."""
+        return self.number >= (1, 7, 7)
+
+    @property
+    def notices_reconnection(self) -> bool:
+        """Whether the device can publish again after its MQTT client has reconnected by itself.
+
+        Before, the client stayed marked as not connected, and every message of the device failed.
+        """
+        return self.number >= (1, 7, 6)
 
     @property
     def mqtt_rebuild_seconds(self) -> int:
@@ -272,6 +307,7 @@ def get_profile(board: str = "s3", version: str = DEFAULT_VERSION, **options: An
     profile = replace(Profile(board=BOARDS[board], version=version, mode=BOARDS[board].mode), **options)
     if (match := _VERSION.match(version)) is None or match[3] is None:
         raise ValueError(f"{version!r} is no firmware version such as {DEFAULT_VERSION}")
-    if profile.number < (1, 8, 0):
-        raise ValueError(f"firmware {version} is older than 1.8.0, the oldest that is simulated")
+    if profile.number < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise ValueError(f"firmware {version} is older than {oldest}, the oldest that is simulated")
     return profile

@@ -16,7 +16,6 @@ from .pace import Pace
 
 __all__ = ["Played", "Speaker"]
 
-_DECODE_QUEUE: Final = 40
 _PLAYBACK_QUEUE: Final = 2
 _RATES: Final = frozenset({8000, 12000, 16000, 24000, 48000})
 _DURATIONS: Final = frozenset({5, 10, 20, 40, 60, 80, 100, 120})
@@ -43,8 +42,11 @@ class _Packet:
 class Speaker:
     """Plays what the server sends, and keeps the account of what was lost on the way."""
 
-    def __init__(self, rate: int, pace: Pace, changed: Callable[[], None]) -> None:
-        """`rate` is the codec's in Hz; `changed` is called after every packet and frame."""
+    def __init__(self, rate: int, queue: int, pace: Pace, changed: Callable[[], None]) -> None:
+        """`rate` is the codec's in Hz; `queue` packets may wait to be decoded.
+
+        `changed` is called after every packet and frame.
+        """
         self.rate = rate
         self.played: list[Played] = []
         self.answers: list[list[float]] = []
@@ -59,6 +61,7 @@ class Speaker:
         """Packets that were thrown away at the start of an answer or of listening."""
         self.short = 0
         """Packets that held less; the rest of their time is silent."""
+        self._queue = queue
         self._pace = pace
         self._changed = changed
         self._decoder = OpusDecoder(rate)
@@ -108,7 +111,7 @@ class Speaker:
         if self.answers:
             self.answers[-1].append(monotonic())
         self._decode_ahead()
-        if len(self._packets) >= _DECODE_QUEUE:
+        if len(self._packets) >= self._queue:
             self.dropped += 1
             return
         self._packets.append(_Packet(payload, rate, duration))

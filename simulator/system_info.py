@@ -44,13 +44,14 @@ def system_info(profile: Profile, identity: Identity, partition: str) -> str:
         f'{{"label":"{label}","type":{kind},"subtype":{subtype},"address":{address},"size":{size}}}'
         for label, kind, subtype, address, size in _PARTITIONS
     )
+    heap = '"8318916"' if profile.heap_is_text else "8318916"
     display = ""
     if profile.number >= (2, 0, 1):
         monochrome = str(board.monochrome).lower()
         display = f'"display":{{"monochrome":{monochrome},"width":{board.width},"height":{board.height}}},'
     return (
         f'{{"version":2,"language":"{profile.language}","flash_size":16777216,'
-        f'"minimum_free_heap_size":"8318916","mac_address":"{identity.mac}","uuid":"{identity.client_id}",'
+        f'"minimum_free_heap_size":{heap},"mac_address":"{identity.mac}","uuid":"{identity.client_id}",'
         f'"chip_model_name":"{board.chip}",'
         f'"chip_info":{{"model":{_CHIP_MODELS[board.chip]},"cores":2,"revision":2,"features":18}},'
         f'"application":{{"name":"{PROJECT}","version":"{profile.version}",'

@@ -33,6 +33,8 @@ _TIMEOUT: Final = 10.0
 _STALE_SECONDS: Final = 120.0
 _MAX_SEND: Final = 65535
 _MAX_PONG: Final = 125
+# Of a frame between 126 and 65535 bytes that is not masked.
+_FRAME_HEADER: Final = 4
 
 
 class WebSocketHooks(Protocol):
@@ -244,6 +246,8 @@ class WebSocketTransport(Transport):
 
     async def _received(self, opcode: int, payload: bytes) -> None:
         match opcode:
+            case frames.TEXT if self._overflows(payload):
+                raise EOFError("the receive buffer is full")
             case frames.TEXT:
                 self._last_incoming = monotonic()
                 self._text(payload)
@@ -256,6 +260,10 @@ class WebSocketTransport(Transport):
                     await self.send_raw(PONG, payload)
                 else:
                     self._late_pong = frame_bytes(PONG, payload)
+
+    def _overflows(self, payload: bytes) -> bool:
+        room = self._profile.text_buffer
+        return room is not None and len(payload) > room - _FRAME_HEADER
 
     def _text(self, payload: bytes) -> None:
         message = loads_object(payload)
@@ -287,7 +295,9 @@ def hello(profile: Profile, *, version: int, transport: str) -> JsonObject:
     """Return the device's hello. It has no session_id."""
     features: JsonObject = {"aec": True} if profile.server_echo_cancellation else {}
     features["mcp"] = True
-    message: JsonObject = {"type": "hello", "version": version, "features": features}
+    message: JsonObject = {"type": "hello", "version": version}
+    if profile.has_tools:
+        message["features"] = features
     if profile.number >= (2, 4, 0):
         features["glyph_push"] = profile.glyph_push
         if profile.glyph_push:

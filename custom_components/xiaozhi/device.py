@@ -53,6 +53,7 @@ class Device(KnownDevice):
         self._session: DeviceSession | None = None
         self._last_statistics: dict[str, Any] = {}
         self._voice: Callable[[Conversation], None] | None = None
+        self._just_started = False
         self.installation: Installation | None = None
         """Of a firmware, while it runs."""
 
@@ -81,6 +82,11 @@ class Device(KnownDevice):
         its last state stands, and a command says when it can be given.
         """
         return self.linked or self._record.link is not LinkKind.MQTT
+
+    @property
+    def answers_unasked(self) -> bool:
+        """Whether the device can answer before its hello on a connection that it has made by itself."""
+        return self.firmware is None or self.firmware.notices_reconnection
 
     @property
     def conversation_state(self) -> ConversationState:
@@ -218,6 +224,7 @@ class Device(KnownDevice):
     @override
     def checked_in(self, checkin: CheckIn) -> None:
         super().checked_in(checkin)
+        self._just_started = True
         if self._session is not None and not self._session.link.notices_loss:
             self._session.device_started()
 
@@ -228,7 +235,10 @@ class Device(KnownDevice):
         self._record.link = link.kind
         if self.installation is not None:
             self.installation.linked()
-        session = self._session = DeviceSession(self, link)
+        # A broker's link begins with a message of the device, so that it can send.
+        can_answer = self.answers_unasked or self._just_started or not link.notices_loss
+        self._just_started = False
+        session = self._session = DeviceSession(self, link, can_answer=can_answer)
         if session.proven:
             self._log_connected(session, anew=older is not None)
         if older is not None:

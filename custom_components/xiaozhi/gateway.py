@@ -49,7 +49,7 @@ class Gateway:
             GatewaySettings.from_data(entry.data),
             admit=self._admit,
             admit_from_broker=self._admit_from_broker,
-            devices=lambda: self.devices,
+            devices=lambda: [mac for mac, device in self.devices.items() if device.answers_unasked],
             host_of=lambda mac: self.devices[mac].told_host if mac in self.devices else None,
             broker_changed=self._broker_changed,
         )

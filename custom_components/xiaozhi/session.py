@@ -34,6 +34,8 @@ _STARTING_SECONDS: Final = 3
 _REFRESH_DELAY: Final = 0.5
 # As are the tools listed, however often the device says that they have changed.
 _LISTING_DELAY: Final = 0.5
+# Of a conversation of before: a device that connects because it was woken must say hello first.
+_HANG_UP_DELAY: Final = 1.0
 _TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 _STATE_CHANGED: Final = "notifications/state_changed"
 
@@ -41,8 +43,12 @@ _STATE_CHANGED: Final = "notifications/state_changed"
 class DeviceSession(LinkHandler):
     """Handles one link of a device, from its attachment to its end."""
 
-    def __init__(self, device: Device, link: Link) -> None:
-        """Take over a link. One that stays connected is shaken hands with at once."""
+    def __init__(self, device: Device, link: Link, *, can_answer: bool) -> None:
+        """Take over a link. One that stays connected is shaken hands with at once.
+
+        A device that cannot answer yet is sent nothing before its hello: it would sound an alarm for each
+        answer that it cannot send.
+        """
         self.link = link
         self.conversation: Conversation | None = None
         self._device = device
@@ -54,11 +60,13 @@ class DeviceSession(LinkHandler):
         self._told_state = ConversationState.IDLE
         self._current: asyncio.Task[None] | None = None
         self._refresh: asyncio.TimerHandle | None = None
+        self._can_answer = can_answer
+        self._talked = False
         # Polls since the last answer; None for a device that answers none.
         self._unanswered = 0 if device.firmware is None or device.firmware.has_tools else None
-        self.proven = link.notices_loss
+        self.proven = link.notices_loss and can_answer
         """Whether what we send arrives. Most brokers do not hand it on to a device that never subscribes."""
-        if link.stays_connected:
+        if link.stays_connected and can_answer:
             self._create_task(self._hang_up(device.last_session), "hang up")
             self._greet()
 
@@ -71,6 +79,7 @@ class DeviceSession(LinkHandler):
     @callback
     def channel_opened(self, channel: Channel) -> None:
         """Begin a conversation."""
+        self._can_answer = self._talked = True
         if channel.hello.supports_mcp:
             self._greet()
         self._told_state = ConversationState.IDLE
@@ -130,6 +139,8 @@ class DeviceSession(LinkHandler):
     @callback
     def refresh_soon(self) -> None:
         """Read the status after a change."""
+        if not self._can_answer:
+            return
         if self._refresh is not None:
             self._refresh.cancel()
         self._refresh = asyncio.get_running_loop().call_later(_REFRESH_DELAY, self._start_refresh)
@@ -170,9 +181,13 @@ class DeviceSession(LinkHandler):
     async def _hang_up(self, session_id: str | None) -> None:
         """End a conversation that the device may still be in since before its connection or we broke down.
 
-        It would go on listening for ever, to nobody. One that is not in that conversation ignores this.
+        Otherwise it would go on listening. It ignores the id of another conversation, but knows the last one
+        until its hello is answered, so that a goodbye at once could end a conversation that has just begun.
         """
-        if session_id is not None:
+        if session_id is None:
+            return
+        await asyncio.sleep(_HANG_UP_DELAY)
+        if not self._talked:
             await self._send_quietly(messages.goodbye(session_id))
 
     async def _keep_current(self, delay: float = 0) -> None:
@@ -180,6 +195,10 @@ class DeviceSession(LinkHandler):
         missing = [self._initialize, self._list_tools]
         for poll in count():
             await self._shake_hands(missing)
+            if missing and self.link.notices_loss and self._device.firmware is None:
+                # It may be one that sounds an alarm for every question. Its next hello begins again.
+                self._current = None
+                return
             await self._refresh_quietly()
             if poll % _POLLS_PER_READING == 0:
                 await self._read_tools()

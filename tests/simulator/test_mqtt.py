@@ -227,6 +227,29 @@ async def test_it_comes_back_by_itself(server: MqttServer) -> None:
         assert [event["connected"] for event in sim.events("link")] == [True, False, True]
 
 
+@pytest.mark.parametrize(("version", "answers"), [("1.6.6", False), ("1.7.5", False), ("1.9.0", True)])
+async def test_up_to_1_7_5_it_cannot_send_after_coming_back_until_the_next_conversation(
+    server: MqttServer, version: str, answers: bool
+) -> None:
+    """Its client does not know that it has reconnected; a new conversation makes a new client."""
+    async with server.device(version) as sim:
+        first = await idle(server, sim)
+        await first.call(1, "ping")
+        first.writer.close()
+        again = await server.session(2)
+        await again.until(lambda: again.of(CONNECT))
+        again.send({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 2, "method": "ping"}})
+        if answers:
+            await again.expect(type="mcp")
+            return
+        await sim.wait_for(lambda: sim.last_error == "SERVER_ERROR")
+        assert not again.of(PUBLISH)
+        await sim.click()
+        talking = await server.session(3)
+        await talking.expect(type="hello")
+        await talking.call(3, "ping")
+
+
 @pytest.mark.parametrize(("version", "seconds"), [("2.4.2", 60), ("1.9.0", 60), ("1.8.9", 10)])
 async def test_while_idle_the_client_is_made_anew_when_the_server_stays_away(
     server: MqttServer, version: str, seconds: int

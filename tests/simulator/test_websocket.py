@@ -310,6 +310,41 @@ async def test_a_text_of_more_than_65535_bytes_ends_the_conversation(server: Ser
         assert sim.last_error == "SERVER_ERROR"
 
 
+@pytest.mark.parametrize(
+    ("version", "size", "ends"), [("1.7.6", 2044, False), ("1.7.6", 2045, True), ("1.7.7", 5000, False)]
+)
+async def test_up_to_1_7_6_a_long_text_frame_ends_the_conversation(
+    server: Server, version: str, size: int, ends: bool
+) -> None:
+    """It does not fit into the receive buffer with its header."""
+    async with server.device(profile=get_profile(version=version)) as sim:
+        await awake(sim)
+        session = await server.session()
+        frame = '{"type":"stt","text":""}'
+        text = "x" * (size - len(frame))
+        await session.send(frame.replace('""', f'"{text}"'))
+        if ends:
+            await sim.wait_for(lambda: not sim.channel_open)
+            assert sim.screen.user_text != text
+        else:
+            await sim.wait_for(lambda: sim.screen.user_text == text)
+
+
+@pytest.mark.parametrize(("version", "knows_tools"), [("1.6.2", False), ("1.6.6", True)])
+async def test_before_1_6_6_there_are_no_tools(server: Server, version: str, knows_tools: bool) -> None:
+    async with server.device(profile=get_profile(version=version)) as sim:
+        await awake(sim)
+        session = await server.session()
+        assert ("features" in session.texts[0]) == knows_tools
+        await session.send({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 1, "method": "ping"}})
+        await session.send({"type": "stt", "text": "after"})
+        await sim.wait_for(lambda: sim.screen.user_text == "after")
+        if knows_tools:
+            await session.expect(type="mcp")
+        else:
+            assert not session.seen(type="mcp")
+
+
 async def test_invalid_json_and_unknown_types_are_ignored_and_keys_are_of_any_case(server: Server) -> None:
     async with server.device() as sim:
         await awake(sim)

@@ -43,6 +43,20 @@ class FirmwareVersion:
         return self >= _V1_6_6
 
     @property
+    def notices_reconnection(self) -> bool:
+        """Whether the device can publish again after its MQTT client has reconnected by itself.
+
+        Before, every message of the device then failed, with an alarm for each, until the device made a new
+        client: at its next start, or for the next conversation.
+        """
+        return self > _V1_7_5
+
+    @property
+    def takes_long_texts(self) -> bool:
+        """Whether a WebSocket text frame of 2 kB does not overflow the device's buffer."""
+        return self >= _V1_7_7
+
+    @property
     def pings_safe(self) -> bool:
         """Whether WebSocket pings do not corrupt the device's stream."""
         return self >= _V1_9_0
@@ -64,6 +78,8 @@ def is_version(text: str) -> bool:
 
 _V1_6_6: Final = FirmwareVersion(1, 6, 6)
 _V1_7_0: Final = FirmwareVersion(1, 7, 0)
+_V1_7_5: Final = FirmwareVersion(1, 7, 5)
+_V1_7_7: Final = FirmwareVersion(1, 7, 7)
 _V1_9_0: Final = FirmwareVersion(1, 9, 0)
 _V2_0_0: Final = FirmwareVersion(2, 0, 0)
 _V2_2_2: Final = FirmwareVersion(2, 2, 2)

@@ -1,6 +1,8 @@
 """A device on MQTT can be reached while it is idle, and what Home Assistant shows of it is true."""
 
 import asyncio
+import contextlib
+import json
 import logging
 from typing import Any
 
@@ -18,12 +20,18 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi import session, store
-from custom_components.xiaozhi.const import CONF_LINK, DOMAIN
+from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, DOMAIN
+from custom_components.xiaozhi.listeners import mqtt_client_id
 from custom_components.xiaozhi.protocol import mcp
 from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.mqtt_link import uplink_topic
 from custom_components.xiaozhi.settings import DeviceLink
 from simulator import Misbehaviour, State, converse, get_profile
+from tests.integration.http_device import TOKEN
 from tests.integration.linked.conftest import COMMAND, LIGHT, MAC, Boot, Speech, wait_for_state
+from tests.protocol.mqtt_device import HELLO, encoded
+from tests.protocol.mqtt_wire import WireClient, connect, publish
+from tests.protocol.udp_device import until
 
 VOLUME = "number.kitchen_box_volume"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
@@ -212,3 +220,82 @@ async def test_a_device_left_listening_by_a_lost_connection_is_made_idle(
     await wait_for_state(hass, CONNECTED, "on", 10)
     speech.ears.lines = [COMMAND]
     assert (await converse(device, command, word="hello again")).heard == [COMMAND]
+
+
+@pytest.mark.parametrize("version", ["1.6.6", "1.7.5"])
+async def test_old_firmware_that_cannot_answer_after_a_restart_of_home_assistant_is_asked_nothing(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+    version: str,
+) -> None:
+    """It would sound an alarm for each answer, until it begins a conversation or starts again."""
+    device = await boot(get_profile("s3", version))
+    await wait_for_state(hass, VOLUME, "70")
+    # With a conversation of before the restart, which would be ended.
+    speech.ears.lines = [COMMAND] * 2
+    await converse(device, command)
+    errors = len(device.events("error"))
+    assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    links = len(device.events("link"))
+    await device.wait_for(lambda: len(device.events("link")) > links or not device.connected)
+    assert await hass.config_entries.async_setup(linked_entry.entry_id)
+    known = linked_entry.runtime_data.devices[MAC]
+    await until(lambda: known._session is not None)
+    # Longer than until the goodbye, the questions after the connection and after a change.
+    await asyncio.sleep(1.5)
+    assert len(device.events("error")) == errors
+    assert hass.states.is_state(CONNECTED, "off")
+    with pytest.raises(HomeAssistantError, match="is not connected"):
+        await known.call_tool("self.audio_speaker.set_volume", {"volume": 1})
+    assert (await converse(device, command, word="hello again")).heard == [COMMAND]
+    await wait_for_state(hass, CONNECTED, "on")
+    await set_volume(hass, 20)
+    await device.power_off()
+    await wait_for_state(hass, VOLUME, "unavailable")
+    await device.boot()
+    await wait_for_state(hass, VOLUME, "20")
+    assert len(device.events("error")) == errors
+
+
+async def test_a_device_that_never_told_its_firmware_is_not_asked_again_when_it_does_not_answer(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after Home Assistant has lost what it knew; the hello of a conversation tells that it can answer."""
+    monkeypatch.setattr(session, "_POLL_SECONDS", 0.05)
+    monkeypatch.setitem(mcp.McpClient.initialize.__kwdefaults__, "timeout", 0.05)
+    client = await WireClient.login(linked_entry.data[CONF_MQTT_PORT], mqtt_client_id(MAC), MAC, TOKEN)
+    assert (await next_request(client))["method"] == "initialize"
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await next_request(client)
+    await client.send(publish(uplink_topic(MAC), encoded(HELLO)))
+    assert (await next_request(client))["method"] == "initialize"
+    await client.close()
+
+
+async def test_a_conversation_that_begins_with_the_connection_is_not_ended_by_the_goodbye_of_an_older_one(
+    hass: HomeAssistant, linked_entry: MockConfigEntry
+) -> None:
+    linked_entry.runtime_data.devices[MAC]._record.session = "of before the restart"
+    client = await WireClient.open(linked_entry.data[CONF_MQTT_PORT])
+    hello = publish(uplink_topic(MAC), encoded(HELLO))
+    await client.send(connect(mqtt_client_id(MAC), MAC, TOKEN), hello)
+    assert await client.receive() == (0x20, b"\x00\x00")
+    received: list[Any] = []
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(session._HANG_UP_DELAY + 0.5):
+            while True:
+                received.append(json.loads((await client.receive_message())[1]))
+    await client.close()
+    assert "hello" in [message["type"] for message in received]
+    assert {"type": "goodbye", "session_id": "of before the restart"} not in received
+
+
+async def next_request(client: WireClient) -> Any:
+    """Return the next MCP request."""
+    while (message := json.loads((await client.receive_message())[1]))["type"] != "mcp":
+        pass
+    return message["payload"]
