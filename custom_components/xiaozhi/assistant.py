@@ -13,9 +13,9 @@ from homeassistant.helpers.llm import ToolAnnotations
 import voluptuous as vol
 
 from .const import DOMAIN
-from .events import one_line
 from .protocol.mcp import Tool, ToolProperty, ToolResult
 from .protocol.mcp_models import is_bounded
+from .protocol.text import clean_data, one_line
 from .tool_words import ANSWERS, is_risky, words
 
 _SETTING_WORDS: Final = frozenset({"set", "turn", "switch", "enable", "disable"})
@@ -104,7 +104,7 @@ def result_data(result: ToolResult) -> dict[str, Any]:
     value = result.json()
     if value is None or not is_bounded(value, size=_MAX_RESULT, depth=_MAX_RESULT_DEPTH):
         value = one_line(result.text, _MAX_RESULT)
-    return {"result": value}
+    return {"result": clean_data(value)}
 
 
 def _with_hash(short: str, name: str) -> str:

@@ -9,15 +9,15 @@ from typing import Any, Final
 from homeassistant.core import CALLBACK_TYPE, callback
 
 from .protocol.limits import TokenBucket
-from .protocol.mcp_models import clean_text, is_bounded
+from .protocol.mcp_models import is_bounded
 from .protocol.messages import JsonObject
+from .protocol.text import clean_data, one_line
 
 EVENT_NOTIFICATION: Final = "xiaozhi_notification"
 
 # Enough for what a person does and reads; what comes faster than this for long would only fill the database.
 _RATE: Final = 5
 _BURST: Final = 20
-_MAX_TEXT: Final = 500
 # The bus event has all that the MCP client lets through; attributes are stored with every state.
 _MAX_ATTRIBUTE_PARAMS: Final = 2048
 _MAX_ATTRIBUTE_DEPTH: Final = 8
@@ -64,18 +64,12 @@ class DeviceEvent:
 
 def notification_event(method: str, params: JsonObject) -> DeviceEvent:
     """Return the event of a notification; `params` that are too large to be stored are left out."""
-    attributes: dict[str, Any] = {"method": method}
+    attributes: dict[str, Any] = {"method": one_line(method)}
     if is_bounded(params, size=_MAX_ATTRIBUTE_PARAMS, depth=_MAX_ATTRIBUTE_DEPTH):
-        attributes["params"] = params
+        attributes["params"] = clean_data(params)
     else:
         attributes["params_too_large"] = True
     return DeviceEvent(type=_TYPE_OF_METHOD.get(method, NotificationType.OTHER), attributes=attributes)
-
-
-def one_line(text: str, limit: int = _MAX_TEXT) -> str:
-    """Cut a text, and make blanks of its line breaks and of all else that is not printed."""
-    cut = clean_text(text, 2 * limit)
-    return " ".join("".join(char if char.isprintable() else " " for char in cut).split())[:limit]
 
 
 class DeviceEvents:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from http import HTTPStatus
 import json
 import os
@@ -21,6 +22,7 @@ from yarl import URL
 from .const import DOMAIN
 from .protocol.firmware import FirmwareVersion, is_version
 from .protocol.firmware_image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware
+from .protocol.text import one_line
 
 __all__ = [
     "FIRMWARE_FOLDER",
@@ -181,7 +183,7 @@ class FirmwareFiles:
         if self._forgotten:
             return
         texts = {
-            f"firmware_file_{name}": ("firmware_file", {"file": name, "reason": reason})
+            _issue_id(name): ("firmware_file", {"file": name, "reason": reason})
             for name, reason in self._problems.items()
         }
         if self._releases_problem is not None:
@@ -309,9 +311,14 @@ async def _fetch(session: aiohttp.ClientSession, url: URL, limit: int, seconds: 
     return bytes(body)
 
 
+def _issue_id(name: str) -> str:
+    """Return the id of the issue about a file: the name of a file may hold anything."""
+    return f"firmware_file_{sha256(name.encode()).hexdigest()[:16]}"
+
+
 def _printable(path: Path) -> str:
     """Return the name of a file as text can hold it, whatever bytes it is made of."""
-    return os.fsencode(path.name).decode(errors="replace")
+    return one_line(os.fsencode(path.name).decode(errors="replace"))
 
 
 def _describe(path: Path) -> Firmware | FirmwareError:

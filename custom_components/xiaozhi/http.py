@@ -134,7 +134,7 @@ async def _accept(request: web.Request) -> tuple[Gateway, CheckIn]:
     try:
         return gateway, parse_checkin(request.headers, body)
     except CheckInError as err:
-        _LOGGER.debug("Call of %s from %s refused: %s", request.path, request.remote, err)
+        _LOGGER.debug("Call of %s from %s refused: %s", path_of(request), request.remote, err)
         raise web.HTTPBadRequest(text=f"Not a XiaoZhi device: {err}") from err
 
 
@@ -145,8 +145,16 @@ def check_remote(request: web.Request) -> None:
     except ValueError:
         local = False
     if not local:
-        _LOGGER.debug("Call of %s from %s refused: not in the local network", request.path, request.remote)
+        _LOGGER.debug(
+            "Call of %s from %s refused: not in the local network", path_of(request), request.remote
+        )
         raise web.HTTPForbidden(text="Only for devices in the local network")
+
+
+def path_of(request: web.Request) -> str:
+    """Return the path of a call for logs: with placeholders for what the caller chose, tokens included."""
+    resource = request.match_info.route.resource
+    return resource.canonical if resource is not None else "an unknown path"
 
 
 def running_gateway(hass: HomeAssistant) -> Gateway:

@@ -10,9 +10,9 @@ from homeassistant.helpers.llm import LLM_API_ASSIST, LLMContext, Tool, ToolInpu
 from .assistant import annotations_of, description_of, offered_tools, parameters_of, result_data
 from .const import DOMAIN
 from .device import Device
-from .events import one_line
 from .gateway import XiaozhiConfigEntry
 from .protocol.mcp import ArgumentError, Tool as McpTool, check_arguments
+from .protocol.text import one_line
 
 _MAX_NAME = 64
 

@@ -17,6 +17,7 @@ from .image_source import async_fetch_entity, async_fetch_media, async_fetch_url
 from .pictures import PictureKind
 from .protocol import messages
 from .protocol.mcp import ArgumentError, check_arguments
+from .protocol.text import one_line
 from .screen import async_screenshot, async_show_image, failure, require_tool
 from .vision import MAX_QUESTION, PHOTO_TOOL, picture_entity
 
@@ -153,7 +154,7 @@ async def _take_photo(call: ServiceCall) -> ServiceResponse:
             entry = picture_entity(call.hass, device, PictureKind.PHOTO)
             return {"answer": text or None, "entity_id": entry.entity_id if entry else None}
         case {"success": False, "message": str(reason)}:
-            raise failure("photo_not_answered", device, reason=reason)
+            raise failure("photo_not_answered", device, reason=one_line(reason))
     raise failure("photo_not_received", device)
 
 

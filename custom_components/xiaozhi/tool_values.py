@@ -8,7 +8,8 @@ from homeassistant.components.sensor import SensorEntityCapabilityAttribute, Sen
 from homeassistant.const import ATTR_ENTITY_ID, EntityCapabilityAttribute, EntityStateAttribute
 
 from .protocol.mcp import ToolResult
-from .protocol.mcp_models import clean_text, is_bounded
+from .protocol.mcp_models import is_bounded
+from .protocol.text import clean_data, one_line
 
 __all__ = ["as_attributes", "as_flag", "as_number", "as_text", "main_value", "member", "parse_answer"]
 
@@ -39,8 +40,8 @@ def parse_answer(result: ToolResult) -> Any:
         return None
     value = result.json()
     if value is not None and is_bounded(value, size=_MAX_ANSWER, depth=_MAX_DEPTH):
-        return value
-    return clean_text(result.text, _MAX_STATE)
+        return clean_data(value)
+    return one_line(result.text, _MAX_STATE)
 
 
 def member(answer: Any, name: str | None) -> Any:
@@ -104,7 +105,7 @@ def as_text(answer: Any) -> str | int | float | None:
             text = ", ".join(str(item) for item in items)
         case value:
             text = str(value)
-    return clean_text(text, _MAX_STATE)
+    return one_line(text, _MAX_STATE)
 
 
 def as_attributes(answer: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 
 from .const import FILE_PATH, UPLOAD_PATH, VISION_PATH
 from .device import Device
-from .http import check_remote, read_body, running_gateway
+from .http import check_remote, path_of, read_body, running_gateway
 from .pictures import MAX_JPEG_BYTES
 from .secret import same
 from .transfers import TRANSFERS, Transfers
@@ -109,7 +109,7 @@ class FileView(HomeAssistantView):
                 download.progress(start + len(part))
             await response.write_eof()
         except TimeoutError, ConnectionError:
-            _LOGGER.debug("%s was fetched up to byte %d only", request.path, download.sent)
+            _LOGGER.debug("A file was fetched up to byte %d only", download.sent)
             # The rest is of no use, and who does not read would hold the connection for ever.
             if request.transport is not None:
                 request.transport.abort()
@@ -131,6 +131,6 @@ def _authenticate(request: web.Request) -> Device:
     device = gateway.devices.get(request.headers.get("Device-Id", "").lower())
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if device is None or scheme.lower() != "bearer" or not same(token, device.vision_token):
-        _LOGGER.debug("Call of %s from %s refused: unknown device or token", request.path, request.remote)
+        _LOGGER.debug("Call of %s from %s refused: unknown device or token", path_of(request), request.remote)
         raise web.HTTPForbidden(text="Unknown device or token")
     return device

@@ -20,8 +20,8 @@ from .const import DOMAIN, NO_MODEL_ISSUE
 from .device import Device
 from .pictures import Picture, PictureError, PictureKind, check_jpeg
 from .protocol.limits import TokenBucket
-from .protocol.mcp_models import clean_text
 from .protocol.multipart import FormError, parse_form
+from .protocol.text import clean_text, one_line
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -74,13 +74,13 @@ class Vision:
             form = parse_form(content_type, body)
             photo = form.get("file", b"")
             await hass.async_add_executor_job(check_jpeg, photo)
-            question = clean_text(form.get("question", b"").decode(errors="replace"), MAX_QUESTION).strip()
+            question = one_line(form.get("question", b"").decode(errors="replace"), MAX_QUESTION)
             entity_id = _keep(hass, device, photo)
             if not question:
                 return reply("", success=True)
             return reply(await _ask(hass, entity_id, question), success=True)
         except (FormError, PictureError) as err:
-            _LOGGER.debug("%s: a photo is of no use: %s", device.name, err)
+            _LOGGER.debug("%s: a photo is of no use: %s", device.name, one_line(str(err)))
             return reply(_BROKEN, success=False)
         except _NoAnswerError as err:
             return reply(str(err), success=False)

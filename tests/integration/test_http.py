@@ -19,7 +19,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi import http
-from custom_components.xiaozhi.const import OTA_PATH, WEBSOCKET_PATH
+from custom_components.xiaozhi.const import FILE_PATH, OTA_PATH, UPLOAD_PATH, VISION_PATH, WEBSOCKET_PATH
 from custom_components.xiaozhi.http import check_in_url, is_usable_host
 from custom_components.xiaozhi.protocol.checkin import MAX_BODY_BYTES
 from custom_components.xiaozhi.protocol.checkin_reply import websocket_url
@@ -209,6 +209,42 @@ async def test_only_the_local_network_is_let_in(
     assert (await device.post(f"{OTA_PATH}/activate")).status == (
         HTTPStatus.ACCEPTED if status is HTTPStatus.OK else status
     )
+
+
+VIEWS = (
+    ("POST", OTA_PATH),
+    ("GET", OTA_PATH),
+    ("POST", f"{OTA_PATH}/activate"),
+    ("POST", VISION_PATH),
+    ("POST", f"{UPLOAD_PATH}/a-secret-token"),
+    ("GET", f"{FILE_PATH}/a-secret-token"),
+)
+
+
+async def test_every_view_refuses_the_outside_in_the_same_words_and_logs_nothing_of_the_stranger(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    unload_gateway: None,
+    hass_client_no_auth: ClientSessionGenerator,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Behind a proxy, too: neither a path, which may hold a one-time token, nor a header is in the log."""
+    caplog.set_level(logging.DEBUG, "custom_components.xiaozhi")
+    settings = {"use_x_forwarded_for": True, "trusted_proxies": ["127.0.0.1"]}
+    assert await async_setup_component(hass, "http", {"http": settings})
+    await hass.config_entries.async_setup(make_entry(paired_device()).entry_id)
+    client = await hass_client_no_auth()
+    outside = {"X-Forwarded-For": "8.8.8.8", "Device-Id": "\u202e-secret-", "User-Agent": "\u202e-secret-/1"}
+    for method, path in VIEWS:
+        answer = await client.request(method, f"{path}?-secret-", headers=outside)
+        assert answer.status == HTTPStatus.FORBIDDEN
+        assert await answer.text() == "Only for devices in the local network"
+    for method, path in VIEWS:
+        answer = await client.request(method, path, headers={**outside, "X-Forwarded-For": "192.168.1.20"})
+        assert "secret" not in await answer.text()
+    logged = [record.getMessage() for record in caplog.records if record.name.startswith("custom_components")]
+    assert f"Call of {FILE_PATH}/{{token}} from 8.8.8.8 refused: not in the local network" in logged
+    assert not [text for text in logged if "secret" in text or not text.isprintable()]
 
 
 async def test_nobody_is_let_in_through_the_cloud(make_device: MakeDevice) -> None:

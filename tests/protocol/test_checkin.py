@@ -130,7 +130,7 @@ def test_a_wifi_name_in_another_encoding_does_not_break_the_body() -> None:
 
 
 def test_facts_that_make_no_sense_are_left_out() -> None:
-    """Wrong types, wrong ranges, empty names; numbers as strings are fine, and control characters go."""
+    """Wrong types, wrong ranges, empty names; numbers as strings are fine."""
     body = BODY | {
         "flash_size": "4194304",
         "chip_model_name": "esp\x0032\n\ud800",
@@ -139,7 +139,7 @@ def test_facts_that_make_no_sense_are_left_out() -> None:
     }
     checkin = parse_checkin(HEADERS, json.dumps(body).encode())
     assert checkin.flash_size == 4194304
-    assert checkin.chip_model == "esp32"
+    assert checkin.chip_model == "esp 32 ?"
     assert (checkin.display_width, checkin.display_height) == (None, None)
     assert checkin.board_type == "x" * 64
     assert (checkin.manufacturer, checkin.ip, checkin.rssi) == (None, None, None)

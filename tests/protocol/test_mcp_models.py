@@ -16,7 +16,6 @@ from custom_components.xiaozhi.protocol.mcp_models import (
     ToolProperty,
     ToolResult,
     check_arguments,
-    clean_text,
     is_bounded,
 )
 from custom_components.xiaozhi.protocol.messages import JsonObject
@@ -289,7 +288,6 @@ def test_bounds_count_size_depth_and_encodability() -> None:
     assert not is_bounded({"a": [1]}, size=100, depth=2)
     assert not is_bounded(["x" * 100], size=100, depth=9)
     assert not is_bounded([0] * 51, size=100, depth=9)
-    assert clean_text("abc", 2) == "ab"
 
 
 @given(data=JSON_VALUES, schema=JSON_VALUES, properties=JSON_VALUES)

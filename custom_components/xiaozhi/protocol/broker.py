@@ -13,6 +13,7 @@ from typing import Final
 from aiomqtt import Client, MqttCodeError, MqttError
 
 from .mqtt_link import DEFAULT_PREFIX, downlink_topic
+from .text import one_line
 
 __all__ = [
     "BrokerError",
@@ -62,7 +63,7 @@ class BrokerError(Exception):
 
     def __init__(self, problem: BrokerProblem, text: str) -> None:
         """Say what kind of problem it is, and what exactly."""
-        super().__init__(text)
+        super().__init__(one_line(text))
         self.problem = problem
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from .firmware import FirmwareVersion
 from .messages import JsonObject
+from .text import one_line
 
 __all__ = [
     "MAX_BODY_BYTES",
@@ -163,9 +164,7 @@ def _matching(pattern: re.Pattern[str], text: str | None) -> str | None:
 
 
 def _label(value: Any) -> str | None:
-    if not isinstance(value, str):
-        return None
-    return "".join(filter(str.isprintable, value[: 4 * _MAX_LABEL])).strip()[:_MAX_LABEL] or None
+    return one_line(value, _MAX_LABEL) or None if isinstance(value, str) else None
 
 
 def _integer(value: Any, least: int, most: int) -> int | None:

@@ -27,10 +27,10 @@ from .mcp_models import (
     ToolResult,
     VisionEndpoint,
     check_arguments,
-    clean_text,
     is_bounded,
 )
 from .messages import JsonObject
+from .text import one_line
 
 __all__ = [
     "MAX_TOOLS",
@@ -210,7 +210,7 @@ class McpClient:
             raise
         result = ToolResult.from_dict(reply)
         if result.is_error:
-            raise McpCallError(clean_text(result.text or "", _MAX_ERROR) or "the device gave no reason")
+            raise McpCallError(one_line(result.text or "", _MAX_ERROR) or "the device gave no reason")
         return result
 
     def receive(self, payload: JsonObject) -> JsonObject | None:
@@ -323,7 +323,7 @@ def _result_of(reply: JsonObject) -> JsonObject:
             pass
         case {"message": str(message)} | str(message):
             code = error.get("code") if isinstance(error, dict) else None
-            text = clean_text(message, _MAX_ERROR) or "the device gave no reason"
+            text = one_line(message, _MAX_ERROR) or "the device gave no reason"
             raise McpCallError(text, code if type(code) is int else None)
         case _:
             raise McpProtocolError("the error has no message")

@@ -14,6 +14,7 @@ import re
 from typing import Any, Final, Literal, Self
 
 from .messages import MAX_MESSAGE_BYTES, JsonObject
+from .text import clean_text, is_encodable, one_line
 
 __all__ = [
     "ArgumentError",
@@ -32,7 +33,6 @@ __all__ = [
     "ToolResult",
     "VisionEndpoint",
     "check_arguments",
-    "clean_text",
     "is_bounded",
 ]
 
@@ -96,11 +96,6 @@ class ArgumentFault(StrEnum):
     """A number out of range, or a value that is too long or cannot be sent."""
 
 
-def clean_text(text: str, limit: int) -> str:
-    """Cut a text of a device, and replace surrogates: JSON may hold them, but they cannot be stored."""
-    return text[:limit].encode("utf-8", "replace").decode()
-
-
 def is_bounded(value: Any, *, size: int, depth: int) -> bool:
     """Whether parsed JSON has at most about `size` characters and `depth` levels, and can be encoded again.
 
@@ -118,7 +113,7 @@ def is_bounded(value: Any, *, size: int, depth: int) -> bool:
                 encodable = -(2**63) <= item < 2**63
             elif isinstance(item, str):
                 size -= len(item)
-                encodable = _is_unicode(item)
+                encodable = is_encodable(item)
             elif isinstance(item, list):
                 deeper += item
                 continue
@@ -134,10 +129,6 @@ def is_bounded(value: Any, *, size: int, depth: int) -> bool:
             return size >= 0
         level = deeper
     return False
-
-
-def _is_unicode(text: str) -> bool:
-    return text.isascii() or text == clean_text(text, len(text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +160,7 @@ class ServerInfo:
 
 
 def _label(value: Any) -> str | None:
-    return clean_text(value, _MAX_LABEL) if isinstance(value, str) and value else None
+    return one_line(value, _MAX_LABEL) or None if isinstance(value, str) else None
 
 
 type PropertyKind = Literal["boolean", "integer", "string", "unknown"]
@@ -287,7 +278,7 @@ class ArgumentError(ValueError):
     def __init__(self, name: str, reason: ArgumentFault, expected: ToolProperty | None = None) -> None:
         """Keep the argument's name, what is wrong, and what was expected (None for an unknown argument)."""
         super().__init__(
-            f"{name} must be {expected}" if expected else f"{name} is not an argument of this tool"
+            one_line(f"{name} must be {expected}" if expected else f"{name} is not an argument of this tool")
         )
         self.name = name
         self.reason = reason
@@ -321,7 +312,7 @@ def _check(name: str, value: Any, expected: ToolProperty) -> Any:
                 raise ArgumentError(name, ArgumentFault.RANGE, expected)
             return int(value)
         case "string", str():
-            if not _is_unicode(value) or len(value.encode()) > _MAX_ARGUMENT_BYTES:
+            if not is_encodable(value) or len(value.encode()) > _MAX_ARGUMENT_BYTES:
                 raise ArgumentError(name, ArgumentFault.RANGE, expected)
             return value
         case "unknown", _:

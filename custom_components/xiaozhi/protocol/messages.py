@@ -10,6 +10,8 @@ import json
 import re
 from typing import Any, Final
 
+from .text import one_line
+
 __all__ = [
     "MAX_MESSAGE_BYTES",
     "Abort",
@@ -174,7 +176,7 @@ def parse_message(data: str | bytes) -> DeviceMessage:
     if not isinstance(kind, str):
         raise MessageError("message has no type")
     parser = _PARSERS.get(kind)
-    return parser(message) if parser else UnknownMessage(kind[:_MAX_NAME])
+    return parser(message) if parser else UnknownMessage(one_line(kind, _MAX_NAME))
 
 
 def _is_deep(message: JsonObject) -> bool:
@@ -263,7 +265,7 @@ def _text(message: JsonObject, key: str, limit: int) -> str | None:
         return None
     if not isinstance(value, str):
         raise MessageError(f"{key} is not a text")
-    return value[:limit]
+    return one_line(value, limit)
 
 
 def _choice(message: JsonObject, key: str, choices: frozenset[int], default: int) -> int:

@@ -9,8 +9,8 @@ from ipaddress import ip_address
 import json
 from typing import Any, Final, Self
 
-from .mcp_models import clean_text
 from .messages import JsonObject
+from .text import one_line
 
 __all__ = ["NETWORK_TYPES", "SIGNALS", "STATUS_TOOL", "DeviceStatus", "StatusError", "parse_status"]
 
@@ -87,7 +87,7 @@ def _flag(value: Any) -> bool | None:
 
 
 def _text(value: Any) -> str | None:
-    return clean_text(value, _MAX_TEXT) if isinstance(value, str) and 0 < len(value) <= _MAX_TEXT else None
+    return one_line(value, _MAX_TEXT) or None if isinstance(value, str) and len(value) <= _MAX_TEXT else None
 
 
 def _temperature(value: Any) -> float | None:

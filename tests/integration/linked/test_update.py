@@ -7,6 +7,7 @@ import io
 import json
 import os
 from pathlib import Path
+import re
 from typing import Any
 import zipfile
 
@@ -317,11 +318,17 @@ async def test_whatever_a_file_is_called_it_can_be_told(
     """Names are bytes, and what is told must be text. One that cannot be read is told, too."""
     (folder / os.fsdecode(b"\xff_2.4.2.bin")).write_bytes(b"?")
     (folder / "lost_2.4.2.bin").symlink_to(folder / "nowhere")
+    (folder / "evil\n\x1b[31m\u202e.bin").write_bytes(b"?")
     await look(hass)
     issues = [issue for (domain, _), issue in ir.async_get(hass).issues.items() if domain == DOMAIN]
     told = [issue.translation_placeholders for issue in issues]
-    assert {texts["file"] for texts in told if texts} == {"\ufffd_2.4.2.bin", "lost_2.4.2.bin"}
+    assert {texts["file"] for texts in told if texts} == {
+        "\ufffd_2.4.2.bin",
+        "lost_2.4.2.bin",
+        "evil [31m.bin",
+    }
     assert json_bytes([issue.to_json() for issue in issues])
+    assert all(re.fullmatch(r"firmware_file_[0-9a-f]{16}", issue.issue_id) for issue in issues)
 
 
 async def test_a_folder_that_cannot_be_read_is_told(
@@ -329,8 +336,7 @@ async def test_a_folder_that_cannot_be_read_is_told(
 ) -> None:
     await asyncio.to_thread(replace_by_file, folder)
     await look(hass)
-    issue = ir.async_get(hass).async_get_issue(DOMAIN, "firmware_file_firmware")
-    assert issue is not None
+    (issue,) = (issue for (domain, _), issue in ir.async_get(hass).issues.items() if domain == DOMAIN)
     assert issue.translation_placeholders == {
         "file": "firmware",
         "reason": "it cannot be read: Not a directory",
