@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Callable
 import gc
-from pathlib import Path
-from resource import getpagesize
 from time import monotonic, perf_counter, process_time
 import tracemalloc
 from typing import Final
@@ -15,11 +13,11 @@ from custom_components.xiaozhi.protocol.link import LinkKind
 
 from .fleet import Fleet, fleet
 from .house import House, Site, until
+from .process import resident_kib
 from .report import Finding, Row
 
 __all__ = ["measure"]
 
-_STATM: Final = Path("/proc/self/statm")
 _CHANGES: Final = 200
 
 
@@ -72,8 +70,7 @@ async def _link(
 
 
 def _resident() -> float:
-    """Return the bytes of memory that the process has; on Linux only."""
-    return int(_STATM.read_text().split()[1]) * getpagesize() if _STATM.exists() else float("nan")
+    return 1024 * resident_kib()
 
 
 def _memory(memory: Callable[[], float]) -> float:

@@ -111,6 +111,7 @@ def test_the_firmware_is_found_in_what_people_have(data: bytes) -> None:
         (build_image(version="2.4.2-rc.one"), "would not come up"),
         (build_image(version="2.4.2", project="esphome"), "something else: esphome"),
         (archive(readme__txt=b"?"), "holds 0 files"),
+        (archive(xiaozhi__bin=_IMAGE, **dict.fromkeys(map(str, range(1000)), b"")), "too many files"),
         (archive(one__bin=_IMAGE, two__bin=_IMAGE), "holds 2 files"),
         (archive(xiaozhi__bin=b"?"), "no firmware of an ESP32"),
         (archive(xiaozhi__bin=_IMAGE)[:5000], "archive is damaged"),

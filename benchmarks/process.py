@@ -1,0 +1,39 @@
+"""What this process has of the machine."""
+
+from pathlib import Path
+import resource
+import sys
+from typing import Final
+
+__all__ = ["open_sockets", "peak_kib", "resident_kib"]
+
+_PAGES: Final = Path("/proc/self/statm")
+_FILES: Final = Path("/proc/self/fd")
+
+
+def resident_kib() -> float:
+    """Return the memory that the process has now; not a number where the system does not tell."""
+    if not _PAGES.exists():
+        return float("nan")
+    return int(_PAGES.read_text().split()[1]) * resource.getpagesize() / 1024
+
+
+def peak_kib() -> int:
+    """Return the largest memory that the process has ever had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak // 1024 if sys.platform == "darwin" else peak
+
+
+def open_sockets() -> int:
+    """Return the number of open sockets; 0 where the system does not tell."""
+    if not _FILES.exists():
+        return 0
+    return sum(_points_to_socket(path) for path in _FILES.iterdir())
+
+
+def _points_to_socket(path: Path) -> bool:
+    try:
+        return str(path.readlink()).startswith("socket:")
+    except OSError:
+        # Closed meanwhile, as is the folder that is being listed.
+        return False
