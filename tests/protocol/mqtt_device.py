@@ -15,7 +15,8 @@ HELLO: dict[str, Any] = {
     "transport": "udp",
     "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60},
 }
-LISTEN: dict[str, Any] = {"session_id": "", "type": "listen", "state": "start", "mode": "auto"}
+# Names no conversation, so that it can be said at any time; that of stock firmware does.
+LISTEN: dict[str, Any] = {"type": "listen", "state": "start", "mode": "auto"}
 
 
 def encoded(message: Any) -> bytes:

@@ -1,5 +1,6 @@
 """A device's link over MQTT and UDP: hellos, goodbyes and sessions, apart from what carries the messages."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 import json
 from typing import Any, override
@@ -51,7 +52,7 @@ class _Carrier(Carrier):
 class _Site:
     """A link with all that is around it."""
 
-    def __init__(self, audio: UdpServer) -> None:
+    def __init__(self, audio: UdpServer, **options: Any) -> None:
         self.audio = audio
         self.carrier = _Carrier()
         self.handler = Recorder()
@@ -61,6 +62,7 @@ class _Site:
             audio=audio,
             address="192.0.2.1",
             downlink=DOWNLINK,
+            **options,
         )
 
     async def say(self, message: Any) -> None:
@@ -266,6 +268,107 @@ async def test_words_of_the_device_let_held_back_audio_pass(site: _Site) -> None
     assert site.handler.values("audio")[1:] == [(opus_packet(b"three"), 1)]
     assert site.handler.names[-2:] == ["audio", "message"]
     device_socket.close()
+
+
+# Conversations that we do not hold
+
+_GRACE = 0.05
+
+
+def _goodbyes(site: _Site) -> list[str]:
+    """Return the sessions that the device was told to leave."""
+    return [message["session_id"] for message in site.carrier.published if message["type"] == "goodbye"]
+
+
+@pytest.mark.parametrize("session_id", ["of yesterday", ""])
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "listen", "state": "start", "mode": "auto"},
+        {"type": "listen", "state": "detect", "text": "hello"},
+        {"type": "listen", "state": "stop"},
+        {"type": "abort"},
+    ],
+    ids=["start", "detect", "stop", "abort"],
+)
+async def test_a_conversation_that_we_do_not_hold_is_ended(
+    site: _Site, message: dict[str, Any], session_id: str
+) -> None:
+    """The device listens or speaks, and nothing else would make it idle. After its start the id is empty."""
+    stray = _Site(site.audio, grace=_GRACE)
+    for _ in range(20):
+        await stray.say({"session_id": session_id, **message})
+    await until(lambda: bool(_goodbyes(stray)))
+    assert _goodbyes(stray) == [session_id], "however often the device says it"
+    # Firmware up to v2.2.1 answers with a goodbye of its own, which must not be answered again.
+    await stray.say({"session_id": session_id, "type": "goodbye"})
+    await asyncio.sleep(3 * _GRACE)
+    assert _goodbyes(stray) == [session_id]
+    assert stray.handler.names == ["message"] * 20
+    assert stray.link.counters.malformed == 0
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 1, "result": {}}},
+        {"type": "iot", "descriptors": []},
+        {"type": "goodbye"},
+    ],
+    ids=["mcp", "iot", "goodbye"],
+)
+async def test_what_an_idle_device_says_needs_no_goodbye(site: _Site, message: dict[str, Any]) -> None:
+    """Its answers name its last conversation."""
+    idle = _Site(site.audio, grace=0.0)
+    await idle.say({"session_id": "of yesterday", **message})
+    await asyncio.sleep(_GRACE)
+    assert _goodbyes(idle) == []
+
+
+async def test_a_new_conversation_is_not_ended_with_the_old_one(site: _Site) -> None:
+    """A goodbye that meets a device which opens a channel would end that one."""
+    stray = _Site(site.audio, grace=_GRACE)
+    await stray.say({"session_id": "of yesterday", "type": "abort"})
+    await stray.hello()
+    await asyncio.sleep(3 * _GRACE)
+    assert _goodbyes(stray) == []
+    assert stray.link.channel is not None
+
+
+async def test_a_message_that_crosses_our_goodbye_is_not_answered(site: _Site) -> None:
+    """After an answer the device listens again, and says so while our goodbye is on its way."""
+    polite = _Site(site.audio, grace=0.3)
+    ended = (await polite.hello())["session_id"]
+    await polite.link.close_channel()
+    await polite.say({"session_id": ended, "type": "listen", "state": "start", "mode": "auto"})
+    await asyncio.sleep(0.4)
+    assert _goodbyes(polite) == [ended]
+    await polite.say({"session_id": "another", "type": "listen", "state": "start", "mode": "auto"})
+    await until(lambda: len(_goodbyes(polite)) == 2)
+    assert _goodbyes(polite) == [ended, "another"]
+
+
+async def test_a_goodbye_of_somebody_else_ends_the_conversation_on_the_device_too(site: _Site) -> None:
+    """On a broker others may publish in the device's name; the device would go on speaking."""
+    shared = _Site(site.audio, grace=_GRACE, others_can_publish=True)
+    answer = await shared.hello()
+    await shared.say({"type": "goodbye", "session_id": "another"})
+    assert shared.link.channel is not None
+    await shared.say({"type": "goodbye"})
+    assert shared.handler.names == ["opened", "channel_closed"]
+    await until(lambda: bool(_goodbyes(shared)))
+    await shared.say({"type": "goodbye", "session_id": answer["session_id"]})
+    await asyncio.sleep(3 * _GRACE)
+    assert _goodbyes(shared) == [answer["session_id"]]
+
+
+async def test_a_link_that_ends_says_no_goodbye_later(site: _Site) -> None:
+    """It would be said to the next link's device."""
+    stray = _Site(site.audio, grace=_GRACE)
+    await stray.say({"session_id": "of yesterday", "type": "abort"})
+    stray.link.ended("replaced")
+    await asyncio.sleep(3 * _GRACE)
+    assert stray.carrier.published == []
 
 
 # Bad messages

@@ -4,7 +4,7 @@ Source: the firmware's `main/protocols/*.cc` and `main/application.cc`. Whatever
 checked field by field; an unknown field is ignored, an unknown type becomes an `UnknownMessage`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 import json
 import re
@@ -100,6 +100,8 @@ class ListenDetect:
     """The wake word, or another text that made the device start. Untrusted; show it, never act on it."""
 
     text: str
+    session_id: str | None = field(default=None, kw_only=True, compare=False)
+    """Of the conversation that the device is in, as it believes; empty before its first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +109,16 @@ class ListenStart:
     """The microphone is about to stream."""
 
     mode: ListenMode
+    session_id: str | None = field(default=None, kw_only=True, compare=False)
+    """Of the conversation that the device is in, as it believes; empty before its first one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListenStop:
     """The push-to-talk button was released."""
+
+    session_id: str | None = field(default=None, kw_only=True, compare=False)
+    """Of the conversation that the device is in, as it believes; empty before its first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +126,8 @@ class Abort:
     """The user interrupts: `reason` is `wake_word_detected`, or None for a button."""
 
     reason: str | None
+    session_id: str | None = field(default=None, kw_only=True, compare=False)
+    """Of the conversation that the device is in, as it believes; empty before its first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,21 +222,22 @@ def _parse_hello(message: JsonObject) -> DeviceHello:
 
 
 def _parse_listen(message: JsonObject) -> ListenDetect | ListenStart | ListenStop:
+    session_id = _session_id(message)
     match message.get("state"):
         case "detect":
-            return ListenDetect(_text(message, "text", _MAX_TEXT) or "")
+            return ListenDetect(_text(message, "text", _MAX_TEXT) or "", session_id=session_id)
         case "start":
             mode = message.get("mode")
             if mode not in list(ListenMode):
                 raise MessageError("listen start has no known mode")
-            return ListenStart(ListenMode(mode))
+            return ListenStart(ListenMode(mode), session_id=session_id)
         case "stop":
-            return ListenStop()
+            return ListenStop(session_id=session_id)
     raise MessageError("listen has no known state")
 
 
 def _parse_abort(message: JsonObject) -> Abort:
-    return Abort(_text(message, "reason", _MAX_NAME))
+    return Abort(_text(message, "reason", _MAX_NAME), session_id=_session_id(message))
 
 
 def _parse_mcp(message: JsonObject) -> McpMessage:
@@ -266,6 +276,11 @@ def _text(message: JsonObject, key: str, limit: int) -> str | None:
     if not isinstance(value, str):
         raise MessageError(f"{key} is not a text")
     return one_line(value, limit)
+
+
+def _session_id(message: JsonObject) -> str | None:
+    value = message.get("session_id")
+    return value[:_MAX_NAME] if isinstance(value, str) else None
 
 
 def _choice(message: JsonObject, key: str, choices: frozenset[int], default: int) -> int:

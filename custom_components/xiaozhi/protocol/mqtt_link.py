@@ -5,6 +5,7 @@ conversation begins with the device's hello, which we answer with the address an
 ends with a goodbye from either side.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import asdict
 import logging
@@ -16,10 +17,15 @@ from typing import Any, ClassVar, Final, Protocol, override
 from .limits import FloodGuard, LinkCounters
 from .link import Admission, Channel, Link, LinkClosedError, LinkHandler, LinkKind
 from .messages import (
+    Abort,
     AudioFormat,
     DeviceHello,
+    DeviceMessage,
     Goodbye,
     JsonObject,
+    ListenDetect,
+    ListenStart,
+    ListenStop,
     MessageError,
     UnknownMessage,
     encode,
@@ -37,6 +43,9 @@ _LOGGER = logging.getLogger(__name__)
 DEFAULT_PREFIX: Final = "xiaozhi"
 
 _TRANSPORT: Final = "udp"
+# A goodbye that meets a device which is just opening a channel ends that one (firmware v1.6.6, seen).
+_GRACE_SECONDS: Final = 1.0
+_OF_A_CONVERSATION: Final = (ListenDetect, ListenStart, ListenStop, Abort)
 _COMPACT_MAC: Final = re.compile(r"[0-9a-f]{12}")
 
 
@@ -90,9 +99,21 @@ class MqttLink(Link):
     stays_connected: ClassVar = True
 
     def __init__(
-        self, carrier: Carrier, admission: Admission, *, audio: UdpServer, address: str, downlink: AudioFormat
+        self,
+        carrier: Carrier,
+        admission: Admission,
+        *,
+        audio: UdpServer,
+        address: str,
+        downlink: AudioFormat,
+        others_can_publish: bool = False,
+        grace: float = _GRACE_SECONDS,
     ) -> None:
-        """Attach to the handler. `address`, a host name or IPv4, is where the device reaches `audio`."""
+        """Attach to the handler. `address`, a host name or IPv4, is where the device reaches `audio`.
+
+        `others_can_publish` says that a message may be from somebody who poses as the device. `grace` is how
+        many seconds a goodbye for a conversation that we do not hold waits for a new one to begin.
+        """
         self.counters = LinkCounters()
         self.audio_counters = UdpCounters()
         self.last_seen = monotonic()
@@ -104,6 +125,11 @@ class MqttLink(Link):
         self._guard = FloodGuard()
         self._audio: UdpChannel | None = None
         self._channel: Channel | None = None
+        self._others_can_publish = others_can_publish
+        self._grace = grace
+        self._stray_session = ""
+        self._left: tuple[str, float] | None = None
+        self._hanging_up: asyncio.Task[None] | None = None
         self._ended: str | None = None
         self._handler: LinkHandler | None = None
         self._attach(admission)
@@ -162,10 +188,7 @@ class MqttLink(Link):
         if (channel := self._channel) is None:
             return
         self._end_channel("ended by us")
-        try:
-            await self.send(goodbye(channel.session_id))
-        except LinkClosedError as err:
-            _LOGGER.debug("Goodbye not sent: %s", err)
+        await self._say_goodbye(channel.session_id)
 
     @override
     async def close(self, reason: str) -> None:
@@ -182,6 +205,8 @@ class MqttLink(Link):
             return
         self._end_channel(reason)
         self._ended = reason
+        if self._hanging_up is not None:
+            self._hanging_up.cancel()
         if self._handler is not None:
             _call(self._handler.link_closed, reason)
 
@@ -211,6 +236,8 @@ class MqttLink(Link):
                     _LOGGER.debug("The device sends messages unknown here: %r", kind)
                 self.counters.unknown += 1
             case _:
+                if self._channel is None:
+                    self._without_channel(message)
                 self._handler.message_received(message)
 
     async def _open_channel(self, handler: LinkHandler, hello: DeviceHello) -> None:
@@ -244,8 +271,45 @@ class MqttLink(Link):
 
     def _goodbye_received(self, session_id: str | None) -> None:
         # Up to v2.2.1 the firmware answers our goodbye with its own: that session is over already.
-        if self._channel is not None and session_id in {None, self._channel.session_id}:
-            self._end_channel("the device ended the conversation")
+        if (channel := self._channel) is None or session_id not in {None, channel.session_id}:
+            return
+        self._end_channel("the device ended the conversation")
+        if self._others_can_publish:
+            # Without this, a device that did not send it would stay in the conversation.
+            self._hang_up_soon(channel.session_id)
+
+    def _without_channel(self, message: DeviceMessage) -> None:
+        """Note a message that came while no channel was open."""
+        if not isinstance(message, _OF_A_CONVERSATION) or (session_id := message.session_id) is None:
+            return
+        if self._left is not None and self._left[0] == session_id and self.last_seen < self._left[1]:
+            # On its way when we said goodbye, as the `listen` after an answer is.
+            return
+        self._hang_up_soon(session_id)
+
+    def _hang_up_soon(self, session_id: str) -> None:
+        """Have the device leave a conversation that we do not hold, at most once in the grace period.
+
+        It would otherwise listen or speak until somebody presses its button.
+        """
+        self._stray_session = session_id
+        if self._hanging_up is None:
+            self._hanging_up = asyncio.create_task(self._hang_up())
+
+    async def _hang_up(self) -> None:
+        try:
+            await asyncio.sleep(self._grace)
+            if self._channel is None:
+                await self._say_goodbye(self._stray_session)
+        finally:
+            self._hanging_up = None
+
+    async def _say_goodbye(self, session_id: str) -> None:
+        try:
+            await self.send(goodbye(session_id))
+            self._left = session_id, monotonic() + self._grace
+        except LinkClosedError as err:
+            _LOGGER.debug("Goodbye not sent: %s", err)
 
     def _end_channel(self, reason: str) -> None:
         audio, self._audio = self._audio, None
