@@ -47,6 +47,7 @@ class Gateway:
         self._store = DeviceStore(hass, entry.entry_id)
         self._listeners = Listeners(
             GatewaySettings.from_data(entry.data),
+            entry.entry_id,
             admit=self._admit,
             admit_from_broker=self._admit_from_broker,
             devices=lambda: [mac for mac, device in self.devices.items() if device.answers_unasked],
@@ -135,6 +136,8 @@ class Gateway:
         device = self.devices[mac]
         kind = self._listeners.kind_for(device.settings, device.firmware)
         device.told(kind, host, self._listeners.web_origin(origin))
+        if kind is LinkKind.MQTT:
+            self._listeners.expect(mac)
         reply = self._listeners.reply(device.settings, kind, host, server_time)
         return replace(reply, firmware=device.firmware_offer())
 

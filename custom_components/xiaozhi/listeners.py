@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from hashlib import sha256
 import logging
 import re
 from typing import Any, Final
@@ -17,7 +18,7 @@ from .protocol.link import Admission, Credentials, LinkKind
 from .protocol.messages import AudioFormat
 from .protocol.mqtt import BrokerListener
 from .protocol.mqtt_endpoint import MqttEndpoint
-from .protocol.mqtt_link import DEFAULT_PREFIX, downlink_topic, uplink_topic
+from .protocol.mqtt_link import downlink_topic, uplink_topic
 from .protocol.udp import UdpServer
 from .protocol.websocket import WebSocketListener
 from .settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
@@ -40,7 +41,7 @@ _STOP_SECONDS: Final = 5
 _NOBODY: Final = "xiaozhi"
 
 # What EMQX is to subscribe every device to: our topic for it, written with EMQX's word for the client id.
-AUTO_SUBSCRIBE_TOPIC: Final = f"{DEFAULT_PREFIX}/${{clientid}}/down"
+AUTO_SUBSCRIBE_TOPIC: Final = downlink_topic("${clientid}")
 
 
 class PortError(Exception):
@@ -59,6 +60,7 @@ class Listeners:
     def __init__(
         self,
         settings: GatewaySettings,
+        entry_id: str,
         *,
         admit: Callable[[Credentials, LinkKind], Admission | None],
         admit_from_broker: Callable[[str], Admission | None],
@@ -68,8 +70,9 @@ class Listeners:
     ) -> None:
         """Prepare the listeners.
 
-        `admit` decides on connections, `admit_from_broker` on MACs that a broker vouches for; `devices` are
-        the MACs of all paired devices, and `host_of` the host under which one of them last reached us.
+        `entry_id` is the gateway's, which makes its name on a broker. `admit` decides on connections,
+        `admit_from_broker` on MACs that a broker vouches for; `devices` are the MACs of devices that may be
+        probed at any time, and `host_of` the host under which one of them last reached us.
         """
         self.settings = settings
         """May be replaced at any time; other ports are opened at the next start only."""
@@ -89,6 +92,7 @@ class Listeners:
             self._broker = BrokerListener(
                 settings.broker,
                 admit_from_broker,
+                gateway=sha256(entry_id.encode()).hexdigest()[:8],
                 devices=devices,
                 address=lambda mac: self._address(mac) or "",
                 audio=self._udp,
@@ -154,19 +158,26 @@ class Listeners:
                 server_time=server_time,
             )
         endpoint, username, password = f"{address}:{self.settings.mqtt_port}", device.mac, device.token
-        if (broker := self.settings.broker) is not None:
+        client_id = mqtt_client_id(device.mac)
+        if (broker := self.settings.broker) is not None and self._broker is not None:
             endpoint = f"{_for_devices(broker.host, address)}:{broker.port}"
             username, password = broker.username or _NOBODY, broker.password or _NOBODY
+            client_id = self._broker.address(device.mac).client_id
         return MqttReply(
             endpoint=endpoint,
-            client_id=mqtt_client_id(device.mac),
+            client_id=client_id,
             username=username,
             password=password,
-            publish_topic=uplink_topic(device.mac),
+            publish_topic=uplink_topic(client_id),
             keepalive=_KEEP_ALIVE,
-            subscribe_topic=downlink_topic(device.mac),
+            subscribe_topic=downlink_topic(client_id),
             server_time=server_time,
         )
+
+    def expect(self, mac: str) -> None:
+        """Note that a device has been told how to connect over MQTT, and will do so."""
+        if self._broker is not None:
+            self._broker.expect(mac)
 
     def web_origin(self, origin: str) -> str | None:
         """Return where our web server is for a device that checked in at `origin`; None for no URL."""
@@ -186,5 +197,5 @@ def _for_devices(broker: str, address: str) -> str:
 
 
 def mqtt_client_id(mac: str) -> str:
-    """Return the client id that a device is told to use over MQTT: what stands for it in its topics."""
+    """Return the client id that a device is told to use at our own MQTT endpoint."""
     return mac.replace(":", "")

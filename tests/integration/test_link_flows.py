@@ -16,12 +16,11 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi import gateway_form
-from custom_components.xiaozhi.listeners import AUTO_SUBSCRIBE_TOPIC, mqtt_client_id
+from custom_components.xiaozhi.listeners import mqtt_client_id
 from custom_components.xiaozhi.protocol import broker as broker_module
 from custom_components.xiaozhi.protocol.link import Admission
 from custom_components.xiaozhi.protocol.messages import AudioFormat
 from custom_components.xiaozhi.protocol.mqtt_endpoint import MqttEndpoint
-from custom_components.xiaozhi.protocol.mqtt_link import downlink_topic
 from custom_components.xiaozhi.protocol.udp import UdpServer
 from tests.integration.forms import change_device, start, submit, submit_device, websocket_only
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device
@@ -323,11 +322,6 @@ async def test_a_broker_may_ask_for_no_password(
     assert form["step_id"] == "address"
 
 
-def test_the_topic_that_the_form_shows_is_where_devices_are_written_to() -> None:
-    """Once the broker has filled in the client id that they are told."""
-    assert AUTO_SUBSCRIBE_TOPIC.replace("${clientid}", mqtt_client_id(MAC)) == downlink_topic(MAC)
-
-
 async def test_the_form_shows_what_to_put_into_the_broker(
     hass: HomeAssistant, settings: dict[str, Any]
 ) -> None:
@@ -445,7 +439,7 @@ async def test_a_gateway_can_change_to_a_broker_and_back(
     section = (await device.check_in())["mqtt"]
     assert section["endpoint"] == f"127.0.0.1:{broker.port}"
     assert (section["username"], section["password"]) == ("ha", "secret")
-    assert section["client_id"] == mqtt_client_id(MAC)
+    assert section["client_id"].endswith(f"-{mqtt_client_id(MAC)}")
 
     form = await entry.start_reconfigure_flow(hass)
     result = await submit(hass, form, **settings)

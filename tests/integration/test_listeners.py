@@ -1,8 +1,10 @@
 """What a device is told about its link."""
 
+import re
+
 import pytest
 
-from custom_components.xiaozhi.listeners import Listeners
+from custom_components.xiaozhi.listeners import AUTO_SUBSCRIBE_TOPIC, Listeners
 from custom_components.xiaozhi.protocol.broker import BrokerSettings
 from custom_components.xiaozhi.protocol.checkin_reply import MqttReply, ServerTime, WebSocketReply
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
@@ -19,12 +21,16 @@ TIME = ServerTime(timestamp=1_786_000_000_000, timezone_offset=120)
 
 
 def listeners(
-    link: OfferedLink, address: str | None = None, broker: BrokerSettings | None = None
+    link: OfferedLink,
+    address: str | None = None,
+    broker: BrokerSettings | None = None,
+    entry_id: str = "01JQ",
 ) -> Listeners:
     return Listeners(
         GatewaySettings(
             websocket_port=8765, mqtt_port=1884, udp_port=8765, link=link, address=address, broker=broker
         ),
+        entry_id,
         admit=lambda _credentials, _kind: None,
         admit_from_broker=lambda _mac: None,
         devices=list,
@@ -109,3 +115,21 @@ def test_a_broker_without_password_is_given_names_all_the_same() -> None:
     )
     assert isinstance(reply, MqttReply)
     assert (reply.username, reply.password) == ("xiaozhi", "xiaozhi")
+
+
+def test_each_gateway_has_its_own_topics_on_a_broker() -> None:
+    """A device that is paired with two of them must not be answered by both; the name is always the same."""
+    broker = BrokerSettings(host="emqx.lan")
+    replies = [
+        listeners(OfferedLink.BROKER, broker=broker, entry_id=entry_id).reply(
+            device(), LinkKind.MQTT, "192.168.1.10", TIME
+        )
+        for entry_id in ("01JQ", "01JR", "01JQ")
+    ]
+    topics = [reply.publish_topic for reply in replies if isinstance(reply, MqttReply)]
+    assert topics[0] == topics[2] != topics[1]
+    for reply in replies:
+        assert isinstance(reply, MqttReply)
+        assert re.fullmatch("[0-9a-f]{8}-246f28aabb01", reply.client_id)
+        assert reply.publish_topic == f"xiaozhi/{reply.client_id}/up"
+        assert reply.subscribe_topic == AUTO_SUBSCRIBE_TOPIC.replace("${clientid}", reply.client_id)

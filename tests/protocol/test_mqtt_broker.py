@@ -26,11 +26,12 @@ from custom_components.xiaozhi.protocol.broker import (
     check_broker,
     pushes,
 )
+from custom_components.xiaozhi.protocol.broker_topics import Address
 from custom_components.xiaozhi.protocol.link import Admission, Link, LinkClosedError, LinkHandler
 from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
 from custom_components.xiaozhi.protocol.mqtt import BrokerListener
 from custom_components.xiaozhi.protocol.mqtt_endpoint import MqttEndpoint
-from custom_components.xiaozhi.protocol.mqtt_link import MqttLink, downlink_topic, uplink_topic
+from custom_components.xiaozhi.protocol.mqtt_link import MqttLink
 from custom_components.xiaozhi.protocol.udp import UdpServer
 from tests.protocol.brokers import KickingBroker, Mosquitto, PushingBroker, command, free_port, mosquitto
 from tests.protocol.mqtt_device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
@@ -39,12 +40,13 @@ from tests.protocol.udp_device import DeviceAudio, DeviceSocket, opus_packet, un
 from tests.protocol.websocket_peer import Recorder
 
 _ANONYMOUS = "allow_anonymous true"
+_GATEWAY = "00c0ffee"
 
 
 class _Site:
     """A listener at a broker, and whoever owns its links."""
 
-    def __init__(self, port: int, **settings: Any) -> None:
+    def __init__(self, port: int, gateway: str = _GATEWAY, **settings: Any) -> None:
         self.audio = UdpServer()
         self.links: list[MqttLink] = []
         self.recorders: list[Recorder] = []
@@ -55,6 +57,7 @@ class _Site:
         self.listener = BrokerListener(
             BrokerSettings(host="127.0.0.1", port=port, **settings),
             self._admit,
+            gateway=gateway,
             devices=lambda: self.devices,
             address=lambda _mac: "127.0.0.1",
             audio=self.audio,
@@ -78,8 +81,8 @@ class _Site:
 
 
 @asynccontextmanager
-async def _running(port: int, **settings: Any) -> AsyncGenerator[_Site]:
-    site = _Site(port, **settings)
+async def _running(port: int, **options: Any) -> AsyncGenerator[_Site]:
+    site = _Site(port, **options)
     site.audio.start("127.0.0.1", 0)
     site.listener.start()
     await until(lambda: site.listener.connected)
@@ -98,10 +101,13 @@ async def broker(tmp_path: Path, socket_enabled: None) -> AsyncGenerator[Mosquit
 
 
 @asynccontextmanager
-async def _device(broker: Mosquitto, mac: str = MAC, prefix: str = "xiaozhi") -> AsyncGenerator[_Device]:
+async def _device(
+    broker: Mosquitto, mac: str = MAC, prefix: str = "xiaozhi", gateway: str = _GATEWAY
+) -> AsyncGenerator[_Device]:
+    address = Address(mac, gateway)
     async with Client("127.0.0.1", broker.port) as client:
-        await client.subscribe(downlink_topic(mac, prefix))
-        yield _Device(client, uplink_topic(mac, prefix))
+        await client.subscribe(address.downlink(prefix))
+        yield _Device(client, address.uplink(prefix))
 
 
 class _Device:
@@ -204,6 +210,68 @@ async def test_an_idle_device_is_found_by_probing(broker: Mosquitto) -> None:
         await site.listener.stop()
 
 
+async def test_a_device_is_probed_soon_after_its_check_in(
+    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then ever more seldom, until it answers; also one that is not to be asked at other times."""
+    monkeypatch.setattr(mqtt, "_FIRST_PROBE_AFTER_CHECK_IN", 0.05)
+    async with _running(broker.port) as site:
+        site.listener.expect(MAC)
+        async with _device(broker) as device:
+            ping = await device.hear()
+            assert ping["payload"]["method"] == "ping"
+            await device.say({"type": "mcp", "payload": {"id": ping["payload"]["id"], "result": {}}})
+            await site.linked()
+
+
+async def test_a_device_keeps_its_old_topics_until_it_has_checked_in(
+    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an update it must not fall silent; from its check-in on, the old ones are another gateway's."""
+    monkeypatch.setattr(mqtt, "_FIRST_PROBE", 0.05)
+    async with _device(broker, gateway="") as old, _device(broker) as new:
+        site = _Site(broker.port)
+        site.audio.start("127.0.0.1", 0)
+        site.devices = [MAC]
+        site.listener.start()
+        assert (await old.hear())["type"] == "mcp"
+        await old.say(HELLO)
+        while (hello := await old.hear())["type"] == "mcp":
+            pass
+        assert hello["type"] == "hello"
+        link, recorder = await site.linked()
+        await recorder.wait_for("opened")
+        site.listener.expect(MAC)
+        await old.say(LISTEN)
+        await until(lambda: site.listener.counters.unknown == 1)
+        await new.say(LISTEN)
+        await recorder.wait_for("message")
+        await link.send(tts_start())
+        while (heard := await new.hear())["type"] == "mcp":
+            pass
+        assert heard["type"] == "tts"
+        await site.listener.stop()
+        site.audio.stop()
+
+
+async def test_two_gateways_share_a_broker(broker: Mosquitto) -> None:
+    """A device is paired with both; only the one that answered its check-in hears it."""
+    async with (
+        _running(broker.port) as site,
+        _running(broker.port, gateway="0badcafe") as other,
+        _device(broker) as device,
+        _device(broker, OTHER_MAC, gateway="0badcafe") as others_device,
+    ):
+        await device.say(HELLO)
+        await others_device.say(HELLO)
+        await site.linked()
+        await other.linked()
+        await until(lambda: site.listener.counters.unknown == other.listener.counters.unknown == 1)
+        assert (len(site.links), len(other.links)) == (1, 1)
+        assert (await device.hear())["type"] == "hello"
+        assert (await others_device.hear())["type"] == "hello"
+
+
 async def test_a_device_that_has_gone_is_found_again(broker: Mosquitto) -> None:
     """Whoever uses the link closes it when calls are not answered; a probe brings it back."""
     async with _running(broker.port) as site, _device(broker) as device:
@@ -293,6 +361,7 @@ async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
     listener = BrokerListener(
         BrokerSettings(host="127.0.0.1", port=broker.port),
         lambda _mac: None,
+        gateway=_GATEWAY,
         devices=list,
         address=lambda _mac: "127.0.0.1",
         audio=UdpServer(),
@@ -364,10 +433,11 @@ async def test_stock_firmware_hears_us_through_a_broker_that_pushes(socket_enabl
     """EMQX subscribes the device when it connects."""
     broker = await PushingBroker().start()
     async with _running(broker.port) as site:
-        device = await WireClient.login(broker.port, MAC.replace(":", ""), "anybody", "whatever")
-        await device.send(publish(uplink_topic(MAC), encoded(HELLO)))
+        address = site.listener.address(MAC)
+        device = await WireClient.login(broker.port, address.client_id, "anybody", "whatever")
+        await device.send(publish(address.uplink("xiaozhi"), encoded(HELLO)))
         topic, payload = await device.receive_message()
-        assert topic == downlink_topic(MAC)
+        assert topic == address.downlink("xiaozhi")
         hello = json.loads(payload)
         assert hello["type"] == "hello"
         link, _ = await site.linked()

@@ -12,7 +12,8 @@ from typing import Final
 
 from aiomqtt import Client, MqttCodeError, MqttError
 
-from .mqtt_link import DEFAULT_PREFIX, downlink_topic
+from .broker_topics import Address, uplink_of_all
+from .mqtt_link import DEFAULT_PREFIX
 from .text import one_line
 
 __all__ = [
@@ -107,7 +108,7 @@ async def connected(settings: BrokerSettings, client_id: str | None = None) -> A
 
 async def subscribe_devices(client: Client, prefix: str) -> None:
     """Ask for the messages of all devices. Raises `BrokerError` or `MqttError`."""
-    topic = f"{prefix}/+/up"
+    topic = uplink_of_all(prefix)
     codes = await client.subscribe(topic)
     if any((code if isinstance(code, int) else code.value) >= _FAILURE for code in codes):
         raise BrokerError(BrokerProblem.FORBIDDEN, f"subscription to {topic} was not granted")
@@ -128,10 +129,10 @@ async def pushes(settings: BrokerSettings) -> bool:
     Raises `BrokerError`.
     """
     # Locally administered, so no device has it.
-    client_id = f"02{secrets.token_hex(5)}"
-    topic = downlink_topic(client_id, settings.prefix)
+    address = Address(":".join(("02", *(secrets.token_hex(1) for _ in range(5)))), secrets.token_hex(4))
+    topic = address.downlink(settings.prefix)
     try:
-        async with connected(settings) as client, connected(settings, client_id) as device:
+        async with connected(settings) as client, connected(settings, address.client_id) as device:
             for _ in range(_PUSH_TRIES):
                 await client.publish(topic, b"{}")
                 with suppress(TimeoutError):

@@ -15,11 +15,12 @@ from typing import Final, override
 from aiomqtt import Client, Message, MqttError
 
 from .broker import BrokerError, BrokerProblem, BrokerSettings, connected, subscribe_devices
+from .broker_topics import Address, address_of_topic
 from .closing import close_all
 from .limits import FloodError
 from .link import Admission, LinkClosedError
 from .messages import AudioFormat, encode, mcp
-from .mqtt_link import Carrier, MqttLink, downlink_topic, mac_of_topic
+from .mqtt_link import Carrier, MqttLink
 from .udp import UdpServer
 
 __all__ = ["BrokerCounters", "BrokerListener"]
@@ -27,10 +28,17 @@ __all__ = ["BrokerCounters", "BrokerListener"]
 _LOGGER = logging.getLogger(__name__)
 
 _FIRST_RETRY: Final = 1.0
-_LAST_RETRY: Final = 60.0
+# Devices themselves look for a broker that was away every ten seconds.
+_LAST_RETRY: Final = 15.0
 # A broker that has held us for less may only have let us in to throw us out.
 _STEADY_SECONDS: Final = 60.0
-_PROBE_SECONDS: Final = 60.0
+# Until the first probe of a device that may be connected already, and of one that has just checked in. Each
+# pause is twice as long as the one before: some devices download files first, or have a slow network.
+_FIRST_PROBE: Final = 1.0
+_FIRST_PROBE_AFTER_CHECK_IN: Final = 3.0
+_LAST_PROBE: Final = 60.0
+# Between two devices, so that many do not answer at the same moment.
+_PROBE_SPREAD: Final = 0.1
 # A device that floods would otherwise be linked anew by its next message.
 _BAN_SECONDS: Final = 60.0
 # Beyond the ids of any MCP client that counts from 1. The firmware answers with an error: an answer, too.
@@ -42,7 +50,7 @@ class BrokerCounters:
     """What came from the broker and was not used, for diagnostics."""
 
     unknown: int = 0
-    """Messages of no paired device, or stored by the broker from another time."""
+    """Messages of no paired device, for another gateway, or stored by the broker from another time."""
     floods: int = 0
     """Devices that were cut off for a while because they sent too much."""
 
@@ -52,7 +60,8 @@ class BrokerListener:
 
     A broker does not tell who is connected. A device counts as linked from its first message on, and whoever
     uses the link notices, by `MqttLink.last_seen` and by calls that are not answered, when it has gone, and
-    closes it. Devices without a link are probed once a minute, so that an idle one is found.
+    closes it. Devices without a link are probed, soon after they may have connected and then ever more
+    seldom down to once a minute, so that an idle one is found.
     """
 
     def __init__(
@@ -60,6 +69,7 @@ class BrokerListener:
         settings: BrokerSettings,
         admit: Callable[[str], Admission | None],
         *,
+        gateway: str,
         devices: Callable[[], Iterable[str]],
         address: Callable[[str], str],
         audio: UdpServer,
@@ -69,7 +79,8 @@ class BrokerListener:
         """Prepare a listener.
 
         `admit` decides by the MAC of the topic; that the topic is the device's, the broker has seen to.
-        `devices` names the MACs to probe. `address` gives for a MAC the host name or IPv4 address under which
+        `gateway` is our name in the client ids of devices, eight hexadecimal digits. `devices` are the MACs
+        that may be probed at any time. `address` gives for a MAC the host name or IPv4 address under which
         the device reaches `audio`. `state_changed` hears None when the broker is there, and the problem when
         it is not any more.
         """
@@ -78,6 +89,7 @@ class BrokerListener:
         """Why the broker is not there; None while it is, and before the first attempt."""
         self._settings = settings
         self._admit = admit
+        self._gateway = gateway
         self._devices = devices
         self._address = address
         self._audio = audio
@@ -85,6 +97,9 @@ class BrokerListener:
         self._state_changed = state_changed or (lambda _problem: None)
         self._client: Client | None = None
         self._links: dict[str, MqttLink] = {}
+        self._addresses: dict[str, Address] = {}
+        """Where each device was last told to be, or last heard."""
+        self._searches: dict[str, asyncio.Task[None]] = {}
         self._banned: dict[str, float] = {}
         self._delay = _FIRST_RETRY
         self._task: asyncio.Task[None] | None = None
@@ -108,23 +123,39 @@ class BrokerListener:
         with suppress(asyncio.CancelledError):
             await task
 
+    def address(self, mac: str) -> Address:
+        """Return where a device is told to be when it checks in."""
+        return Address(mac, self._gateway)
+
+    def expect(self, mac: str) -> None:
+        """Note that a device has been told its address, and will connect there soon."""
+        self._addresses[mac] = self.address(mac)
+        if self._client is not None:
+            self._search(mac, _FIRST_PROBE_AFTER_CHECK_IN)
+
     async def probe(self, mac: str) -> None:
         """Ask a device for a sign of life, which links it. Does nothing without the broker."""
+        known = self._addresses.get(mac)
         with suppress(LinkClosedError):
-            await self.publish(mac, _PROBE)
+            for address in (known,) if known else (self.address(mac), Address(mac, "")):
+                await self._publish(address, _PROBE)
 
     async def publish(self, mac: str, payload: bytes) -> None:
         """Send a message to a device. Raises `LinkClosedError` when the broker does not take it."""
+        await self._publish(self._addresses.get(mac) or self.address(mac), payload)
+
+    async def _publish(self, address: Address, payload: bytes) -> None:
         if self._client is None:
             raise LinkClosedError("the broker is not there")
         try:
-            await self._client.publish(downlink_topic(mac, self._settings.prefix), payload)
+            await self._client.publish(address.downlink(self._settings.prefix), payload)
         except MqttError as err:
             raise LinkClosedError(f"the broker does not take it: {err}") from err
 
     def forget(self, mac: str) -> None:
         """Let the next message of a device begin a new link."""
-        self._links.pop(mac, None)
+        if self._links.pop(mac, None) is not None and self._client is not None:
+            self._search(mac, _LAST_PROBE)
 
     async def _stay_connected(self) -> None:
         while True:
@@ -156,7 +187,8 @@ class BrokerListener:
         clock = asyncio.get_running_loop().time
         since = clock()
         self._client, self.problem = client, None
-        probing = asyncio.create_task(self._probe_unlinked())
+        for number, mac in enumerate(self._devices()):
+            self._search(mac, _FIRST_PROBE + number * _PROBE_SPREAD)
         try:
             self._state_changed(None)
             async for message in client.messages:
@@ -165,27 +197,43 @@ class BrokerListener:
             self._client = None
             if clock() - since >= _STEADY_SECONDS:
                 self._delay = _FIRST_RETRY
-            probing.cancel()
-            await asyncio.wait([probing])
+            searches = tuple(self._searches.values())
+            for search in searches:
+                search.cancel()
+            await asyncio.gather(*searches, return_exceptions=True)
             for mac in tuple(self._links):
                 self._end(mac, "the broker is not there any more")
 
-    async def _probe_unlinked(self) -> None:
-        while True:
-            for mac in tuple(self._devices()):
-                if mac not in self._links:
-                    await self.probe(mac)
-            await asyncio.sleep(_PROBE_SECONDS)
+    def _search(self, mac: str, pause: float) -> None:
+        """Probe a device until it is linked, for the first time after `pause` seconds."""
+        if (search := self._searches.pop(mac, None)) is not None:
+            search.cancel()
+        self._searches[mac] = asyncio.create_task(self._probe_until_linked(mac, pause))
+
+    async def _probe_until_linked(self, mac: str, pause: float) -> None:
+        while pause < _LAST_PROBE or mac in self._devices():
+            await asyncio.sleep(pause)
+            if mac in self._links:
+                break
+            await self.probe(mac)
+            pause = min(2 * pause, _LAST_PROBE)
+
+    def _is_for_us(self, address: Address) -> bool:
+        own = self.address(address.mac)
+        # A device keeps the topics of an earlier version until its next check-in.
+        return address == own or (not address.gateway and self._addresses.get(address.mac) != own)
 
     async def _received(self, message: Message) -> None:
-        mac = mac_of_topic(message.topic.value, self._settings.prefix)
-        if mac is None or message.retain:
+        address = address_of_topic(message.topic.value, self._settings.prefix)
+        if address is None or message.retain or not self._is_for_us(address):
             self.counters.unknown += 1
             return
+        mac = address.mac
         try:
             if (link := self._links.get(mac) or self._attach(mac)) is None:
                 self.counters.unknown += 1
                 return
+            self._addresses[mac] = address
             await link.receive(message.payload)
         except FloodError as err:
             self.counters.floods += 1
@@ -206,11 +254,13 @@ class BrokerListener:
             audio=self._audio,
             address=self._address(mac),
             downlink=self._downlink,
+            others_can_publish=True,
         )
         return link
 
     def _end(self, mac: str, reason: str) -> None:
-        if (link := self._links.pop(mac, None)) is not None:
+        if (link := self._links.get(mac)) is not None:
+            self.forget(mac)
             link.ended(reason)
 
 

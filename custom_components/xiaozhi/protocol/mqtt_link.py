@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import asdict
 import logging
-import re
 import secrets
 from time import monotonic
 from typing import Any, ClassVar, Final, Protocol, override
@@ -36,7 +35,7 @@ from .messages import (
 from .udp import UdpChannel, UdpServer
 from .udp_session import UdpCounters
 
-__all__ = ["DEFAULT_PREFIX", "Carrier", "MqttLink", "downlink_topic", "mac_of_topic", "uplink_topic"]
+__all__ = ["DEFAULT_PREFIX", "Carrier", "MqttLink", "downlink_topic", "uplink_topic"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -46,29 +45,22 @@ _TRANSPORT: Final = "udp"
 # A goodbye that meets a device which is just opening a channel ends that one (firmware v1.6.6, seen).
 _GRACE_SECONDS: Final = 1.0
 _OF_A_CONVERSATION: Final = (ListenDetect, ListenStart, ListenStop, Abort)
-_COMPACT_MAC: Final = re.compile(r"[0-9a-f]{12}")
 
 
-def uplink_topic(mac: str, prefix: str = DEFAULT_PREFIX) -> str:
-    """Return the one topic that the device publishes to: `publish_topic` of its check-in."""
-    return f"{prefix}/{mac.replace(':', '')}/up"
+def uplink_topic(name: str, prefix: str = DEFAULT_PREFIX) -> str:
+    """Return the one topic that a device publishes to: `publish_topic` of its check-in.
+
+    Its `name` there is its client id or, which is the same at our own endpoint, its MAC.
+    """
+    return f"{prefix}/{name.replace(':', '')}/up"
 
 
-def downlink_topic(mac: str, prefix: str = DEFAULT_PREFIX) -> str:
-    """Return the topic of what is sent to the device: `subscribe_topic` of its check-in.
+def downlink_topic(name: str, prefix: str = DEFAULT_PREFIX) -> str:
+    """Return the topic of what is sent to a device: `subscribe_topic` of its check-in.
 
     Stock firmware neither subscribes to it nor looks at it.
     """
-    return f"{prefix}/{mac.replace(':', '')}/down"
-
-
-def mac_of_topic(topic: str, prefix: str = DEFAULT_PREFIX) -> str | None:
-    """Return the MAC of the device that publishes to `topic`; None when it is no device's topic."""
-    compact = topic.removeprefix(f"{prefix}/").removesuffix("/up")
-    if not _COMPACT_MAC.fullmatch(compact):
-        return None
-    mac = ":".join(compact[index : index + 2] for index in range(0, 12, 2))
-    return mac if topic == uplink_topic(mac, prefix) else None
+    return f"{prefix}/{name.replace(':', '')}/down"
 
 
 class Carrier(Protocol):

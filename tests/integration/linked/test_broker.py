@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+import json
 from pathlib import Path
 import re
 from typing import Any
 
+from aiomqtt import Client
 from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
 from homeassistant.const import ATTR_ENTITY_ID, CONF_HOST, CONF_PORT
 from homeassistant.core import HomeAssistant
@@ -30,7 +32,7 @@ from tests.protocol.udp_device import until
 VOLUME = "number.kitchen_box_volume"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 COMMAND = "turn on the kitchen light"
-_CONNECT_OF_DEVICE = re.compile(rb"\x10.\x00\x04MQTT\x04...\x00\x0c([0-9a-f]{12})", re.DOTALL)
+_CONNECT_OF_DEVICE = re.compile(rb"\x10.\x00\x04MQTT\x04...\x00\x15([0-9a-f]{8}-[0-9a-f]{12})", re.DOTALL)
 
 
 class Door:
@@ -118,7 +120,8 @@ async def door(broker: Mosquitto) -> AsyncGenerator[Door]:
 @pytest.fixture
 def link_data(door: Door, mqtt_data: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The settings of a gateway that goes through the broker; what takes a minute takes a moment here."""
-    monkeypatch.setattr(mqtt, "_PROBE_SECONDS", 0.2)
+    for pause in ("_FIRST_PROBE", "_FIRST_PROBE_AFTER_CHECK_IN", "_LAST_PROBE"):
+        monkeypatch.setattr(mqtt, pause, 0.2)
     monkeypatch.setattr(mqtt, "_FIRST_RETRY", 0.1)
     monkeypatch.setattr(session, "_POLL_SECONDS", 0.2)
     monkeypatch.setattr(session, "_STARTING_SECONDS", 0.3)
@@ -142,6 +145,53 @@ async def test_an_idle_device_is_found_and_does_what_it_is_told(hass: HomeAssist
     await wait_for_state(hass, VOLUME, "70")
     await set_volume(hass, device, 35)
     await wait_for_state(hass, VOLUME, "35")
+
+
+async def test_a_device_is_known_soon_after_its_check_in(
+    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says nothing by itself, and those that are not there are asked once a minute."""
+    monkeypatch.setattr(mqtt, "_FIRST_PROBE", 600.0)
+    monkeypatch.setattr(mqtt, "_LAST_PROBE", 600.0)
+    monkeypatch.setattr(mcp, "_TOOL_TIMEOUT", 10.0)
+    await boot()
+    await wait_for_state(hass, VOLUME, "70", 10)
+
+
+async def test_a_goodbye_of_somebody_else_makes_the_device_idle(
+    hass: HomeAssistant, speech: Speech, boot: Boot, broker: Mosquitto, linked_entry: MockConfigEntry
+) -> None:
+    """Home Assistant takes it for the device's own; the device must not stay in a conversation alone."""
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await device.wake()
+    await wait_for_state(hass, SATELLITE, "listening")
+    topic = device.nvs.get_string("mqtt", "publish_topic")
+    async with Client("127.0.0.1", broker.port) as somebody:
+        await somebody.publish(topic, json.dumps({"type": "goodbye"}))
+    await wait_for_state(hass, SATELLITE, "idle")
+    await device.wait_state(State.IDLE, 10)
+
+
+async def test_a_device_that_two_gateways_know_is_answered_by_one(
+    hass: HomeAssistant, boot: Boot, broker: Mosquitto, linked_entry: MockConfigEntry
+) -> None:
+    """Of two Home Assistants on one broker, the one that answered its last check-in."""
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    known = linked_entry.runtime_data.devices[device.mac]
+    before = known.describe()["statistics"]["messages_in"]
+    hello = {"type": "hello", "version": 3, "transport": "udp"}
+    topics = ["xiaozhi/00c0ffee-246f28aabb01/up", "xiaozhi/246f28aabb01/up"]
+    counters = linked_entry.runtime_data.listener_counters["broker"]
+    async with Client("127.0.0.1", broker.port) as other:
+        for topic in topics:
+            await other.publish(topic, json.dumps(hello))
+    await until(
+        lambda: linked_entry.runtime_data.listener_counters["broker"]["unknown"] == counters["unknown"] + 2
+    )
+    assert hass.states.is_state(SATELLITE, "idle")
+    assert known.describe()["statistics"]["messages_in"] >= before
 
 
 async def test_a_conversation_goes_through_the_broker_and_its_audio_past_it(
