@@ -11,11 +11,11 @@ from aiohttp import web
 from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
-from homeassistant.helpers.network import is_cloud_connection
-from homeassistant.util.network import is_ipv4_address, is_local, is_loopback
+from homeassistant.util.network import is_ipv4_address, is_loopback
 from yarl import URL
 
 from .const import DOMAIN, OTA_PATH
+from .device_calls import async_prepare_calls, for_devices, path_of
 from .discovery import Activation
 from .protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
 from .protocol.checkin_reply import encode_reply
@@ -44,6 +44,7 @@ _ACTIVATION: Final = {
 @callback
 def async_register_views(hass: HomeAssistant) -> None:
     """Register the views; once, since they cannot be taken back."""
+    async_prepare_calls(hass)
     for slash in ("", "/"):
         hass.http.register_view(CheckInView(f"{OTA_PATH}{slash}"))
         hass.http.register_view(ActivationView(f"{OTA_PATH}/activate{slash}"))
@@ -59,14 +60,15 @@ class CheckInView(HomeAssistantView):
         """Answer at this path."""
         self.url = url
 
+    @for_devices
     async def get(self, request: web.Request) -> web.Response:
         """Tell a person what they have found; devices never ask this way."""
-        check_remote(request)
         return web.Response(
             text="This is the address of your XiaoZhi gateway, and it works.\n"
             "Type it into the device: page of its Wi-Fi hotspot, tab Advanced, field Custom OTA URL.\n"
         )
 
+    @for_devices
     async def post(self, request: web.Request) -> web.Response:
         """Answer a check-in with a code or a link."""
         gateway, checkin = await _accept(request)
@@ -91,6 +93,7 @@ class ActivationView(HomeAssistantView):
         """Answer at this path."""
         self.url = url
 
+    @for_devices
     async def post(self, request: web.Request) -> web.Response:
         """Answer 200 once the device is paired, 202 until then."""
         gateway, checkin = await _accept(request)
@@ -127,8 +130,7 @@ def check_in_url(hass: HomeAssistant, address: str | None) -> str | None:
 
 
 async def _accept(request: web.Request) -> tuple[Gateway, CheckIn]:
-    """Return the gateway and who calls it. Raises aiohttp's answers for whatever is not a device at home."""
-    check_remote(request)
+    """Return the gateway and who calls it. Raises aiohttp's answers for whatever is not a device."""
     gateway = running_gateway(request.app[KEY_HASS])
     body = await read_body(request, MAX_BODY_BYTES, _BODY_SECONDS)
     try:
@@ -136,25 +138,6 @@ async def _accept(request: web.Request) -> tuple[Gateway, CheckIn]:
     except CheckInError as err:
         _LOGGER.debug("Call of %s from %s refused: %s", path_of(request), request.remote, err)
         raise web.HTTPBadRequest(text=f"Not a XiaoZhi device: {err}") from err
-
-
-def check_remote(request: web.Request) -> None:
-    """Let in who is in the home network, as a webhook that is local only does."""
-    try:
-        local = is_local(ip_address(request.remote or "")) and not is_cloud_connection(request.app[KEY_HASS])
-    except ValueError:
-        local = False
-    if not local:
-        _LOGGER.debug(
-            "Call of %s from %s refused: not in the local network", path_of(request), request.remote
-        )
-        raise web.HTTPForbidden(text="Only for devices in the local network")
-
-
-def path_of(request: web.Request) -> str:
-    """Return the path of a call for logs: with placeholders for what the caller chose, tokens included."""
-    resource = request.match_info.route.resource
-    return resource.canonical if resource is not None else "an unknown path"
 
 
 def running_gateway(hass: HomeAssistant) -> Gateway:

@@ -13,7 +13,8 @@ from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 
 from .const import FILE_PATH, UPLOAD_PATH, VISION_PATH
 from .device import Device
-from .http import check_remote, path_of, read_body, running_gateway
+from .device_calls import for_devices, path_of
+from .http import read_body, running_gateway
 from .pictures import MAX_JPEG_BYTES
 from .secret import same
 from .transfers import TRANSFERS, Transfers
@@ -50,9 +51,9 @@ class VisionView(HomeAssistantView):
         """Prepare for photos."""
         self._vision = Vision()
 
+    @for_devices
     async def post(self, request: web.Request) -> web.Response:
         """Answer a question. A known device always gets status 200, since it reads no other answer."""
-        check_remote(request)
         device = _authenticate(request)
         try:
             body = await read_body(request, _MAX_BODY_BYTES, _UPLOAD_SECONDS)
@@ -72,9 +73,9 @@ class UploadView(HomeAssistantView):
     name = "api:xiaozhi:upload"
     requires_auth = False
 
+    @for_devices
     async def post(self, request: web.Request, token: str) -> web.Response:
         """Take what is expected at this address."""
-        check_remote(request)
         upload = request.app[KEY_HASS].data[TRANSFERS].take_upload(token)
         if upload is None:
             raise web.HTTPNotFound(text="Nothing is expected here")
@@ -90,9 +91,9 @@ class FileView(HomeAssistantView):
     name = "api:xiaozhi:file"
     requires_auth = False
 
+    @for_devices
     async def get(self, request: web.Request, token: str) -> web.StreamResponse:
         """Give what is offered at this address, as fast as the device takes it."""
-        check_remote(request)
         download = request.app[KEY_HASS].data[TRANSFERS].take_download(token)
         if download is None:
             raise web.HTTPNotFound(text="Nothing is offered here")

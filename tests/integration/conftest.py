@@ -12,6 +12,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
+from custom_components.xiaozhi import device_calls
 from custom_components.xiaozhi.const import (
     CONF_LINK,
     CONF_MQTT_PORT,
@@ -25,8 +26,14 @@ from tests.integration.http_device import HttpDevice, MakeDevice, MakeEntry
 
 
 @pytest.fixture(autouse=True)
-async def home_assistant(hass: HomeAssistant, enable_custom_integrations: None, socket_enabled: None) -> None:
+async def home_assistant(
+    hass: HomeAssistant,
+    enable_custom_integrations: None,
+    socket_enabled: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Run the part of Home Assistant that every set-up has, and allow sockets on the loopback interface."""
+    monkeypatch.setattr(device_calls, "HANG_UP_SECONDS", 0.01)
     assert await async_setup_component(hass, "homeassistant", {})
 
 

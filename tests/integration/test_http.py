@@ -18,7 +18,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi import http
+from custom_components.xiaozhi import device_calls, http
 from custom_components.xiaozhi.const import FILE_PATH, OTA_PATH, UPLOAD_PATH, VISION_PATH, WEBSOCKET_PATH
 from custom_components.xiaozhi.http import check_in_url, is_usable_host
 from custom_components.xiaozhi.protocol.checkin import MAX_BODY_BYTES
@@ -249,7 +249,7 @@ async def test_every_view_refuses_the_outside_in_the_same_words_and_logs_nothing
 
 async def test_nobody_is_let_in_through_the_cloud(make_device: MakeDevice) -> None:
     """Requests of Home Assistant Cloud come from the loopback address."""
-    with patch.object(http, "is_cloud_connection", return_value=True):
+    with patch.object(device_calls, "is_cloud_connection", return_value=True):
         assert (await make_device().post()).status == HTTPStatus.FORBIDDEN
 
 

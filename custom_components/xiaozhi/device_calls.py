@@ -1,0 +1,123 @@
+"""What all addresses for devices on the web server share: who may call, and who closes the connection."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from functools import update_wrapper
+from ipaddress import ip_address
+import logging
+from typing import Any, Concatenate, Final
+
+from aiohttp import web
+from homeassistant.const import EVENT_HOMEASSISTANT_STOP
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.http import KEY_HASS
+from homeassistant.helpers.network import is_cloud_connection
+from homeassistant.util.hass_dict import HassKey
+from homeassistant.util.network import is_local
+
+from .const import DOMAIN
+
+__all__ = ["async_prepare_calls", "check_remote", "for_devices", "path_of"]
+
+_LOGGER = logging.getLogger(__name__)
+
+# The HTTP client of firmware 2.1.0 to 2.4.x uses a freed object when the server closes before the device does
+# (component ml307, src/esp/esp_tcp.cc). Devices close it well within this time.
+HANG_UP_SECONDS: Final = 0.5
+_MAX_WAITING: Final = 64
+_MAX_WAITING_FROM_ADDRESS: Final = 8
+
+
+class HangUps:
+    """Waits, in bounded numbers, until callers that want the connection closed have closed it."""
+
+    def __init__(self, seconds: float) -> None:
+        """Wait `seconds` for each caller."""
+        self.seconds = seconds
+        self._waiting: Counter[str] = Counter()
+        self._stopped = asyncio.Event()
+
+    @property
+    def waiting(self) -> int:
+        """Number of callers that are waited for."""
+        return self._waiting.total()
+
+    @callback
+    def stop(self) -> None:
+        """End all waiting, now and later: the web server is about to stop."""
+        self._stopped.set()
+
+    async def wait(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Send a response to its end, and return when aiohttp may close the connection.
+
+        When the caller hangs up, aiohttp cancels this, as Home Assistant has set it up.
+        """
+        remote = request.remote or ""
+        if request.keep_alive or not self._has_room(remote):
+            return
+        self._waiting[remote] += 1
+        try:
+            with suppress(TimeoutError, ConnectionError):
+                await response.prepare(request)
+                await response.write_eof()
+                if request.transport is not None and not request.transport.is_closing():
+                    await asyncio.wait_for(self._stopped.wait(), self.seconds)
+        finally:
+            self._waiting[remote] -= 1
+            # Without those that are zero.
+            self._waiting = +self._waiting
+
+    def _has_room(self, remote: str) -> bool:
+        return self.waiting < _MAX_WAITING and self._waiting[remote] < _MAX_WAITING_FROM_ADDRESS
+
+
+_HANG_UPS: Final[HassKey[HangUps]] = HassKey(f"{DOMAIN}_hang_ups")
+
+
+@callback
+def async_prepare_calls(hass: HomeAssistant) -> None:
+    """Prepare for views whose methods are `for_devices`."""
+    hang_ups = hass.data[_HANG_UPS] = HangUps(HANG_UP_SECONDS)
+    hass.bus.async_listen_once(EVENT_HOMEASSISTANT_STOP, callback(lambda _event: hang_ups.stop()))
+
+
+def for_devices[ViewT, **P, ResponseT: web.StreamResponse](
+    method: Callable[Concatenate[ViewT, web.Request, P], Awaitable[ResponseT]],
+) -> Callable[Concatenate[ViewT, web.Request, P], Coroutine[Any, Any, web.StreamResponse]]:
+    """Let the method of a view answer callers in the home network only, and let them hang up first."""
+
+    async def answer(
+        view: ViewT, request: web.Request, /, *args: P.args, **path: P.kwargs
+    ) -> web.StreamResponse:
+        check_remote(request)
+        response: web.StreamResponse
+        try:
+            response = await method(view, request, *args, **path)
+        except web.HTTPException as err:
+            response = web.Response(text=err.text, status=err.status)
+        await request.app[KEY_HASS].data[_HANG_UPS].wait(request, response)
+        return response
+
+    update_wrapper(answer, method)
+    return answer
+
+
+def check_remote(request: web.Request) -> None:
+    """Let in who is in the home network, as a webhook that is local only does."""
+    try:
+        local = is_local(ip_address(request.remote or "")) and not is_cloud_connection(request.app[KEY_HASS])
+    except ValueError:
+        local = False
+    if not local:
+        _LOGGER.debug(
+            "Call of %s from %s refused: not in the local network", path_of(request), request.remote
+        )
+        raise web.HTTPForbidden(text="Only for devices in the local network")
+
+
+def path_of(request: web.Request) -> str:
+    """Return the path of a call for logs: with placeholders for what the caller chose, tokens included."""
+    resource = request.match_info.route.resource
+    return resource.canonical if resource is not None else "an unknown path"
