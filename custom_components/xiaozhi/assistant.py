@@ -16,7 +16,8 @@ from .const import DOMAIN
 from .protocol.mcp import Tool, ToolProperty, ToolResult
 from .protocol.mcp_models import is_bounded
 from .protocol.text import clean_data, one_line
-from .tool_words import ANSWERS, is_risky, words
+from .tool_danger import dangers_of, is_reading
+from .tool_words import words
 
 _SETTING_WORDS: Final = frozenset({"set", "turn", "switch", "enable", "disable"})
 
@@ -42,7 +43,7 @@ def choosable_tools(tools: Mapping[str, Tool]) -> list[str]:
 
 def automatic_tools(tools: Mapping[str, Tool]) -> list[str]:
     """Return the names of the tools that the assistant gets unless the owner has chosen."""
-    return [name for name in choosable_tools(tools) if not is_risky(name)]
+    return [name for name in choosable_tools(tools) if not dangers_of(tools[name])]
 
 
 def offered_tools(tools: Mapping[str, Tool], chosen: Iterable[str] | None) -> dict[str, Tool]:
@@ -88,12 +89,14 @@ def parameters_of(tool: Tool) -> vol.Schema:
 
 def annotations_of(tool: Tool) -> ToolAnnotations:
     """Return how careful an assistant has to be; nothing that a device does leaves the house."""
-    reads = _is_reading(tool.name)
+    dangers = dangers_of(tool)
+    sets = not _SETTING_WORDS.isdisjoint(words(tool.name))
+    reads = not dangers and (is_reading(tool.name) or (tool.hints.read_only is True and not sets))
     return ToolAnnotations(
-        read_only=reads,
-        destructive=is_risky(tool.name),
-        idempotent=reads or not _SETTING_WORDS.isdisjoint(words(tool.name)),
-        open_world=False,
+        read_only=reads and tool.hints.read_only is not False,
+        destructive=bool(dangers),
+        idempotent=reads or sets if tool.hints.idempotent is None else tool.hints.idempotent,
+        open_world=tool.hints.open_world is True,
     )
 
 
@@ -115,12 +118,6 @@ def _with_hash(short: str, name: str) -> str:
 def _is_presentable(tool: Tool) -> bool:
     names = tool.properties.keys()
     return len(names) <= _MAX_ARGUMENTS and all(_ARGUMENT_NAME.fullmatch(name) for name in names)
-
-
-def _is_reading(name: str) -> bool:
-    """Whether the verb says so; what changes something besides is none."""
-    answers = ANSWERS.search(name.rpartition(".")[2])
-    return answers is not None and _SETTING_WORDS.isdisjoint(words(name)) and not is_risky(name)
 
 
 def _default_of(argument: ToolProperty) -> str | None:

@@ -11,6 +11,8 @@ from typing import Any, Final
 from homeassistant.const import DEGREE, PERCENTAGE, EntityCategory, UnitOfTemperature
 
 from .protocol.mcp import Tool, ToolProperty
+from .tool_danger import dangers_of
+from .tool_danger_table import DISABLED_KINDS
 from .tool_entities import (
     ActionTool,
     ButtonTool,
@@ -26,7 +28,7 @@ from .tool_entities import (
     ToolEntity,
 )
 from .tool_table import HINTS, Hint
-from .tool_words import ANSWERS, LIGHTS, is_risky, readable, words
+from .tool_words import ANSWERS, LIGHTS, readable, words
 
 __all__ = ["MAX_ENTITIES", "map_tools"]
 
@@ -286,15 +288,17 @@ class _Mapper:
 
     def _common(self, hint: Hint, names: tuple[str, ...], subject: str) -> dict[str, Any]:
         user_only = self._user_only(names)
-        risky = names[0] not in HINTS and any(map(is_risky, names))
+        known = names[0] in HINTS
+        dangers = {danger for name in names if not known for danger in dangers_of(self._tools[name])}
         return {
             "key": hint.key or _key(names[0]),
             "tools": names,
             "name": None if hint.translation_key or hint.device_class else readable(subject or names[0]),
             "translation_key": hint.translation_key,
             "device_class": hint.device_class,
-            "category": hint.category or (EntityCategory.CONFIG if risky else self._category(names)),
-            "enabled": not risky if hint.enabled is None else hint.enabled,
+            # Home Assistant exposes no configuration to assistants by itself.
+            "category": hint.category or (EntityCategory.CONFIG if dangers else self._category(names)),
+            "enabled": dangers.isdisjoint(DISABLED_KINDS) if hint.enabled is None else hint.enabled,
             "user_only": user_only,
         }
 

@@ -3,31 +3,11 @@
 import re
 from typing import Final
 
-__all__ = ["ANSWERS", "LIGHTS", "is_risky", "readable", "words"]
+__all__ = ["ANSWERS", "LIGHTS", "readable", "words"]
 
 ANSWERS: Final = re.compile(r"^(?:get|is|read|query|has)(?=_|[A-Z]|$)_?|_get$")
 """In the last part of a name: the tool tells something."""
 LIGHTS: Final = frozenset({"bulb", "lamp", "lamps", "led", "leds", "light", "lights", "neopixel", "rgb"})
-
-# What puts a device out of reach or out of order, or opens what should stay closed. `tft` inverts the
-# screen's colours and restarts, `aec` restarts the conversation, `trim` spoils the calibration.
-_RISKY: Final = frozenset(
-    {
-        *("aec", "assets", "calibrate", "calibration", "config", "configure", "delete", "erase", "factory"),
-        *("firmware", "forget", "format", "hibernate", "network", "nvs", "ota", "provision", "provisioning"),
-        *("reboot", "reconfigure", "reset", "restart", "shutdown", "sleep", "tft", "trim", "unlock"),
-        *("unpair", "update", "upgrade", "wifi"),
-    }
-)
-# These together do so as well, but not to one of the parts that a device goes on without.
-_RISKY_TOGETHER: Final = tuple(
-    frozenset(together.split())
-    for together in ("clear", "halt", "power off", "power down", "shut down", "system off")
-)
-_PARTS: Final = LIGHTS | {
-    *("backlight", "display", "fan", "lcd", "motor", "motors", "oled", "pump", "relay", "screen"),
-    *("servo", "servos"),
-}
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
 _CAMEL: Final = re.compile(r"(?<=[^\W_])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])")
@@ -39,15 +19,6 @@ def words(text: str) -> list[str]:
     """Return the words of a name, in lower case: `turn`, `left` for `turn_left` and `turnLeft`."""
     spaced = " ".join(_WORD.findall(text)).lower()
     return re.sub(r"\bpoweroff\b", "power off", _WIFI.sub("wifi", spaced)).split()
-
-
-def is_risky(name: str) -> bool:
-    """Whether a tool with that name could cut the device off, stop it or spoil its set-up."""
-    # Capitals need not begin a word: ReSet.
-    found = {*words(name), *words(name.lower())}
-    if not found.isdisjoint(_RISKY):
-        return True
-    return found.isdisjoint(_PARTS) and any(together <= found for together in _RISKY_TOGETHER)
 
 
 def readable(name: str) -> str:

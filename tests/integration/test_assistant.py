@@ -24,7 +24,6 @@ from simulator import get_profile
 from simulator.tools import board_tools
 
 RISKY = {
-    "self.AEC.get_mode",
     "self.AEC.set_mode",
     "self.disp.network",
     "self.dog.set_trim",
@@ -114,7 +113,6 @@ def test_words_are_told_apart_in_any_spelling() -> None:
         "self.factory.clear_status",
         "self.ota.read_and_flash",
         "self.get_and_clear",
-        "get_wifi_name",
         "self.unpair",
         "self.sd.format",
         "self.files.delete",

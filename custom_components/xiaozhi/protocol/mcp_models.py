@@ -219,6 +219,38 @@ def _typed[T](schema: JsonObject, key: str, kind: type[T]) -> T | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolHints:
+    """What a device says of the harm that a tool can do (MCP `annotations`); None where it says nothing.
+
+    It may claim anything: a hint can make a tool more dangerous than it looks, never less.
+    """
+
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+
+    @classmethod
+    def from_dict(cls, annotations: Any) -> Self:
+        """Read `annotations`; what is missing or of a wrong type becomes None."""
+        known = annotations if isinstance(annotations, dict) else {}
+        return cls(**{name: _typed(known, key, bool) for name, key in _HINTS.items()})
+
+    def as_dict(self) -> JsonObject:
+        """Give what `from_dict` reads."""
+        told = {key: getattr(self, name) for name, key in _HINTS.items()}
+        return {key: value for key, value in told.items() if value is not None}
+
+
+_HINTS: Final = {
+    "read_only": "readOnlyHint",
+    "destructive": "destructiveHint",
+    "idempotent": "idempotentHint",
+    "open_world": "openWorldHint",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """A tool of the device."""
 
@@ -230,6 +262,9 @@ class Tool:
     """Names of the properties without default."""
     user_only: bool
     """Never to be shown to a language model."""
+    title: str | None = None
+    """Its name for people; stock firmware gives none."""
+    hints: ToolHints = field(default_factory=ToolHints)
     schema: JsonObject = field(hash=False, repr=False)
     """`inputSchema` as the device sent it; not to be changed."""
 
@@ -254,15 +289,26 @@ class Tool:
             properties={key: ToolProperty.from_schema(value) for key, value in properties.items()},
             required=tuple(key for key in properties if key in required_names),
             user_only=_is_for_user_only(data.get("annotations")),
+            title=_title(data),
+            hints=ToolHints.from_dict(data.get("annotations")),
             schema=schema,
         )
 
     def as_dict(self) -> JsonObject:
         """Give what `from_dict` reads, which is the form of a `tools/list` page."""
         data: JsonObject = {"name": self.name, "description": self.description, "inputSchema": self.schema}
-        if self.user_only:
-            data["annotations"] = {"audience": ["user"]}
-        return data
+        if self.title is not None:
+            data["title"] = self.title
+        annotations = self.hints.as_dict() | ({"audience": ["user"]} if self.user_only else {})
+        return data | ({"annotations": annotations} if annotations else {})
+
+
+def _title(data: JsonObject) -> str | None:
+    """Return the name for people, which the standard of 2025-03-26 had among the annotations."""
+    annotations = data.get("annotations")
+    titles = [data.get("title"), annotations.get("title") if isinstance(annotations, dict) else None]
+    shown = (one_line(title, _MAX_LABEL) for title in titles if isinstance(title, str))
+    return next((title for title in shown if title), None)
 
 
 def _is_for_user_only(annotations: Any) -> bool:

@@ -1,0 +1,202 @@
+"""Which tools can do harm: for the assistant, for entities and for the rights of users alike.
+
+Names are judged by their words, descriptions by what they say that the tool does. What only reads is free.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import pairwise, takewhile
+import re
+from typing import Final
+
+from .protocol.mcp import MAX_TOOLS, Tool
+from .tool_chinese import in_english
+from .tool_danger_table import DANGERS, EVERYDAY, GENERIC, ITSELF, Danger, DangerRow, word_set
+from .tool_words import ANSWERS, words
+
+__all__ = ["dangers_in_name", "dangers_of", "is_reading"]
+
+# In a name: the last part only tells something.
+_READS: Final = word_set("check get has is list measure ping query read scan")
+_TOLD: Final = word_set("address info ip level rssi ssid state status temperature version")
+_JOINS: Final = word_set("and or then")
+
+_ACTS: Final = frozenset().union(*(row.acts | row.bare for row in DANGERS)) | word_set("save start stop")
+_THINGS: Final = frozenset().union(*(row.things for row in DANGERS)) - _ACTS - ITSELF | {"lock", "network"}
+_ROWS_BY_ACT: Final = {
+    act: tuple(row for row in DANGERS if act == "take" or act in row.acts | row.bare)
+    for act in {"take", *_ACTS}
+}
+_KNOWN: Final = re.compile(
+    "|".join(
+        sorted(
+            {*GENERIC, *EVERYDAY, *_ACTS, *_THINGS}.union(
+                *(row.words | row.unless | row.needs for row in DANGERS)
+            ),
+            key=len,
+            reverse=True,
+        )
+    )
+)
+
+# What would fall apart into letters and digits.
+_SPELLINGS: Final = {"g_code": "gcode", "i2c": "iic", "I2C": "iic", "4g": "cellular", "4G": "cellular"}
+_SPELLED: Final = re.compile("|".join(_SPELLINGS))
+
+# In a description.
+_CLAUSES: Final = re.compile(r"[^\w\s'’/-]+|\n+|\s-+\s")
+_PHRASES: Final = (
+    (re.compile(r"n['’]t\b|\b(?:cannot|never|without|no need to|instead of)\b"), " not "),
+    (re.compile(r"['’]s\b"), ""),
+    (re.compile(r"\b(?:turn|switch|cut|shut|power)(?:s|ing|ting|ning)? off\b"), "disable"),
+    (re.compile(r"\b(?:turn|switch|power)(?:s|ing)? on\b"), "enable"),
+    (re.compile(r"\b(?:turn|switch|shut)s? ((?:[a-z-]+ ){1,4})off\b"), r"disable \1"),
+    (re.compile(r"\b(?:turn|switch)s? ((?:[a-z-]+ ){1,4})on\b"), r"enable \1"),
+    (re.compile(r"\b(?:shut|power)(?:s|ting|ing)? down\b"), "shutdown"),
+    (re.compile(r"\bpower[ -]cycl(?:e|es|ing)\b"), "cycle"),
+    (re.compile(r"\bfactory[ -](?:reset|settings?|defaults?)\b"), "factoryreset"),
+    (re.compile(r"\b(?:perform|trigger|cause|do|execute|initiate|force)(?:s|es|ing)? an? (?=re|fac)"), ""),
+    (re.compile(r"\bg-code\b"), "gcode"),
+    (re.compile(r"\bconnect(s|ing)? to\b"), "connect"),
+)
+_NEGATIONS: Final = word_set("not no")
+# Before a word that would be an act, these make a noun or a state of it: after a restart, the lock, is open.
+_NOUN_AFTER: Final = word_set(
+    "a after an any are before be by each every if is last next of on one since than the",
+    "until was when whether",
+)
+_ENDS: Final = word_set(
+    "after as at before by during for how if in into like near of on so than that to until",
+    "via when where whether which while with within",
+)
+# After a thing, these make something else of it: the door sensor, the power LED.
+_COMPOUNDS: Final = EVERYDAY | word_set(
+    "animation bell button camera chime clock color icon image indicator info menu open page",
+    "picture report s sensor sensors sound sounds state states status",
+)
+_NEAR: Final = 6
+# As much as the assistant is told; a device could keep the event loop busy with more.
+_MAX_TEXT: Final = 1024
+_MAX_CLAUSES: Final = 64
+_MAX_ACTS: Final = 32
+
+
+@lru_cache(maxsize=4 * MAX_TOOLS)
+def dangers_of(tool: Tool) -> tuple[Danger, ...]:
+    """Return the kinds of harm that a tool can do, as its name, title, description and hints tell."""
+    reads = is_reading(tool.name)
+    found = [*dangers_in_name(tool.name), *_in_text(tool.title or "", begins=reads)]
+    found += _in_text(tool.description, begins=reads)
+    if tool.hints.destructive:
+        found.append(Danger.DECLARED)
+    return tuple(dict.fromkeys(found))
+
+
+def dangers_in_name(name: str) -> tuple[Danger, ...]:
+    """Return the kinds of harm that the words of a name tell of."""
+    if is_reading(name):
+        return ()
+    english = in_english(name)
+    # Capitals need not begin a word: ReSet.
+    readings = [frozenset(_words(text)) for text in (english, english.lower())]
+    return tuple(
+        dict.fromkeys(row.kind for row in DANGERS if any(_is_named(row, found) for found in readings))
+    )
+
+
+def is_reading(name: str) -> bool:
+    """Whether the last part of a name says that the tool reads, and nothing besides."""
+    last = name.rpartition(".")[2]
+    found = _words(in_english(last))
+    if any(first in _JOINS and second in _ACTS for first, second in pairwise(found)):
+        return False
+    if not found:
+        return False
+    told = found[-1] in _TOLD and all(word in _THINGS for word in found[:-1])
+    return told or found[0] in _READS or ANSWERS.search(last) is not None
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a name; those of the table also where nothing is between them: `opendoor`."""
+    found: list[str] = []
+    for word in words(_SPELLED.sub(lambda found: _SPELLINGS[found.group()], text)):
+        parts = _KNOWN.findall(word)
+        found += parts if "".join(parts) == word else [word]
+    return found
+
+
+def _is_named(row: DangerRow, found: frozenset[str]) -> bool:
+    if found.isdisjoint(row.words) or not found.isdisjoint(row.unless):
+        return False
+    if row.needs and found.isdisjoint(row.needs):
+        return False
+    return not row.itself or found <= row.words | GENERIC
+
+
+def _in_text(text: str, *, begins: bool) -> Iterator[Danger]:
+    """Find what a text says that a tool does; `begins` counts only what it begins with."""
+    plain = in_english(text[:_MAX_TEXT]).lower()
+    for pattern, instead in _PHRASES:
+        plain = pattern.sub(instead, plain)
+    acts = 0
+    for clause in _CLAUSES.split(plain)[: 1 if begins else _MAX_CLAUSES]:
+        found = [_stem(word) for word in words(clause)]
+        for at, word in enumerate(found[:2] if begins else found):
+            rows = _ROWS_BY_ACT.get(word, ())
+            acts += bool(rows)
+            if acts > _MAX_ACTS:
+                return
+            yield from (row.kind for row in rows if _does(row, found, at))
+
+
+def _does(row: DangerRow, found: list[str], at: int) -> bool:
+    """Whether the word `at` begins something that a row is about."""
+    word, before, after = found[at], found[max(0, at - 3) : at], found[at + 1 : at + 1 + _NEAR]
+    if word == "take":
+        return _takes(row, after)
+    if not _NEGATIONS.isdisjoint(before) or (before and before[-1] in _NOUN_AFTER):
+        return False
+    if word in row.bare and (not (rest := _undetermined(after)) or rest[0] in ITSELF | _JOINS):
+        return not row.itself or not before or before[-1] in GENERIC | _JOINS
+    return word in row.acts and _is_done_to(row, after)
+
+
+def _is_done_to(row: DangerRow, after: list[str]) -> bool:
+    """Whether what follows an act is one of the things of a row."""
+    objects = list(takewhile(lambda each: each not in _ENDS | _JOINS, after))
+    for index, each in enumerate(objects):
+        following = after[index + 1 : index + 2]
+        if each in row.things and not (following and following[0] in _COMPOUNDS):
+            if each in ITSELF and following and following[0] in objects:
+                continue
+            return not row.itself or _is_itself([*objects[:index], *_owner(after[index + 1 :])])
+    return False
+
+
+def _undetermined(after: list[str]) -> list[str]:
+    return after[1:] if after and after[0] in {"it", "the", "this", "your"} else after
+
+
+def _takes(row: DangerRow, after: list[str]) -> bool:
+    """Whether a Chinese clause with the act at its end is about a row: 把门打开."""
+    acts = [index for index, word in enumerate(after) if word in row.acts]
+    return bool(acts) and not row.things.isdisjoint(after[: acts[0]])
+
+
+def _owner(after: list[str]) -> list[str]:
+    """Return whose something is: `the LED` after `power`, in `power of the LED`."""
+    return after[1:4] if after and after[0] in {"for", "from", "of", "to"} else []
+
+
+def _is_itself(around: Iterable[str]) -> bool:
+    return GENERIC.issuperset(around)
+
+
+def _stem(word: str) -> str:
+    """Return the plain form of what the table has for a word: `erase` for `erases` and `erasing`."""
+    if word in _ACTS:
+        return word
+    forms = [word.removesuffix("s"), word.removesuffix("es")]
+    if (stem := word.removesuffix("ing")) != word:
+        forms += [stem, f"{stem}e", stem[:-1]]
+    return next((form for form in forms if form in _ACTS), word)
