@@ -37,8 +37,9 @@ writes it from the code. Tools of other firmware are treated by the same rules:
   sensor, which is disabled until you want it. Any other is a button, and so is one whose only argument has a
   default.
 - All others, those with several arguments among them, can be called by name only.
-- Tools that the device keeps for its user are configuration. What restarts, resets or disconnects a device is
-  disabled until you switch it on.
+- Tools that the device keeps for its user, and those that
+  [can do harm](assistant.md#which-abilities), are configuration. What restarts, resets, erases, unlocks,
+  disconnects or switches off is disabled until you enable it.
 
 *Assumed* means that the device does not tell the state: it is what was last set, by whomever in Home
 Assistant. A state that the device tells is read when it connects, half a second after a change, and every
