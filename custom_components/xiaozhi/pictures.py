@@ -8,17 +8,30 @@ from enum import StrEnum
 import io
 from typing import Final
 
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image
 
-__all__ = ["MAX_JPEG_BYTES", "Picture", "PictureError", "PictureKind", "check_jpeg", "to_png"]
+from .picture_cost import (
+    CostlyPictureError,
+    DamagedPictureError,
+    PictureCost,
+    UnknownPictureError,
+    picture_cost,
+)
+
+__all__ = ["MAX_JPEG_BYTES", "Picture", "PictureKind", "Screen", "check_jpeg", "fit", "open_picture"]
 
 MAX_JPEG_BYTES: Final = 2 * 1024 * 1024
 """The largest picture that is taken from a device."""
-# What the largest camera of a supported board gives is 5 million; decoded, a pixel takes 3 bytes.
+# What the largest camera of a supported board gives is 5 million.
 _MAX_DEVICE_PIXELS: Final = 20_000_000
 # Of what is to be shown, such as a photo of a telephone.
 _MAX_SHOWN_PIXELS: Final = 60_000_000
-_JPEG_START: Final = b"\xff\xd8\xff"
+# While it is decoded. A PNG of 12 million pixels with transparency takes as much.
+_MAX_MEMORY: Final = 96 * 1024 * 1024
+# Half a second or less. Programs write progressive JPEGs with up to 12 scans.
+_MAX_WORK: Final = 400_000_000
+# The largest screen of a supported board has 1280 by 800.
+_LARGEST_SIDE: Final = 1280
 # Decoders raise whatever they come across in broken data.
 _DECODING_ERRORS: Final = (
     OSError,
@@ -28,11 +41,19 @@ _DECODING_ERRORS: Final = (
     LookupError,
     Image.DecompressionBombError,
 )
-_SHOWN_FORMATS: Final = ("BMP", "GIF", "JPEG", "PNG", "WEBP")
-
-
-class PictureError(ValueError):
-    """The data is no picture that can be used."""
+# Between their colours are no others, so they cannot be scaled down.
+_COARSE_MODES: Final = {"1": "L", "P": "RGB"}
+_16_BIT_MODES: Final = ("I", "I;16", "I;16B")
+# What to do with a picture that was taken with the camera turned, by the orientation of its Exif data.
+_TURNS: Final = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
 
 
 class PictureKind(StrEnum):
@@ -50,33 +71,75 @@ class Picture:
     taken: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What a picture is fitted into; width and height are in pixels."""
+
+    width: int
+    height: int
+    monochrome: bool
+
+
 def check_jpeg(data: bytes) -> None:
     """Check that this is a whole JPEG of a sensible size. Raises `PictureError`. Not in the loop."""
-    if not data.startswith(_JPEG_START):
-        raise PictureError("it is no JPEG")
-    _decode(data, ("JPEG",), _MAX_DEVICE_PIXELS)
+    cost = _affordable(data, _MAX_DEVICE_PIXELS)
+    if cost.kind != "JPEG":
+        raise UnknownPictureError("it is no JPEG")
+    # All of it is read, but an eighth of its width and height is enough to see that it can be.
+    _decode(cost, (max(1, cost.width // 8), max(1, cost.height // 8)))
 
 
-def to_png(data: bytes, width: int, height: int, *, monochrome: bool) -> bytes:
-    """Fit a picture into a screen of `width` by `height` pixels. Raises `PictureError`. Not in the loop."""
-    image = ImageOps.exif_transpose(_decode(data, _SHOWN_FORMATS, _MAX_SHOWN_PIXELS))
-    scale = min(width / image.width, height / image.height)
-    # Of something long and thin, too, a pixel is left on each side.
-    size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
-    image = image.convert("RGB").resize(size)
-    if monochrome:
-        image = image.convert("1")
+def open_picture(data: bytes) -> Image.Image:
+    """Decode a picture, and scale it down to what the largest screen shows. Raises `PictureError`.
+
+    Not in the loop: it takes up to a second.
+    """
+    cost = _affordable(data, _MAX_SHOWN_PIXELS)
+    size = _within(cost.width, cost.height, min(1, _LARGEST_SIDE / max(cost.width, cost.height)))
+    image = _decode(cost, size)
+    with _decoding():
+        if image.mode in _16_BIT_MODES:
+            image = image.point(lambda value: value / 256).convert("L")
+        elif image.mode in _COARSE_MODES:
+            image = image.convert(_COARSE_MODES[image.mode])
+        if image.size != size:
+            image = image.resize(size, Image.Resampling.BICUBIC, reducing_gap=3)
+        image = image.convert("RGB")
+        if cost.orientation in _TURNS:
+            image = image.transpose(_TURNS[cost.orientation])
+    return image
+
+
+def fit(image: Image.Image, screen: Screen) -> bytes:
+    """Fit a picture into a screen, and return it as a PNG. Not in the loop."""
+    scale = min(screen.width / image.width, screen.height / image.height)
+    fitted = image.resize(_within(image.width, image.height, scale))
+    if screen.monochrome:
+        fitted = fitted.convert("1")
     output = io.BytesIO()
-    image.save(output, "PNG", optimize=True)
+    fitted.save(output, "PNG", optimize=True)
     return output.getvalue()
 
 
-def _decode(data: bytes, formats: tuple[str, ...], max_pixels: int) -> Image.Image:
+def _within(width: int, height: int, scale: float) -> tuple[int, int]:
+    """Return a scaled size. Of something long and thin, too, a pixel is left on each side."""
+    return max(1, round(width * scale)), max(1, round(height * scale))
+
+
+def _affordable(data: bytes, max_pixels: int) -> PictureCost:
+    cost = picture_cost(data)
+    if cost.pixels > max_pixels or cost.memory > _MAX_MEMORY or cost.work > _MAX_WORK:
+        raise CostlyPictureError(f"{cost.width} by {cost.height} pixels, {cost.scans} scans")
+    return cost
+
+
+def _decode(cost: PictureCost, size: tuple[int, int]) -> Image.Image:
+    """Return the picture in at least the wanted size: a JPEG is scaled down while it is decoded."""
     with _decoding():
-        image = Image.open(io.BytesIO(data), formats=formats)
-    if image.width * image.height > max_pixels:
-        raise PictureError(f"it has more than {max_pixels // 1_000_000} million pixels")
-    with _decoding():
+        image = Image.open(io.BytesIO(cost.content), formats=(cost.kind,))
+        if image.size != (cost.width, cost.height):
+            raise DamagedPictureError("it has more than one size")
+        image.draft("RGB", size)
         image.load()
     return image
 
@@ -85,7 +148,7 @@ def _decode(data: bytes, formats: tuple[str, ...], max_pixels: int) -> Image.Ima
 def _decoding() -> Iterator[None]:
     try:
         yield
-    except UnidentifiedImageError as err:
-        raise PictureError("it is of no known kind") from err
+    except DamagedPictureError:
+        raise
     except _DECODING_ERRORS as err:
-        raise PictureError(f"it cannot be decoded: {err}") from err
+        raise DamagedPictureError(f"it cannot be decoded: {err}") from err

@@ -1,14 +1,19 @@
 """A device's screen: what it shows as a picture, and pictures shown on it."""
 
+import asyncio
+from functools import partial
 from typing import Final
 
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.util import dt as dt_util
+from PIL.Image import Image
 
 from .const import DOMAIN
 from .device import Device
-from .pictures import Picture, PictureError, PictureKind, check_jpeg, to_png
+from .picture_cost import CostlyPictureError, DamagedPictureError, PictureError
+from .picture_slots import PICTURE_SLOTS
+from .pictures import Picture, PictureKind, Screen, check_jpeg, fit, open_picture
 from .protocol.multipart import FormError, parse_form
 from .transfers import TRANSFERS, Download
 
@@ -19,20 +24,59 @@ _PREVIEW_TOOL: Final = "self.screen.preview_image"
 _MAX_SIDE: Final = 2048
 
 
+class ShownPicture:
+    """A picture for one or more devices: decoded once, and fitted once into each kind of screen."""
+
+    def __init__(self, hass: HomeAssistant, image: Image) -> None:
+        """Show this one."""
+        self._hass = hass
+        self._image = image
+        self._fitted: dict[Screen, bytes] = {}
+        self._lock = asyncio.Lock()
+
+    async def fitted(self, screen: Screen) -> bytes:
+        """Return it as a PNG."""
+        async with self._lock:
+            if screen not in self._fitted:
+                slots = self._hass.data[PICTURE_SLOTS]
+                self._fitted[screen] = await slots.decode(self._hass, partial(fit, self._image, screen))
+            return self._fitted[screen]
+
+
+async def async_open_picture(hass: HomeAssistant, content: bytes) -> ShownPicture:
+    """Decode what is to be shown. Raises `ServiceValidationError`."""
+    try:
+        image = await hass.data[PICTURE_SLOTS].decode(hass, partial(open_picture, content))
+    except CostlyPictureError as err:
+        raise ServiceValidationError(translation_domain=DOMAIN, translation_key="picture_too_costly") from err
+    except DamagedPictureError as err:
+        raise ServiceValidationError(translation_domain=DOMAIN, translation_key="picture_damaged") from err
+    except PictureError as err:
+        raise ServiceValidationError(translation_domain=DOMAIN, translation_key="not_a_picture") from err
+    return ShownPicture(hass, image)
+
+
 async def async_screenshot(hass: HomeAssistant, device: Device) -> None:
     """Have the device hand over what its screen shows. Raises `HomeAssistantError`."""
     require_tool(device, SNAPSHOT_TOOL)
     with hass.data[TRANSFERS].expect(_origin(device)) as upload:
         await device.call_tool(SNAPSHOT_TOOL, {"url": upload.url})
     try:
-        picture = parse_form(upload.content_type, upload.body or b"").get("file", b"")
-        await hass.async_add_executor_job(check_jpeg, picture)
+        picture = await hass.data[PICTURE_SLOTS].decode(
+            hass, partial(_screenshot, upload.content_type, upload.body or b"")
+        )
     except (FormError, PictureError) as err:
         raise failure("no_screenshot", device) from err
     device.pictured(PictureKind.SCREEN, Picture(data=picture, taken=dt_util.utcnow()))
 
 
-async def async_show_image(hass: HomeAssistant, device: Device, content: bytes) -> None:
+def _screenshot(content_type: str, body: bytes) -> bytes:
+    picture = parse_form(content_type, body).get("file", b"")
+    check_jpeg(picture)
+    return picture
+
+
+async def async_show_image(hass: HomeAssistant, device: Device, picture: ShownPicture) -> None:
     """Show a picture for some seconds, fitted into the screen. Raises `HomeAssistantError`."""
     require_tool(device, _PREVIEW_TOOL)
     origin = _origin(device)
@@ -40,17 +84,10 @@ async def async_show_image(hass: HomeAssistant, device: Device, content: bytes) 
         case {"width": int(width), "height": int(height), **rest} if (
             0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE
         ):
-            monochrome = rest.get("monochrome") is True
+            screen = Screen(width, height, monochrome=rest.get("monochrome") is True)
         case _:
             raise failure("no_screen_size", device)
-    try:
-        png = await hass.async_add_executor_job(lambda: to_png(content, width, height, monochrome=monochrome))
-    except PictureError as err:
-        raise ServiceValidationError(
-            translation_domain=DOMAIN,
-            translation_key="not_a_picture",
-            translation_placeholders={"reason": str(err)},
-        ) from err
+    png = await picture.fitted(screen)
     with hass.data[TRANSFERS].offer(Download(png, "image/png")) as path:
         await device.call_tool(_PREVIEW_TOOL, {"url": origin + path})
 

@@ -5,20 +5,23 @@ from collections.abc import Awaitable, Callable
 import json
 from typing import Any, Final
 
+from homeassistant.auth.permissions.const import POLICY_READ
 from homeassistant.const import ATTR_DEVICE_ID, CONF_URL
 from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
-from homeassistant.exceptions import ServiceValidationError
+from homeassistant.exceptions import ServiceValidationError, Unauthorized
 from homeassistant.helpers import config_validation as cv, device_registry as dr
 import voluptuous as vol
 
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device import Device
-from .image_source import async_fetch_entity, async_fetch_media, async_fetch_url
+from .image_source import async_fetch_entity, async_fetch_media, entity_of
+from .picture_fetch import Asker, async_fetch_url
+from .picture_slots import PICTURE_SLOTS
 from .pictures import PictureKind
 from .protocol import messages
 from .protocol.mcp import ArgumentError, check_arguments
 from .protocol.text import one_line
-from .screen import async_screenshot, async_show_image, failure, require_tool
+from .screen import async_open_picture, async_screenshot, async_show_image, failure, require_tool
 from .vision import MAX_QUESTION, PHOTO_TOOL, picture_entity
 
 SERVICE_CALL_TOOL: Final = "call_tool"
@@ -174,14 +177,27 @@ async def _screenshot(call: ServiceCall) -> None:
 
 
 async def _show_image(call: ServiceCall) -> None:
-    match call.data:
-        case {"image": entity_id}:
-            content = await async_fetch_entity(call.hass, entity_id)
-        case {"media": media}:
-            content = await async_fetch_media(call.hass, media["media_content_id"])
-        case _:
-            content = await async_fetch_url(call.hass, call.data[CONF_URL])
-    await _on_each(call, lambda device: async_show_image(call.hass, device, content))
+    async with call.hass.data[PICTURE_SLOTS].shown:
+        picture = await async_open_picture(call.hass, await _fetch_picture(call))
+    await _on_each(call, lambda device: async_show_image(call.hass, device, picture))
+
+
+async def _fetch_picture(call: ServiceCall) -> bytes:
+    """Return the picture that a call names, as far as its user may see it. Raises `HomeAssistantError`."""
+    hass, data = call.hass, call.data
+    user_id = call.context.user_id
+    user = await hass.auth.async_get_user(user_id) if user_id is not None else None
+    media_id: str = data.get(ATTR_MEDIA, {}).get("media_content_id", "")
+    entity_id: str | None = data.get(ATTR_IMAGE) or entity_of(media_id)
+    # An automation has no user.
+    asker = Asker.OWNER if user_id is None or (user and user.is_admin) else Asker.USER
+    if entity_id is not None:
+        if user and not user.permissions.check_entity(entity_id, POLICY_READ):
+            raise Unauthorized(context=call.context, entity_id=entity_id, permission=POLICY_READ)
+        return await async_fetch_entity(hass, entity_id)
+    if media_id:
+        return await async_fetch_media(hass, media_id, asker)
+    return await async_fetch_url(hass, data[CONF_URL], asker)
 
 
 async def _set_assets(call: ServiceCall) -> None:

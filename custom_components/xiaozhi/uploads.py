@@ -15,10 +15,11 @@ from .const import FILE_PATH, UPLOAD_PATH, VISION_PATH
 from .device import Device
 from .device_calls import for_devices, path_of
 from .http import read_body, running_gateway
+from .picture_slots import PICTURE_SLOTS, NoSlotError, PictureSlots
 from .pictures import MAX_JPEG_BYTES
 from .secret import same
 from .transfers import TRANSFERS, Transfers
-from .vision import Vision, reply
+from .vision import Vision
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -28,13 +29,13 @@ _UPLOAD_SECONDS: Final = 20
 # A device writes what it fetches into its flash, some 64 KiB a second.
 _CHUNK: Final = 16 * 1024
 _STALL_SECONDS: Final = 60
-_NOT_RECEIVED: Final = "The photo did not arrive: it is too large, or the Wi-Fi is too slow."
 
 
 @callback
 def async_register_picture_views(hass: HomeAssistant) -> None:
     """Register the views; once, since they cannot be taken back."""
     hass.data[TRANSFERS] = Transfers()
+    hass.data[PICTURE_SLOTS] = PictureSlots()
     hass.http.register_view(VisionView())
     hass.http.register_view(UploadView())
     hass.http.register_view(FileView())
@@ -55,14 +56,16 @@ class VisionView(HomeAssistantView):
     async def post(self, request: web.Request) -> web.Response:
         """Answer a question. A known device always gets status 200, since it reads no other answer."""
         device = _authenticate(request)
-        try:
-            body = await read_body(request, _MAX_BODY_BYTES, _UPLOAD_SECONDS)
-        except web.HTTPClientError as err:
-            _LOGGER.debug("%s: photo not received: %s", device.name, err.text)
-            answer = reply(_NOT_RECEIVED, success=False)
-        else:
-            content_type = request.headers.get("Content-Type", "")
-            answer = await self._vision.take(request.app[KEY_HASS], device, content_type, body)
+
+        async def receive() -> bytes | None:
+            try:
+                return await read_body(request, _MAX_BODY_BYTES, _UPLOAD_SECONDS)
+            except web.HTTPClientError as err:
+                _LOGGER.debug("%s: photo not received: %s", device.name, err.text)
+                return None
+
+        content_type = request.headers.get("Content-Type", "")
+        answer = await self._vision.take(request.app[KEY_HASS], device, content_type, receive)
         return web.Response(body=answer, content_type=CONTENT_TYPE_JSON)
 
 
@@ -76,10 +79,15 @@ class UploadView(HomeAssistantView):
     @for_devices
     async def post(self, request: web.Request, token: str) -> web.Response:
         """Take what is expected at this address."""
-        upload = request.app[KEY_HASS].data[TRANSFERS].take_upload(token)
+        hass = request.app[KEY_HASS]
+        upload = hass.data[TRANSFERS].take_upload(token)
         if upload is None:
             raise web.HTTPNotFound(text="Nothing is expected here")
-        body = await read_body(request, _MAX_BODY_BYTES, _UPLOAD_SECONDS)
+        try:
+            async with hass.data[PICTURE_SLOTS].upload():
+                body = await read_body(request, _MAX_BODY_BYTES, _UPLOAD_SECONDS)
+        except NoSlotError as err:
+            raise web.HTTPServiceUnavailable(text="Too many pictures at once") from err
         upload.content_type, upload.body = request.headers.get("Content-Type", ""), body
         return web.Response(text="Thank you")
 

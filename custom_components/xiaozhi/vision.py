@@ -2,6 +2,8 @@
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from functools import partial
 import json
 import logging
 from time import monotonic
@@ -18,7 +20,9 @@ from homeassistant.util import dt as dt_util
 
 from .const import DOMAIN, NO_MODEL_ISSUE
 from .device import Device
-from .pictures import Picture, PictureError, PictureKind, check_jpeg
+from .picture_cost import CostlyPictureError, PictureError
+from .picture_slots import PICTURE_SLOTS, NoSlotError
+from .pictures import Picture, PictureKind, check_jpeg
 from .protocol.limits import TokenBucket
 from .protocol.multipart import FormError, parse_form
 from .protocol.text import clean_text, one_line
@@ -48,6 +52,9 @@ _BUSY: Final = "The photo before this one is still being looked at. Try again in
 _TOO_SLOW: Final = "The photo was taken, but the AI model took too long to look at it."
 _FAILED: Final = "The photo was taken, but the AI model could not look at it."
 _BROKEN: Final = "The photo did not arrive as it should. Try again."
+_NOT_RECEIVED: Final = "The photo did not arrive: it is too large, or the Wi-Fi is too slow."
+_TOO_COSTLY: Final = "The photo takes too much memory or time to open. Set the camera to a lower resolution."
+_CROWDED: Final = "Home Assistant is receiving photos from other devices. Try again in a moment."
 
 _FEATURES: Final = ai_task.AITaskEntityFeature.GENERATE_DATA | ai_task.AITaskEntityFeature.SUPPORT_ATTACHMENTS
 
@@ -62,30 +69,55 @@ class Vision:
             lambda: TokenBucket(rate=_PHOTOS_PER_SECOND, burst=_PHOTOS_AT_ONCE)
         )
 
-    async def take(self, hass: HomeAssistant, device: Device, content_type: str, body: bytes) -> bytes:
+    async def take(
+        self,
+        hass: HomeAssistant,
+        device: Device,
+        content_type: str,
+        receive: Callable[[], Awaitable[bytes | None]],
+    ) -> bytes:
         """Take a photo and a question as a device posts them, and return the reply that it wants.
 
-        Without a question the photo is only kept.
+        `receive` reads the body, or returns None; it is not called for a device that has to wait. Without a
+        question the photo is only kept.
         """
         if device.mac in self._busy or not self._limits[device.mac].take(monotonic()):
             return reply(_BUSY, success=False)
         self._busy.add(device.mac)
         try:
-            form = parse_form(content_type, body)
-            photo = form.get("file", b"")
-            await hass.async_add_executor_job(check_jpeg, photo)
-            question = one_line(form.get("question", b"").decode(errors="replace"), MAX_QUESTION)
-            entity_id = _keep(hass, device, photo)
-            if not question:
-                return reply("", success=True)
-            return reply(await _ask(hass, entity_id, question), success=True)
+            return reply(await _look(hass, device, content_type, receive), success=True)
         except (FormError, PictureError) as err:
             _LOGGER.debug("%s: a photo is of no use: %s", device.name, one_line(str(err)))
-            return reply(_BROKEN, success=False)
+            problem = _TOO_COSTLY if isinstance(err, CostlyPictureError) else _BROKEN
+        except NoSlotError:
+            problem = _CROWDED
         except _NoAnswerError as err:
-            return reply(str(err), success=False)
+            problem = str(err)
         finally:
             self._busy.discard(device.mac)
+        return reply(problem, success=False)
+
+
+async def _look(
+    hass: HomeAssistant, device: Device, content_type: str, receive: Callable[[], Awaitable[bytes | None]]
+) -> str:
+    """Receive and keep a photo; return the answer to its question, which is empty without one."""
+    slots = hass.data[PICTURE_SLOTS]
+    async with slots.upload():
+        if (body := await receive()) is None:
+            raise _NoAnswerError(_NOT_RECEIVED)
+        photo, question = await slots.decode(hass, partial(_read_form, content_type, body))
+        del body
+    entity_id = _keep(hass, device, photo)
+    return await _ask(hass, entity_id, question) if question else ""
+
+
+def _read_form(content_type: str, body: bytes) -> tuple[bytes, str]:
+    """Return the photo and the question. Raises `FormError` and `PictureError`. Not in the loop."""
+    form = parse_form(content_type, body)
+    photo = form.get("file", b"")
+    check_jpeg(photo)
+    return photo, one_line(form.get("question", b"").decode(errors="replace"), MAX_QUESTION)
 
 
 def reply(text: str, *, success: bool) -> bytes:

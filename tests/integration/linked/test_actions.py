@@ -22,9 +22,9 @@ import voluptuous as vol
 import yaml
 
 import custom_components.xiaozhi
-from custom_components.xiaozhi import image_source
+from custom_components.xiaozhi import picture_fetch
 from custom_components.xiaozhi.const import DOMAIN, FILE_PATH, UPLOAD_PATH
-from custom_components.xiaozhi.pictures import to_png
+from custom_components.xiaozhi.pictures import Screen, fit, open_picture
 from custom_components.xiaozhi.protocol.link import LinkKind
 from custom_components.xiaozhi.services import (
     FACES,
@@ -268,20 +268,20 @@ async def test_what_is_no_picture_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     web.content = b"<html>"
-    with pytest.raises(ServiceValidationError, match="no known kind"):
+    with pytest.raises(ServiceValidationError, match="no picture that can be shown"):
         await act(hass, SERVICE_SHOW_IMAGE, device_id, url=web.url)
-    monkeypatch.setattr(image_source, "_MAX_BYTES", 5)
+    monkeypatch.setattr(picture_fetch, "MAX_FETCHED_BYTES", 5)
     with pytest.raises(HomeAssistantError, match="larger than"):
         await act(hass, SERVICE_SHOW_IMAGE, device_id, url=web.url)
-    with pytest.raises(HomeAssistantError, match="could not be fetched"):
+    with pytest.raises(HomeAssistantError, match="No picture could be fetched"):
         await act(hass, SERVICE_SHOW_IMAGE, device_id, url="http://127.0.0.1:9/")
-    with pytest.raises(HomeAssistantError, match="could not be fetched"):
+    with pytest.raises(HomeAssistantError, match=r"no camera camera\.door"):
         await act(hass, SERVICE_SHOW_IMAGE, device_id, image="camera.door")
     assert not pictures_on(camera)
 
 
 def test_a_picture_for_a_black_and_white_screen_has_these_colours() -> None:
-    picture = Image.open(io.BytesIO(to_png(png(256, 128), 128, 64, monochrome=True)))
+    picture = Image.open(io.BytesIO(fit(open_picture(png(256, 128)), Screen(128, 64, monochrome=True))))
     assert (picture.mode, picture.size) == ("1", (128, 64))
 
 
@@ -290,7 +290,10 @@ def test_a_picture_for_a_black_and_white_screen_has_these_colours() -> None:
     [((5000, 1), (240, 1)), ((1, 5000), (1, 240)), ((2000, 3), (240, 1)), ((480, 320), (240, 160))],
 )
 def test_of_a_long_thin_picture_a_line_is_left(size: tuple[int, int], shown: tuple[int, int]) -> None:
-    assert Image.open(io.BytesIO(to_png(png(*size), 240, 240, monochrome=False))).size == shown
+    assert (
+        Image.open(io.BytesIO(fit(open_picture(png(*size)), Screen(240, 240, monochrome=False)))).size
+        == shown
+    )
 
 
 async def test_assets_are_set_for_the_next_start(

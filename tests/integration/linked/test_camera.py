@@ -241,7 +241,7 @@ class TestUploads:
     ) -> None:
         monkeypatch.setattr(pictures, "_MAX_DEVICE_PIXELS", 320 * 240 - 1)
         response = await client.post(VISION_PATH, headers=headers, data=self.form())
-        assert await self.message(response) == vision._BROKEN
+        assert await self.message(response) == vision._TOO_COSTLY
         assert not device.pictures
 
     async def test_too_much_is_not_read(
@@ -250,7 +250,7 @@ class TestUploads:
         response = await client.post(
             VISION_PATH, headers=headers, data=self.form(bytes(pictures.MAX_JPEG_BYTES + 20_000))
         )
-        assert await self.message(response) == uploads._NOT_RECEIVED
+        assert await self.message(response) == vision._NOT_RECEIVED
         assert not device.pictures
 
     async def test_what_is_no_form_is_said_to_be_broken(
@@ -271,7 +271,7 @@ class TestUploads:
 
         headers["Content-Type"] = "multipart/form-data; boundary=x"
         response = await client.post(VISION_PATH, headers=headers, data=stalling())
-        assert await self.message(response) == uploads._NOT_RECEIVED
+        assert await self.message(response) == vision._NOT_RECEIVED
         gone_on.set()
 
     async def test_a_device_that_sends_one_photo_after_the_other_is_told_to_wait(

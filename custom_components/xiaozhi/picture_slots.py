@@ -1,0 +1,71 @@
+"""How many pictures are received, fetched and decoded at the same time, over all devices and actions."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from homeassistant.core import HomeAssistant
+from homeassistant.util.hass_dict import HassKey
+
+from .const import DOMAIN
+
+__all__ = ["PICTURE_SLOTS", "NoSlotError", "PictureSlots"]
+
+# Of 2 MB each, and as much again while the form is taken apart.
+_UPLOADS: Final = 4
+# Of 16 MB each, likewise.
+_SHOWN: Final = 2
+# A device waits 30 s for the answer to its photo.
+_SLOT_SECONDS: Final = 5
+
+
+class NoSlotError(Exception):
+    """Too many pictures are being received already."""
+
+
+class PictureSlots:
+    """Bounds on memory and processor time for pictures."""
+
+    def __init__(self) -> None:
+        """Start with all slots free."""
+        self._decoding = asyncio.Lock()
+        self._uploads = asyncio.Semaphore(_UPLOADS)
+        self.shown = asyncio.Semaphore(_SHOWN)
+        """To be held while a picture for the screen is fetched and decoded."""
+
+    @asynccontextmanager
+    async def upload(self, seconds: float = _SLOT_SECONDS) -> AsyncGenerator[None]:
+        """Hold a slot while a picture is received. Raises `NoSlotError` when none gets free in time."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._uploads.acquire()
+        except TimeoutError as err:
+            raise NoSlotError from err
+        try:
+            yield
+        finally:
+            self._uploads.release()
+
+    async def decode[Result](self, hass: HomeAssistant, work: Callable[[], Result]) -> Result:
+        """Run what decodes a picture in an executor, one after the other. Raises what `work` raises.
+
+        A thread cannot be stopped. When the caller is cancelled, this ends only when the thread is done, so
+        that all slots that the caller holds are held until then.
+        """
+        async with self._decoding:
+            job = hass.async_add_executor_job(work)
+            cancelled: asyncio.CancelledError | None = None
+            while not job.done():
+                try:
+                    await asyncio.wait([job])
+                except asyncio.CancelledError as err:
+                    cancelled = err
+            if cancelled is not None:
+                # Or the event loop would log that nobody has looked at an error.
+                job.exception()
+                raise cancelled
+            return job.result()
+
+
+PICTURE_SLOTS: Final[HassKey[PictureSlots]] = HassKey(f"{DOMAIN}_picture_slots")
