@@ -216,7 +216,8 @@ class Device(KnownDevice):
     @callback
     @override
     def told(self, link: LinkKind, host: str, origin: str | None) -> None:
-        if self._session is not None and self._session.link.kind is not link:
+        # Told to prefer MQTT, it was told of the WebSocket, too.
+        if link is LinkKind.WEBSOCKET and self._session is not None and self._session.link.kind is not link:
             self._close_link("the device is to connect in another way")
         super().told(link, host, origin)
 

@@ -159,8 +159,13 @@ class KnownDevice:
 
     @callback
     def told(self, link: LinkKind, host: str, origin: str | None) -> None:
-        """Note what a check-in told the device: which link to use; and where it reaches us."""
-        self._record.link = link
+        """Note what a check-in told the device: which link to prefer; and where it reaches us.
+
+        One that was told of both links, and uses the other, goes on doing so until it is told something else.
+        """
+        if link is LinkKind.WEBSOCKET or self._record.told is not link:
+            self._record.link = link
+        self._record.told = link
         self._record.host = host
         self._record.origin = origin
         self._changed()

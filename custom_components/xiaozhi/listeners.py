@@ -148,15 +148,16 @@ class Listeners:
         return LinkKind.MQTT
 
     def reply(self, device: DeviceSettings, kind: LinkKind, host: str, server_time: ServerTime) -> LinkReply:
-        """Return the link settings for a device that reached us under `host`."""
+        """Return the link settings for a device that reached us under `host`; with MQTT, of both links."""
         address = self.settings.address or host
+        websocket = WebSocketReply(
+            url=websocket_url(address, self.settings.websocket_port, WEBSOCKET_PATH),
+            token=device.token,
+            framing_version=_FRAMING_VERSION,
+            server_time=server_time,
+        )
         if kind is LinkKind.WEBSOCKET:
-            return WebSocketReply(
-                url=websocket_url(address, self.settings.websocket_port, WEBSOCKET_PATH),
-                token=device.token,
-                framing_version=_FRAMING_VERSION,
-                server_time=server_time,
-            )
+            return websocket
         endpoint, username, password = f"{address}:{self.settings.mqtt_port}", device.mac, device.token
         client_id = mqtt_client_id(device.mac)
         if (broker := self.settings.broker) is not None and self._broker is not None:
@@ -171,6 +172,7 @@ class Listeners:
             publish_topic=uplink_topic(client_id),
             keepalive=_KEEP_ALIVE,
             subscribe_topic=downlink_topic(client_id),
+            websocket=websocket,
             server_time=server_time,
         )
 

@@ -34,6 +34,8 @@ class DeviceRecord:
     """Bytes that a firmware may have."""
     link: LinkKind | None = None
     """The kind that it was last told or seen to use."""
+    told: LinkKind | None = None
+    """The kind that its last check-in told it to prefer; with MQTT, it may use the WebSocket, too."""
     host: str | None = None
     """Name or address under which it last reached us."""
     origin: str | None = None
@@ -58,6 +60,7 @@ class DeviceRecord:
             chip=data.get("chip"),
             firmware_space=data.get("firmware_space"),
             link=LinkKind(link) if (link := data.get("link")) else None,
+            told=LinkKind(told) if (told := data.get("told")) else None,
             host=data.get("host"),
             origin=data.get("origin"),
             session=data.get("session"),
@@ -80,6 +83,7 @@ class DeviceRecord:
             "chip": self.chip,
             "firmware_space": self.firmware_space,
             "link": self.link,
+            "told": self.told,
             "host": self.host,
             "origin": self.origin,
             "session": self.session,

@@ -250,7 +250,7 @@ async def test_a_gateway_from_before_mqtt_can_take_to_it(
     await submit(hass, form, **settings)
     await hass.async_block_till_done()
     reply = await device.check_in()
-    assert "websocket" not in reply
+    assert "websocket" in reply
     assert reply["mqtt"]["endpoint"].endswith(f":{settings['mqtt_port']}")
     assert opens(settings["mqtt_port"])
 

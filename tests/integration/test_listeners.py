@@ -72,7 +72,7 @@ def test_the_owner_decides_and_old_firmware_limits(
     assert listeners(offered).kind_for(device(wanted), FirmwareVersion.parse(firmware)) is kind
 
 
-def test_each_reply_names_one_link_under_the_address_that_the_device_used() -> None:
+def test_each_reply_names_the_links_under_the_address_that_the_device_used() -> None:
     offered = listeners(OfferedLink.MQTT)
     websocket = offered.reply(device(), LinkKind.WEBSOCKET, "192.168.1.10", TIME)
     assert isinstance(websocket, WebSocketReply)
@@ -83,6 +83,7 @@ def test_each_reply_names_one_link_under_the_address_that_the_device_used() -> N
     assert (mqtt.client_id, mqtt.username, mqtt.password) == ("246f28aabb01", "24:6f:28:aa:bb:01", "secret")
     assert mqtt.publish_topic == "xiaozhi/246f28aabb01/up"
     assert mqtt.keepalive == 60
+    assert mqtt.websocket == websocket
     moved = listeners(OfferedLink.MQTT, "ha.lan").reply(device(), LinkKind.MQTT, "192.168.1.10", TIME)
     assert isinstance(moved, MqttReply)
     assert moved.endpoint == "ha.lan:1884"

@@ -164,6 +164,8 @@ class MqttReply:
     """Seconds."""
     subscribe_topic: str | None = None
     """For firmware that subscribes; stock firmware ignores it."""
+    websocket: WebSocketReply | None = None
+    """For clients that know no MQTT, or keep the WebSocket of an older server; stock firmware takes MQTT."""
     server_time: ServerTime
     firmware: FirmwareOffer | None = None
 
@@ -189,10 +191,11 @@ class MqttReply:
         }
         if self.subscribe_topic is not None:
             section["subscribe_topic"] = self.subscribe_topic
-        return {"mqtt": section}
+        return {"mqtt": section} | (self.websocket.sections() if self.websocket else {})
 
 
-# One or the other link, never both: the device would take MQTT. And firmware for paired devices only.
+# A device that is to use the WebSocket is told nothing of MQTT, which it would take. Firmware is for paired
+# devices only.
 type LinkReply = WebSocketReply | MqttReply
 type Reply = PairingReply | LinkReply
 
