@@ -8,7 +8,9 @@ from typing import Final
 
 from PIL import Image
 
-from custom_components.xiaozhi.pictures import PictureError, check_jpeg, to_png
+from benchmarks.hostile_pictures import seeds
+from custom_components.xiaozhi.picture_cost import PictureError
+from custom_components.xiaozhi.pictures import Screen, check_jpeg, fit, open_picture
 
 from .inputs import mutated
 from .target import Outcome
@@ -40,7 +42,7 @@ class _Pictures:
         self.outcome = Outcome()
         self._chance = chance
         self._fate = random.Random(0)
-        self._seeds = [_picture(chance, *form) for form in _FORMATS]
+        self._seeds = [*(_picture(chance, *form) for form in _FORMATS), *seeds()]
 
     def inputs(self) -> Iterator[bytes]:
         """Yield pictures; most have faults."""
@@ -59,7 +61,7 @@ class _Pictures:
                 self.outcome.taken += 1
 
     def _show(self, data: bytes) -> None:
-        shown = to_png(data, *_SCREEN, monochrome=self._fate.random() < 0.1)
+        shown = fit(open_picture(data), Screen(*_SCREEN, monochrome=self._fate.random() < 0.1))
         if not shown.startswith(b"\x89PNG"):
             raise AssertionError("no PNG was made")
 
