@@ -51,7 +51,7 @@ class DeviceDiscovery:
         return self._registry.devices
 
     def get(self, mac: str) -> PendingDevice | None:
-        """Return the waiting device with this MAC."""
+        """Return a waiting device with this MAC."""
         return self._registry.get(mac)
 
     def verify(self, typed: str, mac: str | None = None) -> Verdict:
@@ -59,11 +59,11 @@ class DeviceDiscovery:
         return self._registry.verify(typed, time.monotonic(), mac)
 
     @callback
-    def check_in(self, checkin: CheckIn, host: str, origin: str) -> Reply:
+    def check_in(self, checkin: CheckIn, remote: str, host: str, origin: str) -> Reply:
         """Answer a check-in.
 
-        `host` is the name or address under which the device reached us, `origin` the whole beginning of the
-        URL with scheme and port.
+        `remote` is the address of the device, `host` the name or address under which it reached us, and
+        `origin` the whole beginning of the URL with scheme and port.
         """
         server_time = ServerTime.at(dt_util.now())
         if self._is_paired(checkin.mac, checkin.client_id):
@@ -71,7 +71,7 @@ class DeviceDiscovery:
             gateway.checked_in(checkin)
             return gateway.link_reply(checkin.mac, host, origin, server_time)
         device, dropped = self._registry.check_in(
-            checkin.mac, checkin.client_id, checkin.board or "", time.monotonic()
+            checkin.mac, checkin.client_id, checkin.board or "", remote, time.monotonic()
         )
         for mac in dropped:
             self._abort_cards(mac)
@@ -89,16 +89,13 @@ class DeviceDiscovery:
         """Say whether a device that shows a code may check in again for its link."""
         if self._is_paired(mac, client_id):
             return Activation.ACCEPTED
-        device = self._registry.get(mac)
-        if device is not None and same(device.client_id, client_id):
-            return Activation.WAITING
-        return Activation.UNKNOWN
+        return Activation.WAITING if self._registry.get(mac, client_id) else Activation.UNKNOWN
 
     async def async_stop(self) -> None:
         """Forget everybody who waits, with their cards and issues."""
         self._unwatch()
         for device in self._registry.devices:
-            self._registry.remove(device.mac)
+            self._registry.remove(device.mac, device.client_id)
             self._abort_cards(device.mac)
         for subentry_id in tuple(self._suspects):
             self._clear(subentry_id)
@@ -181,7 +178,7 @@ class DeviceDiscovery:
     async def _async_entry_updated(self, hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
         for device in self._registry.devices:
             if self._is_paired(device.mac, device.client_id):
-                self._registry.remove(device.mac)
+                self._registry.remove(device.mac, device.client_id)
                 self._abort_cards(device.mac)
         for subentry_id, client_id in tuple(self._suspects.items()):
             subentry = entry.subentries.get(subentry_id)

@@ -75,7 +75,9 @@ class CheckInView(HomeAssistantView):
         host = request.host.rpartition(":")[0] or request.host
         if not is_usable_host(host):
             raise web.HTTPBadRequest(text="Host header without a name or an IPv4 address")
-        reply = gateway.discovery.check_in(checkin, host, f"{request.scheme}://{request.host}")
+        reply = gateway.discovery.check_in(
+            checkin, request.remote or "", host, f"{request.scheme}://{request.host}"
+        )
         return web.Response(body=encode_reply(reply), content_type=CONTENT_TYPE_JSON)
 
 

@@ -3,6 +3,7 @@
 Neither clock nor network: callers pass the time in seconds of a monotonic clock.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -15,6 +16,7 @@ import unicodedata
 __all__ = [
     "CODE_SECONDS",
     "MAX_PENDING",
+    "MAX_PENDING_FROM_ADDRESS",
     "MAX_TRIES",
     "Outcome",
     "PairingRegistry",
@@ -28,6 +30,7 @@ _SILENCE_SECONDS: Final = 600.0
 CODE_SECONDS: Final = 600.0
 MAX_TRIES: Final = 5
 MAX_PENDING: Final = 16
+MAX_PENDING_FROM_ADDRESS: Final = 4
 _CODE_DIGITS: Final = 6
 # Longer input is no code, and not worth normalising.
 _MAX_TYPED: Final = 64
@@ -51,6 +54,8 @@ class PendingDevice:
 
     mac: str
     client_id: str
+    remote: str
+    """Address of the last check-in."""
     board: str
     """Board name as the device says it, without anything but letters, digits, spaces and `._-`."""
     code: str = field(repr=False)
@@ -100,11 +105,15 @@ class Verdict:
 
 
 class PairingRegistry:
-    """The devices that wait to be added, by MAC, the one silent for longest first."""
+    """The devices that wait to be added, the one silent for longest first.
+
+    Two with the same MAC and different Client-Ids are two devices: one of them poses as the other, and the
+    code tells which one its owner holds. No network address has more than a few places.
+    """
 
     def __init__(self) -> None:
         """Start with nobody waiting."""
-        self._pending: dict[str, PendingDevice] = {}
+        self._pending: dict[tuple[str, str], PendingDevice] = {}
 
     @property
     def devices(self) -> tuple[PendingDevice, ...]:
@@ -116,30 +125,35 @@ class PairingRegistry:
         """Return when `expire` has something to do if no device calls before; None when nobody waits."""
         return min((device.seen + _SILENCE_SECONDS for device in self._pending.values()), default=None)
 
-    def get(self, mac: str) -> PendingDevice | None:
-        """Return the waiting device with this MAC."""
-        return self._pending.get(mac)
+    def get(self, mac: str, client_id: str | None = None) -> PendingDevice | None:
+        """Return the waiting device with this MAC and Client-Id; without one, the first with the MAC."""
+        if client_id is not None:
+            return self._pending.get((mac, client_id))
+        return next((device for device in self._pending.values() if device.mac == mac), None)
 
-    def check_in(self, mac: str, client_id: str, board: str, now: float) -> tuple[PendingDevice, list[str]]:
-        """Note that an unpaired device called; return it with its code, and the MACs that had to make room.
+    def check_in(
+        self, mac: str, client_id: str, board: str, remote: str, now: float
+    ) -> tuple[PendingDevice, list[str]]:
+        """Note that an unpaired device called from an address.
 
-        The code stays the same until it expires or is replaced after wrong tries, so that a device that
-        calls again does not change what its owner is just typing. Another Client-Id is another device.
+        Return it with its code, and the MACs that no longer wait since it took their place. The code stays
+        the same until it expires or is replaced after wrong tries, so that a device that calls again does not
+        change what its owner is just typing.
         """
         board = re.sub(r"[^A-Za-z0-9 ._-]", "", board)[:_MAX_BOARD]
-        device = self._pending.pop(mac, None)
-        if device is None or device.client_id != client_id or now >= device.code_until:
-            device = self._new(mac, client_id, board, now)
+        device = self._pending.pop((mac, client_id), None)
+        if device is None or now >= device.code_until:
+            device = self._new(mac, client_id, board, remote, now)
         else:
-            device = replace(device, board=board, seen=now)
-        dropped = list(self._pending)[: max(0, len(self._pending) - MAX_PENDING + 1)]
-        for other in dropped:
-            del self._pending[other]
-        self._pending[mac] = device
-        return device, dropped
+            device = replace(device, board=board, remote=remote, seen=now)
+        gone = [] if (other := self._to_drop(remote)) is None else [other]
+        for key in gone:
+            del self._pending[key]
+        self._pending[mac, client_id] = device
+        return device, self._without_device(gone)
 
     def verify(self, typed: str, now: float, mac: str | None = None) -> Verdict:
-        """Check a typed code against the device with this MAC, or against everybody who waits.
+        """Check a typed code against the devices with this MAC, or against all that wait.
 
         A wrong one is a wrong try for each device it was compared with; after `MAX_TRIES` a device gets
         a new code. An accepted device goes on waiting until it is removed.
@@ -155,31 +169,50 @@ class PairingRegistry:
             return Verdict(outcome=Outcome.ACCEPTED, device=device)
         for device in candidates:
             if device.tries_left > 1:
-                self._pending[device.mac] = replace(device, tries_left=device.tries_left - 1)
+                changed = replace(device, tries_left=device.tries_left - 1)
             else:
-                renewed = self._new(device.mac, device.client_id, device.board, now)
-                self._pending[device.mac] = replace(renewed, seen=device.seen)
+                renewed = self._new(device.mac, device.client_id, device.board, device.remote, now)
+                changed = replace(renewed, seen=device.seen)
+            self._pending[device.mac, device.client_id] = changed
         tries_left = max(device.tries_left for device in candidates) - 1
         return Verdict(outcome=Outcome.WRONG if tries_left else Outcome.REPLACED, tries_left=tries_left)
 
     def expire(self, now: float) -> list[str]:
-        """Forget the devices that have not called for ten minutes; return their MACs."""
-        silent = [mac for mac, device in self._pending.items() if now >= device.seen + _SILENCE_SECONDS]
-        for mac in silent:
-            del self._pending[mac]
-        return silent
+        """Forget the devices that have not called for ten minutes; return the MACs that no longer wait."""
+        silent = [key for key, device in self._pending.items() if now >= device.seen + _SILENCE_SECONDS]
+        for key in silent:
+            del self._pending[key]
+        return self._without_device(silent)
 
-    def remove(self, mac: str) -> None:
+    def remove(self, mac: str, client_id: str) -> None:
         """Forget a device that waits no longer. Does nothing when it is not there."""
-        self._pending.pop(mac, None)
+        self._pending.pop((mac, client_id), None)
 
-    def _new(self, mac: str, client_id: str, board: str, now: float) -> PendingDevice:
+    def _to_drop(self, remote: str) -> tuple[str, str] | None:
+        """Return what makes room for a device of an address: its own oldest, or that of who has the most."""
+        places = Counter(device.remote for device in self._pending.values())
+        if places[remote] < MAX_PENDING_FROM_ADDRESS:
+            if len(self._pending) < MAX_PENDING:
+                return None
+            most = max(places.values())
+            crowded = {address for address, number in places.items() if number == most}
+        else:
+            crowded = {remote}
+        return next(key for key, device in self._pending.items() if device.remote in crowded)
+
+    def _without_device(self, keys: Iterable[tuple[str, str]]) -> list[str]:
+        """Return the MACs among the keys of forgotten devices with which no other device waits."""
+        waiting = {device.mac for device in self._pending.values()}
+        return list(dict.fromkeys(mac for mac, _ in keys if mac not in waiting))
+
+    def _new(self, mac: str, client_id: str, board: str, remote: str, now: float) -> PendingDevice:
         taken = {device.code for device in self._pending.values()}
         while (code := f"{secrets.randbelow(10**_CODE_DIGITS):0{_CODE_DIGITS}}") in taken:
             pass
         return PendingDevice(
             mac=mac,
             client_id=client_id,
+            remote=remote,
             board=board,
             code=code,
             challenge=secrets.token_hex(16),

@@ -10,7 +10,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_fire_time_changed
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.pairing import MAX_PENDING
+from custom_components.xiaozhi.pairing import MAX_PENDING_FROM_ADDRESS
 from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, HttpDevice, MakeDevice, paired_device
 
 OTHER_MAC = "94:a9:90:00:00:01"
@@ -121,14 +121,14 @@ async def test_a_device_that_stops_calling_loses_its_card(
     assert cards(hass) == []
 
 
-async def test_the_seventeenth_device_takes_the_card_of_the_first(
+async def test_an_address_that_makes_up_devices_gets_a_few_cards(
     hass: HomeAssistant, make_device: MakeDevice
 ) -> None:
-    """A flood of made-up devices stays bounded."""
-    for number in range(MAX_PENDING + 1):
+    """A flood of made-up devices stays bounded, and leaves room for those of others."""
+    for number in range(MAX_PENDING_FROM_ADDRESS + 1):
         await make_device(mac=f"94:a9:90:00:01:{number:02x}").check_in()
     await hass.async_block_till_done(wait_background_tasks=True)
-    assert len(cards(hass)) == MAX_PENDING
+    assert len(cards(hass)) == MAX_PENDING_FROM_ADDRESS
     assert "bread-compact-wifi (01:00)" not in card_names(hass)
 
 
@@ -175,6 +175,28 @@ async def paired(hass: HomeAssistant, make_device: MakeDevice) -> HttpDevice:
     await submit(hass, flow_id, code=code)
     await submit(hass, flow_id, name="Kitchen box")
     return device
+
+
+async def test_the_code_of_the_owner_works_while_a_stranger_checks_in_with_the_same_mac(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """Both have a code on one card; the one that is typed tells which device is added."""
+    device, stranger = make_device(), make_device(client_id="a-stranger")
+    code = await device.code()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    (card,) = cards(hass)
+    assert await stranger.code() != code
+    assert await device.activate() == 202
+    await hass.async_block_till_done(wait_background_tasks=True)
+    assert len(cards(hass)) == 1
+    await submit(hass, card["flow_id"], code=code)
+    await stranger.check_in()
+    await submit(hass, card["flow_id"], name="Kitchen box")
+    (subentry,) = gateway_entry.subentries.values()
+    assert subentry.data["client_id"] == CLIENT_ID
+    assert await device.activate() == 200
+    assert await stranger.activate() == 202
+    assert "websocket" not in await stranger.check_in()
 
 
 @with_paired_device

@@ -1,5 +1,6 @@
 """Pairing rules: codes, tries, and who is waiting."""
 
+from collections import Counter
 from unittest.mock import patch
 
 from hypothesis import given, settings, strategies as st
@@ -9,6 +10,7 @@ import pytest
 from custom_components.xiaozhi.pairing import (
     CODE_SECONDS,
     MAX_PENDING,
+    MAX_PENDING_FROM_ADDRESS,
     MAX_TRIES,
     Outcome,
     PairingRegistry,
@@ -28,10 +30,10 @@ def registry() -> PairingRegistry:
 
 
 def check_in(
-    registry: PairingRegistry, now: float = 0.0, mac: str = MAC, client: str = CLIENT
+    registry: PairingRegistry, now: float = 0.0, mac: str = MAC, client: str = CLIENT, remote: str = ""
 ) -> PendingDevice:
     """Let a device call."""
-    return registry.check_in(mac, client, BOARD, now)[0]
+    return registry.check_in(mac, client, BOARD, remote or mac, now)[0]
 
 
 def wrong(code: str) -> str:
@@ -81,7 +83,38 @@ def test_another_client_id_gets_another_code(registry: PairingRegistry) -> None:
     first = check_in(registry)
     second = check_in(registry, client="somebody-else")
     assert second.challenge != first.challenge
-    assert registry.get(MAC) == second
+    assert registry.devices == (first, second)
+
+
+def test_a_stranger_with_the_same_mac_does_not_spoil_the_code_of_the_owner(registry: PairingRegistry) -> None:
+    """The code tells which of the two its owner holds; the stranger's is that of another device."""
+    real = check_in(registry)
+    for number in range(40):
+        stranger = check_in(registry, 1.0, client=f"stranger-{number}", remote="stranger")
+    assert registry.get(MAC, CLIENT) == real
+    assert registry.get(MAC) == real
+    assert registry.verify(real.code, 2.0, MAC).device == real
+    assert registry.verify(stranger.code, 2.0, MAC).device == stranger
+    assert check_in(registry, 3.0).code == real.code
+
+
+def test_an_address_takes_only_a_few_places_and_none_of_others(registry: PairingRegistry) -> None:
+    real = check_in(registry, remote="home")
+    for number in range(40):
+        mac = f"94:a9:90:28:00:{number:02x}"
+        _, dropped = registry.check_in(mac, CLIENT, BOARD, "stranger", 1.0)
+        assert dropped == ([f"94:a9:90:28:00:{number - 4:02x}"] if number >= 4 else [])
+    assert len(registry.devices) == 1 + MAX_PENDING_FROM_ADDRESS
+    assert registry.get(MAC) == real
+
+
+def test_when_all_places_are_taken_who_has_the_most_makes_room(registry: PairingRegistry) -> None:
+    real = check_in(registry, remote="home")
+    for number in range(30):
+        mac = f"94:a9:90:28:00:{number:02x}"
+        check_in(registry, 1.0, mac=mac, remote=f"stranger-{number % 6}")
+    assert len(registry.devices) == MAX_PENDING
+    assert registry.get(MAC) == real
 
 
 @pytest.mark.parametrize("typed", ["{}", " {} ", "{:.3} {:.0}", "{:.3}-{:.0}"])
@@ -106,8 +139,8 @@ def test_an_accepted_device_waits_until_it_is_removed(registry: PairingRegistry)
     device = check_in(registry)
     registry.verify(device.code, 1.0)
     assert registry.get(MAC) == device
-    registry.remove(MAC)
-    registry.remove(MAC)
+    registry.remove(MAC, CLIENT)
+    registry.remove(MAC, CLIENT)
     assert registry.devices == ()
 
 
@@ -182,11 +215,11 @@ def test_the_seventeenth_device_pushes_out_the_one_silent_for_longest(registry: 
     for mac in macs:
         check_in(registry, mac=mac)
     check_in(registry, 1.0, mac=macs[0])
-    _, dropped = registry.check_in(MAC, CLIENT, BOARD, 2.0)
+    _, dropped = registry.check_in(MAC, CLIENT, BOARD, MAC, 2.0)
     assert dropped == [macs[1]]
     assert len(registry.devices) == MAX_PENDING
     assert registry.get(macs[0]) is not None
-    assert registry.check_in(MAC, CLIENT, BOARD, 3.0)[1] == []
+    assert registry.check_in(MAC, CLIENT, BOARD, MAC, 3.0)[1] == []
 
 
 def test_a_device_that_stops_calling_is_forgotten(registry: PairingRegistry) -> None:
@@ -222,7 +255,7 @@ def test_a_board_name_is_made_harmless_and_readable(
     registry: PairingRegistry, board: str, label: str, name: str
 ) -> None:
     """It comes from anybody on the network, and is shown in forms that know Markdown."""
-    device, _ = registry.check_in(MAC, CLIENT, board, 0.0)
+    device, _ = registry.check_in(MAC, CLIENT, board, MAC, 0.0)
     assert device.label == label
     assert device.suggested_name == name
 
@@ -253,9 +286,10 @@ class Registry(RuleBasedStateMachine):
         """A device calls, and is told a code that is good for now."""
         mac = f"94:a9:90:28:00:{number:02x}"
         before = {device.mac for device in self.registry.devices}
-        device, dropped = self.registry.check_in(mac, client, BOARD, self.now)
+        device, dropped = self.registry.check_in(mac, client, BOARD, f"address-{number % 7}", self.now)
         assert device.code_until > self.now
-        assert len(dropped) == (mac not in before and len(before) == MAX_PENDING)
+        assert device in self.registry.devices
+        assert len(dropped) <= 1
         assert {known.mac for known in self.registry.devices} == (before | {mac}) - set(dropped)
 
     @rule(seconds=st.floats(0, 900))
@@ -292,6 +326,8 @@ class Registry(RuleBasedStateMachine):
         """Never too many, never two with the same code, always a try left."""
         devices = self.registry.devices
         assert len(devices) <= MAX_PENDING
+        places = Counter(device.remote for device in devices)
+        assert max(places.values(), default=0) <= MAX_PENDING_FROM_ADDRESS
         assert len({device.code for device in devices}) == len(devices)
         assert all(1 <= device.tries_left <= MAX_TRIES for device in devices)
 
