@@ -164,7 +164,9 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
             known = self._get_reconfigure_entry().data.get(CONF_BROKER, {})
         if user_input is not None:
             broker = cleaned_broker(user_input, known)
-            errors, reason = await broker_errors(broker, (known, self._warned or {}))
+            errors, reason = await broker_errors(
+                broker, self._settings.get(CONF_ADDRESS), (known, self._warned or {})
+            )
             if not errors:
                 self._settings[CONF_BROKER] = broker
                 return await self._go_on()

@@ -192,7 +192,6 @@ class Gateway:
             is_fixable=False,
             severity=ir.IssueSeverity.ERROR,
             translation_key=f"broker_{problem.problem}",
-            translation_placeholders={"reason": str(problem)},
         )
 
     @callback

@@ -38,6 +38,7 @@ from .const import (
 )
 from .firmware_files import ReleasesError, async_fetch_releases
 from .http import check_in_url, is_usable_host
+from .listeners import is_known_here_only
 from .protocol.broker import BrokerError, BrokerProblem, check_broker, pushes
 from .protocol.checkin_reply import is_mqtt_name
 from .protocol.udp import UdpServer
@@ -89,7 +90,9 @@ _OPENED: Final = {
 }
 _BROKER_ERRORS: Final = {
     BrokerProblem.UNREACHABLE: (CONF_HOST, "broker_unreachable"),
+    BrokerProblem.UNKNOWN_HOST: (CONF_HOST, "broker_unknown_host"),
     BrokerProblem.TLS: (CONF_TLS, "broker_tls"),
+    BrokerProblem.CERTIFICATE: (CONF_TLS, "broker_certificate"),
     BrokerProblem.REFUSED: (CONF_USERNAME, "broker_refused"),
     BrokerProblem.FORBIDDEN: ("base", "broker_forbidden"),
 }
@@ -162,13 +165,14 @@ async def gateway_errors(
 
 
 async def broker_errors(
-    broker: Mapping[str, Any], accepted: Collection[Mapping[str, Any]] = ()
+    broker: Mapping[str, Any], address: str | None, accepted: Collection[Mapping[str, Any]] = ()
 ) -> tuple[Errors, str]:
     """Try a broker; return the errors, and for them the words of the network or the broker.
 
-    Those `accepted` need not push: some builds of the firmware subscribe themselves.
+    `address` is the one of Home Assistant that the owner has set for devices. Brokers that are `accepted`
+    need not push: some builds of the firmware subscribe themselves.
     """
-    if errors := _unusable(broker):
+    if errors := _unusable(broker, address):
         return errors, ""
     settings = broker_settings(broker)
     try:
@@ -219,11 +223,15 @@ async def _try_udp(port: int) -> None:
     server.stop()
 
 
-def _unusable(broker: Mapping[str, Any]) -> Errors:
+def _unusable(broker: Mapping[str, Any], address: str | None) -> Errors:
     """Return what devices could not be told, whatever the broker says."""
     errors: Errors = {}
+    # Devices that reach Home Assistant at a loopback address, such as simulated ones, are on this computer.
+    devices_are_here = address is not None and is_known_here_only(address)
     if not is_usable_host(broker[CONF_HOST]):
         errors[CONF_HOST] = "invalid_address"
+    elif is_known_here_only(broker[CONF_HOST]) and not devices_are_here:
+        errors[CONF_HOST] = "broker_known_here_only"
     if CONF_PASSWORD in broker and CONF_USERNAME not in broker:
         errors[CONF_USERNAME] = "username_needed"
     for field in (CONF_USERNAME, CONF_PASSWORD):

@@ -34,7 +34,7 @@ _KEEP_ALIVE: Final = 60
 # The first firmware that takes the address of a link from its check-in at all.
 _FIRST_WITH_MQTT_PORT: Final = FirmwareVersion(1, 6, 2)
 # Loopback, and the names that the Supervisor gives to its add-ons, such as a0d7b954-emqx.
-_ON_THIS_COMPUTER: Final = re.compile(r"localhost|127\.[0-9.]+|(core|local|[0-9a-f]{8})-[a-z0-9_-]+")
+_ON_THIS_COMPUTER: Final = re.compile(r"(.+\.)?localhost|127\.[0-9.]+|(core|local|[0-9a-f]{8})-[a-z0-9_-]+")
 # Longer than a listener gives each of its links.
 _STOP_SECONDS: Final = 5
 # For a broker that asks for no password; the firmware wants both.
@@ -193,9 +193,17 @@ class Listeners:
         return self.settings.address or self._host_of(mac)
 
 
+def is_known_here_only(host: str) -> bool:
+    """Whether a name or address means something on this computer only, and nothing to a device."""
+    return bool(_ON_THIS_COMPUTER.fullmatch(host))
+
+
 def _for_devices(broker: str, address: str) -> str:
-    """Return a broker's host as devices reach it: what only this computer knows means this computer."""
-    return address if _ON_THIS_COMPUTER.fullmatch(broker) else broker
+    """Return a broker's host as devices reach it: what only this computer knows means this computer.
+
+    The form refuses such a host, but was not always so strict.
+    """
+    return address if is_known_here_only(broker) else broker
 
 
 def mqtt_client_id(mac: str) -> str:

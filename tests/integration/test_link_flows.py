@@ -258,9 +258,25 @@ async def test_a_gateway_from_before_mqtt_can_take_to_it(
 # Through a broker.
 
 
+# The brokers of these tests are on this computer, and so must be the devices.
+HERE = {"link": "broker", "address": "127.0.0.1"}
+
+
 async def to_broker(hass: HomeAssistant, settings: dict[str, Any]) -> Any:
     """Choose a broker in the form of a new gateway; return the form that asks for it."""
-    return await submit(hass, await start(hass), **settings | {"link": "broker"})
+    return await submit(hass, await start(hass), **settings | HERE)
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "127.0.0.1", "127.1.2.3", "box.localhost", "core-mosquitto", "a0d7b954-emqx"]
+)
+async def test_a_broker_that_only_this_computer_knows_is_refused(
+    hass: HomeAssistant, settings: dict[str, Any], host: str
+) -> None:
+    """Devices are told the same host; that they are on this computer, too, is the exception."""
+    form = await submit(hass, await start(hass), **settings | {"link": "broker"})
+    form = await submit(hass, form, host=host, port=1, tls=False)
+    assert form["errors"] == {"host": "broker_known_here_only"}
 
 
 async def submit_twice(hass: HomeAssistant, form: Any, **fields: Any) -> Any:
@@ -299,7 +315,7 @@ async def test_a_broker_is_tried_and_stored(
     unload_gateway: None,
 ) -> None:
     """After the gateway's own settings, and before the address for devices. MQTT needs no port of ours."""
-    settings |= {"link": "broker", "mqtt_port": taken_port}
+    settings |= {**HERE, "mqtt_port": taken_port}
     form = await to_broker(hass, settings)
     assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "broker")
     form = await submit_twice(hass, form, **at(broker, host=" 127.0.0.1 ", username=" ha "))
@@ -428,13 +444,13 @@ async def test_a_gateway_can_change_to_a_broker_and_back(
 ) -> None:
     """Devices learn of it when they check in. What is no longer needed is forgotten, the password first."""
     form: Any = await entry.start_reconfigure_flow(hass)
-    form = await submit(hass, form, **settings | {"link": "broker"})
+    form = await submit(hass, form, **settings | HERE)
     assert form["step_id"] == "broker"
     assert entry.data == settings, "nothing is changed before all is filled in"
     result = await submit_twice(hass, form, **at(broker))
     await hass.async_block_till_done()
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "reconfigure_successful")
-    assert entry.data == settings | {"link": "broker", "broker": at(broker)}
+    assert entry.data == settings | HERE | {"broker": at(broker)}
     assert not opens(settings["mqtt_port"])
     section = (await device.check_in())["mqtt"]
     assert section["endpoint"] == f"127.0.0.1:{broker.port}"
@@ -456,12 +472,12 @@ async def test_the_form_of_a_known_broker_is_filled_in_except_for_the_password(
     unload_gateway: None,
 ) -> None:
     """Which stays when none is typed, as long as there is a user for it."""
-    entry = await running(hass, make_entry(**settings | {"link": "broker", "broker": at(broker)}))
+    entry = await running(hass, make_entry(**settings | HERE | {"broker": at(broker)}))
     before = entry.runtime_data
 
     async def change(**fields: Any) -> Any:
         form: Any = await entry.start_reconfigure_flow(hass)
-        form = await submit(hass, form, **settings | {"link": "broker"})
+        form = await submit(hass, form, **settings | HERE)
         assert form["step_id"] == "reconfigure_broker"
         assert suggested(form) == {"host": "127.0.0.1", "port": broker.port, "username": "ha", "tls": False}
         result = await submit(hass, form, **suggested(form) | fields)

@@ -8,10 +8,11 @@ from functools import partial
 import ipaddress
 import json
 from pathlib import Path
+import socket
 import ssl
 from typing import Any, override
 
-from aiomqtt import Client
+from aiomqtt import Client, MqttError
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -477,6 +478,48 @@ async def test_a_good_broker_passes_the_test(tmp_path: Path, socket_enabled: Non
         assert (await _problem(port=broker.port))[0] is BrokerProblem.REFUSED
 
 
+async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path, socket_enabled: None) -> None:
+    """Devices and Home Assistant can talk as one user; others cannot join, and it cannot leave its topics."""
+    page = (Path(__file__).parents[2] / "docs/links.md").read_text()
+    rules = page.split("```text\nuser xiaozhi\n")[1].split("```")[0]
+    (tmp_path / "acl").write_text(f"user other\ntopic readwrite other/#\n\nuser xiaozhi\n{rules}")
+    passwords = tmp_path / "passwords"
+    for options, user in ((("-c", "-b"), "xiaozhi"), (("-b",), "other")):
+        process = await asyncio.create_subprocess_exec(
+            command("mosquitto_passwd"), *options, str(passwords), user, "secret"
+        )
+        await process.wait()
+    lines = (f"acl_file {tmp_path / 'acl'}", f"password_file {passwords}", "allow_anonymous false")
+    async with mosquitto(tmp_path, *lines) as broker:
+        ours = {"username": "xiaozhi", "password": "secret"}
+        await check_broker(BrokerSettings(host="127.0.0.1", port=broker.port, **ours))
+        async with (
+            _running(broker.port, **ours) as site,
+            Client("127.0.0.1", broker.port, **ours) as client,
+            Client("127.0.0.1", broker.port, username="other", password="secret") as other,
+        ):
+            address = site.listener.address(MAC)
+            device = _Device(client, address.uplink("xiaozhi"))
+            await client.subscribe(address.downlink("xiaozhi"))
+            await device.say(HELLO)
+            assert (await device.hear())["type"] == "hello"
+            link, recorder = await site.linked()
+            with suppress(MqttError):
+                await other.subscribe("xiaozhi/#")
+            await other.subscribe("other/#")
+            await other.publish(address.uplink("xiaozhi"), encoded({"type": "goodbye"}))
+            await client.publish("other/lamp", b"not allowed")
+            await link.send(tts_start())
+            assert (await device.hear())["type"] == "tts"
+            await other.publish("other/lamp", b"allowed")
+            async with asyncio.timeout(5):
+                message = await anext(aiter(other.messages))
+            assert (message.topic.value, message.payload) == ("other/lamp", b"allowed")
+            await device.say(LISTEN)
+            await recorder.wait_for("message")
+            assert "channel_closed" not in recorder.names
+
+
 async def test_a_broker_that_pushes_is_told_from_one_that_does_not(
     broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -497,6 +540,18 @@ async def test_nobody_at_the_port_is_told(socket_enabled: None) -> None:
         BrokerProblem.UNREACHABLE,
         "[Errno 111] Connection refused",
     )
+
+
+async def test_a_name_that_nobody_has_is_told(socket_enabled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no name server here, so this stands for its answer."""
+
+    def unknown(*_arguments: Any, **_options: Any) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(BrokerError) as caught:
+        await check_broker(BrokerSettings(host="broker.lan"))
+    assert caught.value.problem is BrokerProblem.UNKNOWN_HOST
 
 
 @pytest.mark.parametrize("settings", [{"host": ""}, {"host": "127.0.0.1", "port": 0}])
@@ -589,7 +644,7 @@ async def test_an_encrypted_broker(
     async with mosquitto(tmp_path, *lines) as broker:
         await check_broker(BrokerSettings(host="127.0.0.1", port=broker.port, tls=trusting))
         problem, text = await _problem(port=broker.port, tls=ssl.create_default_context())
-        assert problem is BrokerProblem.TLS
+        assert problem is BrokerProblem.CERTIFICATE
         assert "certificate verify failed" in text
         assert (await _problem(port=broker.port))[0] is BrokerProblem.UNREACHABLE
         async with _running(broker.port, tls=trusting) as site:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 import logging
 import secrets
+from socket import gaierror
 import ssl
 from typing import Final
 
@@ -51,8 +52,12 @@ class BrokerProblem(StrEnum):
 
     UNREACHABLE = "unreachable"
     """Nobody answers at host and port, or not as a broker does."""
+    UNKNOWN_HOST = "unknown_host"
+    """No computer has that name."""
     TLS = "tls"
-    """The encrypted connection fails: certificate, or no TLS on that port."""
+    """The encrypted connection fails, as it does on a port without encryption."""
+    CERTIFICATE = "certificate"
+    """The broker's certificate is not trusted, or is made for another name."""
     REFUSED = "refused"
     """User or password are wrong, or the user may not connect."""
     FORBIDDEN = "forbidden"
@@ -163,16 +168,25 @@ async def _connect(client: Client, *, encrypted: bool) -> None:
         raise BrokerError(problem, str(err)) from err
     except MqttError as err:
         await _hang_up(client)
-        # A broker that expects no TLS hangs up at the first words of it.
-        tls_failures = (ssl.SSLError, ConnectionResetError) if encrypted else ssl.SSLError
-        problem = (
-            BrokerProblem.TLS if isinstance(err.__context__, tls_failures) else BrokerProblem.UNREACHABLE
-        )
-        raise BrokerError(problem, str(err)) from err
+        raise BrokerError(_problem_of(err.__context__, encrypted=encrypted), str(err)) from err
     except ValueError as err:
         # A host that is no name, or a port that is no number of one.
         await _hang_up(client)
         raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
+
+
+def _problem_of(failure: BaseException | None, *, encrypted: bool) -> BrokerProblem:
+    match failure:
+        case ssl.SSLCertVerificationError():
+            return BrokerProblem.CERTIFICATE
+        case ssl.SSLError():
+            return BrokerProblem.TLS
+        case ConnectionResetError() if encrypted:
+            # A broker that expects no TLS hangs up when it begins.
+            return BrokerProblem.TLS
+        case gaierror():
+            return BrokerProblem.UNKNOWN_HOST
+    return BrokerProblem.UNREACHABLE
 
 
 async def _hang_up(client: Client) -> None:

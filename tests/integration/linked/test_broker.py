@@ -148,14 +148,14 @@ async def test_an_idle_device_is_found_and_does_what_it_is_told(hass: HomeAssist
 
 
 async def test_a_device_is_known_soon_after_its_check_in(
-    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says nothing by itself, and those that are not there are asked once a minute."""
+    await until(lambda: linked_entry.runtime_data.listener_counters["broker"]["connected"])
     monkeypatch.setattr(mqtt, "_FIRST_PROBE", 600.0)
     monkeypatch.setattr(mqtt, "_LAST_PROBE", 600.0)
-    monkeypatch.setattr(mcp, "_TOOL_TIMEOUT", 10.0)
     await boot()
-    await wait_for_state(hass, VOLUME, "70", 10)
+    await wait_for_state(hass, CONNECTED, "on", 30)
 
 
 async def test_a_goodbye_of_somebody_else_makes_the_device_idle(
@@ -273,6 +273,7 @@ async def test_a_broker_that_goes_is_an_issue_until_it_is_back(
     await wait_for_state(hass, VOLUME, "unavailable")
     (issue,) = issue_registry.issues.values()
     assert (issue.domain, issue.translation_key) == (DOMAIN, "broker_unreachable")
+    assert issue.translation_placeholders is None, "the words of a library are for the log"
     await broker.start()
     await wait_for_state(hass, VOLUME, "70", 10)
     assert not issue_registry.issues
