@@ -324,7 +324,7 @@ async def _listening(
 ) -> AsyncIterator[_WebSocketTarget]:
     owner = _Owner()
     listener = WebSocketListener(
-        owner.admit, downlink=_DOWNLINK, timeouts=Timeouts(open=1, hello=1, close=0.05)
+        owner.admit, downlink=_DOWNLINK, timeouts=Timeouts(open=1, hello=1, close=0.05, upgrade_delay=0)
     )
     await listener.start(_HOST, 0)
     try:

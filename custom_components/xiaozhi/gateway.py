@@ -21,6 +21,7 @@ from .protocol.broker import BrokerError
 from .protocol.checkin import CheckIn
 from .protocol.checkin_reply import LinkReply, ServerTime
 from .protocol.closing import close_all
+from .protocol.firmware import SAFE_TEXT_BYTES
 from .protocol.link import Admission, Credentials, LinkKind
 from .secret import same
 from .settings import DeviceLink, GatewaySettings
@@ -213,4 +214,8 @@ class Gateway:
 
 def _admission(device: Device) -> Admission:
     firmware = device.firmware
-    return Admission(attach=device.attach, pings_safe=firmware is not None and firmware.pings_safe)
+    return Admission(
+        attach=device.attach,
+        pings_safe=firmware is not None and firmware.pings_safe,
+        text_limit=None if firmware is not None and firmware.takes_long_texts else SAFE_TEXT_BYTES,
+    )

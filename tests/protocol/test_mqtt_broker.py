@@ -397,6 +397,33 @@ async def test_a_device_that_floods_is_cut_off_for_a_while(broker: Mosquitto) ->
         assert site.listener.counters.floods == 1
 
 
+async def test_a_link_that_is_closed_late_leaves_a_newer_link_of_its_device_alone(
+    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its goodbye may take longer than the broker needs to go and come back."""
+    async with _running(broker.port) as site, _device(broker) as device:
+        await device.say(HELLO)
+        first, recorder = await site.linked(1)
+        await recorder.wait_for("opened")
+        publish_now, may_publish = site.listener.publish, asyncio.Event()
+
+        async def publish_late(mac: str, payload: bytes) -> None:
+            await may_publish.wait()
+            await publish_now(mac, payload)
+
+        monkeypatch.setattr(site.listener, "publish", publish_late)
+        closing = asyncio.create_task(first.close("replaced"))
+        await asyncio.sleep(0)
+        site.listener._end(MAC, first, "the broker is not there any more")
+        await device.say(LISTEN)
+        _, second = await site.linked(2)
+        may_publish.set()
+        await closing
+        await device.say(LISTEN)
+        await until(lambda: len(second.values("message")) == 2 or len(site.links) == 3)
+        assert len(site.links) == 2
+
+
 class _Failing(Recorder):
     """Can stand neither messages nor the end."""
 

@@ -7,8 +7,10 @@ from custom_components.xiaozhi.protocol import mqtt_codec as mqtt
 from custom_components.xiaozhi.protocol.mqtt_codec import (
     MAX_PACKET_BYTES,
     MqttProtocolError,
+    OversizedPublish,
     Packet,
     PacketReader,
+    PingRequest,
     UnsupportedProtocolError,
 )
 from tests.protocol import mqtt_wire as wire
@@ -225,3 +227,32 @@ def test_answers_are_those_of_the_standard() -> None:
     assert mqtt.suback(0x1234, b"\x00\x80") == b"\x90\x04\x12\x34\x00\x80"
     assert mqtt.unsuback(0x1234) == b"\xb0\x02\x12\x34"
     assert mqtt.PINGRESP == b"\xd0\x00"
+
+
+@pytest.mark.parametrize("piece", [1, 700, 4096])
+def test_a_message_over_the_limit_can_be_skipped_without_being_kept(piece: int) -> None:
+    """Its beginning tells what it was; what comes behind it is read."""
+    reader = PacketReader(limit=2000)
+    reader.skip_limit = 5000
+    payload = b"head" + bytes(4000)
+    data = wire.publish("up", payload, qos=1, packet_id=9) + wire.PINGREQ
+    packets = []
+    for start in range(0, len(data), piece):
+        reader.feed(data[start : start + piece])
+        assert reader.buffered <= 1024 + 5 + piece
+        while (packet := reader.next_packet()) is not None:
+            packets.append(packet)
+    oversized, ping = packets
+    assert isinstance(oversized, OversizedPublish)
+    assert (oversized.topic, oversized.qos, oversized.packet_id) == ("up", 1, 9)
+    assert (oversized.size, oversized.head[:4], len(oversized.head) < 1024) == (4004, b"head", True)
+    assert isinstance(ping, PingRequest)
+
+
+@pytest.mark.parametrize("first", [0x10, 0x82])
+def test_only_a_message_is_skipped(first: int) -> None:
+    reader = PacketReader(limit=2000)
+    reader.skip_limit = 5000
+    reader.feed(wire.packet(first, bytes(3000))[:10])
+    with pytest.raises(MqttProtocolError, match="over the limit"):
+        reader.next_packet()

@@ -1,7 +1,7 @@
 """The MQTT endpoint for devices, at the level of packets."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 import json
@@ -10,11 +10,12 @@ from typing import override
 import pytest
 
 from custom_components.xiaozhi.protocol.link import Admission, Credentials, Link, LinkClosedError, LinkHandler
-from custom_components.xiaozhi.protocol.messages import DeviceMessage, tts_start
-from custom_components.xiaozhi.protocol.mqtt_codec import MAX_PACKET_BYTES
+from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
+from custom_components.xiaozhi.protocol.mqtt_codec import MAX_PACKET_BYTES, MAX_SKIPPED_BYTES
 from custom_components.xiaozhi.protocol.mqtt_connection import Timeouts
 from custom_components.xiaozhi.protocol.mqtt_endpoint import MqttEndpoint, RefusalDelays
 from custom_components.xiaozhi.protocol.mqtt_link import MqttLink, downlink_topic, uplink_topic
+from custom_components.xiaozhi.protocol.peers import is_local
 from custom_components.xiaozhi.protocol.udp import UdpServer
 from tests.protocol import mqtt_wire as wire
 from tests.protocol.mqtt_device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
@@ -35,6 +36,7 @@ class Site:
     links: list[MqttLink] = field(default_factory=list)
     recorders: list[Recorder] = field(default_factory=list)
     make_recorder: type[Recorder] = Recorder
+    admits: Callable[[str], bool] = is_local
 
     def authenticate(self, credentials: Credentials) -> Admission | None:
         """Look at the token only."""
@@ -55,6 +57,7 @@ class Site:
             audio=self.audio,
             downlink=DOWNLINK,
             timeouts=Timeouts(**{"first_refusal": 0, "close": 0.05} | timeouts),
+            admits=self.admits,
         )
         self.audio.start("127.0.0.1", 0)
         await self.endpoint.start("127.0.0.1", 0)
@@ -297,7 +300,9 @@ async def test_a_disconnect_ends_the_link(site: Site) -> None:
         wire.publish(uplink_topic(MAC), b"{}", qos=2),
         b"\x62\x02\x00\x01",
         b"\x30" + b"\xff" * 4,
-        wire.packet(0x30, bytes(MAX_PACKET_BYTES + 1))[:10],
+        wire.packet(0x30, bytes(MAX_SKIPPED_BYTES + 1))[:10],
+        wire.publish("elsewhere", bytes(MAX_PACKET_BYTES)) * 3 + b"\xf0\x00",
+        wire.publish(uplink_topic(MAC), bytes(MAX_PACKET_BYTES)) * 10,
         b"\xf0\x00",
         wire.packet(0x30, b"\x00\x10short"),
         wire.PINGREQ * 1000,
@@ -310,6 +315,8 @@ async def test_a_disconnect_ends_the_link(site: Site) -> None:
         "pubrel",
         "long length",
         "giant",
+        "giants for others",
+        "flood of giants",
         "reserved type",
         "truncated topic",
         "ping flood",
@@ -604,3 +611,58 @@ def test_refusals_take_longer_each_time_up_to_a_limit_and_are_forgotten() -> Non
         delays.refuse(f"address {number}", 1202.0)
     assert delays.refuse("a", 1203.0) == 0.5
     assert delays.refuse("address 999", 1203.0) == 1
+
+
+@pytest.mark.usefixtures("bystander")
+@pytest.mark.parametrize("size", [65_536, MAX_PACKET_BYTES, 300_000])
+@pytest.mark.parametrize("qos", [0, 1])
+async def test_an_answer_that_is_too_large_is_skipped_and_its_call_fails_at_once(
+    site: Site, size: int, qos: int
+) -> None:
+    """The link stays, and what comes behind the answer is read."""
+    device = await site.device()
+    start = b'{"session_id":"","type":"mcp","payload":{"jsonrpc":"2.0","id":7,"result":{"text":"'
+    answer = start + b"x" * (size - len(start) - 4) + b'"}}}'
+    assert len(answer) == size
+    await device.send(
+        wire.publish(uplink_topic(MAC), answer, qos=qos), wire.publish(uplink_topic(MAC), encoded(LISTEN))
+    )
+    await site.recorders[-1].wait_for("message", 2)
+    refused = site.recorders[-1].values("message")[0]
+    assert refused == McpMessage(
+        {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "error": {"message": f"its answer of {size} bytes is larger than 65535 bytes"},
+        }
+    )
+    if qos:
+        assert await device.receive() == (0x40, b"\x00\x01")
+    await device.send(wire.PINGREQ)
+    assert await device.receive() == (0xD0, b"")
+    assert site.recorders[-1].names == ["message", "message"]
+    await device.close()
+
+
+async def test_who_calls_from_outside_the_home_network_is_dropped_and_takes_no_place(
+    socket_enabled: None,
+) -> None:
+    """Not even right credentials are read; 64 places wait for devices that are at home."""
+    site = Site(admits=lambda address: address != "127.0.0.2")
+    await site.start()
+    waiting = await site.client()
+    for _ in range(100):
+        _, writer = connection = await asyncio.open_connection(
+            "127.0.0.1", site.endpoint.port, local_addr=("127.0.0.2", 0)
+        )
+        outside = WireClient(*connection)
+        with suppress(ConnectionError):
+            await outside.send(wire.connect("id", MAC, TOKEN))
+        assert await outside.closed()
+        writer.close()
+    await waiting.send(wire.connect("id", MAC, TOKEN))
+    assert await waiting.receive() == (0x20, b"\x00\x00")
+    assert {credentials.remote for credentials in site.seen} == {"127.0.0.1"}
+    assert site.endpoint.counters.not_local == 100
+    await waiting.close()
+    await site.stop()

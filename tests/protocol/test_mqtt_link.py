@@ -221,6 +221,12 @@ async def test_the_answer_starts_with_packet_one_in_every_conversation(site: _Si
         device_socket.close()
 
 
+async def test_a_hello_without_a_transport_is_for_this_link(site: _Site) -> None:
+    """Some clients leave it out."""
+    await site.say({name: value for name, value in HELLO.items() if name != "transport"})
+    assert site.handler.names == ["opened"]
+
+
 async def test_a_hello_for_another_transport_gets_no_answer(site: _Site) -> None:
     """An answer with another transport would crash the device, and it could not use ours."""
     await site.say(HELLO | {"transport": "websocket"})

@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.messages import AudioFormat
+from custom_components.xiaozhi.protocol.opus_packet import opus_samples
 from custom_components.xiaozhi.protocol.udp import UdpChannel, UdpServer
 from custom_components.xiaozhi.protocol.udp_session import (
     MAX_DATAGRAM_BYTES,
@@ -21,7 +22,6 @@ from custom_components.xiaozhi.protocol.udp_session import (
     ReorderWindow,
     Source,
     UdpCounters,
-    opus_samples,
 )
 from tests.protocol.udp_device import DeviceAudio, DeviceSocket, opus_packet, until
 
@@ -558,3 +558,23 @@ async def test_what_the_network_refuses_is_dropped_and_counted(server: UdpServer
     server.datagram_received(talk.device.seal(opus_packet()), Source("127.0.0.1", 0, _HERE))
     assert not talk.channel.send(opus_packet())
     assert talk.counters.unsent == 1
+
+
+async def test_datagrams_from_outside_the_home_network_are_dropped(socket_enabled: None) -> None:
+    """Whatever they hold: these are the device's own."""
+    server = UdpServer(admits=lambda address: address != "127.0.0.2")
+    server.start("127.0.0.1", 0)
+    heard: list[tuple[bytes, int]] = []
+    channel = server.open_channel(_UPLINK, lambda packet, missing: heard.append((packet, missing)))
+    device = DeviceAudio.from_offer(channel.offer("127.0.0.1"))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as outside:
+        outside.bind(("127.0.0.2", 0))
+        outside.sendto(device.seal(opus_packet(b"outside")), ("127.0.0.1", server.port))
+    await until(lambda: server.counters.not_local == 1)
+    inside = await DeviceSocket.open(server.port)
+    inside.send(device.seal(opus_packet(b"inside"), sequence=1))
+    await until(lambda: bool(heard))
+    assert heard == [(opus_packet(b"inside"), 0)]
+    assert channel.remote == "127.0.0.1"
+    inside.close()
+    server.stop()

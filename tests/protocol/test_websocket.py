@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from typing import override
 
 import pytest
@@ -18,6 +19,7 @@ from custom_components.xiaozhi.protocol.link import (
     LinkHandler,
     LinkKind,
 )
+from custom_components.xiaozhi.protocol.mcp import McpCallError, McpClient
 from custom_components.xiaozhi.protocol.messages import (
     Abort,
     AudioFormat,
@@ -25,8 +27,11 @@ from custom_components.xiaozhi.protocol.messages import (
     ListenMode,
     ListenStart,
     McpMessage,
+    mcp,
 )
 from custom_components.xiaozhi.protocol.websocket import WebSocketListener
+from custom_components.xiaozhi.protocol.websocket_connection import Timeouts
+from tests.protocol.udp_device import opus_packet
 from tests.protocol.websocket_peer import DOWNLINK, HELLO, TOKEN, RawDevice, Recorder, Site, running
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
@@ -89,7 +94,7 @@ async def test_messages_and_audio_arrive_in_their_order() -> None:
     """Wake word audio may come before `listen`, and an empty packet is silence."""
     async with running() as site:
         device = await RawDevice.talking(site)
-        device.send_frame(Opcode.BINARY, b"wake")
+        device.send_frame(Opcode.BINARY, opus_packet(b"wake"))
         device.send_json({"type": "listen", "state": "start", "mode": "auto"})
         device.send_frame(Opcode.BINARY, b"")
         device.send_json({"type": "mcp", "payload": {"id": 1}})
@@ -97,7 +102,7 @@ async def test_messages_and_audio_arrive_in_their_order() -> None:
         recorder = site.recorders[0]
         await recorder.wait_for("message", 3)
         assert recorder.events[1:] == [
-            ("audio", (b"wake", 0)),
+            ("audio", (opus_packet(b"wake"), 0)),
             ("message", ListenStart(ListenMode.AUTO)),
             ("audio", (b"", 0)),
             ("message", McpMessage({"id": 1})),
@@ -111,8 +116,8 @@ async def test_audio_is_framed_as_the_device_asked_for(header: str, version: int
     """In both directions, by the header of its request."""
     async with running() as site:
         device = await RawDevice.talking(site, Protocol_Version=header)
-        device.send_frame(Opcode.BINARY, pack(version, b"uplink"))
-        assert await site.recorders[0].wait_for("audio") == (b"uplink", 0)
+        device.send_frame(Opcode.BINARY, pack(version, opus_packet(b"uplink")))
+        assert await site.recorders[0].wait_for("audio") == (opus_packet(b"uplink"), 0)
         await site.links[0].send_audio(b"downlink")
         frame = await device.receive()
         assert frame is not None
@@ -156,7 +161,7 @@ async def test_what_a_device_says_after_the_end_is_not_handed_on() -> None:
         frame = await device.receive()
         assert frame is not None
         assert frame.opcode is Opcode.CLOSE
-        device.send_frame(Opcode.BINARY, b"late")
+        device.send_frame(Opcode.BINARY, opus_packet(b"late"))
         await closing
         await device.wait_until_dropped()
         assert recorder.names == ["opened", "channel_closed", "link_closed"]
@@ -266,7 +271,7 @@ async def test_a_link_knows_who_is_behind_it_and_counts_what_it_carries() -> Non
         sent = link.counters.bytes_out
         await link.send({"type": "stt", "text": "ü"})
         await link.send_audio(b"1234")
-        device.send_frame(Opcode.BINARY, b"123")
+        device.send_frame(Opcode.BINARY, opus_packet(b"12"))
         device.send_json({"type": "abort"})
         await recorder.wait_for("message")
         counters = link.counters
@@ -340,7 +345,7 @@ async def test_a_device_whose_firmware_does_not_survive_pings_is_never_pinged() 
     async with running(ping_interval=0.001, pong=0.001) as site:
         device = await RawDevice.talking(site)
         for _ in range(50):
-            device.send_frame(Opcode.BINARY, b"x")
+            device.send_frame(Opcode.BINARY, opus_packet())
             await site.recorders[0].wait_for("audio")
             site.recorders[0].events.clear()
         await site.links[0].send_audio(b"first")
@@ -380,17 +385,78 @@ async def test_a_port_that_is_taken_is_an_error() -> None:
     async with running() as site:
         other = WebSocketListener(site.authenticate, downlink=DOWNLINK)
         with pytest.raises(OSError, match="address already in use"):
-            await other.start(["127.0.0.1"], site.listener.port)
+            await other.start("127.0.0.1", site.listener.port)
         await other.stop()
 
 
-async def test_several_addresses_can_be_listened_on() -> None:
-    """Each of them takes devices."""
+async def test_all_ipv4_addresses_are_listened_on_and_no_ipv6_address() -> None:
     site = Site()
     site.listener = WebSocketListener(site.authenticate, downlink=DOWNLINK)
-    await site.listener.start(["127.0.0.1"], 0)
+    await site.listener.start(None, 0)
     await (await RawDevice.talking(site)).hang_up()
+    assert site.listener._server is not None
+    assert [listening.family for listening in site.listener._server.sockets] == [socket.AF_INET]
     await site.listener.stop()
+
+
+async def test_a_request_is_not_answered_before_the_device_looks_for_the_answer() -> None:
+    """The firmware can lose an answer that comes within a millisecond."""
+    delay = Timeouts().upgrade_delay
+    assert delay == 0.03
+    async with running(upgrade_delay=delay) as site:
+        device = await RawDevice.dial(site)
+        loop = asyncio.get_running_loop()
+        asked = loop.time()
+        assert (await device.request())[0] == 101
+        assert loop.time() - asked >= delay
+        await device.hang_up()
+
+
+async def test_a_hello_without_a_transport_is_for_this_link() -> None:
+    """Some clients leave it out."""
+    async with running() as site:
+        device = await RawDevice.connect(site)
+        device.send_json({name: value for name, value in HELLO.items() if name != "transport"})
+        assert (await device.receive_json())["transport"] == "websocket"
+        await site.recorders[0].wait_for("opened")
+        await device.hang_up()
+
+
+@pytest.mark.parametrize(("announced", "toc"), [(20, 0x48), (60, 0x58)])
+async def test_packets_of_another_duration_than_announced_are_dropped(announced: int, toc: int) -> None:
+    """They would put silence into speech. They are no flood: a client may do so all the time."""
+    hello = HELLO | {"audio_params": HELLO["audio_params"] | {"frame_duration": announced}}
+    other = 0x58 if announced == 20 else 0x48
+    async with running() as site:
+        device = await RawDevice.connect(site)
+        device.send_json(hello)
+        await device.receive_json()
+        for _ in range(50):
+            device.send_frame(Opcode.BINARY, bytes((other,)) + b"wrong")
+        device.send_frame(Opcode.BINARY, bytes((toc,)) + b"right")
+        assert await site.recorders[0].wait_for("audio") == (bytes((toc,)) + b"right", 50)
+        assert site.recorders[0].names == ["opened", "audio"]
+        assert site.links[0].counters.malformed == 50
+        await device.hang_up()
+
+
+async def test_old_firmware_gets_a_long_text_cut_and_no_long_request() -> None:
+    """Its receive buffer would overflow, and the conversation end."""
+    async with running(Site(text_limit=1440)) as site:
+        device = await RawDevice.talking(site)
+        link = site.links[0]
+        await link.send({"type": "alert", "status": "Hi", "message": "😀" * 480, "emotion": "happy"})
+        frame = await device.receive()
+        assert frame is not None
+        assert 1430 < len(frame.data) <= 1440
+        shown = json.loads(bytes(frame.data))
+        assert (shown["status"], shown["emotion"]) == ("Hi", "happy")
+        assert shown["message"].strip("😀") == "…"
+        client = McpClient(lambda payload: link.send(mcp(payload)))
+        with pytest.raises(McpCallError, match="is longer than the 1440 bytes that this firmware takes"):
+            await client.call_tool("self.screen.show", {"text": "x" * 2000})
+        assert site.recorders[0].names == ["opened"]
+        await device.hang_up()
 
 
 async def test_a_complete_websocket_client_sees_proper_closes() -> None:

@@ -10,11 +10,17 @@ from websockets.frames import Frame, Opcode
 
 from custom_components.xiaozhi.protocol.link import Channel, LinkClosedError
 from custom_components.xiaozhi.protocol.messages import MAX_MESSAGE_BYTES, DeviceMessage, McpMessage
+from tests.protocol.udp_device import opus_packet
 from tests.protocol.websocket_peer import HELLO, PATIENCE, RawDevice, Recorder, Site, bystander, running
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
 
 LOGGER = "custom_components.xiaozhi"
+
+
+def stopped() -> float:
+    """Be the clock of a flood: however slow the machine is, no second passes in which more is allowed."""
+    return 0.0
 
 
 async def test_no_hello_in_time_ends_the_link() -> None:
@@ -185,7 +191,7 @@ async def test_unknown_messages_are_counted_and_logged_once(caplog: pytest.LogCa
 )
 async def test_a_flood_ends_the_link(opcode: Opcode, data: bytes, count: int, reason: str) -> None:
     """With its reason; the flood is not handed on beyond its limit."""
-    async with running(close=0.2) as site, bystander(site):
+    async with running(Site(clock=stopped), close=0.2) as site, bystander(site):
         device = await RawDevice.talking(site)
         for _ in range(count):
             device.send_frame(opcode, data)
@@ -207,7 +213,7 @@ async def test_a_flood_of_frames_that_carry_nothing_ends_the_link(
     opcode: Opcode, fin: bool, count: int
 ) -> None:
     """Pings, pongs, pieces of a message that never ends, and the smallest frames by the hundred thousand."""
-    async with running(close=0.2) as site, bystander(site):
+    async with running(Site(clock=stopped), close=0.2) as site, bystander(site):
         device = await RawDevice.talking(site)
         if opcode is Opcode.CONT:
             device.send_frame(Opcode.TEXT, b"", fin=False)
@@ -313,7 +319,7 @@ async def test_an_error_in_a_handler_is_logged_once_and_ends_only_its_link(
         Failing.failing = True
         device = await RawDevice.connect(site)
         device.send_json(HELLO)
-        device.send_frame(Opcode.BINARY, b"opus")
+        device.send_frame(Opcode.BINARY, opus_packet())
         device.send_json({"type": "abort"})
         assert await device.receive_close() == (1011, "internal error")
         assert await site.recorders[1].wait_for("link_closed") == "internal error"

@@ -187,3 +187,16 @@ async def test_a_listener_without_devices_stops_while_a_port_scan_is_going_on() 
     for result in results:
         if not isinstance(result, BaseException):
             result[1].close()
+
+
+async def test_who_calls_from_outside_the_home_network_is_dropped_and_takes_no_place() -> None:
+    """Not even a right token is read; 64 places wait for devices that are at home."""
+    async with running(Site(admits=lambda address: address != "127.0.0.2")) as site, bystander(site):
+        waiting = await RawDevice.dial(site)
+        outside = [await RawDevice.dial(site, address="127.0.0.2") for _ in range(100)]
+        for device in outside:
+            device.writer.write(b"GET /xiaozhi/v1/ HTTP/1.1\r\n")
+            await device.wait_until_dropped()
+        assert (await waiting.request())[0] == 101
+        assert {credentials.remote for credentials in site.seen} == {"127.0.0.1"}
+        await waiting.hang_up()

@@ -6,14 +6,17 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 import json
 import socket
+from time import monotonic
 from typing import Any, Self
 
 from websockets.frames import Close, Frame, Opcode
 
 from custom_components.xiaozhi.protocol.link import Admission, Channel, Credentials, Link, LinkHandler
 from custom_components.xiaozhi.protocol.messages import AudioFormat, DeviceMessage
+from custom_components.xiaozhi.protocol.peers import is_local
 from custom_components.xiaozhi.protocol.websocket import WebSocketLink, WebSocketListener
 from custom_components.xiaozhi.protocol.websocket_connection import Timeouts
+from tests.protocol.udp_device import opus_packet
 
 TOKEN = "a1b2c3d4"
 DOWNLINK = AudioFormat(24000, 60)
@@ -83,6 +86,9 @@ class Site:
     """A running listener that lets in whoever has the token."""
 
     pings_safe: bool = False
+    text_limit: int | None = None
+    admits: Callable[[str], bool] = is_local
+    clock: Callable[[], float] = monotonic
     make_handler: Callable[[], LinkHandler] = Recorder
     seen: list[Credentials] = field(default_factory=list)
     links: list[WebSocketLink] = field(default_factory=list)
@@ -94,7 +100,7 @@ class Site:
         self.seen.append(credentials)
         if credentials.token != TOKEN:
             return None
-        return Admission(attach=self.attach, pings_safe=self.pings_safe)
+        return Admission(attach=self.attach, pings_safe=self.pings_safe, text_limit=self.text_limit)
 
     def attach(self, link: Link) -> LinkHandler:
         """Take a link over."""
@@ -110,7 +116,11 @@ async def running(site: Site | None = None, **timeouts: float) -> AsyncIterator[
     """Run a listener on loopback; closing takes no time unless a test says so."""
     site = site or Site()
     site.listener = WebSocketListener(
-        site.authenticate, downlink=DOWNLINK, timeouts=Timeouts(**{"close": 0.05} | timeouts)
+        site.authenticate,
+        downlink=DOWNLINK,
+        timeouts=Timeouts(**{"close": 0.05, "upgrade_delay": 0} | timeouts),
+        admits=site.admits,
+        clock=site.clock,
     )
     await site.listener.start("127.0.0.1", 0)
     try:
@@ -131,9 +141,10 @@ class RawDevice:
         self.writer = writer
 
     @classmethod
-    async def dial(cls, site: Site, *, receive_buffer: int | None = None) -> Self:
-        """Open a TCP connection, and say nothing."""
+    async def dial(cls, site: Site, *, receive_buffer: int | None = None, address: str = "127.0.0.1") -> Self:
+        """Open a TCP connection from a loopback address, and say nothing."""
         sock = socket.socket()
+        sock.bind((address, 0))
         sock.setblocking(False)
         if receive_buffer is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -231,8 +242,8 @@ async def bystander(site: Site) -> AsyncIterator[None]:
     device = await RawDevice.talking(site, Device_Id="02:00:00:00:00:02")
     link, recorder = site.links[-1], site.recorders[-1]
     yield
-    device.send_frame(Opcode.BINARY, b"still there")
-    assert await recorder.wait_for("audio") == (b"still there", 0)
+    device.send_frame(Opcode.BINARY, opus_packet(b"still there"))
+    assert await recorder.wait_for("audio") == (opus_packet(b"still there"), 0)
     await link.send({"type": "stt", "text": "yes"})
     assert await device.receive_json() == {"type": "stt", "text": "yes"}
     assert recorder.names == ["opened", "audio"]

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import re
 from typing import Final, Self
 
-__all__ = ["FirmwareVersion", "is_version"]
+__all__ = ["SAFE_TEXT_BYTES", "FirmwareVersion", "is_version"]
+
+SAFE_TEXT_BYTES: Final = 1440
+"""Of a WebSocket text frame: firmware that does not take long texts was seen to take this."""
 
 _VERSION: Final = re.compile(r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
 # The device reads a number from each part between dots, and aborts at a part that begins with none.

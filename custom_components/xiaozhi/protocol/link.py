@@ -76,6 +76,8 @@ class Admission:
     """Called once, when the link is up."""
     pings_safe: bool
     """Whether the device's firmware survives WebSocket pings (since v1.9.0)."""
+    text_limit: int | None = None
+    """Bytes of a WebSocket text frame that the firmware surely takes; None for any."""
 
 
 class Link(ABC):

@@ -30,6 +30,7 @@ from .mcp_models import (
     is_bounded,
 )
 from .messages import JsonObject
+from .shortening import MessageTooLongError
 from .text import one_line
 
 __all__ = [
@@ -259,6 +260,8 @@ class McpClient:
             raise McpTimeoutError(f"the device did not answer {method} in time", sent=sent) from err
         except ConnectionError as err:
             raise McpDisconnectedError(str(err), sent=sent) from err
+        except MessageTooLongError as err:
+            raise McpCallError(str(err)) from err
         finally:
             self._calls.pop(request_id, None)
         if isinstance(reply, McpError):

@@ -10,6 +10,7 @@ import json
 import re
 from typing import Any, Final
 
+from .mcp_recovery import recover_error
 from .text import one_line
 
 __all__ = [
@@ -174,6 +175,8 @@ def parse_message(data: str | bytes) -> DeviceMessage:
     try:
         message = json.loads(data)
     except (ValueError, RecursionError) as err:
+        if (reply := recover_error(data)) is not None:
+            return McpMessage(reply)
         raise MessageError("message is not JSON") from err
     if not isinstance(message, dict):
         raise MessageError("message is not a JSON object")

@@ -152,9 +152,12 @@ class BrokerListener:
         except MqttError as err:
             raise LinkClosedError(f"the broker does not take it: {err}") from err
 
-    def forget(self, mac: str) -> None:
-        """Let the next message of a device begin a new link."""
-        if self._links.pop(mac, None) is not None and self._client is not None:
+    def forget(self, mac: str, carrier: Carrier) -> None:
+        """Let the next message of a device begin a new link, unless one has begun already."""
+        if (link := self._links.get(mac)) is None or link.carrier is not carrier:
+            return
+        del self._links[mac]
+        if self._client is not None:
             self._search(mac, _LAST_PROBE)
 
     async def _stay_connected(self) -> None:
@@ -201,8 +204,8 @@ class BrokerListener:
             for search in searches:
                 search.cancel()
             await asyncio.gather(*searches, return_exceptions=True)
-            for mac in tuple(self._links):
-                self._end(mac, "the broker is not there any more")
+            for mac, link in tuple(self._links.items()):
+                self._end(mac, link, "the broker is not there any more")
 
     def _search(self, mac: str, pause: float) -> None:
         """Probe a device until it is linked, for the first time after `pause` seconds."""
@@ -229,8 +232,9 @@ class BrokerListener:
             self.counters.unknown += 1
             return
         mac = address.mac
+        link = self._links.get(mac)
         try:
-            if (link := self._links.get(mac) or self._attach(mac)) is None:
+            if link is None and (link := self._attach(mac)) is None:
                 self.counters.unknown += 1
                 return
             self._addresses[mac] = address
@@ -238,10 +242,10 @@ class BrokerListener:
         except FloodError as err:
             self.counters.floods += 1
             self._banned[mac] = asyncio.get_running_loop().time() + _BAN_SECONDS
-            self._end(mac, str(err))
+            self._end(mac, link, str(err))
         except Exception:
             _LOGGER.exception("Unexpected error on a link through the broker")
-            self._end(mac, "internal error")
+            self._end(mac, link, "internal error")
 
     def _attach(self, mac: str) -> MqttLink | None:
         if self._banned.get(mac, 0.0) > asyncio.get_running_loop().time():
@@ -258,9 +262,9 @@ class BrokerListener:
         )
         return link
 
-    def _end(self, mac: str, reason: str) -> None:
-        if (link := self._links.get(mac)) is not None:
-            self.forget(mac)
+    def _end(self, mac: str, link: MqttLink | None, reason: str) -> None:
+        if link is not None:
+            self.forget(mac, link.carrier)
             link.ended(reason)
 
 
@@ -287,4 +291,4 @@ class _BrokerCarrier(Carrier):
 
     @override
     def disconnect(self) -> None:
-        self._listener.forget(self._mac)
+        self._listener.forget(self._mac, self)

@@ -12,12 +12,14 @@ from typing import Final
 
 __all__ = [
     "MAX_PACKET_BYTES",
+    "MAX_SKIPPED_BYTES",
     "PINGRESP",
     "SUBSCRIBE_FAILED",
     "Connect",
     "ConnectCode",
     "Disconnect",
     "MqttProtocolError",
+    "OversizedPublish",
     "Packet",
     "PacketReader",
     "PingRequest",
@@ -35,6 +37,10 @@ __all__ = [
 
 # Room for the largest message of a device (65535 bytes) and its topic.
 MAX_PACKET_BYTES: Final = 70 * 1024
+# A picture as text can be a few hundred kilobytes; what is announced as larger is no message of a device.
+MAX_SKIPPED_BYTES: Final = 512 * 1024
+# Of a message that is skipped: topic, and the members of an MCP reply before its result.
+_HEAD_BYTES: Final = 1024
 # Answer to a subscription that is not granted (3.9.3).
 SUBSCRIBE_FAILED: Final = 0x80
 
@@ -87,6 +93,19 @@ class Publish:
     """None at QoS 0."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OversizedPublish:
+    """A message that was too large, of which only the beginning was kept."""
+
+    topic: str
+    head: bytes
+    size: int
+    """Bytes of the whole payload."""
+    qos: int
+    packet_id: int | None
+    """None at QoS 0."""
+
+
 @dataclass(frozen=True, slots=True)
 class PubAck:
     """The client has a message of QoS 1."""
@@ -120,7 +139,9 @@ class Disconnect:
     """The client says good-bye."""
 
 
-type Packet = Connect | Publish | PubAck | Subscribe | Unsubscribe | PingRequest | Disconnect
+type Packet = (
+    Connect | Publish | OversizedPublish | PubAck | Subscribe | Unsubscribe | PingRequest | Disconnect
+)
 
 
 class PacketReader:
@@ -132,7 +153,11 @@ class PacketReader:
     def __init__(self, limit: int = MAX_PACKET_BYTES) -> None:
         """Refuse packets whose remaining length is over `limit` bytes as soon as their length is known."""
         self.limit = limit
+        self.skip_limit = 0
+        """Up to which a PUBLISH over `limit` is skipped instead of refused."""
         self._buffer = bytearray()
+        self._to_skip = 0
+        self._oversized: OversizedPublish | None = None
 
     @property
     def buffered(self) -> int:
@@ -148,6 +173,8 @@ class PacketReader:
 
         Raises `MqttProtocolError`; the reader is then of no more use.
         """
+        if self._oversized is not None:
+            return self._skip(self._oversized)
         if not self._buffer:
             return None
         first = self._buffer[0]
@@ -156,6 +183,8 @@ class PacketReader:
         if (size := self._packet_size()) is None:
             return None
         header_bytes, remaining = size
+        if remaining > self.limit:
+            return self._begin_to_skip(first & 0x0F, header_bytes, remaining)
         end = header_bytes + remaining
         if len(self._buffer) < end:
             return None
@@ -166,6 +195,31 @@ class PacketReader:
             raise MqttProtocolError(f"packet type {first >> 4} is longer than its fields")
         return packet
 
+    def _begin_to_skip(self, flags: int, header_bytes: int, remaining: int) -> Packet | None:
+        kept = min(remaining, _HEAD_BYTES)
+        if len(self._buffer) < header_bytes + kept:
+            return None
+        head = _parse_publish(flags, _Body(bytes(self._buffer[header_bytes : header_bytes + kept])))
+        del self._buffer[: header_bytes + kept]
+        self._to_skip = remaining - kept
+        self._oversized = OversizedPublish(
+            topic=head.topic,
+            head=head.payload,
+            size=len(head.payload) + self._to_skip,
+            qos=head.qos,
+            packet_id=head.packet_id,
+        )
+        return self._skip(self._oversized)
+
+    def _skip(self, oversized: OversizedPublish) -> Packet | None:
+        skipped = min(self._to_skip, len(self._buffer))
+        del self._buffer[:skipped]
+        self._to_skip -= skipped
+        if self._to_skip:
+            return None
+        self._oversized = None
+        return oversized
+
     def _packet_size(self) -> tuple[int, int] | None:
         """Bytes of fixed header and of the rest; None when they are not known yet."""
         remaining = 0
@@ -173,7 +227,8 @@ class PacketReader:
             byte = self._buffer[index]
             remaining |= (byte & 0x7F) << 7 * (index - 1)
             if byte < 0x80:
-                if remaining > self.limit:
+                is_publish = self._buffer[0] >> 4 == _PUBLISH
+                if remaining > max(self.limit, self.skip_limit if is_publish else 0):
                     raise MqttProtocolError(f"packet of {remaining} bytes is over the limit of {self.limit}")
                 return index + 1, remaining
         if len(self._buffer) >= _MAX_HEADER_BYTES:
@@ -306,10 +361,12 @@ def _parse_unsubscribe(_: int, body: _Body) -> Unsubscribe:
     return Unsubscribe(packet_id, tuple(filters))
 
 
+_PUBLISH: Final = 3
+
 # Packet type -> its only lawful flags (None: they have a meaning) and the parser of what follows.
 _PARSERS: Final[dict[int, tuple[int | None, _Parser]]] = {
     1: (0x00, _parse_connect),
-    3: (None, _parse_publish),
+    _PUBLISH: (None, _parse_publish),
     4: (0x00, lambda _, body: PubAck(body.packet_id())),
     8: (0x02, _parse_subscribe),
     10: (0x02, _parse_unsubscribe),

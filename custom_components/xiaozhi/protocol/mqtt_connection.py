@@ -78,6 +78,7 @@ class MqttConnection:
         """Let the client in; its messages are published to `topic`."""
         self._topic = topic
         self._packets.limit = mqtt.MAX_PACKET_BYTES
+        self._packets.skip_limit = mqtt.MAX_SKIPPED_BYTES
         self.write(mqtt.connack(mqtt.ConnectCode.ACCEPTED))
 
     async def read(self, seconds: float | None) -> Packet:

@@ -22,6 +22,7 @@ from .messages import AudioFormat
 from .mqtt_codec import Connect, ConnectCode, MqttProtocolError, Packet, UnsupportedProtocolError
 from .mqtt_connection import READ_BYTES, MqttConnection, Timeouts
 from .mqtt_link import MqttLink, downlink_topic, uplink_topic
+from .peers import is_local
 from .udp import UdpServer
 
 __all__ = ["EndpointCounters", "MqttEndpoint", "RefusalDelays"]
@@ -39,6 +40,8 @@ class EndpointCounters:
 
     refused: int = 0
     """Clients with wrong credentials."""
+    not_local: int = 0
+    """Connections from outside the home network."""
     crowded_out: int = 0
     """Connections that were too many before they said who they are."""
     replaced: int = 0
@@ -83,16 +86,18 @@ class MqttEndpoint:
         downlink: AudioFormat,
         address: Callable[[str], str | None] | None = None,
         timeouts: Timeouts | None = None,
+        admits: Callable[[str], bool] = is_local,
     ) -> None:
         """Prepare an endpoint.
 
         `authenticate` decides on every connection, and compares the token in constant time; its client id is
         that of MQTT. `downlink` is the audio that devices are told to expect. `address` gives for a MAC the
         host name or IPv4 address under which the device reaches `audio`; without it, or for None, that is the
-        address under which it reached us.
+        address under which it reached us. `admits` tells of an IP address whether it may connect.
         """
         self.counters = EndpointCounters()
         self._authenticate = authenticate
+        self._admits = admits
         self._audio = audio
         self._downlink = downlink
         self._address = address or (lambda _mac: None)
@@ -138,6 +143,10 @@ class MqttEndpoint:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = MqttConnection(reader, writer, self._timeouts)
+        if not self._admits(connection.remote):
+            self.counters.not_local += 1
+            connection.abort()
+            return
         task = cast("asyncio.Task[None]", asyncio.current_task())
         self._tasks.add(task)
         try:
@@ -235,7 +244,7 @@ class MqttEndpoint:
     async def _answer(self, client: _Client, packet: Packet) -> None:
         write = client.connection.write
         match packet:
-            case mqtt.Publish():
+            case mqtt.Publish() | mqtt.OversizedPublish():
                 await self._published(client, packet)
             case mqtt.Subscribe(packet_id=packet_id, filters=filters):
                 own = downlink_topic(client.mac)
@@ -248,13 +257,15 @@ class MqttEndpoint:
             case Connect():
                 raise MqttProtocolError("a second CONNECT")
 
-    async def _published(self, client: _Client, message: mqtt.Publish) -> None:
+    async def _published(self, client: _Client, message: mqtt.Publish | mqtt.OversizedPublish) -> None:
         if message.qos > 1:
             raise MqttProtocolError("QoS 2 is not offered")
-        if message.topic == uplink_topic(client.mac):
-            await client.link.receive(message.payload)
-        else:
+        if message.topic != uplink_topic(client.mac):
             self.counters.foreign_topics += 1
+        elif isinstance(message, mqtt.OversizedPublish):
+            client.link.refuse(message.head, message.size)
+        else:
+            await client.link.receive(message.payload)
         if message.packet_id is not None:
             client.connection.write(mqtt.puback(message.packet_id))
 

@@ -15,7 +15,9 @@ from typing import Any, ClassVar, Final, Protocol, override
 
 from .limits import FloodGuard, LinkCounters
 from .link import Admission, Channel, Link, LinkClosedError, LinkHandler, LinkKind
+from .mcp_recovery import reply_to_oversized
 from .messages import (
+    MAX_MESSAGE_BYTES,
     Abort,
     AudioFormat,
     DeviceHello,
@@ -25,6 +27,7 @@ from .messages import (
     ListenDetect,
     ListenStart,
     ListenStop,
+    McpMessage,
     MessageError,
     UnknownMessage,
     encode,
@@ -45,6 +48,8 @@ _TRANSPORT: Final = "udp"
 # A goodbye that meets a device which is just opening a channel ends that one (firmware v1.6.6, seen).
 _GRACE_SECONDS: Final = 1.0
 _OF_A_CONVERSATION: Final = (ListenDetect, ListenStart, ListenStop, Abort)
+# What is looked at of a message that is too large.
+_HEAD_BYTES: Final = 1024
 
 
 def uplink_topic(name: str, prefix: str = DEFAULT_PREFIX) -> str:
@@ -133,6 +138,11 @@ class MqttLink(Link):
             _call(self._handler.link_closed, self._ended)
 
     @property
+    def carrier(self) -> Carrier:
+        """What brings the messages of this link, and of no other."""
+        return self._carrier
+
+    @property
     @override
     def remote(self) -> str:
         if self._audio is not None and self._audio.remote is not None:
@@ -206,6 +216,9 @@ class MqttLink(Link):
         """Take a message that the device published. Raises `FloodError`, and nothing for a bad message."""
         if self._handler is None or self._ended is not None:
             return
+        if len(payload) > MAX_MESSAGE_BYTES:
+            self.refuse(payload[:_HEAD_BYTES], len(payload))
+            return
         self.last_seen = monotonic()
         self.counters.bytes_in += len(payload)
         self._guard.message(self.last_seen, len(payload))
@@ -232,10 +245,24 @@ class MqttLink(Link):
                     self._without_channel(message)
                 self._handler.message_received(message)
 
+    def refuse(self, head: bytes, size: int) -> None:
+        """Drop a message of `size` bytes, which is too many; the call that it answers fails at once.
+
+        `head` are its first bytes. Raises `FloodError`.
+        """
+        if self._handler is None or self._ended is not None:
+            return
+        self.last_seen = monotonic()
+        self.counters.bytes_in += size
+        self._guard.message(self.last_seen, size)
+        self._drop(f"{size} bytes are too many")
+        if (reply := reply_to_oversized(head, size, MAX_MESSAGE_BYTES)) is not None:
+            self._handler.message_received(McpMessage(reply))
+
     async def _open_channel(self, handler: LinkHandler, hello: DeviceHello) -> None:
         # The firmware opens a stale channel anew without a goodbye.
         self._end_channel("the device began a new conversation")
-        if hello.transport != _TRANSPORT:
+        if hello.transport not in {_TRANSPORT, ""}:
             # An answer with another transport than the device's own would make older firmware crash.
             self._drop(f"hello asks for transport {hello.transport!r}")
             return

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Final
 
 from .messages import AudioFormat, JsonObject
+from .peers import is_local
 from .udp_session import HEADER_BYTES, MAX_DATAGRAM_BYTES, AudioSession, Source, UdpCounters
 
 __all__ = ["UdpChannel", "UdpServer"]
@@ -85,8 +86,9 @@ class UdpChannel:
 class UdpServer:
     """The socket for the audio of all devices."""
 
-    def __init__(self) -> None:
-        """Prepare the server; `start` opens its port."""
+    def __init__(self, admits: Callable[[str], bool] = is_local) -> None:
+        """Prepare the server; `start` opens its port. `admits` tells of an IP address whether it is heard."""
+        self._admits = admits
         self.counters = UdpCounters()
         self._socket: socket.socket | None = None
         self._channels: dict[int, UdpChannel] = {}
@@ -157,7 +159,9 @@ class UdpServer:
 
     def datagram_received(self, datagram: bytes, source: Source) -> None:
         """Take any datagram; raises nothing."""
-        if not HEADER_BYTES <= len(datagram) <= MAX_DATAGRAM_BYTES:
+        if not self._admits(source.host):
+            self.counters.not_local += 1
+        elif not HEADER_BYTES <= len(datagram) <= MAX_DATAGRAM_BYTES:
             self.counters.rejected += 1
         elif (channel := self._channels.get(int.from_bytes(datagram[4:8]))) is None:
             self.counters.unknown += 1

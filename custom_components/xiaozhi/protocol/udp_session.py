@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from .limits import TokenBucket
 from .messages import AudioFormat
+from .opus_packet import is_announced
 
 __all__ = [
     "HEADER_BYTES",
@@ -31,7 +32,6 @@ __all__ = [
     "ReorderWindow",
     "Source",
     "UdpCounters",
-    "opus_samples",
 ]
 
 HEADER_BYTES: Final = 16
@@ -48,25 +48,6 @@ _HOLD: Final = 2
 # Sequence numbers run at the pace of the microphone. Ahead of it are the 33 packets of a wake word (2 s, 100
 # of 20 ms) and what a lost network swallowed.
 _MAX_AHEAD: Final = 100
-
-# Samples at 48 kHz of a frame, by the configuration number of its packet (RFC 6716, table 2).
-_FRAME_SAMPLES: Final = (480, 960, 1920, 2880) * 3 + (480, 960) * 2 + (120, 240, 480, 960) * 4
-
-
-def opus_samples(packet: bytes) -> int | None:
-    """Return how many samples at 48 kHz a mono Opus packet lasts; None when it is no mono Opus packet."""
-    if not packet or packet[0] & 0x04:
-        return None
-    match packet[0] & 0x03:
-        case 0:
-            frames = 1
-        case 1 | 2:
-            frames = 2
-        case _ if len(packet) >= 2:
-            frames = packet[1] & 0x3F
-        case _:
-            return None
-    return frames * _FRAME_SAMPLES[packet[0] >> 3]
 
 
 @dataclass(slots=True)
@@ -85,6 +66,8 @@ class UdpCounters:
     """Packets beyond what any device sends."""
     unknown: int = 0
     """Datagrams of no live conversation."""
+    not_local: int = 0
+    """Datagrams from outside the home network."""
     unsent: int = 0
     """Packets that could not be sent: no address of the device yet, too large, or the network refused."""
 
@@ -168,7 +151,7 @@ class AudioSession:
         self.source: Source | None = None
         """Where the device is; unknown before its first packet."""
         self._connection_id = connection_id
-        self._samples = uplink.frame_duration * 48
+        self._uplink = uplink
         self.counters = counters
         self._cipher = AudioCipher(self.key)
         self._window = ReorderWindow(uplink.frame_duration / 1000, now)
@@ -219,7 +202,7 @@ class AudioSession:
 
     def _genuine(self, packet: bytes, source: Source) -> bool:
         if packet:
-            return opus_samples(packet) == self._samples
+            return is_announced(packet, self._uplink)
         # Nothing in an empty packet could show that it was made with the key.
         return self.source is not None and source[:2] == self.source[:2]
 

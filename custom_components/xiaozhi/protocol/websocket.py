@@ -5,12 +5,13 @@ A stock device connects when a conversation starts and is gone when it ends: lin
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from http import HTTPStatus
 import logging
 import secrets
-from typing import ClassVar, Final, cast, override
+import socket
+from time import monotonic
+from typing import Any, ClassVar, Final, cast, override
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
@@ -35,6 +36,9 @@ from .messages import (
     parse_message,
     server_hello,
 )
+from .opus_packet import is_announced
+from .peers import is_local
+from .shortening import encode_within
 from .websocket_connection import DeviceConnection, QuietLogger, Timeouts, peer_address
 
 __all__ = ["WebSocketLink", "WebSocketListener"]
@@ -61,12 +65,17 @@ class WebSocketListener:
         *,
         downlink: AudioFormat,
         timeouts: Timeouts | None = None,
+        admits: Callable[[str], bool] = is_local,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         """Prepare a listener.
 
         `authenticate` decides on every connection, and compares the token in constant time; `downlink` is the
-        audio that devices are told to expect.
+        audio that devices are told to expect. `admits` tells of an IP address whether it may connect;
+        `clock` gives the seconds by which floods are measured.
         """
+        self._clock = clock
+        self._admits = admits
         self._authenticate = authenticate
         self._downlink = downlink
         self._timeouts = timeouts or Timeouts()
@@ -82,14 +91,14 @@ class WebSocketListener:
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
-    async def start(self, host: str | Sequence[str] | None, port: int) -> None:
-        """Listen on `port` of the given addresses, of all when None. Raises `OSError` when that fails."""
+    async def start(self, host: str | None, port: int) -> None:
+        """Listen on `port` of an IPv4 address, of all when None. Raises `OSError` when that fails."""
         self._strangers = WaitingRoom[DeviceConnection](_MAX_STRANGERS)
         self._server = await serve(
             self._run_link,
-            # Handed to asyncio, which takes several addresses too.
-            cast("str | None", host),
+            host or "0.0.0.0",  # noqa: S104
             port,
+            family=socket.AF_INET,
             process_request=self._admit,
             compression=None,
             server_header=None,
@@ -100,9 +109,12 @@ class WebSocketListener:
             write_limit=_WRITE_LIMIT,
             logger=QuietLogger(_LOGGER),
             # Any factory will do.
-            create_connection=cast(
-                "type[ServerConnection]", partial(DeviceConnection, strangers=self._strangers)
-            ),
+            create_connection=cast("type[ServerConnection]", self._make_connection),
+        )
+
+    def _make_connection(self, *args: Any, **options: Any) -> DeviceConnection:
+        return DeviceConnection(
+            *args, **options, strangers=self._strangers, admits=self._admits, clock=self._clock
         )
 
     async def stop(self) -> None:
@@ -118,7 +130,9 @@ class WebSocketListener:
         )
         await server.wait_closed()
 
-    def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
+    async def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
+        # The device looks for the answer only after it has sent the request, and may miss one that is faster.
+        await asyncio.sleep(self._timeouts.upgrade_delay)
         if request.headers.get_all("Origin"):
             # A page in somebody's browser, which must not reach into the house.
             return connection.respond(HTTPStatus.FORBIDDEN, "Not for browsers.\n")
@@ -139,7 +153,9 @@ class WebSocketListener:
         return None
 
     async def _run_link(self, connection: ServerConnection) -> None:
-        link = WebSocketLink(cast("DeviceConnection", connection), self._downlink, self._timeouts)
+        link = WebSocketLink(
+            cast("DeviceConnection", connection), self._downlink, self._timeouts, self._clock
+        )
         self._links.add(link)
         try:
             await link.run()
@@ -153,15 +169,24 @@ class WebSocketLink(Link):
     kind: ClassVar[LinkKind] = LinkKind.WEBSOCKET
     stays_connected: ClassVar[bool] = False
 
-    def __init__(self, connection: DeviceConnection, downlink: AudioFormat, timeouts: Timeouts) -> None:
+    def __init__(
+        self,
+        connection: DeviceConnection,
+        downlink: AudioFormat,
+        timeouts: Timeouts,
+        clock: Callable[[], float],
+    ) -> None:
         """Take over a connection whose opening handshake is done; `run` does the rest."""
         self.counters = LinkCounters()
         self._connection = connection
         self._downlink = downlink
         self._timeouts = timeouts
+        self._clock = clock
         self._remote = peer_address(connection)
         self._framing = framing_version(_header(connection.request, "Protocol-Version"))
         self._guard = FloodGuard()
+        # Packets dropped since the last good one, whose time has passed all the same.
+        self._missing = 0
         self._handler: LinkHandler | None = None
         self._channel: Channel | None = None
         self._ended: str | None = None
@@ -179,7 +204,9 @@ class WebSocketLink(Link):
     @override
     async def send(self, message: JsonObject) -> None:
         self._require_channel()
-        await self._send(encode(message).encode(), text=True)
+        limit = self._connection.admission.text_limit
+        text = encode(message) if limit is None else encode_within(message, limit)
+        await self._send(text.encode(errors="replace"), text=True)
         self.counters.messages_out += 1
 
     @override
@@ -239,7 +266,7 @@ class WebSocketLink(Link):
 
     async def _shake_hands(self, handler: LinkHandler) -> None:
         hello = await self._receive_hello()
-        if hello.transport != _TRANSPORT:
+        if hello.transport not in {_TRANSPORT, ""}:
             raise _ViolationError("hello for another transport than websocket")
         channel = Channel(
             session_id=secrets.token_hex(16), hello=hello, uplink=hello.audio, downlink=self._downlink
@@ -268,7 +295,7 @@ class WebSocketLink(Link):
         return message
 
     def _receive(self, handler: LinkHandler, frame: str | bytes) -> None:
-        now = asyncio.get_running_loop().time()
+        now = self._clock()
         if isinstance(frame, bytes):
             self._receive_packet(handler, frame, now)
         else:
@@ -282,8 +309,16 @@ class WebSocketLink(Link):
         except FramingError as err:
             self._drop(err, now)
             return
+        if self._channel is not None and not is_announced(packet, self._channel.uplink):
+            # Not a flood by itself: a client may announce another duration than it sends all the time.
+            if not self.counters.malformed:
+                _LOGGER.debug("The device at %s sends packets of another duration than it said", self._remote)
+            self.counters.malformed += 1
+            self._missing += 1
+            return
         self.counters.packets_in += 1
-        handler.audio_received(packet, 0)
+        missing, self._missing = self._missing, 0
+        handler.audio_received(packet, missing)
 
     def _receive_message(self, handler: LinkHandler, frame: str, now: float) -> None:
         size = len(frame.encode())

@@ -5,6 +5,7 @@ end, and ends a connection for one byte that is not UTF-8.
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 import logging
@@ -34,6 +35,8 @@ class Timeouts:
 
     open: float = 10
     """For the opening handshake."""
+    upgrade_delay: float = 0.03
+    """From the device's request to our answer, which it could otherwise miss."""
     hello: float = 10
     """From then to its hello. The device itself waits as long for ours."""
     send: float = 5
@@ -51,9 +54,21 @@ class DeviceConnection(ServerConnection):
     admission: Admission
     """Set by the listener when it lets the device in."""
 
-    def __init__(self, *args: Any, strangers: WaitingRoom[DeviceConnection], **options: Any) -> None:
-        """Take what the library passes, and the room in which the connection waits until its hello."""
+    def __init__(
+        self,
+        *args: Any,
+        strangers: WaitingRoom[DeviceConnection],
+        admits: Callable[[str], bool],
+        clock: Callable[[], float],
+        **options: Any,
+    ) -> None:
+        """Take what the library passes, and the room in which the connection waits until its hello.
+
+        A peer that is not admitted is dropped before it takes a place there.
+        """
         super().__init__(*args, **options)
+        self._admits = admits
+        self._clock = clock
         self._strangers = strangers
         self._frames = TokenBucket(rate=600, burst=600)
         # Pings, pongs and pieces of messages, which never become a message themselves.
@@ -78,6 +93,9 @@ class DeviceConnection(ServerConnection):
         endpoint = transport.get_extra_info("socket")
         endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         super().connection_made(transport)
+        if not self._admits(peer_address(self)):
+            self.transport.abort()
+            return
         displaced = self._strangers.enter(self, peer_address(self))
         if displaced is not None:
             displaced.transport.abort()
@@ -115,7 +133,7 @@ class DeviceConnection(ServerConnection):
         super().process_event(event)
 
     def _is_one_too_many(self, frame: Frame) -> bool:
-        now = self.loop.time()
+        now = self._clock()
         if not self._frames.take(now):
             return True
         return frame.opcode not in _MESSAGES and not self._controls.take(now)

@@ -1,0 +1,45 @@
+"""What can still be used of an MCP reply that is no good JSON, or too large.
+
+Source: the firmware's `mcp_server.cc` and `protocol.cc`. The firmware writes an error's message between
+quotes as it is, so that a quote, a backslash or a line break in it makes the whole frame invalid. The members
+of a frame come in one order.
+"""
+
+import re
+from typing import Any, Final
+
+__all__ = ["recover_error", "reply_to_oversized"]
+
+_MAX_ID: Final = 2**31 - 1
+
+_BROKEN_ERROR: Final = re.compile(
+    r'\{"session_id":"[^"\\]{0,64}","type":"mcp","payload":'
+    r'\{"jsonrpc":"2\.0","id":(\d{1,10}),"error":'
+    r'\{(?:"code":(-?\d{1,6}),)?"message":"(.*)"\}\}\}',
+    re.DOTALL,
+)
+# Other clients put spaces between members, and the session elsewhere.
+_REPLY_START: Final = re.compile(
+    r'\{\s?(?:"session_id":\s?"[^"\\]{0,64}",\s?)?"type":\s?"mcp",\s?(?:"session_id":\s?"[^"\\]{0,64}",\s?)?'
+    r'"payload":\s?\{\s?"jsonrpc":\s?"2\.0",\s?"id":\s?(\d{1,10}),\s?"(?:result|error)":'
+)
+
+
+def recover_error(frame: str) -> dict[str, Any] | None:
+    """Return the error in a frame that is no JSON; None unless the firmware could have written the frame."""
+    if (match := _BROKEN_ERROR.fullmatch(frame)) is None or int(match[1]) > _MAX_ID:
+        return None
+    code = {} if match[2] is None else {"code": int(match[2])}
+    return {"jsonrpc": "2.0", "id": int(match[1]), "error": code | {"message": match[3]}}
+
+
+def reply_to_oversized(head: bytes, size: int, limit: int) -> dict[str, Any] | None:
+    """Return the error for the call that a refused message answers; None when its start does not name one.
+
+    `head` are the first bytes of a message of `size` bytes.
+    """
+    match = _REPLY_START.match(head.decode(errors="replace"))
+    if match is None or int(match[1]) > _MAX_ID:
+        return None
+    message = f"its answer of {size} bytes is larger than {limit} bytes"
+    return {"jsonrpc": "2.0", "id": int(match[1]), "error": {"message": message}}

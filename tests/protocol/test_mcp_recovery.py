@@ -1,0 +1,106 @@
+"""Replies of a device's MCP server that are no JSON."""
+
+import json
+
+from hypothesis import given, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.mcp_recovery import reply_to_oversized
+from custom_components.xiaozhi.protocol.messages import (
+    McpMessage,
+    MessageError,
+    UnknownMessage,
+    parse_message,
+)
+
+
+def frame_of(message: str, request_id: int = 7, code: str = "") -> str:
+    """Return an error as the firmware writes it: without escapes."""
+    payload = f'{{"jsonrpc":"2.0","id":{request_id},"error":{{{code}"message":"{message}"}}}}'
+    return f'{{"session_id":"a1","type":"mcp","payload":{payload}}}'
+
+
+@pytest.mark.parametrize(
+    "message",
+    ['Unknown tool: say "hi"', "C:\\temp\\x", "first\nsecond", '"', '"}}}', "\t", "ü \\ 设备"],
+)
+@pytest.mark.parametrize("code", ["", '"code":-32603,'])
+def test_an_error_text_that_breaks_the_frame_is_recovered(message: str, code: str) -> None:
+    reply = parse_message(frame_of(message, code=code).encode())
+    assert isinstance(reply, McpMessage)
+    assert reply.payload["id"] == 7
+    assert reply.payload["error"]["message"] == message
+    assert reply.payload["error"].get("code") == (-32603 if code else None)
+
+
+@given(st.text(), st.integers(0, 2**31 - 1))
+def test_every_error_has_its_id_and_its_words_whatever_they_are(message: str, request_id: int) -> None:
+    frame = frame_of(message, request_id)
+    try:
+        json.loads(frame)
+    except ValueError:
+        reply = parse_message(frame)
+        assert reply == McpMessage({"jsonrpc": "2.0", "id": request_id, "error": {"message": message}})
+
+
+def strict(frame: str) -> bool:
+    """Whether a frame begins and ends as the firmware's errors do."""
+    return frame.startswith('{"session_id":"') and ',"error":{' in frame and frame.endswith('"}}}')
+
+
+@given(st.data())
+def test_nothing_else_that_is_no_json_is_taken_for_an_error(data: st.DataObject) -> None:
+    """A frame with something cut out, doubled or put in."""
+    frame = frame_of('say "hi"', data.draw(st.integers(0, 2**40)))
+    start = data.draw(st.integers(0, len(frame)))
+    end = data.draw(st.integers(start, len(frame)))
+    mutant = frame[:start] + data.draw(st.text(max_size=5)) + frame[end:]
+    try:
+        reply = parse_message(mutant)
+    except MessageError:
+        return
+    if isinstance(reply, UnknownMessage):
+        return
+    assert isinstance(reply, McpMessage)
+    assert strict(mutant)
+    assert reply.payload.keys() == {"jsonrpc", "id", "error"}
+    assert 0 <= reply.payload["id"] < 2**31
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        '{"session_id":"a1","type":"listen","state":"detect","text":"say "hi""}',
+        frame_of('"', 2**31),
+        frame_of('"').replace('"error"', '"result"'),
+        frame_of('"').replace("2.0", "1.0"),
+        frame_of('"').replace('"a1"', '"a"1"'),
+        frame_of('"') + " ",
+        "x" + frame_of('"'),
+        frame_of('"')[:-1],
+    ],
+)
+def test_a_broken_frame_of_another_shape_is_dropped(frame: str) -> None:
+    with pytest.raises(MessageError, match="not JSON"):
+        parse_message(frame)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b'{"session_id":"","type":"mcp","payload":{"jsonrpc":"2.0","id":5,"result":{"content":[',
+        b'{"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 5, "result": {',
+        b'{"type":"mcp","session_id":"x","payload":{"jsonrpc":"2.0","id":5,"error":{"message":"',
+    ],
+)
+def test_an_answer_that_is_too_large_fails_its_call(head: bytes) -> None:
+    assert reply_to_oversized(head, 70_000, 65_535) == {
+        "jsonrpc": "2.0",
+        "id": 5,
+        "error": {"message": "its answer of 70000 bytes is larger than 65535 bytes"},
+    }
+
+
+@given(st.binary(max_size=300))
+def test_a_message_that_is_too_large_and_no_answer_fails_nothing(head: bytes) -> None:
+    assert reply_to_oversized(head, 70_000, 65_535) is None
