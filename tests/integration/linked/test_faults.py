@@ -71,7 +71,7 @@ TOLD = {
     Misbehaviour.LOOPING_CURSOR: "tool list was cut at 12 tools: its pages go in circles",
     Misbehaviour.THOUSAND_TOOLS: "tool list was cut at 512 tools: it has more",
 }
-ENDED = [Misbehaviour.OVERSIZE_TEXT, Misbehaviour.FLOOD, Misbehaviour.DROP_MID_SENTENCE]
+ENDED = [Misbehaviour.FLOOD, Misbehaviour.DROP_MID_SENTENCE]
 BORNE = [
     Misbehaviour.GARBAGE_JSON,
     Misbehaviour.WRONG_TYPES,
@@ -84,9 +84,10 @@ BORNE = [
     Misbehaviour.OPUS_GARBAGE,
 ]
 # Over MQTT a hello begins a new conversation, and there is no way to send audio before the first one.
-ENDED_ON_WEBSOCKET = [Misbehaviour.SECOND_HELLO, Misbehaviour.BINARY_BEFORE_HELLO]
+ENDED_ON_WEBSOCKET = [Misbehaviour.OVERSIZE_TEXT, Misbehaviour.SECOND_HELLO, Misbehaviour.BINARY_BEFORE_HELLO]
 ENDED_ON_MQTT = [Misbehaviour.FOREIGN_TOPIC, Misbehaviour.MQTT_GARBAGE, Misbehaviour.MQTT_GIANT_LENGTH]
 BORNE_ON_MQTT = [
+    Misbehaviour.OVERSIZE_TEXT,
     Misbehaviour.SECOND_HELLO,
     Misbehaviour.UDP_REPLAY,
     Misbehaviour.UDP_FORGERY,
