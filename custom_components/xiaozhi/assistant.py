@@ -6,6 +6,7 @@ Everything that a device says is cut and put on one line before it comes near a 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
+import json
 import re
 from typing import Any, Final
 
@@ -26,12 +27,13 @@ _PREFIX: Final = f"{DOMAIN}__"
 _MAX_NAME: Final = 64
 _HASH_LENGTH: Final = 8
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9]+")
-_ARGUMENT_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+_ARGUMENT_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]{0,63}")
 # The board with the most tools has some thirty.
 _MAX_TOOLS: Final = 64
 _MAX_ARGUMENTS: Final = 24
 _MAX_DESCRIPTION: Final = 1024
 _MAX_ARGUMENT_DESCRIPTION: Final = 120
+_MAX_ARGUMENT_NAME: Final = 48
 _MAX_RESULT: Final = 4096
 _MAX_RESULT_DEPTH: Final = 8
 
@@ -72,19 +74,32 @@ def assistant_names(names: Iterable[str]) -> dict[str, str]:
 
 def description_of(tool: Tool) -> str:
     """Return what the device says of a tool, on one line."""
-    return one_line(tool.description, _MAX_DESCRIPTION) or tool.name
+    return one_line(tool.description, _MAX_DESCRIPTION) or tool.title or tool.name
 
 
 def parameters_of(tool: Tool) -> vol.Schema:
-    """Return the arguments of a tool."""
+    """Return the arguments of a tool, by the names that language models take."""
     return vol.Schema(
         {
             (vol.Required if name in tool.required else vol.Optional)(
-                name, description=_default_of(argument)
-            ): _validator(argument)
-            for name, argument in tool.properties.items()
+                shown, description=_about(name, shown, tool.properties[name])
+            ): _validator(tool.properties[name])
+            for name, shown in argument_names(tool).items()
         }
     )
+
+
+def argument_names(tool: Tool) -> dict[str, str]:
+    """Give each argument a name that all providers of language models take; most keep theirs."""
+    shown: dict[str, str] = {}
+    for number, name in enumerate(tool.properties, 1):
+        plain = name if _ARGUMENT_NAME.fullmatch(name) else _NOT_IN_NAMES.sub("_", name).strip("_")
+        if not _ARGUMENT_NAME.fullmatch(plain) or (plain != name and plain in tool.properties):
+            plain = f"argument_{number}"
+        while plain in shown.values() or (plain != name and plain in tool.properties):
+            plain = f"{plain[:60]}_{number}"
+        shown[name] = plain
+    return shown
 
 
 def annotations_of(tool: Tool) -> ToolAnnotations:
@@ -101,13 +116,27 @@ def annotations_of(tool: Tool) -> ToolAnnotations:
 
 
 def result_data(result: ToolResult) -> dict[str, Any]:
-    """Return the answer of a tool as data; one that is too long is cut."""
-    if result.text is None:
-        return {"result": "done"}
-    value = result.json()
-    if value is None or not is_bounded(value, size=_MAX_RESULT, depth=_MAX_RESULT_DEPTH):
-        value = one_line(result.text, _MAX_RESULT)
-    return {"result": clean_data(value)}
+    """Return the answer of a tool as data; one that is too long is cut. What is no text is only described."""
+    answer: dict[str, Any] = {}
+    if result.text is not None or result.structured is not None:
+        answer["result"] = _cut(result.value, result.text)
+    if result.items:
+        answer["content"] = _cut([_described(item) for item in result.items])
+    return answer or {"result": "done"}
+
+
+def _cut(value: Any, text: str | None = None) -> Any:
+    """Return a value, or the beginning of its text if it is too long."""
+    if is_bounded(value, size=_MAX_RESULT, depth=_MAX_RESULT_DEPTH):
+        return clean_data(value)
+    return one_line(json.dumps(value, ensure_ascii=False) if text is None else text, _MAX_RESULT)
+
+
+def _described(item: Any) -> Any:
+    """Leave out what a language model cannot read: pictures, sound and other binary data as text."""
+    if isinstance(item, dict):
+        return {name: _described(member) for name, member in item.items() if name not in {"blob", "data"}}
+    return item
 
 
 def _with_hash(short: str, name: str) -> str:
@@ -116,23 +145,28 @@ def _with_hash(short: str, name: str) -> str:
 
 
 def _is_presentable(tool: Tool) -> bool:
-    names = tool.properties.keys()
-    return len(names) <= _MAX_ARGUMENTS and all(_ARGUMENT_NAME.fullmatch(name) for name in names)
+    return len(tool.properties) <= _MAX_ARGUMENTS
 
 
-def _default_of(argument: ToolProperty) -> str | None:
-    if argument.default is None:
-        return None
-    return one_line(f"Default: {argument.default}", _MAX_ARGUMENT_DESCRIPTION)
+def _about(name: str, shown: str, argument: ToolProperty) -> str | None:
+    """Return what is told of an argument: its own name where it has another one here, and its default."""
+    told = [] if shown == name else [f"Name on the device: {one_line(name, _MAX_ARGUMENT_NAME)}."]
+    if argument.default is not None:
+        told.append(f"Default: {argument.default}")
+    return one_line(" ".join(told), _MAX_ARGUMENT_DESCRIPTION) or None
 
 
 def _validator(argument: ToolProperty) -> Any:
+    if argument.choices:
+        return vol.In(list(argument.choices))
     match argument.kind:
         case "boolean":
             return bool
         case "integer":
             low, high = argument.limits
             return vol.All(int, vol.Range(min=low, max=high))
+        case "number":
+            return vol.All(vol.Coerce(float), vol.Range(min=argument.minimum, max=argument.maximum))
         case "string":
             return str
     return object

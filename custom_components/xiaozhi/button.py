@@ -52,7 +52,7 @@ class XiaozhiButton(XiaozhiToolEntity[ButtonTool], ButtonEntity):
     @override
     async def async_press(self) -> None:
         """Have it done."""
-        await self.device.change(self.tool.call.tool, self.tool.call.arguments)
+        await self._change(self.tool.call.tool, self.tool.call.arguments)
 
 
 class XiaozhiScreenshotButton(XiaozhiEntity, ButtonEntity):

@@ -13,6 +13,7 @@ from .const import DOMAIN
 from .device import Device
 from .gateway import XiaozhiConfigEntry
 from .protocol.status import STATUS_TOOL
+from .rights import check_entity
 from .tool_entities import Reading, ToolEntity
 from .tool_values import as_flag
 
@@ -86,6 +87,11 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         else:
             self.tool = current
             super()._device_changed()
+
+    async def _change(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        """Call a tool. Raises `Unauthorized` if the user may not, and as `Device.change`."""
+        await check_entity(self.hass, self._context, self.device, tool)
+        await self.device.change(tool, arguments)
 
     def _flag(self, reading: Reading) -> bool | None:
         return as_flag(self.device.toolbox.value(reading), reading.on_off)

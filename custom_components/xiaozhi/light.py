@@ -112,27 +112,27 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
         if tool.brightness is not None and (wanted is not None or self.brightness == 0):
             # First, so that a new colour does not flash up in the brightness that it had.
             level = _level(tool.brightness, _FULL if wanted is None else wanted)
-            await self.device.change(tool.brightness.tool, {tool.brightness.argument: level})
+            await self._change(tool.brightness.tool, {tool.brightness.argument: level})
         if tool.colour is not None and (colour is not None or tool.on is None or wanted is not None):
             shown = colour or _WHITE
             if tool.brightness is None:
                 shown = _scaled(shown, (wanted or self.brightness or _FULL) / _FULL)
             await self._show(tool.colour, shown)
         elif tool.on is not None:
-            await self.device.change(tool.on.tool, tool.on.arguments)
+            await self._change(tool.on.tool, tool.on.arguments)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
         """Switch it off."""
         self._last_shown = self._lit
         if self.tool.off is not None:
-            await self.device.change(self.tool.off.tool, self.tool.off.arguments)
+            await self._change(self.tool.off.tool, self.tool.off.arguments)
         elif self.tool.colour is not None:
             await self._show(self.tool.colour, (0, 0, 0))
 
     async def _show(self, colour: Colour, shown: Rgb) -> None:
         values = _scaled(shown, colour.maximum / _FULL)
-        await self.device.change(colour.tool, dict(zip(colour.arguments, values, strict=True)))
+        await self._change(colour.tool, dict(zip(colour.arguments, values, strict=True)))
 
     @property
     def _lit(self) -> Rgb | None:

@@ -7,7 +7,14 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.llm import LLM_API_ASSIST, LLMContext, Tool, ToolInput, ToolResult
 
-from .assistant import annotations_of, description_of, offered_tools, parameters_of, result_data
+from .assistant import (
+    annotations_of,
+    argument_names,
+    description_of,
+    offered_tools,
+    parameters_of,
+    result_data,
+)
 from .const import DOMAIN
 from .device import Device
 from .gateway import XiaozhiConfigEntry
@@ -52,6 +59,7 @@ class DeviceTool(Tool):
     def __init__(self, device: Device, name: str, tool: McpTool) -> None:
         """Present a tool under a name that language models take."""
         self.name = name
+        self.title = tool.title
         self.description = description_of(tool)
         self.parameters = parameters_of(tool)
         self.annotations = annotations_of(tool)
@@ -63,15 +71,30 @@ class DeviceTool(Tool):
         self, hass: HomeAssistant, tool_input: ToolInput, llm_context: LLMContext
     ) -> ToolResult:
         """Call the tool. Raises `HomeAssistantError` when an argument is wrong, and as `Device.call_tool`."""
+        # It may have changed since the request began.
+        tool = self._device.tools.get(self._tool.name)
+        if tool is None or tool.user_only:
+            raise HomeAssistantError(
+                translation_domain=DOMAIN,
+                translation_key="not_offered",
+                translation_placeholders={"name": self._device.name, "tool": self.name},
+            )
+        shown = argument_names(tool)
+        names = {plain: name for name, plain in shown.items()}
         # Language models like to give null for what they leave out.
-        given = {name: value for name, value in tool_input.tool_args.items() if value is not None}
+        given = {
+            names.get(plain, plain): value
+            for plain, value in tool_input.tool_args.items()
+            if value is not None
+        }
         try:
-            arguments = check_arguments(self._tool, given)
+            arguments = check_arguments(tool, given)
         except ArgumentError as err:
+            reason = str(err).replace(err.name, shown.get(err.name, err.name), 1)
             raise HomeAssistantError(
                 translation_domain=DOMAIN,
                 translation_key="assistant_argument",
-                translation_placeholders={"tool": self.name, "reason": one_line(str(err))},
+                translation_placeholders={"tool": self.name, "reason": one_line(reason)},
             ) from err
         call = self._device.call_tool if self.annotations.read_only else self._device.change
         return ToolResult(data=result_data(await call(self._tool.name, arguments)))

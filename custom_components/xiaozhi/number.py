@@ -66,4 +66,4 @@ class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
     @override
     async def async_set_native_value(self, value: float) -> None:
         """Set the value on the device."""
-        await self.device.change(self.tool.setter.tool, {self.tool.setter.argument: int(value)})
+        await self._change(self.tool.setter.tool, {self.tool.setter.argument: int(value)})

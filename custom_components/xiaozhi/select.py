@@ -76,7 +76,7 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
     @override
     async def async_select_option(self, option: str) -> None:
         """Set the choice on the device, or have it done."""
-        await self.device.change(self.tool.tool, {self.tool.argument: option})
+        await self._change(self.tool.tool, {self.tool.argument: option})
 
 
 class XiaozhiPipelineSelect(AssistPipelineSelect):

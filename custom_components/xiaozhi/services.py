@@ -10,6 +10,7 @@ from homeassistant.const import ATTR_DEVICE_ID, CONF_URL
 from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
 from homeassistant.exceptions import ServiceValidationError, Unauthorized
 from homeassistant.helpers import config_validation as cv, device_registry as dr
+from homeassistant.helpers.service import async_register_admin_service
 import voluptuous as vol
 
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
@@ -21,6 +22,7 @@ from .pictures import PictureKind
 from .protocol import messages
 from .protocol.mcp import ArgumentError, check_arguments
 from .protocol.text import one_line
+from .rights import check_call
 from .screen import async_open_picture, async_screenshot, async_show_image, failure, require_tool
 from .vision import MAX_QUESTION, PHOTO_TOOL, picture_entity
 
@@ -122,7 +124,8 @@ def async_setup_services(hass: HomeAssistant) -> None:
         CALL_TOOL_SCHEMA,
         supports_response=SupportsResponse.OPTIONAL,
     )
-    hass.services.async_register(DOMAIN, SERVICE_SET_ASSETS, _set_assets, SET_ASSETS_SCHEMA)
+    # Assets hold the wake word and what the device shows.
+    async_register_admin_service(hass, DOMAIN, SERVICE_SET_ASSETS, _set_assets, SET_ASSETS_SCHEMA)
     hass.services.async_register(DOMAIN, SERVICE_SET_FACE, _set_face, SET_FACE_SCHEMA)
     hass.services.async_register(DOMAIN, SERVICE_SHOW_IMAGE, _show_image, SHOW_IMAGE_SCHEMA)
     hass.services.async_register(DOMAIN, SERVICE_SHOW_TEXT, _show_text, SHOW_TEXT_SCHEMA)
@@ -140,10 +143,15 @@ async def _call_tool(call: ServiceCall) -> ServiceResponse:
     device = _find_device(call.hass, call.data[ATTR_DEVICE_ID])
     name = call.data[ATTR_TOOL]
     require_tool(device, name)
+    await check_call(call.hass, call.context, device, name)
     arguments = _check_arguments(device, name, call.data[ATTR_ARGUMENTS])
     result = await device.call_tool(name, arguments)
-    parsed = result.json()
-    return {"result": result.text if parsed is None else parsed}
+    answer: dict[str, Any] = {"result": result.value}
+    if result.text is not None and result.structured is not None:
+        answer["structured"] = result.structured
+    if result.items and result.value not in (result.items[0], list(result.items)):
+        answer["content"] = list(result.items)
+    return answer
 
 
 async def _take_photo(call: ServiceCall) -> ServiceResponse:

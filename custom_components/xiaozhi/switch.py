@@ -51,9 +51,9 @@ class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):
     @override
     async def async_turn_on(self, **kwargs: Any) -> None:
         """Switch it on."""
-        await self.device.change(self.tool.on.tool, self.tool.on.arguments)
+        await self._change(self.tool.on.tool, self.tool.on.arguments)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
         """Switch it off."""
-        await self.device.change(self.tool.off.tool, self.tool.off.arguments)
+        await self._change(self.tool.off.tool, self.tool.off.arguments)

@@ -51,6 +51,16 @@ _ENABLES: Final = frozenset({"active", "enable", "enabled", "mute", "on", "power
 # An enumeration in words: `a`, 'b' or "c".
 _CHOICE: Final = r"[`'\"“‘]([\w-]{1,40})[`'\"”’]"
 _CHOICES: Final = re.compile(rf"{_CHOICE}(?:\s*(?:,|/|\||、|，|or|and|或|和)\s*(?:or\s+)?{_CHOICE})+")
+# What makes examples of an enumeration.
+_BEFORE_EXAMPLES: Final = re.compile(
+    r"(?:\b(?:e\.\s?g\.?|eg\.?|for (?:example|instance)|examples?|such as|like|including|say)"
+    r"|例如|比如|譬如|诸如|示例|例|如)[\s:：,，(（]*$",
+    re.IGNORECASE,
+)
+_AFTER_EXAMPLES: Final = re.compile(
+    r"[\s,，、;)）]*(?:(?:and|or)\s+)?(?:etc\b|so on|others?\b|similar|more\b|the like|\.\.\.|…|等|之类)",
+    re.IGNORECASE,
+)
 # Last word of what is measured: device class and unit.
 _MEASURED: Final = {
     "battery": ("battery", PERCENTAGE),
@@ -265,7 +275,7 @@ class _Mapper:
 
     def _select(self, tool: Tool, hint: Hint) -> SelectTool | None:
         ((argument, kind),) = tool.properties.items()
-        options = hint.options or _choices(tool.description)
+        options = hint.options or _texts(kind) or _choices(tool.description)
         if kind.kind != "string" or not options:
             return None
         state = self._state_of(tool, hint)
@@ -379,10 +389,19 @@ def _is_light(subject: str) -> bool:
     return not LIGHTS.isdisjoint(found) and "sensor" not in found
 
 
+def _texts(kind: ToolProperty) -> tuple[str, ...] | None:
+    """Return the texts that a schema allows."""
+    texts = tuple(choice for choice in kind.choices if isinstance(choice, str))
+    return texts if texts == kind.choices and 1 < len(texts) <= _MAX_OPTIONS else None
+
+
 def _choices(description: str) -> tuple[str, ...] | None:
     """Return the texts that a description enumerates, if it does so once."""
     found = list(_CHOICES.finditer(description))
     if len(found) != 1:
+        return None
+    start, end = found[0].span()
+    if _BEFORE_EXAMPLES.search(description[:start]) or _AFTER_EXAMPLES.match(description[end:]):
         return None
     choices = tuple(dict.fromkeys(re.findall(_CHOICE, found[0].group())))
     return choices if 1 < len(choices) <= _MAX_OPTIONS else None

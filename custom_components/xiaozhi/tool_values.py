@@ -36,12 +36,10 @@ _FALSE: Final = frozenset({"off", "false", "no", "0", "disabled"})
 
 def parse_answer(result: ToolResult) -> Any:
     """Return what a tool said: JSON of bounded size, else the beginning of its text; None for nothing."""
-    if result.text is None:
-        return None
-    value = result.json()
+    value = result.structured if result.text is None else result.json()
     if value is not None and is_bounded(value, size=_MAX_ANSWER, depth=_MAX_DEPTH):
         return clean_data(value)
-    return one_line(result.text, _MAX_STATE)
+    return None if result.text is None else one_line(result.text, _MAX_STATE)
 
 
 def member(answer: Any, name: str | None) -> Any:

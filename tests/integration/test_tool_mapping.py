@@ -615,3 +615,38 @@ def test_no_answer_is_too_strange(text: str) -> None:
 def test_the_page_of_all_tools_is_up_to_date() -> None:
     """`python -m scripts.tool_table` writes it."""
     assert PAGE.read_text() == render()
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "Set the mood, e.g. 'happy' or 'sad'",
+        "Set the mood, for example `happy`, `sad`",
+        "Set the mood (such as 'happy' and 'sad')",
+        "Set the mood: 'happy', 'sad', etc.",
+        "Set the mood: 'happy', 'sad' and so on",
+        "设置心情，例如“happy”、“sad”",
+        "设置心情，“happy”、“sad”等",
+    ],
+)
+def test_examples_are_no_choice(description: str) -> None:
+    found = Tool.from_dict(
+        {
+            "name": "self.face.set_mood",
+            "description": description,
+            "inputSchema": {"properties": {"mood": {"type": "string"}}, "required": ["mood"]},
+        }
+    )
+    assert found is not None
+    assert isinstance(only(found), ActionTool)
+
+
+def test_choices_of_the_schema_are_a_choice() -> None:
+    mood = {"type": "string", "enum": ["happy", "sad"]}
+    found = Tool.from_dict(
+        {"name": "self.face.set_mood", "inputSchema": {"properties": {"mood": mood}, "required": ["mood"]}}
+    )
+    assert found is not None
+    entity = only(found)
+    assert isinstance(entity, SelectTool)
+    assert entity.options == ("happy", "sad")

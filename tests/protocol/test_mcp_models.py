@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp_models import (
+from custom_components.xiaozhi.protocol.mcp import (
     ArgumentError,
     ArgumentFault,
     ImageContent,
@@ -16,8 +16,8 @@ from custom_components.xiaozhi.protocol.mcp_models import (
     ToolProperty,
     ToolResult,
     check_arguments,
-    is_bounded,
 )
+from custom_components.xiaozhi.protocol.mcp_models import is_bounded
 from custom_components.xiaozhi.protocol.messages import JsonObject
 from tests.protocol.mcp_device import JSON_VALUES
 
@@ -131,7 +131,12 @@ def test_a_tool_that_cannot_be_called_or_stored_is_refused(data: Any) -> None:
         ({"type": "boolean", "default": 1}, ToolProperty(kind="boolean")),
         ({"type": "string", "default": 1}, ToolProperty(kind="string")),
         ({"type": ["string", "null"]}, ToolProperty(kind="unknown")),
-        ({"type": "number"}, ToolProperty(kind="unknown")),
+        (
+            {"type": "number", "minimum": 0.5, "maximum": 2},
+            ToolProperty(kind="number", minimum=0.5, maximum=2),
+        ),
+        ({"type": "integer", "minimum": 1.0}, ToolProperty(kind="integer", minimum=1)),
+        ({"type": "string", "enum": ["a", 1, "b"]}, ToolProperty(kind="string", choices=("a", "b"))),
         ({}, ToolProperty(kind="unknown")),
         (7, ToolProperty(kind="unknown")),
     ],
@@ -148,6 +153,72 @@ def test_limits_never_leave_32_bits() -> None:
     wide = ToolProperty.from_schema({"type": "integer", "minimum": -(2**40), "maximum": 2**40})
     assert wide.limits == ToolProperty(kind="integer").limits == (-(2**31), 2**31 - 1)
     assert ToolProperty(kind="integer", minimum=1, maximum=7).limits == (1, 7)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "good"),
+    [
+        ({"type": "number", "minimum": 0.5, "maximum": 2}, 0.5, True),
+        ({"type": "number", "minimum": 0.5, "maximum": 2}, 2, True),
+        ({"type": "number", "minimum": 0.5, "maximum": 2}, 2.01, False),
+        ({"type": "number"}, float("inf"), False),
+        ({"type": "number"}, True, False),
+        ({"type": "string", "enum": ["low", "high"]}, "high", True),
+        ({"type": "string", "enum": ["low", "high"]}, "middle", False),
+        ({"type": "integer", "enum": [1, 5]}, 5.0, True),
+        ({"type": "integer", "enum": [1, 5]}, 3, False),
+    ],
+)
+def test_choices_and_limits_of_numbers_are_checked(schema: JsonObject, value: Any, good: bool) -> None:
+    """Before anything is sent."""
+    found = tool({"name": "x", "inputSchema": {"properties": {"a": schema}}})
+    if good:
+        assert check_arguments(found, {"a": value}) == {"a": value}
+    else:
+        with pytest.raises(ArgumentError):
+            check_arguments(found, {"a": value})
+
+
+def test_a_title_and_hints_are_read_and_stored() -> None:
+    """From both places where the standard has had the title."""
+    hints = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": 1, "openWorldHint": True}
+    found = tool({"name": "x", "title": "Make\ncoffee", "annotations": {**hints, "audience": ["user"]}})
+    assert found.title == "Make coffee"
+    assert (found.hints.read_only, found.hints.destructive) == (True, False)
+    assert (found.hints.idempotent, found.hints.open_world) == (None, True)
+    assert tool(found.as_dict()) == found
+    assert tool({"name": "x", "annotations": {"title": "Brew"}}).title == "Brew"
+
+
+LINK = {"type": "resource_link", "uri": "file:///log.txt", "name": "log"}
+
+
+@pytest.mark.parametrize(
+    ("result", "value"),
+    [
+        ({"content": [], "structuredContent": {"level": 3}}, {"level": 3}),
+        ({"structuredContent": {"level": 3}}, {"level": 3}),
+        ({"content": [LINK]}, LINK),
+        (
+            {"content": [LINK, {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}, {"type": "new"}]},
+            [LINK, {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}],
+        ),
+        ({"content": [{"type": "text", "text": "[1]"}, LINK]}, [1]),
+        ({"content": []}, None),
+    ],
+)
+def test_what_is_no_text_is_a_value_too(result: JsonObject, value: Any) -> None:
+    """A result without text is not nothing."""
+    assert ToolResult.from_dict(result).value == value
+
+
+@pytest.mark.parametrize(
+    ("structured", "reason"),
+    [({"error": "too hot"}, "too hot"), ({"code": 5}, '{"code": 5}')],
+)
+def test_an_error_in_structured_content_has_a_reason(structured: JsonObject, reason: str) -> None:
+    """Its text is not needed for that."""
+    assert ToolResult.from_dict({"structuredContent": structured, "isError": True}).reason == reason
 
 
 @pytest.mark.parametrize(

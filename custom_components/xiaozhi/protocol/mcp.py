@@ -11,24 +11,18 @@ import logging
 from typing import Any, Final
 
 from .mcp_models import (
-    ArgumentError,
-    ArgumentFault,
-    ImageContent,
     McpCallError,
     McpDisconnectedError,
     McpError,
     McpNoAnswerError,
     McpProtocolError,
     McpTimeoutError,
-    PropertyKind,
     ServerInfo,
-    Tool,
-    ToolProperty,
-    ToolResult,
     VisionEndpoint,
-    check_arguments,
     is_bounded,
 )
+from .mcp_result import ImageContent, ToolResult
+from .mcp_tool import ArgumentError, ArgumentFault, PropertyKind, Tool, ToolProperty, check_arguments
 from .messages import JsonObject
 from .shortening import MessageTooLongError
 from .text import one_line
@@ -211,7 +205,7 @@ class McpClient:
             raise
         result = ToolResult.from_dict(reply)
         if result.is_error:
-            raise McpCallError(one_line(result.text or "", _MAX_ERROR) or "the device gave no reason")
+            raise McpCallError(one_line(result.reason, _MAX_ERROR) or "the device gave no reason")
         return result
 
     def receive(self, payload: JsonObject) -> JsonObject | None:

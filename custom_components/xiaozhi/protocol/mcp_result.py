@@ -1,0 +1,128 @@
+"""What a tool of a device's MCP server gives, bounded and checked."""
+
+import base64
+from dataclasses import dataclass, field
+import json
+import re
+from typing import Any, Final, Self
+
+from .mcp_models import McpProtocolError, is_bounded
+from .messages import MAX_MESSAGE_BYTES, JsonObject
+from .text import clean_text
+
+__all__ = ["ImageContent", "ToolResult"]
+
+_MAX_RESULT_DEPTH: Final = 32
+_IMAGE_TYPE: Final = re.compile(r"image/[a-z0-9][a-z0-9.+-]{0,40}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageContent:
+    """An image in a result."""
+
+    data: bytes = field(repr=False)
+    mime_type: str
+
+    def as_item(self) -> JsonObject:
+        """Give it in the standard's form."""
+        data = base64.b64encode(self.data).decode()
+        return {"type": "image", "data": data, "mimeType": self.mime_type}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What a tool gave. With nothing in it, it gave no answer, as tools do that restart the device."""
+
+    text: str | None = None
+    """All text items, a line each."""
+    image: ImageContent | None = None
+    """The first image."""
+    structured: JsonObject | None = field(default=None, hash=False)
+    """`structuredContent`."""
+    items: tuple[JsonObject, ...] = field(default=(), hash=False)
+    """All else in the standard's form: images, audio, resources and links to them."""
+    is_error: bool = False
+
+    @classmethod
+    def from_dict(cls, result: JsonObject) -> Self:
+        """Read the result of `tools/call`; content of unknown kind is ignored. Raises `McpProtocolError`."""
+        content, structured = result.get("content"), result.get("structuredContent")
+        if not isinstance(structured, dict) or not _is_bounded(structured):
+            structured = None
+        if not isinstance(content, list):
+            if structured is None:
+                raise McpProtocolError("the result has no content")
+            content = []
+        texts: list[str] = []
+        image: ImageContent | None = None
+        items: list[JsonObject] = []
+        for item in content:
+            match item:
+                case {"type": "text", "text": str(text)}:
+                    texts.append(text)
+                case {"type": "text"}:
+                    raise McpProtocolError("a text of the result is not a text")
+                case {"type": "image"} if image is None:
+                    image = _parse_image(item)
+                    items.append(image.as_item())
+                case {"type": "audio" | "image" | "resource" | "resource_link"}:
+                    items.append(item)
+        text = "\n".join(texts)
+        if len(text) > MAX_MESSAGE_BYTES or not _is_bounded(items):
+            raise McpProtocolError(f"the result has more than {MAX_MESSAGE_BYTES} characters")
+        return cls(
+            text=clean_text(text, MAX_MESSAGE_BYTES) if texts else None,
+            image=image,
+            structured=structured,
+            items=tuple(items),
+            is_error=result.get("isError") is True,
+        )
+
+    def json(self) -> Any:
+        """Parse the text as JSON: None when it is not JSON, or too deep or strange to be passed on."""
+        try:
+            value = json.loads(self.text or "")
+        except ValueError, RecursionError:
+            return None
+        return value if _is_bounded(value) else None
+
+    @property
+    def value(self) -> Any:
+        """What matters most of it: its text, parsed if it is JSON, else its data; None if it is empty."""
+        if self.text is not None:
+            parsed = self.json()
+            return self.text if parsed is None else parsed
+        if self.structured is not None:
+            return self.structured
+        return self.items[0] if len(self.items) == 1 else list(self.items) or None
+
+    @property
+    def reason(self) -> str:
+        """Why it is an error, as far as it tells."""
+        if self.text or self.structured is None:
+            return self.text or ""
+        told = (self.structured.get(name) for name in ("message", "error", "reason", "detail"))
+        return next((text for text in told if isinstance(text, str) and text), json.dumps(self.structured))
+
+
+def _is_bounded(value: Any) -> bool:
+    return is_bounded(value, size=MAX_MESSAGE_BYTES, depth=_MAX_RESULT_DEPTH)
+
+
+def _parse_image(item: JsonObject) -> ImageContent:
+    """Read a standard image item, or the firmware's: the same object as JSON text under the key `image`."""
+    source: Any = item.get("image", item)
+    if isinstance(source, str):
+        try:
+            source = json.loads(source)
+        except (ValueError, RecursionError) as err:
+            raise McpProtocolError("the image is not a JSON object") from err
+    match source:
+        case {"data": str(data), "mimeType": str(mime_type)} if _IMAGE_TYPE.fullmatch(mime_type):
+            if len(data) > MAX_MESSAGE_BYTES:
+                raise McpProtocolError(f"the image has more than {MAX_MESSAGE_BYTES} characters")
+            try:
+                return ImageContent(data=base64.b64decode(data, validate=True), mime_type=mime_type)
+            except ValueError as err:
+                raise McpProtocolError("the image is not base64") from err
+    raise McpProtocolError("the image has no data or no image type")

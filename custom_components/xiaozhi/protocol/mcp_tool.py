@@ -1,0 +1,299 @@
+"""The tools of a device's MCP server, and the arguments that they take.
+
+Source: the firmware's `main/mcp_server.h`. Everything is bounded and checked, so that it can be stored.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, Literal, Self
+
+from .mcp_models import is_bounded
+from .messages import JsonObject
+from .text import clean_text, is_encodable, one_line
+
+__all__ = [
+    "ArgumentError",
+    "ArgumentFault",
+    "PropertyKind",
+    "Tool",
+    "ToolHints",
+    "ToolProperty",
+    "check_arguments",
+]
+
+# The MCP standard's own limit; the longest name in stock firmware has 31 characters.
+_MAX_NAME: Final = 128
+_MAX_TITLE: Final = 64
+# The longest description in stock firmware explains a JSON format in some 2,000 Chinese characters, and what
+# breaks the robot at its end; a page of the device's list holds 8,000 bytes.
+_MAX_DESCRIPTION: Final = 4096
+_MAX_SCHEMA: Final = 4096
+_MAX_SCHEMA_DEPTH: Final = 8
+_MAX_CHOICES: Final = 128
+# The device copies a whole message into RAM; small chips have tens of kilobytes of it.
+_MAX_ARGUMENT_BYTES: Final = 4096
+_MAX_ARGUMENT_DEPTH: Final = 8
+_INT32: Final = (-(2**31), 2**31 - 1)
+
+
+class ArgumentFault(StrEnum):
+    """What is wrong with an argument."""
+
+    UNKNOWN = "unknown"
+    MISSING = "missing"
+    TYPE = "type"
+    RANGE = "range"
+    """A number out of range, no choice, or a value that is too long or cannot be sent."""
+
+
+type PropertyKind = Literal["boolean", "integer", "number", "string", "unknown"]
+type Scalar = bool | int | float | str
+
+_KINDS: Final[Mapping[str, tuple[PropertyKind, tuple[type[Scalar], ...]]]] = {
+    "boolean": ("boolean", (bool,)),
+    "integer": ("integer", (int,)),
+    "number": ("number", (int, float)),
+    "string": ("string", (str,)),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolProperty:
+    """An argument of a tool. Stock firmware has booleans, integers and strings; all others are `unknown`."""
+
+    kind: PropertyKind
+    default: Scalar | None = None
+    minimum: int | float | None = None
+    maximum: int | float | None = None
+    choices: tuple[Scalar, ...] = ()
+    """All that it may be, if the device tells that (`enum`)."""
+
+    @classmethod
+    def from_schema(cls, schema: Any) -> Self:
+        """Read a JSON schema; limits, choices and defaults that contradict it are dropped."""
+        match schema:
+            case {"type": str(name)} if name in _KINDS:
+                kind, types = _KINDS[name]
+            case _:
+                return cls(kind="unknown")
+        minimum = maximum = None
+        if kind in {"integer", "number"}:
+            minimum, maximum = _limit(schema, "minimum", kind), _limit(schema, "maximum", kind)
+            if minimum is not None and maximum is not None and minimum > maximum:
+                minimum = maximum = None
+        listed = schema.get("enum")
+        choices = [each for each in listed if type(each) in types] if isinstance(listed, list) else []
+        return cls(
+            kind=kind,
+            default=_typed(schema, "default", *types),
+            minimum=minimum,
+            maximum=maximum,
+            choices=tuple(choices) if len(choices) <= _MAX_CHOICES else (),
+        )
+
+    def __str__(self) -> str:
+        """Say what values it takes."""
+        if self.choices:
+            return f"one of {', '.join(map(str, self.choices))}"
+        match self.kind:
+            case "boolean":
+                return "true or false"
+            case "string":
+                return f"a text of at most {_MAX_ARGUMENT_BYTES} bytes"
+            case "integer":
+                return "a whole number from {} to {}".format(*self.limits)
+            case "number":
+                low, high = self.minimum, self.maximum
+                return (
+                    f"a number{'' if low is None else f' from {low}'}{'' if high is None else f' to {high}'}"
+                )
+        return f"a JSON value of at most {_MAX_ARGUMENT_BYTES} characters"
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Smallest and largest integer that the device takes; beyond 32 bits it would clamp silently."""
+        low, high = _INT32
+        return (
+            low if self.minimum is None else min(max(int(self.minimum), low), high),
+            high if self.maximum is None else max(min(int(self.maximum), high), low),
+        )
+
+    def takes(self, value: float) -> bool:
+        """Whether a number is within the limits."""
+        if self.kind == "integer":
+            low, high = self.limits
+            return low <= value <= high
+        return (self.minimum is None or self.minimum <= value) and (
+            self.maximum is None or value <= self.maximum
+        )
+
+
+def _limit(schema: JsonObject, key: str, kind: PropertyKind) -> int | float | None:
+    limit = _typed(schema, key, int, float)
+    if kind == "integer" and isinstance(limit, float):
+        # Some libraries write whole numbers as 8.0.
+        return int(limit) if limit.is_integer() else None
+    return limit
+
+
+def _typed[T](schema: JsonObject, key: str, *kinds: type[T]) -> T | None:
+    value = schema.get(key)
+    # Not isinstance: a boolean is no integer here.
+    return value if type(value) in kinds else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolHints:
+    """What a device says of the harm that a tool can do (MCP `annotations`); None where it says nothing.
+
+    It may claim anything: a hint can make a tool more dangerous than it looks, never less.
+    """
+
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+
+    @classmethod
+    def from_dict(cls, annotations: Any) -> Self:
+        """Read `annotations`; what is missing or of a wrong type becomes None."""
+        known = annotations if isinstance(annotations, dict) else {}
+        return cls(**{name: _typed(known, key, bool) for name, key in _HINTS.items()})
+
+    def as_dict(self) -> JsonObject:
+        """Give what `from_dict` reads."""
+        told = {key: getattr(self, name) for name, key in _HINTS.items()}
+        return {key: value for key, value in told.items() if value is not None}
+
+
+_HINTS: Final = {
+    "read_only": "readOnlyHint",
+    "destructive": "destructiveHint",
+    "idempotent": "idempotentHint",
+    "open_world": "openWorldHint",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool of the device."""
+
+    name: str
+    description: str
+    """What the device says of it, often in Chinese."""
+    properties: Mapping[str, ToolProperty] = field(hash=False)
+    required: tuple[str, ...]
+    """Names of the properties without default."""
+    user_only: bool
+    """Never to be shown to a language model."""
+    title: str | None = None
+    """Its name for people; stock firmware gives none."""
+    hints: ToolHints = field(default_factory=ToolHints)
+    schema: JsonObject = field(hash=False, repr=False)
+    """`inputSchema` as the device sent it; not to be changed."""
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self | None:
+        """Read a tool of a `tools/list` page, or a stored one; None when it is malformed or too large."""
+        match data:
+            case {"name": str(name)} if name.isprintable() and 0 < len(name) <= _MAX_NAME:
+                schema = data.get("inputSchema", {})
+            case _:
+                return None
+        if not isinstance(schema, dict) or not is_bounded(schema, size=_MAX_SCHEMA, depth=_MAX_SCHEMA_DEPTH):
+            return None
+        properties, required = schema.get("properties", {}), schema.get("required", [])
+        if not isinstance(properties, dict) or not isinstance(required, list):
+            return None
+        description = data.get("description")
+        required_names = {key for key in required if isinstance(key, str)}
+        return cls(
+            name=name,
+            description=clean_text(description, _MAX_DESCRIPTION) if isinstance(description, str) else "",
+            properties={key: ToolProperty.from_schema(value) for key, value in properties.items()},
+            required=tuple(key for key in properties if key in required_names),
+            user_only=_is_for_user_only(data.get("annotations")),
+            title=_title(data),
+            hints=ToolHints.from_dict(data.get("annotations")),
+            schema=schema,
+        )
+
+    def as_dict(self) -> JsonObject:
+        """Give what `from_dict` reads, which is the form of a `tools/list` page."""
+        data: JsonObject = {"name": self.name, "description": self.description, "inputSchema": self.schema}
+        if self.title is not None:
+            data["title"] = self.title
+        annotations = self.hints.as_dict() | ({"audience": ["user"]} if self.user_only else {})
+        return data | ({"annotations": annotations} if annotations else {})
+
+
+def _title(data: JsonObject) -> str | None:
+    """Return the name for people, which the standard of 2025-03-26 had among the annotations."""
+    annotations = data.get("annotations")
+    titles = [data.get("title"), annotations.get("title") if isinstance(annotations, dict) else None]
+    shown = (one_line(title, _MAX_TITLE) for title in titles if isinstance(title, str))
+    return next((title for title in shown if title), None)
+
+
+def _is_for_user_only(annotations: Any) -> bool:
+    match annotations:
+        case {"audience": [*audience]}:
+            return "user" in audience and "assistant" not in audience
+    return False
+
+
+class ArgumentError(ValueError):
+    """An argument that the device would refuse or silently replace by its default."""
+
+    def __init__(self, name: str, reason: ArgumentFault, expected: ToolProperty | None = None) -> None:
+        """Keep the argument's name, what is wrong, and what was expected (None for an unknown argument)."""
+        super().__init__(
+            one_line(f"{name} must be {expected}" if expected else f"{name} is not an argument of this tool")
+        )
+        self.name = name
+        self.reason = reason
+        self.expected = expected
+
+
+def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> JsonObject:
+    """Check arguments before they are sent, and give what to send: a whole float becomes an integer.
+
+    The firmware itself ignores unknown arguments and takes its default for one of a wrong type
+    (`main/mcp_server.cc`, `DoToolCall`). Raises `ArgumentError`.
+    """
+    for name in arguments:
+        if name not in tool.properties:
+            raise ArgumentError(name, ArgumentFault.UNKNOWN)
+    for name in tool.required:
+        if name not in arguments:
+            raise ArgumentError(name, ArgumentFault.MISSING, tool.properties[name])
+    return {name: _check(name, value, tool.properties[name]) for name, value in arguments.items()}
+
+
+def _check(name: str, value: Any, expected: ToolProperty) -> Any:
+    checked = _checked(name, value, expected)
+    if expected.choices and checked not in expected.choices:
+        raise ArgumentError(name, ArgumentFault.RANGE, expected)
+    return checked
+
+
+def _checked(name: str, value: Any, expected: ToolProperty) -> Any:
+    match expected.kind, value:
+        case "boolean", bool():
+            return value
+        case (("integer" | "number"), bool()):
+            raise ArgumentError(name, ArgumentFault.TYPE, expected)
+        case "integer", int() | float() if value % 1 == 0:
+            value, fits = int(value), expected.takes(value)
+        case "number", int() | float():
+            fits = is_bounded(value, size=_MAX_ARGUMENT_BYTES, depth=1) and expected.takes(value)
+        case "string", str():
+            fits = is_encodable(value) and len(value.encode()) <= _MAX_ARGUMENT_BYTES
+        case "unknown", _:
+            fits = is_bounded(value, size=_MAX_ARGUMENT_BYTES, depth=_MAX_ARGUMENT_DEPTH)
+        case _:
+            raise ArgumentError(name, ArgumentFault.TYPE, expected)
+    if not fits:
+        raise ArgumentError(name, ArgumentFault.RANGE, expected)
+    return value

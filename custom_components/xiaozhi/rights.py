@@ -1,0 +1,39 @@
+"""Who may have a device do what."""
+
+from homeassistant.core import Context, HomeAssistant
+from homeassistant.exceptions import Unauthorized, UnknownUser
+
+from .device import Device
+from .tool_danger import dangers_of
+from .tool_danger_table import ADMIN_KINDS, GUARDED_KINDS
+
+__all__ = ["check_call", "check_entity"]
+
+
+async def check_call(hass: HomeAssistant, context: Context, device: Device, name: str) -> None:
+    """Check a call of a tool by its name. Raises `Unauthorized`.
+
+    Only an administrator calls what changes firmware, network or identity, what restarts the device, what is
+    for users only, and what nothing is known of.
+    """
+    tool = device.tools.get(name)
+    if tool is None or tool.user_only or not ADMIN_KINDS.isdisjoint(dangers_of(tool)):
+        await _require_admin(hass, context)
+
+
+async def check_entity(hass: HomeAssistant, context: Context | None, device: Device, name: str) -> None:
+    """Check a call by an entity, which all users may control as a rule. Raises `Unauthorized`."""
+    tool = device.tools.get(name)
+    if context is not None and tool is not None and not GUARDED_KINDS.isdisjoint(dangers_of(tool)):
+        await _require_admin(hass, context)
+
+
+async def _require_admin(hass: HomeAssistant, context: Context) -> None:
+    # Automations and scripts that were not started by a user have none.
+    if context.user_id is None:
+        return
+    user = await hass.auth.async_get_user(context.user_id)
+    if user is None:
+        raise UnknownUser(context=context)
+    if not user.is_admin:
+        raise Unauthorized(context=context)
