@@ -1,7 +1,7 @@
 """Run all benchmarks, or some: `scripts/benchmark [--quick] [NAME ...]`.
 
-Each prints a table, and a line of JSON. Nothing is judged: the figures depend on the machine and on what else
-it does. All is on loopback; the devices run in a process of their own.
+Each prints a table, and a line of JSON. Nothing is judged, except by `soak`: the figures depend on the
+machine and on what else it does. All is on loopback; the devices run in a process of their own.
 """
 
 import argparse
@@ -10,13 +10,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 import sys
 import tempfile
-from typing import Final
+from typing import Any, Final
 
 from homeassistant.runner import create_event_loop
 
 from . import downlink, latency, loss, memory, turn, uplink_cpu
 from .house import house
 from .report import Finding
+from .soak.measure import SoakError, measure as soak
 
 type Benchmark = Callable[..., Awaitable[Finding]]
 
@@ -28,14 +29,21 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "downlink": downlink.measure,
     "uplink_cpu": uplink_cpu.measure,
     "loss": loss.measure,
+    "soak": soak,
 }
+# Only when it is named, because it judges, and may take as long as one likes.
+_NAMED_ONLY: Final = "soak"
 
 
-async def run(folder: Path, names: list[str], *, quick: bool) -> None:
-    """Run benchmarks one after the other in one Home Assistant, whose files go to an empty folder."""
+async def run(folder: Path, names: list[str], *, quick: bool, soaking: dict[str, Any]) -> None:
+    """Run benchmarks one after the other in one Home Assistant, whose files go to an empty folder.
+
+    `soaking` is how the soak is to be. Raises `SoakError`.
+    """
     async with house(folder) as home:
         for name in names:
-            finding = await BENCHMARKS[name](home, quick=quick)
+            options = soaking if name == _NAMED_ONLY else {}
+            finding = await BENCHMARKS[name](home, quick=quick, **options)
             print(finding.table())
             print(finding.json(), end="\n\n", flush=True)
 
@@ -45,17 +53,29 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="scripts/benchmark", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("name", nargs="*", help=f"{', '.join(BENCHMARKS)} (default: all, in this order)")
+    parser.add_argument(
+        "name", nargs="*", help=f"{', '.join(BENCHMARKS)} (default: all but soak, in this order)"
+    )
     parser.add_argument("--quick", action="store_true", help="only show that they work, in half a minute")
+    group = parser.add_argument_group("soak")
+    group.add_argument("--minutes", type=float, default=5, help="how long (default: %(default)s)")
+    group.add_argument(
+        "--seed", type=int, help="all that is random comes from it (default: another each time)"
+    )
+    group.add_argument("--devices", type=int, default=6, help="default: %(default)s")
     options = parser.parse_args(arguments)
     if unknown := set(options.name) - set(BENCHMARKS):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
     loop = create_event_loop()
     asyncio.set_event_loop(loop)
     with tempfile.TemporaryDirectory(prefix="xiaozhi-benchmark-") as folder:
-        work = run(Path(folder), options.name or list(BENCHMARKS), quick=options.quick)
+        names = options.name or [name for name in BENCHMARKS if name != _NAMED_ONLY]
+        soaking = {"minutes": options.minutes, "seed": options.seed, "devices": options.devices}
+        work = run(Path(folder), names, quick=options.quick, soaking=soaking)
         try:
             loop.run_until_complete(work)
+        except SoakError as err:
+            sys.exit(f"soak: not everything was held\n{err}")
         finally:
             # Home Assistant sends them to its log, of which only the integration's own part is shown here.
             sys.excepthook = sys.__excepthook__

@@ -1,17 +1,14 @@
 """A crowd of simulated devices in a process of its own, so that their work is not counted as the server's.
 
-Run by `fleet.py`: it takes a command per line of its standard input, answers each with a line, and ends when
-the input does. All times are those of the system's monotonic clock, which both processes share.
+Run by `fleet.py`. All times are those of the system's monotonic clock, which both processes share.
 """
 
 import asyncio
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count, pairwise
-import json
 import os
 import sys
-import traceback
 from typing import Any, Final
 
 from simulator import (
@@ -27,7 +24,9 @@ from simulator import (
 from simulator.espeak import synthesize
 from simulator.opus import UPLINK_RATE
 
-__all__ = ["Account", "main"]
+from .commands import serve
+
+__all__ = ["Account", "Crowd"]
 
 # As the demo's person speaks.
 _VOICE: Final = "en-us+f2"
@@ -98,7 +97,7 @@ class Crowd:
         """Wake the first devices and have them say a text; returns when the microphones of all are on."""
         sound = await self._sound(text)
         awake = self._devices[:number]
-        await asyncio.gather(*(device.wake(next(self._wake_words)) for device in awake))
+        await asyncio.gather(*(device.wake(self.wake_word()) for device in awake))
         for device in awake:
             device.say(sound)
         await asyncio.gather(*(_listening(device) for device in awake))
@@ -114,6 +113,10 @@ class Crowd:
         """Return which tools were called and when, since the last time."""
         calls, self._calls = self._calls, []
         return calls
+
+    def wake_word(self) -> str:
+        """Return a word that was not said before."""
+        return next(self._wake_words)
 
     async def power_off(self) -> None:
         """Switch all off and forget them."""
@@ -132,7 +135,7 @@ class Crowd:
             self._calls.append((event.data["name"], _monotonic(device, event)))
 
     async def _converse(self, device: SimulatedDevice, sound: bytes) -> dict[str, Any]:
-        word = next(self._wake_words)
+        word = self.wake_word()
         speaker = device.speaker
         first_event, first_frame = len(device.transcript), len(speaker.played)
         first_answer = len(speaker.answers)
@@ -176,27 +179,5 @@ def _lost(device: SimulatedDevice) -> int:
     return speaker.dropped + speaker.ignored + speaker.flushed
 
 
-async def _lines() -> asyncio.StreamReader:
-    reader = asyncio.StreamReader(limit=1 << 20)
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    return reader
-
-
-async def main() -> None:
-    """Do what the lines of the standard input say, until it ends."""
-    crowd = Crowd()
-    async for line in await _lines():
-        command = json.loads(line)
-        try:
-            result = await getattr(crowd, command.pop("do"))(**command)
-            answer = {"result": result}
-        except Exception as err:  # noqa: BLE001 - whatever it is, the other process is to know
-            traceback.print_exc()
-            answer = {"error": repr(err)}
-        print(json.dumps(answer), flush=True)
-    await crowd.power_off()
-
-
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(serve(Crowd()))

@@ -23,39 +23,40 @@ class Fleet:
     """Sends commands to the process; one at a time. Raises `RuntimeError` for what went wrong there."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
-        """Use a process that runs `crowd.py`."""
+        """Use a process that serves commands."""
         self._process = process
 
     async def boot(self, url: str, devices: Sequence[PairedDevice], **weather: float) -> None:
         """Switch devices on, at the same time; `weather` is what happens to their audio (`UdpWeather`)."""
         who = [{"mac": device.mac, "client_id": device.client_id} for device in devices]
-        await self._do("boot", url=url, devices=who, weather=weather)
+        await self.do("boot", url=url, devices=who, weather=weather)
 
     async def converse(self, texts: Sequence[str]) -> list[Account]:
         """Have one device for each text wake and say it, all at once; return what they tell of it."""
-        return [Account(**account) for account in await self._do("converse", texts=list(texts))]
+        return [Account(**account) for account in await self.do("converse", texts=list(texts))]
 
     async def listen(self, number: int, text: str) -> None:
         """Wake the first devices and have them say a text; returns when the microphones of all are on."""
-        await self._do("listen", number=number, text=text)
+        await self.do("listen", number=number, text=text)
 
     async def hang_up(self) -> None:
         """End the conversations of all that listen."""
-        await self._do("hang_up")
+        await self.do("hang_up")
 
     async def calls(self, tool: str) -> list[float]:
         """Return when the tool was called since the last time, in seconds of the monotonic clock."""
-        return [time for name, time in await self._do("calls") if name == tool]
+        return [time for name, time in await self.do("calls") if name == tool]
 
     async def power_off(self) -> None:
         """Switch all off."""
-        await self._do("power_off")
+        await self.do("power_off")
 
-    async def _do(self, command: str, **arguments: Any) -> Any:
+    async def do(self, command: str, *, patience: float = _COMMAND_SECONDS, **arguments: Any) -> Any:
+        """Have a command done within `patience` seconds, and return its result."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"do": command, **arguments}).encode() + b"\n")
-        async with asyncio.timeout(_COMMAND_SECONDS):
+        async with asyncio.timeout(patience):
             await self._process.stdin.drain()
             line = await self._process.stdout.readline()
         if not line:
@@ -67,12 +68,12 @@ class Fleet:
 
 
 @asynccontextmanager
-async def fleet() -> AsyncGenerator[Fleet]:
-    """Start a process for devices, and end it."""
+async def fleet(module: str = "benchmarks.crowd") -> AsyncGenerator[Fleet]:
+    """Start a process for devices, and end it; `module` is what it runs."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "benchmarks.crowd",
+        module,
         cwd=_ROOT,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

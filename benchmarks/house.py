@@ -32,7 +32,7 @@ from custom_components.xiaozhi.const import (
 )
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.link import LinkKind
-from custom_components.xiaozhi.settings import OfferedLink
+from custom_components.xiaozhi.settings import DeviceLink, OfferedLink
 from demo.hass import write_storage
 
 from .speech import Ears, Mouth, set_up_speech
@@ -87,8 +87,11 @@ class House:
     mouth: Mouth
 
     @asynccontextmanager
-    async def site(self, count: int, link: LinkKind) -> AsyncGenerator[Site]:
-        """Set up a gateway with so many paired devices that are told to use a link, and remove it."""
+    async def site(self, count: int, link: LinkKind | None) -> AsyncGenerator[Site]:
+        """Set up a gateway with so many paired devices, and remove it.
+
+        They are told to use a link; without one, every other device gets another than the one before it.
+        """
         devices = [
             PairedDevice(mac=f"02:00:00:00:{number // 256:02x}:{number % 256:02x}", client_id=str(uuid4()))
             for number in range(count)
@@ -112,9 +115,11 @@ class House:
             await self.hass.async_block_till_done()
 
 
-def _entry(devices: list[PairedDevice], link: LinkKind) -> ConfigEntry[Gateway]:
+def _entry(devices: list[PairedDevice], link: LinkKind | None) -> ConfigEntry[Gateway]:
+    offered = OfferedLink.MQTT if link is None else OfferedLink(link.value)
+    own = [DeviceLink.MQTT, DeviceLink.WEBSOCKET] if link is None else [DeviceLink.AUTOMATIC]
     data = {
-        CONF_LINK: OfferedLink(link.value).value,
+        CONF_LINK: offered.value,
         CONF_WEBSOCKET_PORT: _free_port(),
         CONF_MQTT_PORT: _free_port(),
         CONF_UDP_PORT: _free_port(socket.SOCK_DGRAM),
@@ -124,7 +129,11 @@ def _entry(devices: list[PairedDevice], link: LinkKind) -> ConfigEntry[Gateway]:
             subentry_type=SUBENTRY_DEVICE,
             unique_id=device.mac,
             title=f"Box {number}",
-            data={CONF_CLIENT_ID: device.client_id, CONF_TOKEN: secrets.token_hex(32)},
+            data={
+                CONF_CLIENT_ID: device.client_id,
+                CONF_TOKEN: secrets.token_hex(32),
+                CONF_LINK: own[number % len(own)].value,
+            },
         )
         for number, device in enumerate(devices)
     ]

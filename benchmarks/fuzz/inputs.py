@@ -1,6 +1,7 @@
 """Ways to make bad input out of good input."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 import json
 import random
 from typing import Any, Final
@@ -102,16 +103,15 @@ def _mutated_once(chance: random.Random, value: Any) -> Any:
         parent = node
         key = chance.choice(list(node)) if isinstance(node, dict) else chance.randrange(len(node))
         node = node[key]
-    other = chance.choice(_VALUES)
-    # A value that is shared must not be changed by the next step.
-    other = other.copy() if isinstance(other, dict | list) else other
+    # What is shared must not be changed by the next step.
+    other = deepcopy(chance.choice(_VALUES))
     if parent is None:
         return other
     match chance.randrange(5):
         case 0:
             del parent[key]
         case 1 if isinstance(parent, list):
-            parent.extend([node] * chance.randrange(1, 20))
+            parent.extend(deepcopy(node) for _ in range(chance.randrange(1, 20)))
         case 1:
             parent[f"{key}x"] = parent.pop(key)
         case 2:

@@ -1,57 +1,39 @@
-"""Pictures, from devices and for their screens."""
+"""Pictures, from devices and for their screens: their cost before they are decoded, and decoding them."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-import io
 import random
 from typing import Final
 
-from PIL import Image
-
-from benchmarks.hostile_pictures import seeds
-from custom_components.xiaozhi.picture_cost import PictureError
+from benchmarks.hostile_pictures import HOSTILE, inputs
+from custom_components.xiaozhi.picture_cost import PictureError, picture_cost
 from custom_components.xiaozhi.pictures import Screen, check_jpeg, fit, open_picture
 
-from .inputs import mutated
 from .target import Outcome
 
-__all__ = ["pictures"]
+__all__ = ["picture_costs", "pictures"]
 
-_SIZE: Final = (40, 24)
-_SCREEN: Final = (48, 48)
-_FORMATS: Final[tuple[tuple[str, str, dict[str, object]], ...]] = (
-    ("JPEG", "RGB", {}),
-    ("JPEG", "RGB", {"progressive": True}),
-    ("JPEG", "L", {}),
-    ("JPEG", "CMYK", {}),
-    ("PNG", "RGB", {}),
-    ("PNG", "RGBA", {}),
-    ("PNG", "P", {}),
-    ("PNG", "I;16", {}),
-    ("GIF", "P", {}),
-    ("BMP", "RGB", {}),
-    ("WEBP", "RGB", {}),
-    ("WEBP", "RGBA", {"lossless": True}),
-)
+# To make such a picture takes more memory than reading one may.
+_LARGE: Final = "a progressive JPEG of 59 megapixels"
+_SCREENS: Final = (Screen(48, 48, monochrome=False), Screen(48, 48, monochrome=True))
 
 
 class _Pictures:
-    """Decodes each picture as the gateway does."""
+    """Gives each picture to some readers."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, *readers: Callable[[bytes], object]) -> None:
         self.outcome = Outcome()
         self._chance = chance
-        self._fate = random.Random(0)
-        self._seeds = [*(_picture(chance, *form) for form in _FORMATS), *seeds()]
+        self._readers = readers
 
     def inputs(self) -> Iterator[bytes]:
-        """Yield pictures; most have faults."""
-        while True:
-            yield mutated(self._chance, self._chance.choice(self._seeds))
+        """Yield all that are made to cost much, then small ones, most of which have faults."""
+        yield from (make() for name, make in HOSTILE.items() if name != _LARGE)
+        yield from inputs(self._chance)
 
     async def take(self, data: bytes) -> None:
-        """Take it as a photo of a device, and for its screen."""
-        for read in (check_jpeg, self._show):
+        """Have it read."""
+        for read in self._readers:
             try:
                 read(data)
             except PictureError as err:
@@ -60,21 +42,21 @@ class _Pictures:
             else:
                 self.outcome.taken += 1
 
-    def _show(self, data: bytes) -> None:
-        shown = fit(open_picture(data), Screen(*_SCREEN, monochrome=self._fate.random() < 0.1))
-        if not shown.startswith(b"\x89PNG"):
-            raise AssertionError("no PNG was made")
+
+@asynccontextmanager
+async def picture_costs(chance: random.Random) -> AsyncIterator[_Pictures]:
+    """Look at pictures without decoding them."""
+    yield _Pictures(chance, picture_cost)
 
 
 @asynccontextmanager
 async def pictures(chance: random.Random) -> AsyncIterator[_Pictures]:
-    """Decode pictures."""
-    yield _Pictures(chance)
+    """Decode pictures as photos of a device, and for screens."""
+    yield _Pictures(chance, check_jpeg, _show)
 
 
-def _picture(chance: random.Random, form: str, mode: str, options: dict[str, object]) -> bytes:
-    image = Image.frombytes("RGB", _SIZE, chance.randbytes(3 * _SIZE[0] * _SIZE[1]))
-    image = image.convert("L").convert(mode) if mode == "I;16" else image.convert(mode)
-    buffer = io.BytesIO()
-    image.save(buffer, form, **options)
-    return buffer.getvalue()
+def _show(data: bytes) -> None:
+    image = open_picture(data)
+    for screen in _SCREENS:
+        if not fit(image, screen).startswith(b"\x89PNG"):
+            raise AssertionError("no PNG was made")

@@ -17,6 +17,7 @@ __all__ = ["FoundError", "Outcome", "Spec", "Target", "run_target"]
 # Growth of the process that is no leak: caches and arenas of the interpreter.
 _ALLOWED_GROWTH_KIB: Final = 16 * 1024
 _WARM_UP: Final = 0.1
+_WARM_UP_LEAST: Final = 100
 
 
 class FoundError(Exception):
@@ -89,18 +90,19 @@ class _Run:
 
     async def feed(self, target: Target, count: int, first: int) -> dict[str, Any]:
         """Give `count` inputs after the first ones, which are passed over."""
-        start_peak, settled, begun = peak_kib(), 0.0, perf_counter()
+        warm = first + max(int(count * _WARM_UP), _WARM_UP_LEAST)
+        start_peak, settled, begun = peak_kib(), float("inf"), perf_counter()
         for number, data in zip(range(first + count), target.inputs(), strict=False):
             if number < first:
                 continue
             self.at(number)
             await self._take(target, number, data, start_peak)
-            if number == first + int(count * _WARM_UP):
+            if number == warm:
                 gc.collect()
                 settled = resident_kib()
         seconds = perf_counter() - begun
         gc.collect()
-        growth = resident_kib() - settled
+        growth = max(0, resident_kib() - settled)
         if growth > _ALLOWED_GROWTH_KIB:
             raise FoundError(f"memory has grown by {growth:.0f} KiB after the first tenth of the inputs")
         return {

@@ -4,7 +4,7 @@ from typing import Final
 
 from .files import archives, firmware
 from .mqtt import mqtt
-from .pictures import pictures
+from .pictures import picture_costs, pictures
 from .target import Spec
 from .texts import check_ins, forms, mcp, messages, status
 from .udp import udp
@@ -49,12 +49,19 @@ TARGETS: Final[dict[str, Spec]] = {
             memory_kib=128 * _MIB,
         ),
         Spec(
+            name="picture_costs",
+            reader="Costs of pictures",
+            open=picture_costs,
+            cpu_seconds=1,
+            memory_kib=64 * _MIB,
+        ),
+        Spec(
             name="pictures",
             reader="Pictures, decoded",
             open=pictures,
-            one_in=20,
-            cpu_seconds=2,
-            memory_kib=128 * _MIB,
+            one_in=10,
+            cpu_seconds=3,
+            memory_kib=192 * _MIB,
         ),
     )
 }

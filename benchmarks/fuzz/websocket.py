@@ -305,14 +305,14 @@ async def framing(chance: random.Random) -> AsyncIterator[_Framing]:
 
 
 @asynccontextmanager
-async def frames(chance: random.Random) -> AsyncIterator[_WebSocketTarget]:
+async def frames(chance: random.Random) -> AsyncIterator[_Frames | _Handshakes]:
     """Have devices send any frames."""
     async with _listening(_Frames, chance) as target:
         yield target
 
 
 @asynccontextmanager
-async def handshakes(chance: random.Random) -> AsyncIterator[_WebSocketTarget]:
+async def handshakes(chance: random.Random) -> AsyncIterator[_Frames | _Handshakes]:
     """Have strangers send any requests."""
     async with _listening(_Handshakes, chance) as target:
         yield target
@@ -321,7 +321,7 @@ async def handshakes(chance: random.Random) -> AsyncIterator[_WebSocketTarget]:
 @asynccontextmanager
 async def _listening(
     kind: type[_Frames | _Handshakes], chance: random.Random
-) -> AsyncIterator[_WebSocketTarget]:
+) -> AsyncIterator[_Frames | _Handshakes]:
     owner = _Owner()
     listener = WebSocketListener(
         owner.admit, downlink=_DOWNLINK, timeouts=Timeouts(open=1, hello=1, close=0.05, upgrade_delay=0)

@@ -105,7 +105,11 @@ def for_devices[ViewT, **P, ResponseT: web.StreamResponse](
 
 
 def check_remote(request: web.Request) -> None:
-    """Let in who is in the home network, as a webhook that is local only does."""
+    """Let in who is in the home network, as a webhook that is local only does, but no web page there.
+
+    Raises `web.HTTPForbidden`. A browser names the page that makes a request; devices and people who type an
+    address send no such header.
+    """
     try:
         local = is_local(ip_address(request.remote or "")) and not is_cloud_connection(request.app[KEY_HASS])
     except ValueError:
@@ -115,6 +119,9 @@ def check_remote(request: web.Request) -> None:
             "Call of %s from %s refused: not in the local network", path_of(request), request.remote
         )
         raise web.HTTPForbidden(text="Only for devices in the local network")
+    if "Origin" in request.headers:
+        _LOGGER.debug("Call of %s from %s refused: made by a web page", path_of(request), request.remote)
+        raise web.HTTPForbidden(text="Not for web pages")
 
 
 def path_of(request: web.Request) -> str:

@@ -16,6 +16,7 @@ from benchmarks.report import Finding, percentile
 _ROOT = Path(__file__).parent.parent.parent
 # Each run starts a Home Assistant, which takes longer than most of what it then measures.
 _RUNS = (["memory", "latency", "turn"], ["downlink", "uplink_cpu", "loss"])
+_NAMED_ONLY = {"soak"}
 
 
 async def run(names: list[str]) -> dict[str, list[dict[str, Any]]]:
@@ -29,12 +30,13 @@ async def run(names: list[str]) -> dict[str, list[dict[str, Any]]]:
     return {line["benchmark"]: line["rows"] for line in lines}
 
 
+@pytest.mark.timeout(400)
 async def test_every_benchmark_has_something_to_tell() -> None:
     """Two processes at a time, each with a Home Assistant and devices in further processes."""
     found: dict[str, list[dict[str, Any]]] = {}
     for rows in await asyncio.gather(*(run(names) for names in _RUNS)):
         found |= rows
-    assert found.keys() == BENCHMARKS.keys()
+    assert found.keys() == BENCHMARKS.keys() - _NAMED_ONLY
     figures = {row["figure"]: row["value"] for row in found["memory"]}
     assert figures["entities of each device"] > 10
     assert figures["KiB more for each linked device, allocated by Python"] > 1

@@ -63,3 +63,16 @@ def test_every_blueprint_can_be_imported_by_a_link() -> None:
     sources = {yaml.load(file.read_text(), _Blueprint)["blueprint"]["source_url"] for file in files}
     pages = "".join(page.read_text() for page in _PAGES)
     assert {unquote(address) for address in _IMPORT.findall(pages)} == sources
+
+
+def test_every_promise_of_the_threat_model_names_a_test_that_exists() -> None:
+    """A promise without a test is none, and a test that was renamed shows nothing."""
+    page = (_ROOT / "docs/security.md").read_text()
+    promises = [line for line in page.splitlines() if line.startswith("| ") and "| `tests/" in line]
+    assert len(promises) > 20
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page)
+    assert len(named) >= len(promises)
+    for path, name in named:
+        file = _ROOT / path
+        assert file.is_file(), f"docs/security.md names {path}, which does not exist"
+        assert re.search(rf"def {name}\(", file.read_text()), f"docs/security.md names {path}::{name}"

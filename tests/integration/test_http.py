@@ -247,6 +247,29 @@ async def test_every_view_refuses_the_outside_in_the_same_words_and_logs_nothing
     assert not [text for text in logged if "secret" in text or not text.isprintable()]
 
 
+async def test_a_request_of_a_web_page_is_refused(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    unload_gateway: None,
+    hass_client_no_auth: ClientSessionGenerator,
+) -> None:
+    """A browser says which page makes a request; also one that was loaded from a name that is now ours."""
+    await hass.config_entries.async_setup(make_entry(paired_device()).entry_id)
+    client = await hass_client_no_auth()
+    address = f"http://{client.host}:{client.port}"
+    for method, path in VIEWS:
+        for origin in ("http://evil.example", "null", address):
+            answer = await client.request(
+                method, path, headers=HttpDevice(client=client).headers | {"Origin": origin}
+            )
+            assert answer.status == HTTPStatus.FORBIDDEN
+            assert await answer.text() == "Not for web pages"
+        asked = await client.options(
+            path, headers={"Origin": address, "Access-Control-Request-Method": method}
+        )
+        assert "Access-Control-Allow-Origin" not in asked.headers
+
+
 async def test_nobody_is_let_in_through_the_cloud(make_device: MakeDevice) -> None:
     """Requests of Home Assistant Cloud come from the loopback address."""
     with patch.object(device_calls, "is_cloud_connection", return_value=True):

@@ -1,0 +1,37 @@
+"""A process that does what another one tells it: a command per line of its input, a line for each answer."""
+
+import asyncio
+import json
+import sys
+import traceback
+from typing import Protocol
+
+__all__ = ["Servant", "serve"]
+
+
+class Servant(Protocol):
+    """Has a method for every command; its arguments and its result can be written as JSON."""
+
+    async def power_off(self) -> None:
+        """End what is left."""
+
+
+async def serve(servant: Servant) -> None:
+    """Do what the lines of the standard input say, until it ends."""
+    async for line in await _lines():
+        command = json.loads(line)
+        try:
+            result = await getattr(servant, command.pop("do"))(**command)
+            answer = {"result": result}
+        except Exception as err:  # noqa: BLE001 - whatever it is, the other process is to know
+            traceback.print_exc()
+            answer = {"error": repr(err)}
+        print(json.dumps(answer), flush=True)
+    await servant.power_off()
+
+
+async def _lines() -> asyncio.StreamReader:
+    reader = asyncio.StreamReader(limit=1 << 20)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    return reader

@@ -1,0 +1,205 @@
+"""Runs a soak, and judges what it left behind."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+import logging
+import random
+from typing import Any, Final
+
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import entity_registry as er
+from yarl import URL
+
+from benchmarks.fleet import Fleet, fleet
+from benchmarks.house import House, Site
+from benchmarks.report import Finding, Row
+from benchmarks.speech import after
+from custom_components.xiaozhi.const import CONF_MQTT_PORT, CONF_UDP_PORT, CONF_WEBSOCKET_PORT
+
+from .strangers import Doors
+from .village import HOUR
+from .watch import Errors, State, look, settle
+
+__all__ = ["Held", "SoakError", "judge", "measure"]
+
+_SECONDS_OF_LISTENING: Final = 0.8
+_STRANGERS: Final = 4
+_WARM_UP: Final = 0.25
+_OWNER_SECONDS: Final = 0.5
+# Caches of Home Assistant and arenas of the interpreter grow for a while, whatever happens.
+_ALLOWED_GROWTH_KIB: Final = 32 * 1024
+_ALLOWED_KIB_PER_HOUR: Final = 256
+_ANSWERED: Final = "answered"
+
+
+class SoakError(Exception):
+    """Something was not held; the text says all of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What there was before, after the warm-up and at the end, and what happened between these two."""
+
+    start: State
+    warm: State
+    end: State
+    hours: float
+    back: Mapping[str, str]
+    """How each device got on at the end, by MAC."""
+    errors: list[str]
+
+    @property
+    def growth_kib(self) -> float:
+        """Memory at the end beyond that after the warm-up."""
+        return self.end.memory_kib - self.warm.memory_kib
+
+
+def judge(held: Held) -> list[str]:
+    """Say what was not held."""
+    faults = [f"left behind: {what}" for what in held.end.left_since(held.warm)]
+    faults += [f"{mac} is not back: {how}" for mac, how in held.back.items() if how != _ANSWERED]
+    faults += [f"logged: {text}" for text in held.errors]
+    if held.growth_kib > _ALLOWED_GROWTH_KIB + _ALLOWED_KIB_PER_HOUR * held.hours:
+        faults.append(
+            f"memory has grown by {held.growth_kib:.0f} KiB in {held.hours:.0f} hours of device life"
+        )
+    return faults
+
+
+async def measure(
+    house: House, *, quick: bool, minutes: float = 5, seed: int | None = None, devices: int = 6
+) -> Finding:
+    """Let devices live and strangers attack. Raises `SoakError` when something was not held."""
+    if seed is None:
+        seed = random.SystemRandom().randrange(10**6)
+    if quick:
+        minutes, devices = 0.25, 2
+    print(f"soak: seed {seed}, {devices} devices, {minutes:g} minutes", flush=True)
+    house.ears.hear = after(_SECONDS_OF_LISTENING, "is the light on")
+    errors = Errors()
+    async with (
+        fleet("benchmarks.soak.village") as village,
+        fleet("benchmarks.soak.strangers") as strangers,
+        house.site(devices, None) as site,
+    ):
+        start = look()
+        logging.getLogger().addHandler(errors)
+        try:
+            who = [asdict(device) for device in site.devices]
+            await village.do("settle", url=house.check_in_url, devices=who)
+            soak = _Soak(house, site, village, strangers, seed)
+            await soak.run(60 * minutes * _WARM_UP)
+            await village.do("rest")
+            warm = await settle(start)
+            lived, attacks = await soak.run(60 * minutes * (1 - _WARM_UP))
+            back = await village.do("return_home")
+            await village.do("rest")
+            held = Held(
+                start=start,
+                warm=warm,
+                end=await settle(warm),
+                hours=lived["hours"],
+                back=back,
+                errors=errors.texts,
+            )
+        finally:
+            logging.getLogger().removeHandler(errors)
+    rows = _rows(held, lived, attacks, soak)
+    finding = Finding(benchmark="soak", claim=f"what was held; seed {seed}, {devices} devices", rows=rows)
+    if faults := judge(held):
+        raise SoakError("\n".join([finding.table(), *faults, f"seed {seed}"]))
+    return finding
+
+
+class _Soak:
+    """All that happens at the same time."""
+
+    def __init__(self, house: House, site: Site, village: Fleet, strangers: Fleet, seed: int) -> None:
+        self._site = site
+        self._village = village
+        self._strangers = strangers
+        self._seed = seed
+        self._round = 0
+        self._chance = random.Random(f"{seed} owner")
+        self.done = 0
+        self.refused = 0
+        self.entities = 0
+        data = site.gateway.entry.data
+        self._doors = Doors(
+            http=URL(house.check_in_url).port or 0,
+            websocket=data[CONF_WEBSOCKET_PORT],
+            mqtt=data[CONF_MQTT_PORT],
+            udp=data[CONF_UDP_PORT],
+            macs=[device.mac for device in site.devices],
+        )
+
+    async def run(self, seconds: float) -> tuple[dict[str, Any], dict[str, int]]:
+        """Live and be attacked for so long; return what the devices tell, and the attacks."""
+        self._round += 1
+        seed = self._seed * 1000 + self._round
+        orders: dict[str, Any] = {"patience": seconds + 600, "seconds": seconds, "seed": seed}
+        async with self._owner():
+            told = await asyncio.gather(
+                self._village.do("live", **orders),
+                self._strangers.do("attack", doors=asdict(self._doors), number=_STRANGERS, **orders),
+            )
+        registry = er.async_get(self._site.hass)
+        entry_id = self._site.gateway.entry.entry_id
+        self.entities = len(er.async_entries_for_config_entry(registry, entry_id))
+        return told
+
+    @asynccontextmanager
+    async def _owner(self) -> AsyncGenerator[None]:
+        """Meanwhile have somebody turn the volume up and down."""
+        task = asyncio.create_task(self._use())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _use(self) -> None:
+        while True:
+            await asyncio.sleep(_OWNER_SECONDS)
+            try:
+                entity_id = self._site.entity_id("number", "volume", self._chance.choice(self._site.devices))
+                value = {"entity_id": entity_id, "value": self._chance.randrange(20, 100)}
+                await self._site.hass.services.async_call("number", "set_value", value, blocking=True)
+            except HomeAssistantError, LookupError:
+                # It is off, or was not asked yet what it can do.
+                self.refused += 1
+            else:
+                self.done += 1
+
+
+def _rows(held: Held, lived: dict[str, Any], attacks: dict[str, int], soak: _Soak) -> list[Row]:
+    counts, turns = lived["counts"], lived["turns"]
+    packets = counts.get("packets", 0)
+    figures: Row = {
+        "hours of device life": round(held.hours, 1),
+        **{f"{name}, times": counts.get(name, 0) for name in HOUR},
+        "drops survived": counts.get("drops survived", 0),
+        **{what: count for what, count in counts.items() if what.startswith("failed to")},
+        **{f"turns {outcome}": count for outcome, count in sorted(turns.items())},
+        "packets of answers": packets,
+        "late %": round(100 * counts.get("late packets", 0) / packets, 2) if packets else None,
+        "pauses heard": counts.get("pauses heard", 0),
+        "actions of the owner done": soak.done,
+        "actions of the owner refused": soak.refused,
+        "attacks": sum(attacks.values()),
+        "ways to attack": len(attacks),
+        "memory at the start MiB": round(held.start.memory_kib / 1024, 1),
+        "memory after the warm-up MiB": round(held.warm.memory_kib / 1024, 1),
+        "memory at the end MiB": round(held.end.memory_kib / 1024, 1),
+        "memory KiB per hour of device life": round(held.growth_kib / held.hours, 1) if held.hours else None,
+        "tasks after the warm-up": held.warm.tasks.total(),
+        "tasks at the end": held.end.tasks.total(),
+        "sockets after the warm-up": held.warm.sockets,
+        "sockets at the end": held.end.sockets,
+        "entities": soak.entities,
+        "devices back": sum(how == _ANSWERED for how in held.back.values()),
+        "errors logged": len(held.errors),
+    }
+    return [{"figure": name, "value": value} for name, value in figures.items()]

@@ -1,0 +1,232 @@
+"""Devices that live, in a process of their own: they talk, lose power and network, change and misbehave."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from itertools import pairwise
+import random
+from time import monotonic
+from typing import Any, Final
+
+from benchmarks.commands import serve
+from benchmarks.crowd import Crowd
+from simulator import DeviceCrashed, Misbehaviour, Pace, SimulatedDevice, State, get_profile
+
+__all__ = ["HOUR", "Village"]
+
+HOUR: Final = {"talk": 6, "lose power": 1, "lose network": 1, "restart": 1, "change tools": 1, "misbehave": 2}
+"""What happens to one device in an hour of its life, and how often; the order is random."""
+
+# The pauses of a device without anything to do are what is left out of its life.
+_PACE: Final = Pace(main_loop_delay=0, waits=0.1)
+_BOARDS: Final = ("s3", "rover")
+_TEXT: Final = "is the light on"
+_LATE: Final = 0.065
+_PATIENCE: Final = 60
+_MISCHIEF_SECONDS: Final = 6
+# A thousand tools fill the registry as they are meant to, and the keep-alive takes minutes.
+_LEFT_OUT: Final = {Misbehaviour.THOUSAND_TOOLS, Misbehaviour.NEVER_PING}
+
+
+class Village(Crowd):
+    """Devices that live for themselves."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        super().__init__()
+        self._url = ""
+        self._counts = Counter[str]()
+        self._turns = Counter[str]()
+
+    async def settle(self, url: str, devices: list[dict[str, Any]]) -> None:
+        """Make devices with these MACs and Client-Ids, and switch them on."""
+        self._url = url
+        self._devices = [
+            SimulatedDevice(get_profile(), url, mac=who["mac"], client_id=who["client_id"], pace=_PACE)
+            for who in devices
+        ]
+        await self.return_home()
+
+    async def live(self, seconds: float, seed: int) -> dict[str, Any]:
+        """Live for so long; return what happened."""
+        self._counts.clear()
+        self._turns.clear()
+        end = monotonic() + seconds
+        sound = await self._sound(_TEXT)
+        lives = (
+            _Life(self, number, random.Random(f"{seed} {number}"), sound).run(end)
+            for number in range(len(self._devices))
+        )
+        await asyncio.gather(*lives)
+        deeds = sum(self._counts[name] for name in HOUR)
+        return {
+            "hours": deeds / sum(HOUR.values()),
+            "counts": dict(self._counts),
+            "turns": dict(self._turns),
+        }
+
+    async def return_home(self) -> dict[str, str]:
+        """Switch all on that are off, and have each ask something; return how that went by MAC."""
+        sound = await self._sound(_TEXT)
+        devices = self._devices
+        results = await asyncio.gather(*(self._come_back(device, sound) for device in devices))
+        return {device.mac: result for device, result in zip(devices, results, strict=True)}
+
+    async def rest(self) -> None:
+        """Switch all off, and keep them."""
+        await asyncio.gather(*(device.power_off() for device in self._devices))
+
+    async def _come_back(self, device: SimulatedDevice, sound: bytes) -> str:
+        try:
+            await up(device)
+        except (TimeoutError, DeviceCrashed) as err:
+            return f"does not come up: {err!r} {device.check_in_error}"
+        return await self.ask(device, sound)
+
+    async def ask(self, device: SimulatedDevice, sound: bytes) -> str:
+        """Have a device ask something; return what became of it."""
+        account = await self._converse(device, sound)
+        arrivals = account["arrivals"]
+        self._counts["packets"] += len(arrivals)
+        self._counts["late packets"] += sum(later - earlier > _LATE for earlier, later in pairwise(arrivals))
+        self._counts["lost packets"] += account["lost"]
+        self._counts["pauses heard"] += account["pauses"]
+        if arrivals:
+            return "answered"
+        return "understood, but not answered" if account["heard"] else "not understood"
+
+    def count(self, what: str) -> None:
+        """Note that something has happened."""
+        self._counts[what] += 1
+
+    def turn(self, outcome: str) -> None:
+        """Note how a turn went that nothing was to disturb."""
+        self._turns[outcome] += 1
+
+    def device(self, number: int) -> SimulatedDevice:
+        """Return a device as it is now."""
+        return self._devices[number]
+
+    async def rebuild(self, number: int, board: str) -> None:
+        """Give a device the firmware of another board, with other tools; its flash stays."""
+        old = self._devices[number]
+        await old.power_off()
+        self._devices[number] = SimulatedDevice(
+            get_profile(board), self._url, mac=old.mac, client_id=old.client_id, nvs=old.nvs, pace=_PACE
+        )
+
+
+class _Life:
+    """One device, hour after hour."""
+
+    def __init__(self, village: Village, number: int, chance: random.Random, sound: bytes) -> None:
+        self._village = village
+        self._number = number
+        self._chance = chance
+        self._sound = sound
+        self._deeds: dict[str, Callable[[], Awaitable[None]]] = {
+            "talk": self._talk,
+            "lose power": self._lose_power,
+            "lose network": self._lose_network,
+            "restart": self._restart,
+            "change tools": self._change_tools,
+            "misbehave": self._misbehave,
+        }
+
+    @property
+    def _device(self) -> SimulatedDevice:
+        return self._village.device(self._number)
+
+    async def run(self, end: float) -> None:
+        """Live until the monotonic time `end`; what has begun then is finished."""
+        while True:
+            hour = [name for name, times in HOUR.items() for _ in range(times)]
+            self._chance.shuffle(hour)
+            for name in hour:
+                if monotonic() > end:
+                    return
+                try:
+                    await self._deeds[name]()
+                except (TimeoutError, DeviceCrashed) as err:
+                    self._village.count(f"failed to {name}: {type(err).__name__} {err}".strip())
+                    await self._device.power_off()
+                self._village.count(name)
+
+    async def _talk(self) -> None:
+        await up(self._device)
+        self._village.turn(await self._village.ask(self._device, self._sound))
+
+    async def _lose_power(self) -> None:
+        """Pull the plug at a random moment of a conversation."""
+        await self._interrupted(self._device.lose_power)
+
+    async def _restart(self) -> None:
+        """Switch it off at a random moment of a conversation: its connections end."""
+        await self._interrupted(self._device.power_off)
+
+    async def _interrupted(self, cut: Callable[[], Awaitable[None]]) -> None:
+        await up(self._device)
+        await self._start_talking()
+        await asyncio.sleep(self._chance.uniform(0, 3))
+        await cut()
+        await up(self._device)
+        self._village.count("drops survived")
+
+    async def _lose_network(self) -> None:
+        """Lose the Wi-Fi for a moment in a conversation, noticed or not."""
+        device = self._device
+        await up(device)
+        await self._start_talking()
+        await asyncio.sleep(self._chance.uniform(0, 2))
+        lose = device.lose_network if self._chance.random() < 0.5 else device.cut_network
+        lose()
+        await asyncio.sleep(self._chance.uniform(0, 2))
+        device.restore_network()
+        await up(device)
+        self._village.count("drops survived")
+
+    async def _change_tools(self) -> None:
+        await self._village.rebuild(self._number, self._chance.choice(_BOARDS))
+        await up(self._device)
+
+    async def _misbehave(self) -> None:
+        device = self._device
+        await device.power_off()
+        device.misbehaviours.add(self._chance.choice([one for one in Misbehaviour if one not in _LEFT_OUT]))
+        try:
+            # What comes of it is the device's own fault.
+            with suppress(TimeoutError, DeviceCrashed):
+                async with asyncio.timeout(_MISCHIEF_SECONDS):
+                    await device.boot()
+                    await self._start_talking()
+                    await device.wait_state(State.SPEAKING)
+        finally:
+            await device.power_off()
+            device.misbehaviours.clear()
+        await up(device)
+
+    async def _start_talking(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_MISCHIEF_SECONDS):
+                await self._device.wake(self._village.wake_word())
+        self._device.say(self._sound)
+
+
+async def up(device: SimulatedDevice) -> None:
+    """Switch a device on if it is off, and wait until it is idle, and connected where it stays so.
+
+    Raises `TimeoutError` and `DeviceCrashed`.
+    """
+    if device.state is State.UNKNOWN:
+        await device.boot(_PATIENCE)
+    async with asyncio.timeout(_PATIENCE):
+        while not (device.state is State.IDLE and (device.link != "mqtt" or device.connected)):
+            if device.state is State.LISTENING:
+                # Its owner gives up.
+                await device.click()
+            await asyncio.sleep(0.1)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(Village()))

@@ -1,0 +1,76 @@
+"""What a soak leaves behind in the process of Home Assistant."""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+import gc
+import logging
+from typing import Final, override
+
+from aiohttp.http_exceptions import HttpProcessingError
+
+from benchmarks.process import open_sockets, resident_kib
+
+__all__ = ["Errors", "State", "look", "settle"]
+
+_SETTLE_SECONDS: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What there is at a moment at which all devices are off."""
+
+    memory_kib: float
+    sockets: int
+    tasks: Counter[str] = field(default_factory=Counter)
+    """By what they run."""
+
+    def left_since(self, before: State) -> list[str]:
+        """Name what is more than before."""
+        tasks = [f"{count} tasks {name}" for name, count in (self.tasks - before.tasks).items()]
+        sockets = self.sockets - before.sockets
+        return [*tasks, *([f"{sockets} sockets"] if sockets > 0 else [])]
+
+
+class Errors(logging.Handler):
+    """Keeps what is logged as an error by anybody.
+
+    That a request was no HTTP is what aiohttp logs as an error for whoever sends such to Home Assistant.
+    """
+
+    def __init__(self) -> None:
+        """Start with none."""
+        super().__init__(logging.ERROR)
+        self.texts: list[str] = []
+
+    @override
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and isinstance(record.exc_info[1], HttpProcessingError):
+            return
+        self.texts.append(f"{record.name}: {self.format(record)}")
+
+
+def look() -> State:
+    """Return the state of this process."""
+    gc.collect()
+    return State(
+        memory_kib=resident_kib(),
+        sockets=open_sockets(),
+        tasks=Counter(_name(task) for task in asyncio.all_tasks()),
+    )
+
+
+async def settle(before: State) -> State:
+    """Wait until nothing is left that was not there before, or a minute has passed; return the state then."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + _SETTLE_SECONDS
+    while True:
+        state = look()
+        if not state.left_since(before) or loop.time() > end:
+            return state
+        await asyncio.sleep(0.5)
+
+
+def _name(task: asyncio.Task[object]) -> str:
+    coroutine = task.get_coro()
+    return getattr(coroutine, "__qualname__", repr(coroutine))
