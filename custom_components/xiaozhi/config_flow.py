@@ -29,6 +29,7 @@ from homeassistant.helpers.selector import (
     SelectSelectorMode,
 )
 from homeassistant.helpers.service_info.dhcp import DhcpServiceInfo
+from homeassistant.helpers.translation import async_get_translations
 from homeassistant.helpers.typing import DiscoveryInfoType
 import voluptuous as vol
 
@@ -64,6 +65,7 @@ from .listeners import AUTO_SUBSCRIBE_TOPIC
 from .pairing_flow import PairingFlow, address_placeholders, running_gateway
 from .protocol.mcp import Tool
 from .settings import ConversationStyle, DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
+from .tool_danger import dangers_of
 
 _TITLE: Final = "XiaoZhi"
 _CONF_RESTART_NOW: Final = "restart_now"
@@ -282,11 +284,27 @@ class DeviceSubentryFlow(
         return self.async_show_form(
             step_id="reconfigure",
             data_schema=self.add_suggested_values_to_schema(
-                schema.extend(_tools_schema(choosable)) if choosable else schema,
+                schema.extend(await self._tools_schema(tools)) if choosable else schema,
                 {**subentry.data, CONF_ASSISTANT_TOOLS: [name for name in chosen if name in choosable]},
             ),
             description_placeholders={"name": subentry.title},
         )
+
+    async def _tools_schema(self, tools: Mapping[str, Tool]) -> dict[vol.Marker, Any]:
+        texts = await async_get_translations(self.hass, self.hass.config.language, "selector", [DOMAIN])
+        reasons = f"component.{DOMAIN}.selector.tool_danger.options."
+
+        def label(name: str) -> str:
+            shown = " · ".join(filter(None, (name.removeprefix("self."), tools[name].title)))
+            why = [texts.get(reasons + danger, danger) for danger in dangers_of(tools[name])]
+            return f"{shown} ({', '.join(why)})" if why else shown
+
+        options = [SelectOptionDict(value=name, label=label(name)) for name in choosable_tools(tools)]
+        return {
+            vol.Optional(CONF_ASSISTANT_TOOLS, default=[]): SelectSelector(
+                SelectSelectorConfig(options=options, multiple=True, mode=SelectSelectorMode.DROPDOWN)
+            )
+        }
 
     @override
     def _add_device(self, mac: str, name: str, data: Mapping[str, Any]) -> SubentryFlowResult:
@@ -297,15 +315,6 @@ class DeviceSubentryFlow(
 def _tools_of(entry: XiaozhiConfigEntry, mac: str) -> Mapping[str, Tool]:
     """Return the tools of a device; none are known while the gateway does not run."""
     return entry.runtime_data.devices[mac].tools if entry.state is ConfigEntryState.LOADED else {}
-
-
-def _tools_schema(choosable: list[str]) -> dict[vol.Marker, Any]:
-    options = [SelectOptionDict(value=name, label=name.removeprefix("self.")) for name in choosable]
-    return {
-        vol.Optional(CONF_ASSISTANT_TOOLS, default=[]): SelectSelector(
-            SelectSelectorConfig(options=options, multiple=True, mode=SelectSelectorMode.DROPDOWN)
-        )
-    }
 
 
 @callback

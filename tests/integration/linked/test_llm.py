@@ -11,6 +11,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.mcp import Tool
 from simulator import SimulatedDevice, State, converse
 from simulator.espeak import synthesize
 from tests.integration.forms import change_device, submit_device
@@ -180,6 +181,23 @@ async def test_the_owner_chooses_what_the_assistant_may_do(
     await hass.async_block_till_done()
     assert "assistant_tools" not in linked_entry.subentries[subentry_id].data
     assert {tool.name for tool in await own_tools(hass, device_id)} == automatic
+
+
+async def test_the_form_says_what_is_off_and_why(
+    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    (box,) = linked_entry.runtime_data.devices.values()
+    found = Tool.from_dict({"name": "lock.open", "title": "Front door"})
+    assert found is not None
+    box.toolbox.listed((*box.tools.values(), found))
+    form = await change_device(hass, linked_entry)
+    (field,) = (field for field in form["data_schema"].schema if field == "assistant_tools")
+    labels = {each["value"]: each["label"] for each in form["data_schema"].schema[field].config["options"]}
+    assert labels["lock.open"] == "lock.open · Front door (off at first: locks, doors and gates)"
+    assert labels["self.audio_speaker.set_volume"] == "audio_speaker.set_volume"
+    assert "lock.open" not in field.description["suggested_value"]
 
 
 async def test_a_choice_outlives_a_change_while_the_gateway_is_stopped(
