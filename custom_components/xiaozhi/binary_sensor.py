@@ -66,9 +66,9 @@ class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):
 
     @property
     @override
-    def available(self) -> bool:
+    def current(self) -> bool:
         """Whether there is something to tell."""
-        return self.entity_description.always or super().available
+        return self.entity_description.always or super().current
 
     @property
     @override

@@ -18,7 +18,7 @@ from .protocol import messages
 from .protocol.checkin import CheckIn
 from .protocol.checkin_reply import FirmwareOffer
 from .protocol.conversation import Conversation, ConversationState
-from .protocol.link import Channel, Link, LinkClosedError, LinkKind
+from .protocol.link import Link, LinkClosedError, LinkKind
 from .protocol.mcp import (
     RESTARTING_TOOLS,
     McpCallError,
@@ -279,11 +279,14 @@ class Device(KnownDevice):
             self._log_link(session, "%s is not connected any more: %s", self.name, reason)
             self.contacted()
 
+    async def conversation_opening(self, session_id: str) -> None:
+        """Have the id of a conversation on disk before the device is in it, to end it after a crash."""
+        self._record.session = session_id
+        await self._store.async_save_at_once(self.mac)
+
     @callback
-    def conversation_started(self, conversation: Conversation, channel: Channel) -> None:
+    def conversation_started(self, conversation: Conversation) -> None:
         """Hand a conversation to the satellite; without one it ends at once."""
-        self._record.session = channel.session_id
-        self._store.async_schedule_save(soon=True)
         self.happened(Moment.STARTED)
         if self._voice is not None:
             self._voice(conversation)

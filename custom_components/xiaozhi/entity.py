@@ -1,7 +1,8 @@
 """Base of all entities of a device."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, override
+from typing import Any, Final, override
 
 from homeassistant.core import callback
 from homeassistant.helpers.device_registry import DeviceInfo
@@ -11,11 +12,15 @@ from homeassistant.helpers.typing import UNDEFINED
 
 from .const import DOMAIN
 from .device import Device
+from .entity_limits import async_admit, async_remove_surplus
 from .gateway import XiaozhiConfigEntry
 from .protocol.status import STATUS_TOOL
 from .rights import check_entity
 from .tool_entities import Reading, ToolEntity
 from .tool_values import as_flag
+
+# Seconds after which entities that were too many for a day are tried again.
+_ADMIT_AGAIN: Final = 3600
 
 
 class XiaozhiEntity(Entity):
@@ -32,10 +37,23 @@ class XiaozhiEntity(Entity):
         self._attr_device_info = DeviceInfo(identifiers={(DOMAIN, device.mac)})
 
     @property
-    @override
-    def available(self) -> bool:
-        """Whether the state is current, as far as the device's kind of link can tell."""
+    def current(self) -> bool:
+        """Whether there is a state to show, as far as the device's kind of link can tell."""
         return self.device.available
+
+    @override
+    @callback
+    def _async_write_ha_state(self) -> None:
+        """Write the state, or that the entity is unavailable.
+
+        It is so only while it is written: Home Assistant's actions skip unavailable entities without a word
+        to their caller, and one that cannot reach the device is to fail with the reason.
+        """
+        self._attr_available = self.current
+        try:
+            super()._async_write_ha_state()
+        finally:
+            self._attr_available = True
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -49,18 +67,15 @@ class XiaozhiEntity(Entity):
 
 
 class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
-    """An entity that tools of the device make. When they are gone it goes, and its owner may delete it."""
+    """An entity that tools of the device make.
+
+    When they are gone or make something else it is removed, and its owner may delete it.
+    """
 
     def __init__(self, device: Device, tool: ToolT, description: EntityDescription) -> None:
         """Prepare the entity `tool` of a device."""
         super().__init__(device, description)
         self.tool = tool
-
-    @property
-    @override
-    def available(self) -> bool:
-        """Whether the device can be reached and still has the tools."""
-        return super().available and self._current is not None
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -74,24 +89,22 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         """Return what its state is read from."""
         return ()
 
-    @property
-    def _current(self) -> ToolT | None:
-        current = self.device.toolbox.entities.get(self.tool.key)
-        return current if isinstance(current, type(self.tool)) else None
-
     @override
     @callback
     def _device_changed(self) -> None:
-        if (current := self._current) is None:
-            self.hass.async_create_task(self.async_remove())
-        else:
-            self.tool = current
+        # It is replaced otherwise.
+        if self.device.toolbox.entities.get(self.tool.key) == self.tool:
             super()._device_changed()
 
     async def _change(self, tool: str, arguments: Mapping[str, Any]) -> None:
         """Call a tool. Raises `Unauthorized` if the user may not, and as `Device.change`."""
         await check_entity(self.hass, self._context, self.device, tool)
         await self.device.change(tool, arguments)
+
+    async def async_retire(self) -> None:
+        """Remove it, unless it is disabled and so was never added."""
+        if self.hass is not None:
+            await self.async_remove()
 
     def _flag(self, reading: Reading) -> bool | None:
         return as_flag(self.device.toolbox.value(reading), reading.on_off)
@@ -121,30 +134,43 @@ def async_add_tool_entities[ToolT: ToolEntity](
     entry: XiaozhiConfigEntry,
     async_add_entities: AddConfigEntryEntitiesCallback,
     kind: type[ToolT],
-    factory: Callable[[Device, ToolT], Entity],
+    factory: Callable[[Device, ToolT], XiaozhiToolEntity[ToolT]],
 ) -> None:
-    """Add the entities that the tools of each device make, now and whenever there are new ones."""
+    """Add the entities that the tools of each device make, and replace those whose tools have changed."""
+    hass, platform = entry.runtime_data.hass, kind.platform or ""
 
     @callback
     def follow(device: Device) -> None:
-        added: set[str] = set()
-        known: Mapping[str, ToolEntity] = {}
+        present: dict[str, XiaozhiToolEntity[ToolT]] = {}
+        known: Mapping[str, ToolEntity] | None = None
+        replacing = asyncio.Lock()
+        again = 0.0
+
+        async def replace() -> None:
+            async with replacing:
+                tools = {key: tool for key, tool in device.toolbox.entities.items() if isinstance(tool, kind)}
+                for key, entity in tuple(present.items()):
+                    if tools.get(key) != entity.tool:
+                        del present[key]
+                        await entity.async_retire()
+                admitted = async_admit(hass, device, platform, tools.keys() - present.keys())
+                new = {key: factory(device, tool) for key, tool in tools.items() if key in admitted}
+                present.update(new)
+                if new:
+                    async_add_entities(new.values(), config_subentry_id=device.subentry_id)
+                async_remove_surplus(hass, device)
 
         @callback
-        def add_missing() -> None:
-            nonlocal known
-            if device.toolbox.entities is known:
-                return
-            known = device.toolbox.entities
-            tools = [tool for tool in known.values() if isinstance(tool, kind)]
-            entities = [factory(device, tool) for tool in tools if tool.key not in added]
-            added.clear()
-            added.update(tool.key for tool in tools)
-            if entities:
-                async_add_entities(entities, config_subentry_id=device.subentry_id)
+        def update() -> None:
+            nonlocal known, again
+            due = device.withheld.get(platform) and hass.loop.time() >= again
+            if due or device.toolbox.entities is not known:
+                known = device.toolbox.entities
+                again = hass.loop.time() + _ADMIT_AGAIN
+                entry.async_create_task(hass, replace(), "xiaozhi replace entities")
 
-        add_missing()
-        device.add_listener(add_missing)
+        update()
+        device.add_listener(update)
 
     entry.async_on_unload(entry.runtime_data.listen_for_devices(follow))
 

@@ -44,7 +44,7 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
 
     @property
     @override
-    def available(self) -> bool:
+    def current(self) -> bool:
         """Whether there is something to tell: what has happened stays true when the device goes."""
         return True
 

@@ -1,10 +1,10 @@
 """What is known of a paired device, whether it can be reached or not."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 import hmac
 import logging
-from typing import Any
+from typing import Any, Final
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
@@ -27,6 +27,10 @@ __all__ = ["KnownDevice"]
 _LOGGER = logging.getLogger(__name__)
 
 
+# How exactly the answer to a poll, which comes every minute, moves the time of the last contact.
+_COARSE: Final = timedelta(minutes=15)
+
+
 class KnownDevice:
     """What the owner has set for a device, and what it last told.
 
@@ -47,6 +51,8 @@ class KnownDevice:
         self.settings = DeviceSettings.from_subentry(subentry)
         self.toolbox = Toolbox(record)
         self.pictures: dict[PictureKind, Picture] = {}
+        self.withheld: dict[str, int] = {}
+        """How many entities of each platform may not be added today."""
         self._hass = hass
         self._entry = entry
         self._record = record
@@ -108,7 +114,7 @@ class KnownDevice:
 
     @property
     def last_contact(self) -> datetime | None:
-        """When the device last checked in, linked, talked or answered."""
+        """When the device last checked in, linked or talked, or about when it last answered."""
         return self._record.last_contact
 
     @property
@@ -202,7 +208,10 @@ class KnownDevice:
     def status_read(self, status: DeviceStatus) -> None:
         """Take the device's status."""
         self._record.status = status
-        self.contacted()
+        last = self._record.last_contact
+        if last is None or dt_util.utcnow() - last >= _COARSE:
+            self._record.last_contact = dt_util.utcnow()
+        self._changed()
 
     @callback
     def pictured(self, kind: PictureKind, picture: Picture) -> None:

@@ -37,7 +37,9 @@ class XiaozhiSensorDescription(SensorEntityDescription):
 
     value: Callable[[Device], str | float | datetime | None]
     always: bool = False
-    """Whether every device has it, connected or not; otherwise only those whose status tells it."""
+    """Whether every device has it; otherwise only those whose status tells it."""
+    stays: bool = False
+    """Whether it is true of a device that is away."""
 
 
 SENSORS: Final = (
@@ -46,7 +48,7 @@ SENSORS: Final = (
         translation_key="conversation",
         device_class=SensorDeviceClass.ENUM,
         options=[state.value for state in ConversationState],
-        value=lambda device: device.conversation_state,
+        value=lambda device: device.conversation_state if device.told_link else None,
         always=True,
     ),
     XiaozhiSensorDescription(
@@ -54,8 +56,10 @@ SENSORS: Final = (
         translation_key="last_contact",
         device_class=SensorDeviceClass.TIMESTAMP,
         entity_category=EntityCategory.DIAGNOSTIC,
+        entity_registry_enabled_default=False,
         value=lambda device: device.last_contact,
         always=True,
+        stays=True,
     ),
     XiaozhiSensorDescription(
         key="battery",
@@ -131,9 +135,9 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
 
     @property
     @override
-    def available(self) -> bool:
-        """Whether there is something to tell, which for some sensors is always so."""
-        return self.entity_description.always or super().available
+    def current(self) -> bool:
+        """Whether there is something to tell."""
+        return self.entity_description.stays or super().current
 
     @property
     @override

@@ -76,6 +76,11 @@ class DeviceSession(LinkHandler):
         return self.conversation.state if self.conversation else self._told_state
 
     @override
+    async def channel_opening(self, channel: Channel) -> None:
+        """Remember the conversation, to end it after a crash."""
+        await self._device.conversation_opening(channel.session_id)
+
+    @override
     @callback
     def channel_opened(self, channel: Channel) -> None:
         """Begin a conversation."""
@@ -86,7 +91,7 @@ class DeviceSession(LinkHandler):
         self.conversation = Conversation(
             self.link, channel, self._device.firmware, self._device.conversation_state_changed
         )
-        self._device.conversation_started(self.conversation, channel)
+        self._device.conversation_started(self.conversation)
 
     @override
     @callback

@@ -1,7 +1,9 @@
 """The last known tools and status of every device, so that its entities exist before it calls."""
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+import logging
 from typing import Any, Final, Self
 
 from homeassistant.core import HomeAssistant, callback
@@ -13,12 +15,16 @@ from .protocol.link import LinkKind
 from .protocol.mcp import Tool
 from .protocol.status import DeviceStatus
 
+_LOGGER = logging.getLogger(__name__)
+
 _VERSION: Final = 1
 # A device that talks changes its record often; a lost minute of it is found again at the next handshake.
 _SAVE_DELAY: Final = 60
 _SOON: Final = 1
 # A device that only shows that it is there, once a minute for ever, must not wear out a memory card.
 _SELDOM: Final = 15 * 60
+# Seconds; a person waits for the device to listen.
+_DISK_PATIENCE: Final = 0.5
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,23 +57,25 @@ class DeviceRecord:
     """Id of its last conversation over MQTT, to end it if Home Assistant could not."""
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read a stored record."""
-        last_contact = data.get("last_contact")
+    def from_dict(cls, data: Any) -> Self:
+        """Read a stored record; what is missing or damaged becomes unknown."""
+        data = data if isinstance(data, dict) else {}
+        last_contact = _get(data, "last_contact", str)
+        tools, calls = _get(data, "tools", list) or (), _get(data, "calls", dict) or {}
         return cls(
-            firmware=data.get("firmware"),
-            board=data.get("board"),
-            chip=data.get("chip"),
-            firmware_space=data.get("firmware_space"),
-            link=LinkKind(link) if (link := data.get("link")) else None,
-            told=LinkKind(told) if (told := data.get("told")) else None,
-            host=data.get("host"),
-            origin=data.get("origin"),
-            session=data.get("session"),
-            tools=tuple(tool for stored in data.get("tools", ()) if (tool := Tool.from_dict(stored))),
-            status=DeviceStatus.from_dict(data.get("status", {})),
-            answers=dict(data.get("answers", {})),
-            calls=dict(data.get("calls", {})),
+            firmware=_get(data, "firmware", str),
+            board=_get(data, "board", str),
+            chip=_get(data, "chip", str),
+            firmware_space=_get(data, "firmware_space", int),
+            link=_link(data, "link"),
+            told=_link(data, "told"),
+            host=_get(data, "host", str),
+            origin=_get(data, "origin", str),
+            session=_get(data, "session", str),
+            tools=tuple(tool for stored in tools if (tool := Tool.from_dict(stored))),
+            status=DeviceStatus.from_dict(data.get("status")),
+            answers=_get(data, "answers", dict) or {},
+            calls={name: arguments for name, arguments in calls.items() if isinstance(arguments, dict)},
             last_contact=dt_util.parse_datetime(last_contact) if last_contact else None,
         )
 
@@ -95,6 +103,16 @@ class DeviceRecord:
         }
 
 
+def _get[ValueT](data: dict[str, Any], key: str, kind: type[ValueT]) -> ValueT | None:
+    value = data.get(key)
+    return value if isinstance(value, kind) else None
+
+
+def _link(data: dict[str, Any], key: str) -> LinkKind | None:
+    kind = _get(data, key, str)
+    return LinkKind(kind) if kind and kind in LinkKind else None
+
+
 class DeviceStore:
     """The records of all devices of a gateway, by MAC."""
 
@@ -104,11 +122,16 @@ class DeviceStore:
         self._store: Store[dict[str, Any]] = Store(hass, _VERSION, f"{DOMAIN}.{entry_id}", private=True)
         self._records: dict[str, DeviceRecord] = {}
         self._due: float | None = None
+        self._at_once_from: dict[str, float] = {}
 
     async def async_load(self) -> None:
-        """Read all records."""
-        stored = await self._store.async_load() or {}
-        self._records = {mac: DeviceRecord.from_dict(data) for mac, data in stored.items()}
+        """Read all records. A damaged file costs only what the devices will tell again."""
+        try:
+            stored = await self._store.async_load() or {}
+            self._records = {mac: DeviceRecord.from_dict(data) for mac, data in stored.items()}
+        except Exception:
+            # Pairings are in the config entry: nothing here is worth a gateway that does not start.
+            _LOGGER.exception("Stored states are unreadable. They are learned from the devices again")
 
     @callback
     def record(self, mac: str) -> DeviceRecord:
@@ -121,6 +144,7 @@ class DeviceStore:
         if gone := self._records.keys() - macs:
             for mac in gone:
                 del self._records[mac]
+                self._at_once_from.pop(mac, None)
             self.async_schedule_save()
 
     @callback
@@ -134,6 +158,20 @@ class DeviceStore:
         if self._due is None or due < self._due:
             self._due = due
             self._store.async_delay_save(self._data, delay)
+
+    async def async_save_at_once(self, mac: str) -> None:
+        """Return when what is known is on disk, so that a crash cannot lose it.
+
+        A device that asks for this all the time must not wear out a memory card: its next save within a
+        second is scheduled only. A disk that is stuck is not waited for.
+        """
+        now = self._hass.loop.time()
+        if now < self._at_once_from.get(mac, now):
+            self.async_schedule_save(soon=True)
+            return
+        self._at_once_from[mac] = now + _SOON
+        saving = self._hass.async_create_task(self.async_save(), "xiaozhi save")
+        await asyncio.wait([saving], timeout=_DISK_PATIENCE)
 
     async def async_save(self) -> None:
         """Save now."""

@@ -30,10 +30,12 @@ from .tool_entities import (
 from .tool_table import HINTS, Hint
 from .tool_words import ANSWERS, LIGHTS, readable, words
 
-__all__ = ["MAX_ENTITIES", "map_tools"]
+__all__ = ["KEY_PREFIXES", "MAX_ENTITIES", "map_tools"]
 
 MAX_ENTITIES: Final = 128
 """Of one device; what is over can still be called by name."""
+KEY_PREFIXES: Final = ("tool_", "light_")
+"""Of all entities whose keys the device chooses."""
 _MAX_OPTIONS: Final = 32
 
 # Pairs of verbs; what follows the first must follow the second: enable_filter, disable_filter.
@@ -320,8 +322,9 @@ class _Mapper:
 
     def _state_of(self, tool: Tool, hint: Hint) -> Reading | None:
         """Find what tells the value that a tool sets."""
-        if hint.state is not None:
-            return hint.state if hint.state.tool in self._tools else None
+        if hint.state is not None and hint.state.tool in self._tools:
+            return hint.state
+        # Firmware other than the stock one may lack the status tool, and have a getter for each value.
         group, verb = _split(tool.name)
         name = self._getter(_join(group, f"get_{_SETS.sub('', verb, count=1)}"))
         return Reading(tool=name) if name else None

@@ -61,7 +61,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
 
     @property
     @override
-    def available(self) -> bool:
+    def current(self) -> bool:
         """Whether anything can be done: a device that is switched off gets it when it starts."""
         return True
 

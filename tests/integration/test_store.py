@@ -1,17 +1,22 @@
 """What is known of devices is on disk in time for a crash."""
 
 import asyncio
+from collections.abc import Generator
+import json
 from pathlib import Path
 from typing import Any
 
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers.storage import Store
 import pytest
 
 from custom_components.xiaozhi import store as store_module
 from custom_components.xiaozhi.store import DeviceRecord, DeviceStore
 
 MAC = "24:6f:28:aa:bb:01"
+OTHER_MAC = "24:6f:28:aa:bb:02"
 KEY = "xiaozhi.an_entry"
+REAL_STORAGE = {name: getattr(Store, name) for name in ("_async_load", "_async_write_data")}
 PRIVACY = Path(__file__).parent.parent.parent / "docs/security.md"
 # What each part of a record is called there.
 STORED_AS = {
@@ -20,6 +25,7 @@ STORED_AS = {
     "chip": "chip",
     "firmware_space": "space for firmware",
     "link": "kind of link",
+    "told": "kind of link",
     "host": "the host under which it called",
     "origin": "the web address at which it reaches Home Assistant",
     "session": "id of the last conversation",
@@ -35,6 +41,28 @@ def test_the_owner_can_read_all_that_is_stored() -> None:
     (row,) = [line for line in PRIVACY.read_text().splitlines() if line.startswith("| `xiaozhi.<id")]
     assert DeviceRecord().as_dict().keys() == STORED_AS.keys()
     assert [words for words in STORED_AS.values() if words not in row] == []
+
+
+@pytest.fixture
+def file(hass: HomeAssistant, tmp_path: Path) -> Generator[Path]:
+    """The file of a store. Tests with it read and write real files, which others of Home Assistant do not."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, method in REAL_STORAGE.items():
+            patch.setattr(Store, name, method)
+        patch.setattr(hass.config, "config_dir", str(tmp_path))
+        yield tmp_path / ".storage" / KEY
+
+
+def on_disk(file: Path) -> dict[str, Any]:
+    """Return what a file holds."""
+    data: dict[str, Any] = json.loads(file.read_text())["data"]
+    return data
+
+
+def put_on_disk(file: Path, content: bytes) -> None:
+    """Write a file past the store."""
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(content)
 
 
 async def saved(hass_storage: dict[str, Any], **expected: Any) -> None:
@@ -75,3 +103,85 @@ async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_changes_before_
     store.async_schedule_save(soon=True)
     store.async_schedule_save()
     await saved(hass_storage, session="the conversation that goes on")
+
+
+async def test_what_is_saved_at_once_is_on_disk_and_a_flood_of_it_is_written_once(
+    hass: HomeAssistant, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "_SOON", 60)
+    store = DeviceStore(hass, "an_entry")
+    written: list[dict[str, Any]] = []
+    for number in range(30):
+        for mac in (MAC, OTHER_MAC):
+            store.record(mac).session = f"{number} of {mac}"
+            await store.async_save_at_once(mac)
+            if on_disk(file) not in written:
+                written.append(on_disk(file))
+    first, second = written
+    assert first[MAC]["session"] == f"0 of {MAC}"
+    assert second[OTHER_MAC]["session"] == f"0 of {OTHER_MAC}"
+    await store.async_save()
+    assert on_disk(file)[MAC]["session"] == f"29 of {MAC}"
+
+
+@pytest.mark.parametrize("kept", [0, 1, 40, 200, -1])
+async def test_a_file_that_was_cut_off_does_not_stop_the_gateway(
+    hass: HomeAssistant, file: Path, kept: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = DeviceStore(hass, "an_entry")
+    store.record(MAC).firmware = "2.2.4"
+    await store.async_save()
+    put_on_disk(file, json.dumps(on_disk(file)).encode()[:kept])
+
+    again = DeviceStore(hass, "an_entry")
+    await again.async_load()
+    assert again.record(MAC) == DeviceRecord()
+    again.record(MAC).firmware = "2.2.5"
+    await again.async_save()
+    assert on_disk(file)[MAC]["firmware"] == "2.2.5"
+    caplog.clear()
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        None,
+        "nonsense",
+        [1, 2],
+        {"link": "pigeon"},
+        {"tools": 7},
+        {"tools": [{"name": 7}], "status": [], "answers": {"tool": 1}},
+        {"answers": [1, 2]},
+        {"calls": {"self.lamp.turn_on": 7}},
+        {"firmware": 7, "board": [], "firmware_space": "all", "host": {}, "origin": 1, "session": 2},
+        {"last_contact": 7},
+        {"last_contact": "yesterday"},
+    ],
+)
+async def test_a_damaged_record_costs_no_other_device_its_own(
+    hass: HomeAssistant, hass_storage: dict[str, Any], damaged: Any
+) -> None:
+    good = DeviceRecord(firmware="2.2.4", session="the last one")
+    hass_storage[KEY] = {"version": 1, "data": {OTHER_MAC: damaged, MAC: good.as_dict()}}
+    store = DeviceStore(hass, "an_entry")
+    await store.async_load()
+    assert store.record(MAC) == good
+    bad = store.record(OTHER_MAC)
+    assert (bad.firmware, bad.board, bad.firmware_space, bad.host, bad.session) == (None,) * 5
+    assert (bad.link, bad.last_contact, bad.tools, bad.calls) == (None, None, (), {})
+    await store.async_save()
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [{"version": 1}, {"data": {}}, [], {"version": 99, "data": {}}, {"version": 1, "data": [7]}],
+)
+async def test_a_file_of_another_kind_does_not_stop_the_gateway(
+    hass: HomeAssistant, file: Path, stored: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = DeviceStore(hass, "an_entry")
+    put_on_disk(file, json.dumps(stored).encode())
+    await store.async_load()
+    assert store.record(MAC) == DeviceRecord()
+    assert "are learned from the devices again" in caplog.text
+    caplog.clear()

@@ -52,6 +52,12 @@ class Channel:
 class LinkHandler(Protocol):
     """Receives what happens on one link, in order, on the event loop. Its methods must not block or raise."""
 
+    async def channel_opening(self, channel: Channel) -> None:
+        """A link that stays connected is about to answer a hello, and does when this returns.
+
+        For what has to be done before the device is in the conversation.
+        """
+
     def channel_opened(self, channel: Channel) -> None:
         """The hellos are exchanged; audio and messages of a conversation follow."""
 

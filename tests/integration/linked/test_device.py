@@ -79,7 +79,7 @@ async def test_entities_come_from_what_the_device_has(
         for entry in entity_registry.entities.values()
         if entry.platform == DOMAIN and entry.disabled_by
     }
-    assert hidden == {"chip_temperature", "network", "ssid", "wifi_setup"}
+    assert hidden == {"chip_temperature", "last_contact", "network", "ssid", "wifi_setup"}
     restart = entity_registry.async_get(RESTART)
     assert restart is not None
     assert restart.entity_category is EntityCategory.CONFIG
@@ -104,7 +104,6 @@ async def test_a_device_without_screen_and_battery_has_no_entities_for_them(
         "select.kitchen_box_assistant",
         "select.kitchen_box_finished_speaking_detection",
         "sensor.kitchen_box_conversation",
-        "sensor.kitchen_box_last_contact",
         "sensor.kitchen_box_signal",
         "update.kitchen_box_firmware",
     }

@@ -1,6 +1,8 @@
 """Whatever a board's tools can do becomes an entity that does it, and that says no more than is known."""
 
 from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 import json
 from pathlib import Path
 import re
@@ -8,13 +10,17 @@ from typing import Any
 
 from homeassistant.components.button import DOMAIN as BUTTON, SERVICE_PRESS
 from homeassistant.components.light import ATTR_BRIGHTNESS, ATTR_RGB_COLOR, DOMAIN as LIGHT
+from homeassistant.components.notify import ATTR_MESSAGE, DOMAIN as NOTIFY, SERVICE_SEND_MESSAGE
 from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
 from homeassistant.components.select import ATTR_OPTION, DOMAIN as SELECT, SERVICE_SELECT_OPTION
 from homeassistant.components.switch import DOMAIN as SWITCH
 from homeassistant.const import (
     ATTR_ASSUMED_STATE,
     ATTR_ENTITY_ID,
+    ATTR_ICON,
     ATTR_RESTORED,
+    ATTR_UNIT_OF_MEASUREMENT,
+    PERCENTAGE,
     SERVICE_TURN_OFF,
     SERVICE_TURN_ON,
     STATE_UNAVAILABLE,
@@ -23,22 +29,26 @@ from homeassistant.const import (
 )
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers import entity_registry as er
+from homeassistant.helpers import entity_registry as er, issue_registry as ir
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi import entity_limits
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.link import LinkKind
-from simulator import SimulatedDevice, get_profile
+from custom_components.xiaozhi.tool_mapping import MAX_ENTITIES
+from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.mcp_server import McpServer
 from simulator.tools import Tool as SimulatedTool
 from tests.integration.linked.conftest import MAC, Boot, wait_for_state
+from tests.protocol.udp_device import until
 
 PAGE = Path(__file__).parent.parent.parent.parent / "docs/entities.md"
 STRIP = "light.kitchen_box_led_strip"
 STATUS_LIGHT = "number.kitchen_box_status_light_brightness"
 DOG_LIGHT = "light.kitchen_box_light"
 LAMP = "light.kitchen_box_lamp"
+VOLUME = "number.kitchen_box_volume"
 
 
 @pytest.fixture
@@ -385,6 +395,68 @@ async def test_a_tool_that_comes_later_is_there_at_once_and_one_that_goes_can_be
     await wait_for_state(hass, fan, "3")
 
 
+async def test_a_number_follows_what_changes_about_its_tools(
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
+) -> None:
+    """A getter that comes later is read, and a unit that comes later is shown, without a reload."""
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
+    heater = "number.kitchen_box_heater_level"
+
+    def setter(maximum: int) -> SimulatedTool:
+        return SimulatedTool(
+            name="self.heater.set_level",
+            description="",
+            properties={"level": {"type": "integer", "minimum": 0, "maximum": maximum}},
+            set={"heater": "$level"},
+        )
+
+    tools = register(device, setter(10))
+    announce(device)
+    await wait_for_state(hass, heater, STATE_UNKNOWN)
+    state = hass.states.get(heater)
+    assert state is not None
+    assert (state.attributes["max"], state.attributes[ATTR_ASSUMED_STATE]) == (10, True)
+    assert ATTR_UNIT_OF_MEASUREMENT not in state.attributes
+    entity_registry.async_update_entity(heater, icon="mdi:fire")
+
+    device.values["heater"] = 40
+    tools[-1:] = [setter(100), SimulatedTool(name="self.heater.get_level", description="", get="heater")]
+    announce(device)
+    await wait_for_state(hass, heater, "40")
+    state = hass.states.get(heater)
+    assert state is not None
+    assert ATTR_ASSUMED_STATE not in state.attributes
+    assert (state.attributes["max"], state.attributes[ATTR_UNIT_OF_MEASUREMENT]) == (100, PERCENTAGE)
+    assert state.attributes[ATTR_ICON] == "mdi:fire"
+    await act(hass, NUMBER, SERVICE_SET_VALUE, heater, **{ATTR_VALUE: 55})
+    await wait_for_state(hass, heater, "55")
+
+    del tools[-1]
+    announce(device)
+    await until(lambda: (now := hass.states.get(heater)) is not None and ATTR_ASSUMED_STATE in now.attributes)
+    read = calls(device).count("self.heater.get_level")
+    await act(hass, NUMBER, SERVICE_SET_VALUE, heater, **{ATTR_VALUE: 60})
+    assert hass.states.is_state(heater, "60")
+    assert calls(device).count("self.heater.get_level") == read
+
+
+async def test_without_a_status_tool_the_volume_is_read_from_its_own_getter(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    """As with programs that are no stock firmware."""
+    device = await boot(get_profile("otto"), misbehaviours=(Misbehaviour.NEVER_ANSWER_MCP,))
+    tools = register(device)
+    tools[:] = [tool for tool in tools if tool.name == "self.audio_speaker.set_volume"]
+    register(device, SimulatedTool(name="self.audio_speaker.get_volume", description="", get="volume"))
+    device.misbehaviours.clear()
+    announce(device)
+    await wait_for_state(hass, VOLUME, "70")
+    await act(hass, NUMBER, SERVICE_SET_VALUE, VOLUME, **{ATTR_VALUE: 35})
+    assert device.values["volume"] == 35
+    await wait_for_state(hass, VOLUME, "35")
+
+
 async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_were(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
@@ -442,6 +514,21 @@ async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says
     gateway: Gateway = linked_entry.runtime_data
     with pytest.raises(HomeAssistantError, match="is not connected"):
         await gateway.devices[MAC].change("self.led_strip.set_brightness", {"level": 1})
+    for domain, service, entity_id, data in (
+        (NUMBER, SERVICE_SET_VALUE, STATUS_LIGHT, {ATTR_VALUE: 1}),
+        (NUMBER, SERVICE_SET_VALUE, "number.kitchen_box_volume", {ATTR_VALUE: 10}),
+        (LIGHT, SERVICE_TURN_ON, STRIP, {}),
+        (BUTTON, SERVICE_PRESS, "button.kitchen_box_restart", {}),
+        (
+            NOTIFY,
+            SERVICE_SEND_MESSAGE,
+            "notify.kitchen_box_screen_message",
+            {ATTR_MESSAGE: "The post"},
+        ),
+    ):
+        with pytest.raises(HomeAssistantError, match="is not connected"):
+            await act(hass, domain, service, entity_id, **data)
+        assert hass.states.is_state(entity_id, STATE_UNAVAILABLE), entity_id
     there = {
         state.name.removeprefix("Kitchen box ")
         for state in hass.states.async_all()
@@ -450,3 +537,76 @@ async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says
     (row,) = [line for line in PAGE.read_text().splitlines() if line.startswith("| Not connected |")]
     told = {name for name in re.findall(r"\*([^*]+)\*", row) if name != STATE_UNAVAILABLE}
     assert there == told
+
+
+def made_up(device: SimulatedDevice, generation: int, count: int) -> None:
+    """Give the device another list of tools, whose names have never been seen."""
+    device._on.mcp.tools[:] = [
+        SimulatedTool(name=f"self.gadget{generation}.do{number}", description="") for number in range(count)
+    ]
+    announce(device)
+
+
+def of_tools(registry: er.EntityRegistry) -> set[str]:
+    return {entry.unique_id for entry in registry.entities.values() if "_tool_" in entry.unique_id}
+
+
+async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
+    hass: HomeAssistant,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    entity_registry: er.EntityRegistry,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    device = await boot(get_profile("otto"))
+    stop = "button.kitchen_box_otto_stop"
+    await wait_for_state(hass, stop, STATE_UNKNOWN)
+    stock = [*device._on.mcp.tools]
+    own = of_tools(entity_registry)
+    entity_registry.async_update_entity(stop, name="Stop that")
+
+    def listed(generation: int) -> bool:
+        gateway: Gateway = linked_entry.runtime_data
+        return f"self.gadget{generation}.do0" in gateway.devices[MAC].tools
+
+    for generation in range(1, 5):
+        made_up(device, generation, 60)
+        await until(partial(listed, generation))
+        await hass.async_block_till_done()
+    assert len(of_tools(entity_registry)) == MAX_ENTITIES
+    issues = ir.async_get(hass).issues
+    (issue,) = [key for key in issues if key[1].startswith("too_many_entities_")]
+    assert caplog.text.count("has told of more than 128 new tools in a day") == 1
+    # The bound holds over a restart.
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await hass.async_block_till_done()
+    assert len(of_tools(entity_registry)) == MAX_ENTITIES
+
+    # In the next days there is room, and what is gone makes place. Real sockets need a clock that goes on.
+    monkeypatch.setattr(entity_limits, "_NEW_FOR", timedelta(0))
+    for generation in range(5, 9):
+        made_up(device, generation, 100)
+        await until(partial(listed, generation))
+        await hass.async_block_till_done()
+        assert f"{MAC}_tool_self.gadget{generation}.do99" in of_tools(entity_registry)
+    assert issue not in ir.async_get(hass).issues
+    assert len(of_tools(entity_registry)) == 2 * MAX_ENTITIES
+    assert own <= of_tools(entity_registry)
+    remembered = entity_registry.deleted_entities.values()
+    assert {entry.config_entry_id for entry in remembered if "_tool_" in entry.unique_id} == {None}
+
+    # The same tools get their old entities back, those that were removed and those that were not.
+    removed = next(entry for entry in remembered if "_tool_" in entry.unique_id)
+    generation = int(removed.unique_id.split("gadget")[1].split(".")[0])
+    made_up(device, generation, 100)
+    device._on.mcp.tools += stock
+    announce(device)
+    await wait_for_state(hass, removed.entity_id, STATE_UNKNOWN, 30)
+    await wait_for_state(hass, stop, STATE_UNKNOWN, 30)
+    entry = entity_registry.async_get(removed.entity_id)
+    assert entry is not None
+    assert (entry.id, entry.config_entry_id) == (removed.id, linked_entry.entry_id)
+    entry = entity_registry.async_get(stop)
+    assert entry is not None
+    assert entry.name == "Stop that"

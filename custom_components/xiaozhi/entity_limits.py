@@ -1,0 +1,124 @@
+"""How many entities the tools of one device may bring into Home Assistant's registry.
+
+A device whose list of tools changes all the time would fill it without end. What is counted is the registry
+itself, so that the bounds hold over a restart.
+"""
+
+from collections.abc import Iterable
+from datetime import timedelta
+import logging
+from typing import Final
+
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers import entity_registry as er, issue_registry as ir
+from homeassistant.util import dt as dt_util
+
+from .const import DOMAIN
+from .device import Device
+from .tool_mapping import KEY_PREFIXES, MAX_ENTITIES
+
+__all__ = ["async_admit", "async_remove_surplus"]
+
+_LOGGER = logging.getLogger(__name__)
+
+# As many as a device can have at once, so that an update of its firmware may change all of them.
+_MAX_NEW: Final = MAX_ENTITIES
+_NEW_FOR: Final = timedelta(days=1)
+# Those that it has, and as many that it had: the same tools may come back.
+_MAX_KNOWN: Final = 2 * MAX_ENTITIES
+
+
+@callback
+def async_admit(hass: HomeAssistant, device: Device, platform: str, keys: Iterable[str]) -> set[str]:
+    """Return which of the entities `keys` of a platform may be added, and tell the owner if not all may.
+
+    Those that the registry knows already always may.
+    """
+    registry = er.async_get(hass)
+    prefixes = _prefixes(device)
+    entries: list[er.RegistryEntry | er.DeletedRegistryEntry] = [
+        *registry.entities.values(),
+        *registry.deleted_entities.values(),
+    ]
+    known = [entry for entry in entries if entry.platform == DOMAIN and entry.unique_id.startswith(prefixes)]
+    there = {entry.unique_id for entry in known if entry.domain == platform}
+    begin = dt_util.utcnow() - _NEW_FOR
+    room = max(0, _MAX_NEW - sum(entry.created_at > begin for entry in known))
+    admitted: set[str] = set()
+    withheld = 0
+    for key in keys:
+        unique_id = f"{device.mac}_{key}"
+        if unique_id in there or not unique_id.startswith(prefixes):
+            admitted.add(key)
+        elif room:
+            room -= 1
+            admitted.add(key)
+        else:
+            withheld += 1
+    _tell(hass, device, platform, withheld)
+    return admitted
+
+
+@callback
+def async_remove_surplus(hass: HomeAssistant, device: Device) -> None:
+    """Remove entities whose tools are gone while there are too many, the newest first.
+
+    What the owner has changed stays. Home Assistant remembers the others for a month: the same tools get them
+    back with their ids.
+    """
+    registry = er.async_get(hass)
+    prefixes = _prefixes(device)
+    known = [
+        entry
+        for entry in registry.entities.values()
+        if entry.platform == DOMAIN and entry.unique_id.startswith(prefixes)
+    ]
+    present = {f"{device.mac}_{key}" for key in device.toolbox.entities}
+    gone = [entry for entry in known if entry.unique_id not in present and not _is_customised(entry)]
+    gone.sort(key=lambda entry: entry.created_at, reverse=True)
+    for entry in gone[: max(0, len(known) - _MAX_KNOWN)]:
+        # Those of a config entry would be remembered without end.
+        registry.async_update_entity(entry.entity_id, config_entry_id=None, config_subentry_id=None)
+        registry.async_remove(entry.entity_id)
+
+
+def _prefixes(device: Device) -> tuple[str, ...]:
+    return tuple(f"{device.mac}_{prefix}" for prefix in KEY_PREFIXES)
+
+
+def _is_customised(entry: er.RegistryEntry) -> bool:
+    return bool(
+        entry.name
+        or entry.icon
+        or entry.area_id
+        or entry.labels
+        or entry.categories
+        or entry.device_class
+        or entry.hidden_by is er.RegistryEntryHider.USER
+        or entry.disabled_by is er.RegistryEntryDisabler.USER
+        or entry.aliases != [er.COMPUTED_NAME]
+    )
+
+
+@callback
+def _tell(hass: HomeAssistant, device: Device, platform: str, withheld: int) -> None:
+    before = sum(device.withheld.values())
+    device.withheld[platform] = withheld
+    issue = f"too_many_entities_{device.subentry_id}"
+    if not any(device.withheld.values()):
+        ir.async_delete_issue(hass, DOMAIN, issue)
+    elif not before:
+        _LOGGER.warning(
+            "%s has told of more than %d new tools in a day. No more entities are made of them today",
+            device.name,
+            _MAX_NEW,
+        )
+        ir.async_create_issue(
+            hass,
+            DOMAIN,
+            issue,
+            is_fixable=False,
+            severity=ir.IssueSeverity.WARNING,
+            translation_key="too_many_entities",
+            translation_placeholders={"name": device.name, "limit": str(_MAX_NEW)},
+        )
