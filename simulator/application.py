@@ -236,6 +236,17 @@ class Application:
                     self._plays_popup = True
                     await self._listen(self._profile.mode)
 
+    async def type_text(self, text: str) -> None:
+        """Send a typed question as some clients do: as a wake word, and no microphone follows."""
+        await self.set_state(State.CONNECTING)
+
+        async def go_on() -> None:
+            if await self._open_channel():
+                await self._send("listen", state="detect", text=text)
+                await self.set_state(State.IDLE)
+
+        self.loop.schedule(go_on)
+
     async def _continue_wake_word(self, word: str, sound: bytes | None) -> None:
         if await self._open_channel():
             await self._announce_wake_word(word, sound)
@@ -344,7 +355,11 @@ class Application:
     def _alert_received(self, message: JsonObject) -> None:
         texts = [find(message, key) for key in ("status", "message", "emotion")]
         if all(isinstance(text, str) for text in texts):
-            self._later(lambda: self._alert(*texts))
+            # On the network task itself.
+            self._alert(*texts)
+            if self._profile.alert_clears_queue:
+                self._speaker.flush()
+            self._speaker.alert()
 
     def _alert(self, status: str, text: str, emotion: str) -> None:
         self._screen.show_alert(status, text, emotion)
@@ -354,7 +369,12 @@ class Application:
         """Queue a packet; which states take it differs between versions."""
         anywhere = self._profile.plays_outside_answers and self.state is not State.LISTENING
         if anywhere or self.state is State.SPEAKING:
-            self._speaker.push(packet.payload, packet.sample_rate, packet.frame_duration)
+            self._speaker.push(
+                packet.payload,
+                packet.sample_rate,
+                packet.frame_duration,
+                on_network_task=self.transport is not None and self.transport.name == "websocket",
+            )
         else:
             self._speaker.ignored += 1
 

@@ -198,6 +198,10 @@ class SimulatedDevice:
         """Let go of the talk button."""
         await self._do(self._on.release)
 
+    async def type(self, text: str) -> None:
+        """Type a question, as stock firmware cannot; returns when it is sent."""
+        await self._do(lambda: self._on.type_text(text))
+
     def say(self, sound: bytes | Path) -> None:
         """Speak into the microphone: 16 kHz mono PCM of 16 bits, or a WAV file of any rate.
 

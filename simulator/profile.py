@@ -206,6 +206,11 @@ class Profile:
         return self.number >= (2, 2, 2) or self.number < (1, 7, 0)
 
     @property
+    def alert_clears_queue(self) -> bool:
+        """Whether an alert throws away the speech that waits to be played."""
+        return self.number <= (1, 6, 6)
+
+    @property
     def drain_blocks(self) -> bool:
         """Whether the main loop does nothing else meanwhile."""
         return self.number < (2, 4, 0)

@@ -11,12 +11,14 @@ from itertools import pairwise
 from time import monotonic
 from typing import Final
 
-from .opus import OpusDecoder, OpusError, packet_duration
+from .opus import FRAME_SAMPLES, UPLINK_RATE, OpusDecoder, OpusEncoder, OpusError, packet_duration
 from .pace import Pace
 
 __all__ = ["Played", "Speaker"]
 
 _PLAYBACK_QUEUE: Final = 2
+# The sound of an alert: 0.84 s.
+_ALERT_PACKETS: Final = 14
 _RATES: Final = frozenset({8000, 12000, 16000, 24000, 48000})
 _DURATIONS: Final = frozenset({5, 10, 20, 40, 60, 80, 100, 120})
 
@@ -37,6 +39,8 @@ class _Packet:
     rate: int
     duration: int
     """Milliseconds, as the server's hello declared them."""
+    own: bool = False
+    """Whether it is of a sound of the device, and was not sent."""
 
 
 class Speaker:
@@ -61,12 +65,16 @@ class Speaker:
         """Packets that were thrown away at the start of an answer or of listening."""
         self.short = 0
         """Packets that held less; the rest of their time is silent."""
+        self.own_seconds = 0.0
+        """How long the device's own sounds were played, which are not in `played`."""
         self._queue = queue
         self._pace = pace
         self._changed = changed
         self._decoder = OpusDecoder(rate)
         self._packets: deque[_Packet] = deque()
-        self._frames: deque[tuple[bytes, float]] = deque()
+        self._blocked: deque[_Packet] = deque()
+        """What the network task holds while it waits for room in the queue."""
+        self._frames: deque[tuple[bytes, _Packet]] = deque()
         self._work = asyncio.Event()
 
     @property
@@ -82,7 +90,7 @@ class Speaker:
     @property
     def empty(self) -> bool:
         """Whether nothing waits to be played; the last frame may still sound."""
-        return not self._packets and not self._frames
+        return not self._packets and not self._frames and not self._blocked
 
     def intervals(self, first_answer: int = 0) -> list[float]:
         """Return the seconds between packets that arrived one after the other in the same answer."""
@@ -97,7 +105,8 @@ class Speaker:
 
     def flush(self) -> None:
         """Forget what is queued, and start the decoder anew, as at the start of an answer."""
-        self.flushed += len(self._packets) + len(self._frames)
+        waiting = [*self._packets, *(packet for _, packet in self._frames)]
+        self.flushed += sum(not packet.own for packet in waiting)
         self._packets.clear()
         self._frames.clear()
         self._decoder = OpusDecoder(self.rate)
@@ -106,11 +115,27 @@ class Speaker:
         """Count the arrivals from here on as a new answer."""
         self.answers.append([])
 
-    def push(self, payload: bytes, rate: int, duration: int) -> None:
-        """Queue a packet; one too many is dropped silently."""
+    def alert(self) -> None:
+        """Queue the sound of an alert. The network task waits until there is room for all of it."""
+        encoder = OpusEncoder()
+        for _ in range(_ALERT_PACKETS):
+            packet = encoder.encode(b"\x00\x10\x00\xf0" * (FRAME_SAMPLES // 2))
+            self._blocked.append(_Packet(packet, UPLINK_RATE, 60, own=True))
+        self._decode_ahead()
+        self._work.set()
+        self._changed()
+
+    def push(self, payload: bytes, rate: int, duration: int, *, on_network_task: bool = False) -> None:
+        """Queue a packet; one too many is dropped silently.
+
+        One that comes over the connection of the messages waits behind an alert that waits for room.
+        """
         if self.answers:
             self.answers[-1].append(monotonic())
         self._decode_ahead()
+        if on_network_task and self._blocked:
+            self._blocked.append(_Packet(payload, rate, duration))
+            return
         if len(self._packets) >= self._queue:
             self.dropped += 1
             return
@@ -129,18 +154,28 @@ class Speaker:
                 self._work.clear()
                 await self._work.wait()
                 continue
-            pcm, seconds = self._frames.popleft()
+            pcm, packet = self._frames.popleft()
+            seconds = packet.duration / 1000
             self._decode_ahead()
-            self.played.append(Played(monotonic(), pcm))
+            if packet.own:
+                self.own_seconds += seconds
+            else:
+                self.played.append(Played(monotonic(), pcm))
             self._changed()
             due = max(due, loop.time()) + seconds / self._pace.downlink
             await asyncio.sleep(due - loop.time())
 
     def _decode_ahead(self) -> None:
+        self._admit()
         while self._packets and len(self._frames) < _PLAYBACK_QUEUE:
             packet = self._packets.popleft()
             if pcm := self._decode(packet):
-                self._frames.append((pcm, packet.duration / 1000))
+                self._frames.append((pcm, packet))
+            self._admit()
+
+    def _admit(self) -> None:
+        while self._blocked and len(self._packets) < self._queue:
+            self._packets.append(self._blocked.popleft())
 
     def _decode(self, packet: _Packet) -> bytes:
         """Return the PCM of the declared duration, or nothing."""

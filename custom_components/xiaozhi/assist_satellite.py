@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterable
 from functools import partial
 import logging
+from time import monotonic
 from typing import Any, Final, override
 
 from homeassistant.components import tts
@@ -13,14 +14,16 @@ from homeassistant.components.assist_pipeline import (
     PipelineStage,
     async_get_pipeline,
 )
+from homeassistant.components.assist_pipeline.pipeline import PipelineInput, PipelineRun
 from homeassistant.components.assist_satellite import (
     AssistSatelliteConfiguration,
     AssistSatelliteEntity,
     AssistSatelliteEntityDescription,
 )
 from homeassistant.const import Platform
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import Context, HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er
+from homeassistant.helpers.chat_session import async_get_chat_session
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import DOMAIN
@@ -28,8 +31,10 @@ from .device import Device
 from .entity import XiaozhiEntity, async_add_device_entities
 from .events import Moment
 from .gateway import XiaozhiConfigEntry
-from .protocol.conversation import MAX_TURN_SECONDS, Conversation, Interruption, Turn
+from .protocol.conversation import Conversation, Interruption
+from .protocol.limits import TokenBucket
 from .protocol.link import LinkClosedError
+from .protocol.turn import MAX_TURN_SECONDS, Turn
 from .settings import ConversationStyle
 from .voice import TurnEnd, VoiceTurn
 
@@ -39,6 +44,12 @@ PARALLEL_UPDATES = 0
 
 # A pause that the voice detector of the pipeline cannot find in any turn.
 _ENDLESS_PAUSE_SECONDS: Final = 2 * MAX_TURN_SECONDS
+
+# Pipeline runs of one device: more than a person can talk, and no more than the house can bear.
+_RUNS_PER_SECOND: Final = 1.0
+_RUNS_AT_ONCE: Final = 6
+# How long a cancelled pipeline may take to end before the next one begins.
+_ENDING_SECONDS: Final = 5.0
 
 _SATELLITE: Final = AssistSatelliteEntityDescription(
     key="assist_satellite", translation_key="assist_satellite"
@@ -63,6 +74,8 @@ class XiaozhiSatellite(XiaozhiEntity, AssistSatelliteEntity):
         super().__init__(device, description)
         self._voice_turn: VoiceTurn | None = None
         self._conversation_task: asyncio.Task[None] | None = None
+        self._conversing = asyncio.Lock()
+        self._runs = TokenBucket(rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
 
     @property
     @override
@@ -140,18 +153,38 @@ class XiaozhiSatellite(XiaozhiEntity, AssistSatelliteEntity):
         self._conversation_task = self.device.create_task(self._converse(conversation), "conversation")
 
     async def _converse(self, conversation: Conversation) -> None:
-        followed_up = False
+        conversing: asyncio.Lock | None = None
         try:
-            while (turn := await conversation.next_turn()) is not None:
-                if not await self._take_turn(conversation, turn, followed_up=followed_up):
-                    break
-                followed_up = True
+            conversing = await self._wait_for_turn()
+            await self._take_turns(conversation)
         except LinkClosedError as err:
             _LOGGER.debug("%s: conversation broke off: %s", self.device.name, err)
         except Exception:
             _LOGGER.exception("Unexpected error in the conversation of %s", self.device.name)
         finally:
+            if conversing is not None:
+                conversing.release()
             await conversation.end()
+
+    async def _wait_for_turn(self) -> asyncio.Lock:
+        """Wait until the conversation before this one has ended; return the lock to release at the end."""
+        lock = self._conversing
+        try:
+            async with asyncio.timeout(_ENDING_SECONDS):
+                await lock.acquire()
+        except TimeoutError:
+            # One of its engines does not let itself be cancelled.
+            _LOGGER.warning("A voice pipeline of %s does not end", self.device.name)
+            lock = self._conversing = asyncio.Lock()
+            await lock.acquire()
+        return lock
+
+    async def _take_turns(self, conversation: Conversation) -> None:
+        followed_up = False
+        while (turn := await conversation.next_turn()) is not None:
+            if not await self._take_turn(conversation, turn, followed_up=followed_up):
+                break
+            followed_up = True
 
     async def _take_turn(self, conversation: Conversation, turn: Turn, *, followed_up: bool) -> bool:
         """Run a turn, and return whether the conversation goes on."""
@@ -166,7 +199,7 @@ class XiaozhiSatellite(XiaozhiEntity, AssistSatelliteEntity):
             if running.done():
                 return running.result()
             running.cancel()
-            await asyncio.wait((running,))
+            await asyncio.wait((running,), timeout=_ENDING_SECONDS)
             if interruption.result() is Interruption.CLOSED:
                 return False
             if interruption.result() is Interruption.ABORTED:
@@ -175,8 +208,11 @@ class XiaozhiSatellite(XiaozhiEntity, AssistSatelliteEntity):
         finally:
             running.cancel()
             interruption.cancel()
-            self._voice_turn = None
-            self.tts_response_finished()
+            # What a pipeline still tells while it ends must not be taken for news of the next turn.
+            await asyncio.wait((running,), timeout=_ENDING_SECONDS)
+            if self._voice_turn is voice_turn:
+                self._voice_turn = None
+                self.tts_response_finished()
 
     async def _run_pipeline(self, wake_word: str | None, audio: AsyncIterable[bytes]) -> None:
         """Run the chosen pipeline. One without a voice answers on the screen."""
@@ -186,6 +222,31 @@ class XiaozhiSatellite(XiaozhiEntity, AssistSatelliteEntity):
             end_stage=PipelineStage.INTENT if pipeline.tts_engine is None else PipelineStage.TTS,
             wake_word_phrase=wake_word,
         )
+
+    async def _run_typed(self, question: str, _audio: AsyncIterable[bytes]) -> None:
+        """Run the chosen pipeline on a text. Home Assistant's own way in for satellites takes only audio."""
+        pipeline = async_get_pipeline(self.hass, self._resolve_pipeline())
+        context = Context()
+        self.async_set_context(context)
+        self._run_has_tts = False
+        with async_get_chat_session(self.hass, self._conversation_id) as session:
+            self._conversation_id = session.conversation_id
+            run = PipelineRun(
+                self.hass,
+                context=context,
+                pipeline=pipeline,
+                start_stage=PipelineStage.INTENT,
+                end_stage=PipelineStage.INTENT if pipeline.tts_engine is None else PipelineStage.TTS,
+                event_callback=self._internal_on_pipeline_event,
+                tts_audio_output=self.tts_options,
+            )
+            await PipelineInput(
+                run=run,
+                session=session,
+                intent_input=question,
+                device_id=self.registry_entry.device_id if self.registry_entry else None,
+                satellite_id=self.entity_id,
+            ).execute(validate=True)
 
     @callback
     @override
@@ -198,17 +259,24 @@ class XiaozhiSatellite(XiaozhiEntity, AssistSatelliteEntity):
     async def _finish_turn(
         self, conversation: Conversation, voice_turn: VoiceTurn, turn: Turn, *, followed_up: bool
     ) -> bool:
-        end = await voice_turn.run(partial(self._run_pipeline, turn.wake_word))
+        await asyncio.sleep(self._runs.delay(monotonic()))
+        self._runs.take(monotonic())
+        if turn.question is not None:
+            self.device.happened(Moment.HEARD, turn.question)
+            end = await voice_turn.run(partial(self._run_typed, turn.question))
+        else:
+            end = await voice_turn.run(partial(self._run_pipeline, turn.wake_word))
         if end is TurnEnd.FAILED:
             self.device.happened(Moment.FAILED, reason=voice_turn.error or "unknown")
         is_open = self.device.settings.conversation_style is ConversationStyle.OPEN
         if end is TurnEnd.ASKS_BACK or (is_open and end is TurnEnd.ANSWERED):
+            await self.device.read_at_rest(briefly=True)
             await conversation.end_answer()
             return True
-        if end is TurnEnd.ANSWERED:
-            await conversation.wait_played()
-        elif end is TurnEnd.FAILED or (end is TurnEnd.SILENT and not followed_up):
+        if end is TurnEnd.FAILED or (end is TurnEnd.SILENT and not followed_up):
             await voice_turn.apologise()
+        await conversation.wait_played()
+        await self.device.read_at_rest()
         return False
 
     @callback

@@ -162,15 +162,20 @@ class Device(KnownDevice):
     def read_regularly(self, tool: str) -> CALLBACK_TYPE:
         """Have a tool read soon, after changes, and every few minutes; returns what ends that."""
         if self._session is not None:
-            self._session.refresh_soon()
+            self._session.read_soon()
         return self.toolbox.read_regularly(tool)
+
+    async def read_at_rest(self, *, briefly: bool = False) -> None:
+        """Read how the device is while its conversation pauses or is about to end. Raises nothing."""
+        if self._session is not None:
+            await self._session.read_at_rest(briefly=briefly)
 
     async def send(self, message: JsonObject) -> None:
         """Send a message that has no answer. Raises as `call_tool`."""
         if (session := self._open_session) is None:
             raise self._unreachable()
         try:
-            await session.link.send(message)
+            await session.send(message)
         except LinkClosedError as err:
             raise self._unreachable() from err
 
@@ -326,7 +331,7 @@ class Device(KnownDevice):
         return end
 
     @callback
-    def create_task(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
+    def create_task[T](self, work: Coroutine[Any, Any, T], what: str) -> asyncio.Task[T]:
         """Run work that ends with the gateway at the latest."""
         return self._entry.async_create_background_task(self._hass, work, f"xiaozhi {self.name} {what}")
 

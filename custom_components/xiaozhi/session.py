@@ -14,6 +14,7 @@ from .events import Moment
 from .protocol import messages
 from .protocol.conversation import Conversation, ConversationState
 from .protocol.link import Channel, Link, LinkClosedError, LinkHandler
+from .protocol.main_task import MainTask
 from .protocol.mcp import McpCallError, McpClient, McpError, McpTimeoutError, ToolResult
 from .protocol.messages import Abort, DeviceMessage, JsonObject, ListenDetect, McpMessage
 from .protocol.status import STATUS_TOOL, StatusError, parse_status
@@ -32,6 +33,13 @@ _UNANSWERED_POLLS: Final = 2
 _STARTING_SECONDS: Final = 3
 # Several changes in a row are read back once.
 _REFRESH_DELAY: Final = 0.5
+# A device that goes idle wipes its screen: an alert is shown after that.
+_IDLE_DELAY: Final = 1.0
+# How long the end of a conversation waits for the status, and then for tools; and the next question for the
+# status, which is less than the device still plays then.
+_REST_SECONDS: Final = 2.0
+_READING_SECONDS: Final = 10.0
+_SHORT_REST_SECONDS: Final = 0.3
 # As are the tools listed, however often the device says that they have changed.
 _LISTING_DELAY: Final = 0.5
 # Of a conversation of before: a device that connects because it was woken must say hello first.
@@ -53,7 +61,16 @@ class DeviceSession(LinkHandler):
         self.conversation: Conversation | None = None
         self._device = device
         self._mcp = McpClient(self._send_mcp, on_notification=self._notified)
+        firmware = device.firmware
+        self._main_task = MainTask(blocked_by_tools=firmware is None or not firmware.runs_tools_aside)
         self._calling = asyncio.Lock()
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self._reading = asyncio.Lock()
+        self._shaken_hands = asyncio.Event()
+        self._status_due = False
+        self._tools_due = False
+        self._acted = False
         self._listing = asyncio.Lock()
         self._to_list = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -88,8 +105,9 @@ class DeviceSession(LinkHandler):
         if channel.hello.supports_mcp:
             self._greet()
         self._told_state = ConversationState.IDLE
+        self._quiet.clear()
         self.conversation = Conversation(
-            self.link, channel, self._device.firmware, self._device.conversation_state_changed
+            self.link, channel, self._device.firmware, self._main_task, self._conversation_state_changed
         )
         self._device.conversation_started(self.conversation)
 
@@ -128,6 +146,9 @@ class DeviceSession(LinkHandler):
         if conversation is not None:
             _LOGGER.debug("%s: conversation ended: %s", self._device.name, reason)
             conversation.channel_closed()
+            self._quiet.set()
+            if self.link.stays_connected and (alerts := conversation.take_alerts()):
+                self._create_task(self._show_later(alerts), "show alerts")
             self._device.happened(Moment.ENDED)
 
     @override
@@ -143,21 +164,71 @@ class DeviceSession(LinkHandler):
 
     @callback
     def refresh_soon(self) -> None:
-        """Read the status after a change."""
+        """Read back what an action has changed."""
+        self._acted = True
+        self.read_soon()
+
+    @callback
+    def read_soon(self) -> None:
+        """Read everything soon, when nobody speaks."""
         if not self._can_answer:
             return
         if self._refresh is not None:
             self._refresh.cancel()
         self._refresh = asyncio.get_running_loop().call_later(_REFRESH_DELAY, self._start_refresh)
 
+    async def read_at_rest(self, *, briefly: bool = False) -> None:
+        """Read the status, and what else is due, when an answer has been sent and nobody speaks.
+
+        Between conversations the device may be out of reach. With `briefly`, as when it is about to listen to
+        the answer to a question, only the status is read.
+        """
+        if self.link.stays_connected or self.conversation is None or self._current is None:
+            return
+        try:
+            async with asyncio.timeout(_SHORT_REST_SECONDS if briefly else _REST_SECONDS):
+                self._status_due = not await self._refresh_quietly()
+        except TimeoutError:
+            self._status_due = True
+        if briefly or self._status_due:
+            return
+        self._quiet.set()
+        try:
+            async with asyncio.timeout(_READING_SECONDS):
+                await self._shaken_hands.wait()
+                await self._read_due()
+        except TimeoutError:
+            _LOGGER.debug("%s: too slow to be read within a conversation", self._device.name)
+        finally:
+            if self.conversation is not None:
+                self._quiet.clear()
+
+    async def send(self, message: JsonObject) -> None:
+        """Send a message that has no answer. Raises `LinkClosedError`."""
+        # The sound of an alert is played through the queue that an answer is played through.
+        if message["type"] == "alert" and self.conversation is not None:
+            await self.conversation.alert(message)
+        else:
+            await self.link.send(message)
+
     async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
         """Call a tool of the device. Raises `McpError` or `LinkClosedError`.
 
         The device runs one tool at a time. A call waits here for those before it, so that its time does not
-        run out behind a photo that is being taken.
+        run out behind a photo that is being taken. When its caller is cancelled, the device still runs it.
         """
-        async with self._calling:
-            return await self._mcp.call_tool(name, arguments)
+        await self._calling.acquire()
+        call = self._device.create_task(self._run_call(name, arguments), f"call {name}")
+        call.add_done_callback(_take_note)
+        await asyncio.wait((call,))
+        return call.result()
+
+    async def _run_call(self, name: str, arguments: Mapping[str, Any] | None) -> ToolResult:
+        try:
+            with self._main_task.call():
+                return await self._mcp.call_tool(name, arguments)
+        finally:
+            self._calling.release()
 
     @callback
     def device_started(self) -> None:
@@ -181,7 +252,28 @@ class DeviceSession(LinkHandler):
 
     @callback
     def _start_refresh(self) -> None:
-        self._create_task(self._refresh_all(), "refresh")
+        acted, self._acted = self._acted, False
+        self._status_due = self._tools_due = True
+        self._create_task(self._read_due(), "refresh")
+        # Somebody waits to see what they did, which has stopped the microphone as well.
+        if acted and self.conversation_state is ConversationState.LISTENING:
+            self._create_task(self._read_back(), "read back")
+
+    async def _read_back(self) -> None:
+        await self._refresh_quietly()
+
+    @callback
+    def _conversation_state_changed(self, state: ConversationState) -> None:
+        if state is ConversationState.IDLE:
+            self._quiet.set()
+        else:
+            self._quiet.clear()
+        self._device.conversation_state_changed(state)
+
+    async def _show_later(self, alerts: list[JsonObject]) -> None:
+        await asyncio.sleep(_IDLE_DELAY)
+        for alert in alerts:
+            await self._send_quietly(alert)
 
     async def _hang_up(self, session_id: str | None) -> None:
         """End a conversation that the device may still be in since before its connection or we broke down.
@@ -200,13 +292,14 @@ class DeviceSession(LinkHandler):
         missing = [self._initialize, self._list_tools]
         for poll in count():
             await self._shake_hands(missing)
+            self._shaken_hands.set()
             if missing and self.link.notices_loss and self._device.firmware is None:
                 # It may be one that sounds an alarm for every question. Its next hello begins again.
                 self._current = None
                 return
-            await self._refresh_quietly()
-            if poll % _POLLS_PER_READING == 0:
-                await self._read_tools()
+            self._status_due = True
+            self._tools_due |= poll % _POLLS_PER_READING == 0
+            await self._read_due()
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _shake_hands(self, missing: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
@@ -238,13 +331,21 @@ class DeviceSession(LinkHandler):
         except (McpError, LinkClosedError) as err:
             _LOGGER.debug("%s: tools could not be listed: %s", self._device.name, err)
 
-    async def _refresh_all(self) -> None:
-        await self._refresh_quietly()
-        await self._read_tools()
+    async def _read_due(self, *, with_tools: bool = True) -> None:
+        """Read what is due as soon as nobody speaks: a tool that runs stops microphone and answer."""
+        async with self._reading:
+            await self._quiet.wait()
+            if self._status_due:
+                self._status_due = False
+                await self._refresh_quietly()
+            if with_tools and self._tools_due:
+                self._tools_due = False
+                await self._read_tools()
 
     async def _read_tools(self) -> None:
         """Read the tools whose answers entities show."""
         for name in self._device.toolbox.to_read:
+            await self._quiet.wait()
             try:
                 self._device.tool_answered(name, await self.call_tool(name))
             except McpCallError as err:
@@ -253,13 +354,16 @@ class DeviceSession(LinkHandler):
                 _LOGGER.debug("%s: tools could not be read: %s", self._device.name, err)
                 break
 
-    async def _refresh_quietly(self) -> None:
+    async def _refresh_quietly(self) -> bool:
+        """Read the status; return whether the device gave it."""
         try:
             result = await self.call_tool(STATUS_TOOL)
             self._device.status_read(parse_status(result.text or ""))
         except (McpError, LinkClosedError, StatusError) as err:
             _LOGGER.debug("%s: status could not be read: %s", self._device.name, err)
             await self._count_unanswered(err)
+            return False
+        return True
 
     async def _count_unanswered(self, err: Exception) -> None:
         if self._unanswered is None or self.link.notices_loss or not isinstance(err, McpTimeoutError):
@@ -298,7 +402,7 @@ class DeviceSession(LinkHandler):
 
     async def _send_quietly(self, message: JsonObject) -> None:
         try:
-            await self.link.send(message)
+            await self.send(message)
         except LinkClosedError as err:
             _LOGGER.debug("%s: message not sent: %s", self._device.name, err)
 
@@ -308,3 +412,9 @@ class DeviceSession(LinkHandler):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def _take_note(call: asyncio.Task[ToolResult]) -> None:
+    """Look at how a call ended whose caller may be gone."""
+    if not call.cancelled() and (err := call.exception()) is not None:
+        _LOGGER.debug("Call ended: %s", err)

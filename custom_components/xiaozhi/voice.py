@@ -18,9 +18,10 @@ from .const import DOMAIN
 from .protocol import messages
 from .protocol.audio.media import MediaError, decode_media
 from .protocol.captions import Captions, emotion_of
-from .protocol.conversation import MAX_TURN_SECONDS, Conversation, Turn
+from .protocol.conversation import Conversation
 from .protocol.link import LinkClosedError
 from .protocol.messages import ListenMode
+from .protocol.turn import MAX_TURN_SECONDS, Turn
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -123,6 +124,8 @@ class VoiceTurn:
     async def run(self, pipeline: Callable[[AsyncIterable[bytes]], Awaitable[None]]) -> TurnEnd:
         """Run the turn until the answer is sent. Raises `LinkClosedError` when the device goes away."""
         self._wait_at_most(_QUIET_SECONDS)
+        if self._turn.question is not None:
+            await self._heard(self._turn.question)
         try:
             async with asyncio.TaskGroup() as group:
                 self._pipeline = group.create_task(self._run_pipeline(pipeline))
@@ -147,13 +150,17 @@ class VoiceTurn:
         if rest := self._captions.rest():
             await self._conversation.show(messages.tts_caption(rest))
             if self._playing is None:
-                await asyncio.sleep(_READING_SECONDS)
+                await self._time_to_read()
 
     async def apologise(self) -> None:
         """Say on the screen what went wrong, and give time to read it."""
         key = _TEXT_OF_ERROR.get(self._error or "", _TEXT_OF_OTHER_ERROR)
         await self._conversation.show(messages.face("confused"))
         await self._conversation.show(messages.tts_caption(await self._text(key)))
+        await self._time_to_read()
+
+    async def _time_to_read(self) -> None:
+        await self._conversation.wait_shown()
         await asyncio.sleep(_READING_SECONDS)
 
     async def _run_pipeline(self, pipeline: Callable[[AsyncIterable[bytes]], Awaitable[None]]) -> None:
@@ -228,6 +235,10 @@ class VoiceTurn:
 
     @callback
     def _lose_patience(self, seconds: float) -> None:
+        if self._conversation.held_up:
+            # The engine has done its part.
+            self._wait_at_most(seconds)
+            return
         if not self._answering:
             code = _RECOGNITION_HANGS
         else:

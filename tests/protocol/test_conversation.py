@@ -10,14 +10,13 @@ import pytest
 
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder, OpusEncoder
 from custom_components.xiaozhi.protocol.conversation import (
-    PRE_ROLL_MS,
     Conversation,
     ConversationState,
     Interruption,
-    Turn,
 )
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
 from custom_components.xiaozhi.protocol.link import Channel, Link, LinkClosedError, LinkKind
+from custom_components.xiaozhi.protocol.main_task import MainTask
 from custom_components.xiaozhi.protocol.messages import (
     Abort,
     AudioFormat,
@@ -28,6 +27,7 @@ from custom_components.xiaozhi.protocol.messages import (
     ListenStart,
     ListenStop,
 )
+from custom_components.xiaozhi.protocol.turn import PRE_ROLL_MS, Turn
 
 UPLINK = AudioFormat(16000, 60)
 DOWNLINK = AudioFormat(24000, 60)
@@ -99,7 +99,7 @@ def make(firmware: FirmwareVersion | None = NEW) -> tuple[LoggingLink, Conversat
     link = LoggingLink()
     states: list[ConversationState] = []
     assert link.channel is not None
-    conversation = link.conversation = Conversation(link, link.channel, firmware, states.append)
+    conversation = link.conversation = Conversation(link, link.channel, firmware, MainTask(), states.append)
     return link, conversation, states
 
 
@@ -291,7 +291,7 @@ async def test_the_end_of_an_old_conversation_leaves_a_newer_channel_open() -> N
 async def test_recognition_that_falls_far_behind_costs_bounded_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation._MAX_WAITING_FRAMES", 3)
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.turn._MAX_WAITING_FRAMES", 3)
     _, conversation, _ = make()
     conversation.message_received(ListenStart(ListenMode.AUTO))
     turn = await conversation.next_turn()
@@ -304,7 +304,7 @@ async def test_recognition_that_falls_far_behind_costs_bounded_memory(
 async def test_lost_packets_leave_no_hole_in_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     """They become fading sound and nothing gets shorter; what comes after the loss is as it was."""
     now = 100.0
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.monotonic", lambda: now)
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.turn.monotonic", lambda: now)
     turn = Turn(ListenMode.AUTO, None, 60)
     before, after = (amplitude.to_bytes(2, "little") * 960 for amplitude in (8000, 5000))
     now += 0.06
@@ -344,3 +344,99 @@ async def test_the_sound_of_the_wake_word_that_comes_late_on_udp_is_not_part_of_
     conversation.audio_received(packet, 0)
     turn.end_speech()
     assert len(await read(turn)) <= 2 * 16 * PRE_ROLL_MS + 3 * 1920
+
+
+ALERT: JsonObject = {"type": "alert", "status": "Door", "message": "It rang", "emotion": "happy"}
+
+
+@pytest.mark.parametrize("firmware", [NEW, OLD, None])
+async def test_an_alert_during_an_answer_waits_for_its_end_and_is_not_cut_off(
+    firmware: FirmwareVersion | None,
+) -> None:
+    link, conversation, _ = make(firmware)
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    await conversation.next_turn()
+    await conversation.begin_answer()
+
+    async def ring(_seconds: float) -> None:
+        if len(link.packets) in {0, 2}:
+            await conversation.alert(ALERT)
+
+    await conversation.play(tone(0.6), ring)
+    shown = [time for time, message in link.messages if message["type"] == "alert"]
+    assert len(shown) == 1, "the first was shown while the device only thought"
+    await conversation.end_answer()
+    alerts = [time for time, message in link.messages if message["type"] == "alert"]
+    stopped = link.messages[-1]
+    assert stopped[1]["state"] == "stop"
+    assert len(alerts) == 2
+    assert alerts[1] > link.packets[-1][0] + 0.36
+    assert stopped[0] > alerts[-1] + 0.85
+
+
+async def test_an_alert_before_an_answer_moves_its_schedule() -> None:
+    link, conversation, _ = make()
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    await conversation.next_turn()
+    await conversation.begin_answer()
+    await asyncio.sleep(0.3)
+    await conversation.alert(ALERT)
+    rang = link.messages[-1][0]
+    await conversation.play(tone(0.3), nothing)
+    assert link.packets[0][0] >= rang + 0.85 + 0.06 - 0.36
+
+
+async def test_abort_while_listening_ends_listening_at_once() -> None:
+    _, conversation, states = make()
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    assert await conversation.next_turn()
+    conversation.message_received(Abort(None))
+    assert await conversation.interruption() is Interruption.ABORTED
+    await conversation.stop_speaking()
+    assert states == [ConversationState.LISTENING, ConversationState.IDLE]
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    assert await conversation.next_turn()
+    assert conversation.state is ConversationState.LISTENING
+
+
+async def test_what_is_aborted_before_anybody_took_it_is_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation._LISTEN_TIMEOUT", 0.05)
+    _, conversation, _ = make()
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    conversation.message_received(Abort(None))
+    assert await conversation.next_turn() is None
+
+
+async def test_a_text_without_a_microphone_is_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation._QUESTION_DELAY", 0.05)
+    _, conversation, states = make()
+    conversation.message_received(ListenDetect(" what time is it "))
+    turn = await conversation.next_turn()
+    assert turn is not None
+    assert turn.question == "what time is it"
+    assert turn.wake_word is None
+    assert states == [ConversationState.THINKING]
+
+
+@pytest.mark.parametrize("order", ["sound first", "sound last", "microphone", "tool"])
+async def test_a_wake_word_is_no_question(monkeypatch: pytest.MonkeyPatch, order: str) -> None:
+    """Its sound comes before or, on UDP, after it; or the microphone does, perhaps after a tool."""
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation._QUESTION_DELAY", 0.05)
+    link, conversation, _ = make()
+    main_task = conversation._main_task
+    if order == "sound first":
+        conversation.audio_received(b"", 0)
+    conversation.message_received(ListenDetect("hi xiaozhi"))
+    if order == "sound last":
+        conversation.audio_received(b"", 0)
+    if order == "tool":
+        with main_task.call():
+            await asyncio.sleep(0.2)
+    elif order != "microphone":
+        await asyncio.sleep(0.2)
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    turn = await conversation.next_turn()
+    assert turn is not None
+    assert turn.question is None
+    assert turn.wake_word == "hi xiaozhi"
+    assert not link.messages

@@ -6,18 +6,17 @@ may interrupt at any time; we say what it shows and plays, and end it. Source: t
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import suppress
 from enum import StrEnum
 from time import monotonic
 from typing import Final
 
-from .audio.codec import OpusDecoder, OpusEncoder
-from .audio.concealment import Concealment
-from .audio.pacing import DownlinkPacer
-from .audio.timeline import UplinkTimeline, silence
+from .audio.codec import OpusDecoder
 from .firmware import FirmwareVersion
 from .link import Channel, Link, LinkClosedError, LinkKind
+from .loudspeaker import Loudspeaker
+from .main_task import MainTask
 from .messages import (
     Abort,
     AudioFormat,
@@ -27,35 +26,23 @@ from .messages import (
     ListenMode,
     ListenStart,
     ListenStop,
-    tts_start,
-    tts_stop,
 )
+from .turn import Turn
 
-__all__ = ["Conversation", "ConversationState", "Interruption", "Turn"]
+__all__ = ["Conversation", "ConversationState", "Interruption"]
 
-# Home Assistant's voice detector gives no valid answer for the first 760 ms of a stream and takes that for
-# silence, so that the end of a short command would never be heard. Leading silence costs no time.
-PRE_ROLL_MS: Final = 760
-# No spoken command is longer; a device that is left listening would stream for ever.
-MAX_TURN_SECONDS: Final = 30.0
-# Speech recognition that is this far behind has failed; more would only fill memory.
-_MAX_WAITING_FRAMES: Final = 600
-# The state flips on the device's main task, which then flushes its play queue: earlier packets are lost.
-_SPEAKING_DELAY: Final = 0.2
-# Audio on UDP and control on MQTT are unordered: a stop must not overtake the last packets.
-_UNORDERED_MARGIN: Final = 0.25
 # The sound of the wake word on UDP may come after the message on MQTT that the microphone is on; that itself
 # gives nothing for its first 120 ms.
 _WAKE_AUDIO_DELAY: Final = 0.12
-# What jitter and the loudspeaker's buffers add to the computed end of playback.
-_PLAYBACK_MARGIN: Final = 0.25
+# Stock devices send `listen start` right after a wake word, or when a sound of their own has ended; the sound
+# of the wake word itself comes before. A text without all of that was typed.
+_QUESTION_DELAY: Final = 2.0
+_WAKE_AUDIO_SECONDS: Final = 3.0
 # How long the device may take to open its microphone after the channel, or after an answer.
 _LISTEN_TIMEOUT: Final = 10.0
 # How long a push-to-talk device may think before it must open a new channel. Below the 120 s after which it
 # counts the channel as stale and mixes up its sessions.
 _PUSH_TO_TALK_TIMEOUT: Final = 60.0
-# Larger pieces would keep the event loop busy for more than a millisecond.
-_FRAMES_PER_ENCODE: Final = 4
 
 
 class ConversationState(StrEnum):
@@ -79,56 +66,6 @@ class Interruption(StrEnum):
     """The channel is gone."""
 
 
-class Turn:
-    """The user speaks once."""
-
-    def __init__(self, mode: ListenMode, wake_word: str | None, frame_duration: int) -> None:
-        """Begin to collect; `frame_duration` in ms. `wake_word` is untrusted text."""
-        self.mode = mode
-        self.wake_word = wake_word
-        self.dropped_frames = 0
-        self._frame_duration = frame_duration
-        self._timeline = UplinkTimeline(frame_duration)
-        self._timeline.start(monotonic())
-        self._concealment = Concealment(frame_duration)
-        self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._ended = False
-
-    def put(self, pcm: bytes, missing: int) -> None:
-        """Take a decoded frame; `missing` frames before it were lost and are made up for."""
-        if self._ended:
-            return
-        if self._frames.qsize() >= _MAX_WAITING_FRAMES:
-            self.dropped_frames += 1
-            return
-        if gap := self._timeline.frames_before(monotonic(), missing):
-            self._frames.put_nowait(self._concealment.frames(gap))
-        self._concealment.heard(pcm)
-        self._frames.put_nowait(pcm)
-
-    def end_speech(self) -> None:
-        """End the audio; what has arrived is still delivered."""
-        if not self._ended:
-            self._ended = True
-            self._frames.put_nowait(None)
-
-    async def audio(self) -> AsyncGenerator[bytes]:
-        """Yield 16 kHz mono 16-bit PCM: a lead of silence, then the microphone without gaps."""
-        yield silence(PRE_ROLL_MS)
-        end = monotonic() + MAX_TURN_SECONDS
-        while monotonic() < end:
-            try:
-                async with asyncio.timeout(self._frame_duration / 1000):
-                    frame = await self._frames.get()
-            except TimeoutError:
-                if due := self._timeline.due(monotonic()):
-                    yield silence(due * self._frame_duration)
-                continue
-            if frame is None:
-                return
-            yield frame
-
-
 class Conversation:
     """A conversation on one open channel.
 
@@ -142,16 +79,22 @@ class Conversation:
         link: Link,
         channel: Channel,
         firmware: FirmwareVersion | None,
+        main_task: MainTask,
         on_state_changed: Callable[[ConversationState], None],
     ) -> None:
         """Take over an open channel. An unknown firmware (None) is treated as carefully as the oldest."""
         self._link = link
         self._channel = channel
-        self._cuts_speech_at_stop = firmware is None or firmware.cuts_speech_at_stop
+        self._main_task = main_task
+        self._loudspeaker = Loudspeaker(
+            link,
+            channel.downlink,
+            main_task,
+            cuts_speech_at_stop=firmware is None or firmware.cuts_speech_at_stop,
+        )
         self._on_state_changed = on_state_changed
         self._state = ConversationState.CONNECTING
         self._decoder = OpusDecoder(channel.uplink.sample_rate, channel.uplink.frame_duration)
-        self._pacer = DownlinkPacer(channel.downlink.frame_duration)
         self._turns: asyncio.Queue[Turn | None] = asyncio.Queue()
         self._turn: Turn | None = None
         self._mode: ListenMode | None = None
@@ -159,6 +102,8 @@ class Conversation:
         self._interruption: asyncio.Future[Interruption] = asyncio.get_running_loop().create_future()
         self._answering = False
         self._deaf_until = 0.0
+        self._heard_at = -_WAKE_AUDIO_SECONDS
+        self._question: asyncio.TimerHandle | None = None
         self._closed = False
 
     @property
@@ -187,17 +132,21 @@ class Conversation:
         """Take a message of this channel."""
         match message:
             case ListenDetect(text):
-                self._wake_word = text.strip() or None
+                self._detected(text.strip() or None)
             case ListenStart(mode):
+                self._no_question()
                 self._listening(mode)
             case ListenStop():
                 if self._turn is not None:
                     self._turn.end_speech()
             case Abort():
-                self._interrupt(Interruption.ABORTED)
+                self._no_question()
+                self._abort()
 
     def audio_received(self, packet: bytes, missing: int) -> None:
         """Take an Opus packet; what comes while nobody listens is dropped."""
+        self._heard_at = monotonic()
+        self._no_question()
         if self._turn is not None and monotonic() >= self._deaf_until:
             self._turn.put(self._decoder.decode(packet), missing)
 
@@ -206,11 +155,43 @@ class Conversation:
         if self._closed:
             return
         self._closed = True
+        self._no_question()
         # Its audio does not end: half a sentence must not be understood while the turn is being cancelled.
         self._turn = None
         self._turns.put_nowait(None)
         self._interrupt(Interruption.CLOSED)
         self._set_state(ConversationState.IDLE)
+
+    def _detected(self, text: str | None) -> None:
+        self._wake_word = text
+        self._no_question()
+        silent = monotonic() - self._heard_at >= _WAKE_AUDIO_SECONDS
+        if text is not None and silent and self._turn is None and not self._answering:
+            self._question = asyncio.get_running_loop().call_later(_QUESTION_DELAY, self._asked, text)
+
+    def _no_question(self) -> None:
+        if self._question is not None:
+            self._question.cancel()
+            self._question = None
+
+    def _asked(self, text: str) -> None:
+        if self._main_task.running:
+            # It may be why the device does not listen yet.
+            self._question = asyncio.get_running_loop().call_later(_QUESTION_DELAY, self._asked, text)
+            return
+        self._question = self._wake_word = None
+        mode = self._mode or ListenMode.AUTO
+        self._turn = Turn(mode, None, self._channel.uplink.frame_duration, question=text)
+        self._turn.end_speech()
+        self._turns.put_nowait(self._turn)
+        self._set_state(ConversationState.THINKING)
+
+    def _abort(self) -> None:
+        if self._turn is not None:
+            # Its audio does not end: what was aborted must not be understood.
+            self._turn = None
+            self._set_state(ConversationState.IDLE)
+        self._interrupt(Interruption.ABORTED)
 
     def _listening(self, mode: ListenMode) -> None:
         if self._turn is not None or self._answering:
@@ -247,83 +228,88 @@ class Conversation:
     async def next_turn(self) -> Turn | None:
         """Wait until the user speaks. None when the channel is gone or the device does not listen in time."""
         if self._mode is ListenMode.REALTIME and self._turns.empty() and not self._closed:
+            await self._main_task.wait_free()
             # The microphone never stopped, so the device does not say that it listens again.
-            self._begin_turn(ListenMode.REALTIME)
+            if self._turns.empty() and not self._closed:
+                self._begin_turn(ListenMode.REALTIME)
         timeout = _PUSH_TO_TALK_TIMEOUT if self._mode is ListenMode.MANUAL else _LISTEN_TIMEOUT
-        try:
-            async with asyncio.timeout(timeout):
-                turn = await self._turns.get()
-                while not self._turns.empty():
-                    turn = self._turns.get_nowait()
-        except TimeoutError:
-            return None
-        if turn is None or self._closed:
-            return None
-        if self._interruption.done():
-            self._interruption = asyncio.get_running_loop().create_future()
-        return turn
+        while not self._closed:
+            try:
+                async with asyncio.timeout(timeout):
+                    turn = await self._turns.get()
+            except TimeoutError:
+                if not self._main_task.running:
+                    return None
+                # The device listens only when its tool is done.
+                await self._main_task.wait_free()
+                continue
+            # Others were aborted, or followed by this one, before anybody asked for them.
+            if turn is not None and turn is self._turn:
+                if self._interruption.done():
+                    self._interruption = asyncio.get_running_loop().create_future()
+                return turn
+        return None
 
     async def interruption(self) -> Interruption:
         """Wait until the current turn must stop, and say why."""
         return await asyncio.shield(self._interruption)
 
+    @property
+    def held_up(self) -> bool:
+        """Whether an answer is there that the device does not take yet, because it runs a tool."""
+        return self._loudspeaker.held_up
+
     async def show(self, message: JsonObject) -> None:
         """Send a message that shows something: a transcript, a caption, a face."""
         await self._link.send(message)
 
-    async def begin_answer(self) -> None:
-        """Stop listening and make the device ready to speak.
+    async def wait_shown(self) -> None:
+        """Wait until the device has time to show what it was sent: it shows nothing while it runs a tool."""
+        await self._main_task.wait_free()
 
-        Call it as soon as the user has finished: what arrives before the device is ready is lost.
-        """
+    async def alert(self, message: JsonObject) -> None:
+        """Show an alert: at once, or after the answer that is being spoken."""
+        await self._loudspeaker.alert(message)
+
+    def take_alerts(self) -> list[JsonObject]:
+        """Return the alerts that were not shown before the channel was closed."""
+        return self._loudspeaker.take_alerts()
+
+    async def begin_answer(self) -> None:
+        """Stop listening and make the device ready to speak. Call it as soon as the user has finished."""
         self._stop_listening()
         self._answering = True
         self._set_state(ConversationState.THINKING)
-        await self._link.send(tts_start())
-        self._pacer.reset()
-        self._pacer.start(monotonic() + _SPEAKING_DELAY)
+        await self._loudspeaker.start()
 
     async def play(
         self, speech: AsyncIterable[bytes], before_packet: Callable[[float], Awaitable[None]]
     ) -> None:
         """Play 16-bit mono PCM at the downlink's rate, paced by the clock; returns when all is sent.
 
-        `before_packet` is awaited before each packet with the seconds of speech sent so far.
+        A tool that the device runs is waited for. `before_packet` is awaited before each packet with the
+        seconds of speech sent so far.
         """
-        frame = self._channel.downlink
-        encoder = OpusEncoder(frame)
-        seconds = 0.0
-        async for packets in _encode(encoder, speech, frame):
-            for packet in packets:
-                send_time = self._pacer.next_send_time()
-                starved = monotonic() > send_time
-                await _sleep_until(send_time)
-                await before_packet(seconds)
-                self._set_state(ConversationState.SPEAKING)
-                await self._link.send_audio(packet)
-                self._pacer.sent(monotonic(), starved=starved)
-                seconds += frame.frame_duration / 1000
+        await self._loudspeaker.play(
+            speech, before_packet, lambda: self._set_state(ConversationState.SPEAKING)
+        )
 
     async def wait_played(self) -> None:
-        """Wait until the device has played what was sent, as far as the clock tells."""
-        await _sleep_until(self._pacer.playback_end() + _PLAYBACK_MARGIN)
+        """Wait until what was sent is played and waiting alerts are shown, before the conversation ends."""
+        await self._loudspeaker.wait_played()
 
     async def end_answer(self) -> None:
         """Let the device listen again, or go idle in push-to-talk; returns when the answer was played."""
-        played_at = self._pacer.playback_end() + _PLAYBACK_MARGIN
-        if self._cuts_speech_at_stop:
-            await _sleep_until(played_at)
-        elif self._link.kind is LinkKind.MQTT:
-            await asyncio.sleep(_UNORDERED_MARGIN)
+        await self._loudspeaker.wait_stoppable()
         await self.stop_speaking()
-        await _sleep_until(played_at)
+        await self._loudspeaker.wait_silent()
 
     async def stop_speaking(self) -> None:
         """Make the device stop at once; it listens again, or goes idle in push-to-talk."""
-        self._answering = False
-        await self._link.send(tts_stop())
+        was_answering, self._answering = self._answering, False
+        await self._loudspeaker.stop()
         # Pressing the button in push-to-talk stops the answer and speaks at once.
-        if self._turn is None:
+        if was_answering and self._turn is None:
             is_push_to_talk = self._mode is ListenMode.MANUAL
             self._set_state(ConversationState.IDLE if is_push_to_talk else ConversationState.CONNECTING)
 
@@ -335,17 +321,3 @@ class Conversation:
         if self._link.channel is self._channel:
             with suppress(LinkClosedError):
                 await self._link.close_channel()
-
-
-async def _sleep_until(time: float) -> None:
-    await asyncio.sleep(max(0.0, time - monotonic()))
-
-
-async def _encode(
-    encoder: OpusEncoder, speech: AsyncIterable[bytes], frame: AudioFormat
-) -> AsyncGenerator[list[bytes]]:
-    piece = _FRAMES_PER_ENCODE * frame.frame_samples * 2
-    async for pcm in speech:
-        for start in range(0, len(pcm), piece):
-            yield encoder.encode(pcm[start : start + piece])
-    yield encoder.flush()

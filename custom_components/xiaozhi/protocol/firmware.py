@@ -69,6 +69,11 @@ class FirmwareVersion:
         """Whether `tts stop` drops what is still queued, so that it must wait until all was played."""
         return _V1_7_0 <= self < _V2_2_2
 
+    @property
+    def runs_tools_aside(self) -> bool:
+        """Whether tools run in a thread of their own, so that `tts start` is handled meanwhile."""
+        return _V1_7_0 <= self < _V1_9_2 or self == _V2_0_0
+
     def __str__(self) -> str:
         """Return the version as the device writes it."""
         return f"{self.major}.{self.minor}.{self.patch}"
@@ -84,5 +89,6 @@ _V1_7_0: Final = FirmwareVersion(1, 7, 0)
 _V1_7_5: Final = FirmwareVersion(1, 7, 5)
 _V1_7_7: Final = FirmwareVersion(1, 7, 7)
 _V1_9_0: Final = FirmwareVersion(1, 9, 0)
+_V1_9_2: Final = FirmwareVersion(1, 9, 2)
 _V2_0_0: Final = FirmwareVersion(2, 0, 0)
 _V2_2_2: Final = FirmwareVersion(2, 2, 2)

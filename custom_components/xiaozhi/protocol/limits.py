@@ -34,6 +34,12 @@ class TokenBucket:
         self._tokens -= cost
         return True
 
+    def delay(self, now: float) -> float:
+        """Return the seconds from `now` until an event is allowed."""
+        updated = now if self._updated is None else self._updated
+        tokens = self._tokens + (now - updated) * self._rate
+        return max(0.0, (1 - tokens) / self._rate)
+
 
 class FloodGuard:
     """Ends a link that floods.

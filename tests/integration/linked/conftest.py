@@ -193,6 +193,17 @@ def quick_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("custom_components.xiaozhi.voice._READING_SECONDS", 0.3)
 
 
+async def introduce(hass: HomeAssistant, device: SimulatedDevice) -> None:
+    """Tap the talk button of a device on WebSocket, say nothing, and wait for the end of the conversation.
+
+    Only then its status is known: while somebody may speak, a device is not asked for it. Use `quick_reader`.
+    """
+    await device.press()
+    await device.release()
+    await device.wait_for(lambda: not device.channel_open, 10)
+    await hass.async_block_till_done()
+
+
 @pytest.fixture
 def link() -> LinkKind:
     """The link that the gateway offers; modules that hold for both override this with both as parameters."""

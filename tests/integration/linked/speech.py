@@ -36,6 +36,10 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
         """Whether it takes the end of speech on itself, as some engines do."""
         self.may_go_on: asyncio.Event = asyncio.Event()
         self.may_go_on.set()
+        self.ended: asyncio.Queue[None] = asyncio.Queue()
+        """Gets an item for every stream that it has heard to its end."""
+        self.stops_slowly = False
+        """Whether it takes its time when it is cancelled."""
 
     @property
     @override
@@ -78,8 +82,14 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
     ) -> SpeechResult:
         heard = bytearray()
         self.streams.append(heard)
-        async for chunk in stream:
-            heard += chunk
+        try:
+            async for chunk in stream:
+                heard += chunk
+        except asyncio.CancelledError:
+            if self.stops_slowly:
+                await asyncio.sleep(0.5)
+            raise
+        self.ended.put_nowait(None)
         await self.may_go_on.wait()
         line = self.lines.pop(0) if self.lines else ""
         if line is None:

@@ -26,9 +26,10 @@ from websockets.exceptions import InvalidStatus
 
 from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.gateway import Gateway
+from custom_components.xiaozhi.protocol.link import LinkKind
 from simulator import SimulatedDevice, State, get_profile
 from tests.integration.http_device import TOKEN, MakeEntry, paired_device
-from tests.integration.linked.conftest import CLIENT_ID, MAC, Boot, Speech, wait_for_state
+from tests.integration.linked.conftest import CLIENT_ID, MAC, Boot, Speech, introduce, wait_for_state
 
 VOLUME = "number.kitchen_box_volume"
 BRIGHTNESS = "number.kitchen_box_screen_brightness"
@@ -37,16 +38,26 @@ SCREEN = "notify.kitchen_box_screen_message"
 RESTART = "button.kitchen_box_restart"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 
+pytestmark = pytest.mark.usefixtures("quick_reader")
+
 
 async def act(hass: HomeAssistant, domain: str, service: str, entity_id: str, **data: Any) -> None:
     await hass.services.async_call(domain, service, {ATTR_ENTITY_ID: entity_id, **data}, blocking=True)
 
 
 async def talk(hass: HomeAssistant, device: SimulatedDevice) -> None:
-    """Begin a conversation, and wait until Home Assistant has shaken hands."""
+    """Begin a conversation with a device that Home Assistant knows from an earlier one."""
+    await introduce(hass, device)
     await device.wake()
-    await device.wait_for(lambda: called(device, "self.get_device_status") > 0, 5)
+    await device.wait_for(lambda: listed(device) > 1, 5)
     await hass.async_block_till_done()
+
+
+def listed(device: SimulatedDevice) -> int:
+    """Return how often the device was asked for its tools."""
+    messages = [data["message"].get("payload") or {} for data in device.events("received")]
+    lists = [payload["params"] for payload in messages if payload.get("method") == "tools/list"]
+    return sum("cursor" not in params for params in lists)
 
 
 def called(device: SimulatedDevice, tool: str) -> int:
@@ -60,6 +71,7 @@ async def test_entities_come_from_what_the_device_has(
     device = await boot()
     assert hass.states.get(VOLUME) is None
     await talk(hass, device)
+    await wait_for_state(hass, "sensor.kitchen_box_conversation", "listening")
     values = {
         VOLUME: "70",
         BRIGHTNESS: "75",
@@ -177,12 +189,12 @@ async def test_a_device_that_goes_away_in_mid_call_is_named(
     assert failure.value.translation_key == "went_away"
 
 
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_status_is_read_again_and_again(
     hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("custom_components.xiaozhi.session._POLL_SECONDS", 0.2)
     device = await boot()
-    await talk(hass, device)
     await wait_for_state(hass, "sensor.kitchen_box_battery", "82")
     device.values["battery_level"] = 40
     await wait_for_state(hass, "sensor.kitchen_box_battery", "40")

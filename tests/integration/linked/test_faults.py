@@ -24,6 +24,7 @@ from tests.integration.linked.conftest import (
     QUICK,
     Boot,
     Speech,
+    introduce,
     mac_of,
     wait_for_state,
 )
@@ -164,16 +165,18 @@ async def test_another_device_goes_on(
     assert not [text for text in loud if not any(is_about(what, text) for what in crowd)]
 
 
+@pytest.mark.usefixtures("quick_reader")
 async def test_a_thousand_tools_are_cut_and_the_known_ones_work(
     hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot(misbehaviours=(Misbehaviour.THOUSAND_TOOLS,))
-    await device.wake()
+    await introduce(hass, device)
     await wait_for_state(hass, VOLUME, "70", 10)
     gateway: Gateway = linked_entry.runtime_data
     assert len(gateway.devices[MAC].tools) == 512
 
 
+@pytest.mark.usefixtures("quick_reader")
 @pytest.mark.parametrize(
     "misbehaviour", [Misbehaviour.NEVER_ANSWER_MCP, Misbehaviour.STATUS_NOT_JSON, Misbehaviour.LOOPING_CURSOR]
 )
@@ -181,13 +184,12 @@ async def test_what_was_known_stays_when_the_device_stops_making_sense(
     hass: HomeAssistant, speech: Speech, boot: Boot, misbehaviour: Misbehaviour
 ) -> None:
     device = await boot()
-    await device.wake()
+    await introduce(hass, device)
     await wait_for_state(hass, VOLUME, "70")
     await device.power_off()
     device.misbehaviours.add(misbehaviour)
     await device.boot()
-    await device.wake("hello again")
-    await hass.async_block_till_done()
+    await introduce(hass, device)
     assert hass.states.is_state(VOLUME, "70")
 
 

@@ -15,12 +15,14 @@ from custom_components.xiaozhi.protocol.mcp import Tool
 from simulator import SimulatedDevice, State, converse
 from simulator.espeak import synthesize
 from tests.integration.forms import change_device, submit_device
-from tests.integration.linked.conftest import MAC, Boot, Speech, wait_for_state
+from tests.integration.linked.conftest import MAC, Boot, Speech, introduce, wait_for_state
 
 VOLUME = "number.kitchen_box_volume"
 DOING = "sensor.kitchen_box_conversation"
 SET_VOLUME = "xiaozhi__audio_speaker_set_volume"
 SENTENCE = "turn your volume down"
+
+pytestmark = pytest.mark.usefixtures("quick_reader")
 
 
 @pytest.fixture(params=list(LinkKind))
@@ -52,9 +54,10 @@ def registry_id(hass: HomeAssistant, entry: MockConfigEntry) -> str:
 
 async def talking(device: SimulatedDevice, hass: HomeAssistant) -> None:
     """Open a conversation, in which the device of either link can be reached and has told its tools."""
+    await introduce(hass, device)
+    await wait_for_state(hass, VOLUME, "70")
     await device.wake()
     await device.wait_state(State.LISTENING, 5)
-    await wait_for_state(hass, VOLUME, "70")
 
 
 async def own_tools(hass: HomeAssistant, device_id: str | None) -> list[llm.Tool]:

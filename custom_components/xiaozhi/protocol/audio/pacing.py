@@ -64,6 +64,10 @@ class DownlinkPacer:
         self._last_sent = now
         self._playback_end = max(self._playback_end, now) + self._frame
 
+    def add_sound(self, now: float, seconds: float) -> None:
+        """Note that the device has queued a sound of its own at `now`; what follows is played after it."""
+        self._playback_end = max(self._playback_end, now) + seconds
+
     def playback_end(self) -> float:
         """Return when the device has played all that was sent, if packets reach it without delay."""
         return self._playback_end

@@ -1,0 +1,170 @@
+"""What a device plays: answers at the pace of its play queue, and the sounds of alerts between them.
+
+Source: `main/application.cc` and `main/audio/audio_service.cc` of the firmware.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+from time import monotonic
+from typing import Final
+
+from .audio.codec import OpusEncoder
+from .audio.pacing import DownlinkPacer
+from .link import Link, LinkKind
+from .main_task import MainTask, SpeechStart
+from .messages import AudioFormat, JsonObject, tts_start, tts_stop
+
+__all__ = ["Loudspeaker"]
+
+# Audio on UDP and control on MQTT are unordered: a stop must not overtake the last packets.
+_UNORDERED_MARGIN: Final = 0.25
+# What jitter and the loudspeaker's buffers add to the computed end of playback.
+_PLAYBACK_MARGIN: Final = 0.25
+# Larger pieces would keep the event loop busy for more than a millisecond.
+_FRAMES_PER_ENCODE: Final = 4
+# An alert plays 14 packets of 60 ms through the queue that speech goes through.
+_ALERT_SECONDS: Final = 0.85
+# More alerts during one answer are a mistake of an automation; the newest count.
+_MAX_ALERTS: Final = 8
+# Time to read an alert before the end of the conversation wipes it.
+_READING_SECONDS: Final = 3.0
+
+
+class Loudspeaker:
+    """The loudspeaker of a device while a channel is open. Sending raises `LinkClosedError`."""
+
+    def __init__(
+        self, link: Link, downlink: AudioFormat, main_task: MainTask, *, cuts_speech_at_stop: bool
+    ) -> None:
+        """Play on a link in its format; some firmware drops at `tts stop` what it has not played yet."""
+        self._link = link
+        self._downlink = downlink
+        self._main_task = main_task
+        self._cuts_speech_at_stop = cuts_speech_at_stop
+        self._pacer = DownlinkPacer(downlink.frame_duration)
+        self._start: SpeechStart | None = None
+        self._speaking = False
+        self._held_up = False
+        self._alerts: deque[JsonObject] = deque(maxlen=_MAX_ALERTS)
+
+    @property
+    def held_up(self) -> bool:
+        """Whether speech is there that the device does not take yet."""
+        return self._held_up
+
+    async def start(self) -> None:
+        """Make the device ready to speak; what arrives before it is ready is lost."""
+        self._speaking = False
+        # Counted from before the message is sent: a call that is sent meanwhile follows it.
+        self._start = SpeechStart(self._main_task)
+        self._pacer.reset()
+        await self._link.send(tts_start())
+
+    async def play(
+        self,
+        speech: AsyncIterable[bytes],
+        before_packet: Callable[[float], Awaitable[None]],
+        on_packet: Callable[[], None],
+    ) -> None:
+        """Play 16-bit mono PCM, paced by the clock; returns when all is sent.
+
+        `before_packet` is awaited before each packet with the seconds of speech sent so far, `on_packet` is
+        called when the packet is about to be sent.
+        """
+        encoder = OpusEncoder(self._downlink)
+        seconds = 0.0
+        async for packets in _encode(encoder, speech, self._downlink):
+            for packet in packets:
+                await self._wait_taken()
+                send_time = self._pacer.next_send_time()
+                starved = monotonic() > send_time
+                await _sleep_until(send_time)
+                await before_packet(seconds)
+                on_packet()
+                self._speaking = True
+                await self._link.send_audio(packet)
+                self._pacer.sent(monotonic(), starved=starved)
+                seconds += self._downlink.frame_duration / 1000
+
+    async def _wait_taken(self) -> None:
+        if self._start is None:
+            return
+        self._held_up = True
+        try:
+            self._pacer.start(await self._start.wait_taken())
+        finally:
+            self._held_up = False
+        self._start = None
+
+    async def alert(self, message: JsonObject) -> None:
+        """Show an alert, which makes a sound: at once, or after the answer that is being spoken.
+
+        In the middle of an answer the next sentence would wipe the text, and the sound would cut into one.
+        """
+        if self._speaking:
+            self._alerts.append(message)
+        else:
+            await self._send_alert(message)
+
+    def take_alerts(self) -> list[JsonObject]:
+        """Return the alerts that still wait, and forget them."""
+        alerts = list(self._alerts)
+        self._alerts.clear()
+        return alerts
+
+    async def wait_played(self) -> None:
+        """Wait until the device has played what was sent, as far as the clock tells, before its channel ends.
+
+        Alerts are shown then, and are left there long enough to be read; where they can be shown when the
+        channel is closed, which wipes the screen, they are left for `take_alerts`.
+        """
+        await self.wait_silent()
+        if self._link.stays_connected:
+            return
+        while self._alerts:
+            await self._show_alerts()
+            await asyncio.sleep(_READING_SECONDS)
+
+    async def wait_stoppable(self) -> None:
+        """Show the alerts that wait, and wait until `tts stop` cuts nothing and is acted on at once."""
+        if self._alerts:
+            await self.wait_silent()
+            await self._show_alerts()
+        if self._cuts_speech_at_stop:
+            await self.wait_silent()
+        elif self._link.kind is LinkKind.MQTT:
+            await asyncio.sleep(_UNORDERED_MARGIN)
+        await self._main_task.wait_free()
+
+    async def stop(self) -> None:
+        """Make the device stop at once."""
+        self._speaking = False
+        await self._link.send(tts_stop())
+
+    async def _show_alerts(self) -> None:
+        for message in self.take_alerts():
+            await self._send_alert(message)
+        await self.wait_silent()
+
+    async def _send_alert(self, message: JsonObject) -> None:
+        await self._link.send(message)
+        self._pacer.add_sound(monotonic(), _ALERT_SECONDS)
+
+    async def wait_silent(self) -> None:
+        """Wait until the device has played what was sent, as far as the clock tells."""
+        await _sleep_until(self._pacer.playback_end() + _PLAYBACK_MARGIN)
+
+
+async def _sleep_until(time: float) -> None:
+    await asyncio.sleep(max(0.0, time - monotonic()))
+
+
+async def _encode(
+    encoder: OpusEncoder, speech: AsyncIterable[bytes], frame: AudioFormat
+) -> AsyncGenerator[list[bytes]]:
+    piece = _FRAMES_PER_ENCODE * frame.frame_samples * 2
+    async for pcm in speech:
+        for start in range(0, len(pcm), piece):
+            yield encoder.encode(pcm[start : start + piece])
+    yield encoder.flush()
