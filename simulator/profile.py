@@ -179,6 +179,9 @@ class Profile:
     serial_number: str | None = None
     """Of devices sold with one burnt in; they sign their activation."""
     hmac_key: bytes | None = None
+    answer_missed_seconds: float = 0.0
+    """The WebSocket client sends its request before it is ready for the answer, and never sees one that comes
+    within this time. On a real device the time is a millisecond at most, now and then."""
     glyph_push: bool = False
     server_echo_cancellation: bool = False
 

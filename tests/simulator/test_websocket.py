@@ -4,6 +4,7 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,9 +46,9 @@ async def raw_server(answer: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
 @asynccontextmanager
 async def device_for(url: str, **settings: Any) -> AsyncIterator[SimulatedDevice]:
     """Yield an idle device whose check-in named this WebSocket address."""
-    pace = settings.pop("pace", FAST)
+    pace, profile = settings.pop("pace", FAST), settings.pop("profile", None)
     reply = {"websocket": {"url": url, "version": 1} | settings}
-    async with Http.serving(reply) as http, SimulatedDevice(None, http.url, pace=pace) as sim:
+    async with Http.serving(reply) as http, SimulatedDevice(profile, http.url, pace=pace) as sim:
         await sim.boot()
         yield sim
 
@@ -103,6 +104,18 @@ async def test_a_wrong_accept_header_does_not_matter() -> None:
     ):
         await sim.click()
         assert sim.state is State.LISTENING
+
+
+async def test_an_answer_that_comes_before_the_client_looks_for_it_is_lost() -> None:
+    upgrade = b"HTTP/1.1 101 Switching Protocols\r\n\r\n"
+    profile = get_profile(answer_missed_seconds=60)
+    async with (
+        raw_server(upgrade) as (address, _),
+        device_for(f"ws://{address}/", profile=profile, pace=replace(FAST, timeouts=0.02)) as sim,
+    ):
+        await sim.click()
+        assert sim.last_error == "SERVER_NOT_CONNECTED"
+        assert sim.state is State.IDLE
 
 
 async def test_a_hello_in_fragments_with_reserved_bits_is_put_together() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from datetime import timedelta
 import json
 import logging
@@ -22,6 +23,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi import known_device, session, store
 from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, DOMAIN
+from custom_components.xiaozhi.known_device import KnownDevice
 from custom_components.xiaozhi.listeners import mqtt_client_id
 from custom_components.xiaozhi.protocol import mcp
 from custom_components.xiaozhi.protocol.link import LinkKind
@@ -71,6 +73,23 @@ async def test_an_idle_device_does_what_it_is_told(hass: HomeAssistant, boot: Bo
     await device.wait_for(lambda: device.screen.system_text == "The post is here", 3)
     assert device.screen.status == "Door"
     assert device.state is State.IDLE
+
+
+async def test_an_answer_of_a_tool_that_is_too_large_fails_its_call_and_the_link_stays(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    """One message has room for 65,535 bytes."""
+    profile = get_profile()
+    device = await boot(replace(profile, board=replace(profile.board, also=("sensecap-watcher",))))
+    await wait_for_state(hass, VOLUME, "70")
+    known: KnownDevice = linked_entry.runtime_data.devices[MAC]
+    assert (link := known._session) is not None
+    device.values["model_target"] = "x" * 70_000
+    with pytest.raises(HomeAssistantError, match=r"answer of 70\d\d\d bytes is larger than 65535 bytes"):
+        await known.call_tool("self.model.param_get")
+    device.values["model_target"] = "cat"
+    assert "cat" in str(await known.call_tool("self.model.param_get"))
+    assert known._session is link
 
 
 async def test_a_handshake_that_fails_is_tried_again(

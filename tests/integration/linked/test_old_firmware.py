@@ -8,8 +8,8 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.link import LinkKind
-from simulator import State, get_profile
-from tests.integration.linked.conftest import MAC, Boot, Speech, wait_for_state
+from simulator import State, converse, get_profile
+from tests.integration.linked.conftest import COMMAND, MAC, Boot, Speech, wait_for_state
 
 
 @pytest.fixture(params=list(LinkKind))
@@ -54,3 +54,15 @@ async def test_a_refusal_that_is_no_good_json_is_told_at_once(
     with pytest.raises(HomeAssistantError, match='Unknown tool: say "hi"'):
         await known.call_tool('say "hi"')
     assert not known._session._mcp.dropped
+
+
+@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET], indirect=True)
+async def test_a_device_that_misses_a_quick_answer_to_its_request_talks(
+    speech: Speech, boot: Boot, command: bytes, link: LinkKind
+) -> None:
+    """The answer would come within a millisecond, before the client of the firmware looks for it."""
+    speech.ears.lines = [COMMAND]
+    device = await boot(get_profile(answer_missed_seconds=0.02))
+    await device.wake()
+    await device.wait_state(State.LISTENING, 10)
+    assert (await converse(device, command)).heard == [COMMAND]
