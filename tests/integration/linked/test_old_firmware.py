@@ -9,7 +9,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.link import LinkKind
 from simulator import State, converse, get_profile
-from tests.integration.linked.conftest import COMMAND, MAC, Boot, Speech, wait_for_state
+from tests.integration.linked.conftest import COMMAND, MAC, Boot, Speech, introduce, wait_for_state
 
 
 @pytest.fixture(params=list(LinkKind))
@@ -19,15 +19,17 @@ def link(request: pytest.FixtureRequest) -> LinkKind:
     return kind
 
 
+@pytest.mark.usefixtures("quick_reader")
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET], indirect=True)
 async def test_a_long_text_does_not_end_a_conversation_of_firmware_with_a_small_buffer(
     hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     """Four hundred and eighty emoji are cut; a call that is as long is refused, and says why."""
     device = await boot(get_profile("s3", "1.7.6"))
+    await introduce(hass, device)
+    await wait_for_state(hass, "number.kitchen_box_volume", "70", 10)
     await device.wake()
     await device.wait_state(State.LISTENING, 10)
-    await wait_for_state(hass, "number.kitchen_box_volume", "70", 20)
     await hass.services.async_call(
         NOTIFY,
         SERVICE_SEND_MESSAGE,
@@ -42,14 +44,16 @@ async def test_a_long_text_does_not_end_a_conversation_of_firmware_with_a_small_
     assert device.channel_open
 
 
+@pytest.mark.usefixtures("quick_reader")
 async def test_a_refusal_that_is_no_good_json_is_told_at_once(
     hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry, link: LinkKind
 ) -> None:
     """The firmware repeats a name in quotes as it is."""
     device = await boot()
+    await introduce(hass, device)
+    await wait_for_state(hass, "number.kitchen_box_volume", "70", 10)
     await device.wake()
     await device.wait_state(State.LISTENING, 10)
-    await wait_for_state(hass, "number.kitchen_box_volume", "70", 20)
     known = linked_entry.runtime_data.devices[MAC]
     with pytest.raises(HomeAssistantError, match='Unknown tool: say "hi"'):
         await known.call_tool('say "hi"')
