@@ -156,7 +156,7 @@ class Device(KnownDevice):
     @callback
     def _read_back(self, tool: str) -> None:
         if self._session is not None and tool not in RESTARTING_TOOLS:
-            self._session.refresh_soon()
+            self._session.read_soon(acted=True)
 
     @callback
     def read_regularly(self, tool: str) -> CALLBACK_TYPE:

@@ -1,4 +1,4 @@
-"""One link of a device: its MCP handshake, its polling and its conversation."""
+"""One link of a device: its MCP handshake, its tool calls and its conversation."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -17,7 +17,7 @@ from .protocol.link import Channel, Link, LinkClosedError, LinkHandler
 from .protocol.main_task import MainTask
 from .protocol.mcp import McpCallError, McpClient, McpError, McpTimeoutError, ToolResult
 from .protocol.messages import Abort, DeviceMessage, JsonObject, ListenDetect, McpMessage
-from .protocol.status import STATUS_TOOL, StatusError, parse_status
+from .readings import Readings
 
 if TYPE_CHECKING:
     from .device import Device
@@ -31,16 +31,9 @@ _POLLS_PER_READING: Final = 5
 _UNANSWERED_POLLS: Final = 2
 # From a device's check-in to its connection to the broker.
 _STARTING_SECONDS: Final = 3
-# Several changes in a row are read back once.
-_REFRESH_DELAY: Final = 0.5
 # A device that goes idle wipes its screen: an alert is shown after that.
 _IDLE_DELAY: Final = 1.0
-# How long the end of a conversation waits for the status, and then for tools; and the next question for the
-# status, which is less than the device still plays then.
-_REST_SECONDS: Final = 2.0
-_READING_SECONDS: Final = 10.0
-_SHORT_REST_SECONDS: Final = 0.3
-# As are the tools listed, however often the device says that they have changed.
+# Tools are listed once after several changes in a row, however often the device says that they have changed.
 _LISTING_DELAY: Final = 0.5
 # Of a conversation of before: a device that connects because it was woken must say hello first.
 _HANG_UP_DELAY: Final = 1.0
@@ -64,19 +57,12 @@ class DeviceSession(LinkHandler):
         firmware = device.firmware
         self._main_task = MainTask(blocked_by_tools=firmware is None or not firmware.runs_tools_aside)
         self._calling = asyncio.Lock()
-        self._quiet = asyncio.Event()
-        self._quiet.set()
-        self._reading = asyncio.Lock()
-        self._shaken_hands = asyncio.Event()
-        self._status_due = False
-        self._tools_due = False
-        self._acted = False
+        self._readings = Readings(device, self)
         self._listing = asyncio.Lock()
         self._to_list = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._told_state = ConversationState.IDLE
         self._current: asyncio.Task[None] | None = None
-        self._refresh: asyncio.TimerHandle | None = None
         self._can_answer = can_answer
         self._talked = False
         # Polls since the last answer; None for a device that answers none.
@@ -84,13 +70,18 @@ class DeviceSession(LinkHandler):
         self.proven = link.notices_loss and can_answer
         """Whether what we send arrives. Most brokers do not hand it on to a device that never subscribes."""
         if link.stays_connected and can_answer:
-            self._create_task(self._hang_up(device.last_session), "hang up")
+            self.create_task(self._hang_up(device.last_session), "hang up")
             self._greet()
 
     @property
     def conversation_state(self) -> ConversationState:
         """What the device is doing: its conversation tells, and between conversations what it said itself."""
         return self.conversation.state if self.conversation else self._told_state
+
+    @property
+    def listening(self) -> bool:
+        """Whether the device listens to its user now."""
+        return self.conversation_state is ConversationState.LISTENING
 
     @override
     async def channel_opening(self, channel: Channel) -> None:
@@ -105,7 +96,7 @@ class DeviceSession(LinkHandler):
         if channel.hello.supports_mcp:
             self._greet()
         self._told_state = ConversationState.IDLE
-        self._quiet.clear()
+        self._readings.pause()
         self.conversation = Conversation(
             self.link, channel, self._device.firmware, self._main_task, self._conversation_state_changed
         )
@@ -119,7 +110,7 @@ class DeviceSession(LinkHandler):
             if "method" not in message.payload:
                 self._answered()
             if reply := self._mcp.receive(message.payload):
-                self._create_task(self._send_quietly(messages.mcp(reply)), "reply")
+                self.create_task(self._send_quietly(messages.mcp(reply)), "reply")
         elif self.conversation is not None:
             # It has our hello, or it would have given up.
             self._answered()
@@ -146,36 +137,26 @@ class DeviceSession(LinkHandler):
         if conversation is not None:
             _LOGGER.debug("%s: conversation ended: %s", self._device.name, reason)
             conversation.channel_closed()
-            self._quiet.set()
+            self._readings.resume()
             if self.link.stays_connected and (alerts := conversation.take_alerts()):
-                self._create_task(self._show_later(alerts), "show alerts")
+                self.create_task(self._show_later(alerts), "show alerts")
             self._device.happened(Moment.ENDED)
 
     @override
     @callback
     def link_closed(self, reason: str) -> None:
         """End everything that used the link."""
-        if self._refresh is not None:
-            self._refresh.cancel()
+        self._readings.close()
         self._mcp.close(reason)
         for task in self._tasks:
             task.cancel()
         self._device.detach(self, reason)
 
     @callback
-    def refresh_soon(self) -> None:
-        """Read back what an action has changed."""
-        self._acted = True
-        self.read_soon()
-
-    @callback
-    def read_soon(self) -> None:
-        """Read everything soon, when nobody speaks."""
-        if not self._can_answer:
-            return
-        if self._refresh is not None:
-            self._refresh.cancel()
-        self._refresh = asyncio.get_running_loop().call_later(_REFRESH_DELAY, self._start_refresh)
+    def read_soon(self, *, acted: bool = False) -> None:
+        """Read everything soon, when nobody speaks; `acted` if an action has changed the device."""
+        if self._can_answer:
+            self._readings.read_soon(acted=acted)
 
     async def read_at_rest(self, *, briefly: bool = False) -> None:
         """Read the status, and what else is due, when an answer has been sent and nobody speaks.
@@ -185,23 +166,14 @@ class DeviceSession(LinkHandler):
         """
         if self.link.stays_connected or self.conversation is None or self._current is None:
             return
-        try:
-            async with asyncio.timeout(_SHORT_REST_SECONDS if briefly else _REST_SECONDS):
-                self._status_due = not await self._refresh_quietly()
-        except TimeoutError:
-            self._status_due = True
-        if briefly or self._status_due:
+        if briefly:
+            await self._readings.read_status_briefly()
             return
-        self._quiet.set()
         try:
-            async with asyncio.timeout(_READING_SECONDS):
-                await self._shaken_hands.wait()
-                await self._read_due()
-        except TimeoutError:
-            _LOGGER.debug("%s: too slow to be read within a conversation", self._device.name)
+            await self._readings.read_before_end()
         finally:
             if self.conversation is not None:
-                self._quiet.clear()
+                self._readings.pause()
 
     async def send(self, message: JsonObject) -> None:
         """Send a message that has no answer. Raises `LinkClosedError`."""
@@ -235,8 +207,8 @@ class DeviceSession(LinkHandler):
         """Shake hands anew with a device that has started without its link noticing, and forgot us."""
         if self._current is not None:
             self._current.cancel()
-        self._current = self._create_task(self._keep_current(_STARTING_SECONDS), "keep current")
-        self._create_task(self.link.close_channel(), "close channel")
+        self._current = self.create_task(self._keep_current(_STARTING_SECONDS), "keep current")
+        self.create_task(self.link.close_channel(), "close channel")
 
     @callback
     def _answered(self) -> None:
@@ -248,26 +220,14 @@ class DeviceSession(LinkHandler):
 
     def _greet(self) -> None:
         if self._current is None:
-            self._current = self._create_task(self._keep_current(), "keep current")
-
-    @callback
-    def _start_refresh(self) -> None:
-        acted, self._acted = self._acted, False
-        self._status_due = self._tools_due = True
-        self._create_task(self._read_due(), "refresh")
-        # Somebody waits to see what they did, which has stopped the microphone as well.
-        if acted and self.conversation_state is ConversationState.LISTENING:
-            self._create_task(self._read_back(), "read back")
-
-    async def _read_back(self) -> None:
-        await self._refresh_quietly()
+            self._current = self.create_task(self._keep_current(), "keep current")
 
     @callback
     def _conversation_state_changed(self, state: ConversationState) -> None:
         if state is ConversationState.IDLE:
-            self._quiet.set()
+            self._readings.resume()
         else:
-            self._quiet.clear()
+            self._readings.pause()
         self._device.conversation_state_changed(state)
 
     async def _show_later(self, alerts: list[JsonObject]) -> None:
@@ -292,14 +252,12 @@ class DeviceSession(LinkHandler):
         missing = [self._initialize, self._list_tools]
         for poll in count():
             await self._shake_hands(missing)
-            self._shaken_hands.set()
+            self._readings.shaken_hands()
             if missing and self.link.notices_loss and self._device.firmware is None:
                 # It may be one that sounds an alarm for every question. Its next hello begins again.
                 self._current = None
                 return
-            self._status_due = True
-            self._tools_due |= poll % _POLLS_PER_READING == 0
-            await self._read_due()
+            await self._readings.poll(with_tools=poll % _POLLS_PER_READING == 0)
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _shake_hands(self, missing: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
@@ -331,41 +289,8 @@ class DeviceSession(LinkHandler):
         except (McpError, LinkClosedError) as err:
             _LOGGER.debug("%s: tools could not be listed: %s", self._device.name, err)
 
-    async def _read_due(self, *, with_tools: bool = True) -> None:
-        """Read what is due as soon as nobody speaks: a tool that runs stops microphone and answer."""
-        async with self._reading:
-            await self._quiet.wait()
-            if self._status_due:
-                self._status_due = False
-                await self._refresh_quietly()
-            if with_tools and self._tools_due:
-                self._tools_due = False
-                await self._read_tools()
-
-    async def _read_tools(self) -> None:
-        """Read the tools whose answers entities show."""
-        for name in self._device.toolbox.to_read:
-            await self._quiet.wait()
-            try:
-                self._device.tool_answered(name, await self.call_tool(name))
-            except McpCallError as err:
-                _LOGGER.debug("%s: %s could not be read: %s", self._device.name, name, err)
-            except (McpError, LinkClosedError) as err:
-                _LOGGER.debug("%s: tools could not be read: %s", self._device.name, err)
-                break
-
-    async def _refresh_quietly(self) -> bool:
-        """Read the status; return whether the device gave it."""
-        try:
-            result = await self.call_tool(STATUS_TOOL)
-            self._device.status_read(parse_status(result.text or ""))
-        except (McpError, LinkClosedError, StatusError) as err:
-            _LOGGER.debug("%s: status could not be read: %s", self._device.name, err)
-            await self._count_unanswered(err)
-            return False
-        return True
-
-    async def _count_unanswered(self, err: Exception) -> None:
+    async def status_unread(self, err: Exception) -> None:
+        """Count a status that the device did not give; its link ends when it does not answer any more."""
         if self._unanswered is None or self.link.notices_loss or not isinstance(err, McpTimeoutError):
             return
         self._unanswered += 1
@@ -387,7 +312,7 @@ class DeviceSession(LinkHandler):
     def _list_again(self) -> None:
         if not self._to_list:
             self._to_list = True
-            self._create_task(self._relist_tools(), "list tools")
+            self.create_task(self._relist_tools(), "list tools")
 
     @callback
     def _state_changed(self, params: JsonObject) -> None:
@@ -407,7 +332,8 @@ class DeviceSession(LinkHandler):
             _LOGGER.debug("%s: message not sent: %s", self._device.name, err)
 
     @callback
-    def _create_task(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
+    def create_task(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
+        """Run work that ends with the link at the latest."""
         task = self._device.create_task(work, what)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

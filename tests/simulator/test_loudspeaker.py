@@ -129,7 +129,7 @@ async def test_what_was_not_played_or_said_when_the_power_went_is_lost(server: S
         assert len(sim.speaker.played) <= played + 1
 
 
-@pytest.mark.parametrize("version", ["1.7.0", "new", "2.4"])
+@pytest.mark.parametrize("version", ["1.6.1", "new", "2.4"])
 def test_a_profile_needs_a_version_that_is_simulated(version: str) -> None:
     with pytest.raises(ValueError, match=r"version|older"):
         get_profile(version=version)
