@@ -14,16 +14,13 @@ from homeassistant.components.assist_pipeline import (
     PipelineStage,
     async_get_pipeline,
 )
-from homeassistant.components.assist_pipeline.pipeline import PipelineInput, PipelineRun
 from homeassistant.components.assist_satellite import (
     AssistSatelliteConfiguration,
-    AssistSatelliteEntity,
     AssistSatelliteEntityDescription,
 )
 from homeassistant.const import Platform
-from homeassistant.core import Context, HomeAssistant, callback
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er
-from homeassistant.helpers.chat_session import async_get_chat_session
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import DOMAIN
@@ -36,6 +33,7 @@ from .protocol.limits import TokenBucket
 from .protocol.link import LinkClosedError
 from .protocol.turn import MAX_TURN_SECONDS, Turn
 from .settings import ConversationStyle
+from .typed_questions import TypedQuestionSatellite
 from .voice import TurnEnd, VoiceTurn
 
 _LOGGER = logging.getLogger(__name__)
@@ -63,7 +61,7 @@ async def async_setup_entry(
     async_add_device_entities(entry, async_add_entities, [_SATELLITE], XiaozhiSatellite)
 
 
-class XiaozhiSatellite(XiaozhiEntity, AssistSatelliteEntity):
+class XiaozhiSatellite(XiaozhiEntity, TypedQuestionSatellite):
     """A device's voice."""
 
     entity_description: AssistSatelliteEntityDescription
@@ -224,29 +222,7 @@ class XiaozhiSatellite(XiaozhiEntity, AssistSatelliteEntity):
         )
 
     async def _run_typed(self, question: str, _audio: AsyncIterable[bytes]) -> None:
-        """Run the chosen pipeline on a text. Home Assistant's own way in for satellites takes only audio."""
-        pipeline = async_get_pipeline(self.hass, self._resolve_pipeline())
-        context = Context()
-        self.async_set_context(context)
-        self._run_has_tts = False
-        with async_get_chat_session(self.hass, self._conversation_id) as session:
-            self._conversation_id = session.conversation_id
-            run = PipelineRun(
-                self.hass,
-                context=context,
-                pipeline=pipeline,
-                start_stage=PipelineStage.INTENT,
-                end_stage=PipelineStage.INTENT if pipeline.tts_engine is None else PipelineStage.TTS,
-                event_callback=self._internal_on_pipeline_event,
-                tts_audio_output=self.tts_options,
-            )
-            await PipelineInput(
-                run=run,
-                session=session,
-                intent_input=question,
-                device_id=self.registry_entry.device_id if self.registry_entry else None,
-                satellite_id=self.entity_id,
-            ).execute(validate=True)
+        await self.async_accept_text_from_satellite(question)
 
     @callback
     @override

@@ -149,6 +149,8 @@ class ScriptedAgent(conversation.ConversationEntity):
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.heard: list[str] = []
+        self.conversations: list[str] = []
+        """The conversation that each line was heard in."""
         self.uses: list[llm.ToolInput] = []
         """Tools that it calls before its next line."""
         self.offered: list[str] = []
@@ -164,6 +166,7 @@ class ScriptedAgent(conversation.ConversationEntity):
         self, user_input: ConversationInput, chat_log: ChatLog
     ) -> ConversationResult:
         self.heard.append(user_input.text)
+        self.conversations.append(chat_log.conversation_id)
         self.thinking.set()
         await self.may_go_on.wait()
         await chat_log.async_provide_llm_data(

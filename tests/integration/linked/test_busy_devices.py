@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
+from time import monotonic
 
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
@@ -13,8 +14,9 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.device import Device
 from custom_components.xiaozhi.gateway import Gateway
+from custom_components.xiaozhi.protocol import mcp
 from custom_components.xiaozhi.protocol.link import LinkKind
-from simulator import SimulatedDevice, State, get_profile
+from simulator import Misbehaviour, SimulatedDevice, State, get_profile
 from tests.integration.linked.both import MACS, paired_on_both, word_for
 from tests.integration.linked.conftest import CLIENT_ID, COMMAND, Boot, Speech
 
@@ -244,3 +246,35 @@ async def test_a_call_that_is_given_up_by_its_caller_is_still_waited_for(
         with subtests.test(str(kind)):
             await device.wait_state(State.IDLE, 20)
             assert_nothing_lost(device)
+
+
+async def test_a_tool_that_never_answers_delays_an_answer_only_until_its_call_is_given_up(
+    brain: Speech,
+    devices: dict[LinkKind, SimulatedDevice],
+    linked_entry: MockConfigEntry,
+    command: bytes,
+    subtests: pytest.Subtests,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mcp, "_TOOL_TIMEOUT", 1.5)
+    brain.brain.lines = [ANSWER] * 2
+    given_up: dict[str, float] = {}
+
+    async def call_in_vain(known: Device, device: SimulatedDevice) -> None:
+        async def run() -> None:
+            with pytest.raises(HomeAssistantError):
+                await known.call_tool(VOLUME, {"volume": 40})
+            given_up[device.mac] = monotonic()
+
+        device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
+        known.create_task(run(), "call in vain")
+
+    await ask(brain, linked_entry.runtime_data, devices, command, call_in_vain)
+    for kind, device in devices.items():
+        with subtests.test(str(kind)):
+            await device.wait_state(State.IDLE, 20)
+            await device.wait_played()
+            assert_nothing_lost(device)
+            assert device.played_seconds >= len(ANSWER) / 20
+            first_packet = device.speaker.answers[-1][0]
+            assert given_up[device.mac] <= first_packet < given_up[device.mac] + 5
