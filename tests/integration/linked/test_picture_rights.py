@@ -188,8 +188,6 @@ async def test_a_redirect_on_the_same_host_is_followed_but_not_for_ever(show: Sh
 async def test_an_open_and_a_closed_port_fail_alike(hass: HomeAssistant, show: Show, site: Site) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    with socket.create_server(("127.0.0.1", 0)) as mute:
-        mute.close()
     site.redirect = "http://10.0.0.1/"
     problems = []
     for url in (f"http://127.0.0.1:{port}/redirect", site.url(path="/redirect")):
