@@ -40,7 +40,7 @@ _ENTITIES = {
         "Screen brightness",
         "Screen theme",
     ],
-    "Diagnostic": ["Battery", "Charging", "Connected", "Last contact", "Signal"],
+    "Diagnostic": ["Battery", "Charging", "Connected", "Signal"],
 }
 
 
