@@ -160,13 +160,12 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     async def async_step_broker(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
         """Ask for the owner's broker, and try it."""
         errors: Errors = {}
-        reason = ""
         known: Mapping[str, Any] = {}
         if self.source == SOURCE_RECONFIGURE:
             known = self._get_reconfigure_entry().data.get(CONF_BROKER, {})
         if user_input is not None:
             broker = cleaned_broker(user_input, known)
-            errors, reason = await broker_errors(
+            errors = await broker_errors(
                 broker, self._settings.get(CONF_ADDRESS), (known, self._warned or {})
             )
             if not errors:
@@ -178,7 +177,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
             step_id="reconfigure_broker" if known else "broker",
             data_schema=self.add_suggested_values_to_schema(BROKER_SCHEMA, user_input or suggested),
             errors=errors,
-            description_placeholders={"subscribe_topic": AUTO_SUBSCRIBE_TOPIC, "reason": reason},
+            description_placeholders={"subscribe_topic": AUTO_SUBSCRIBE_TOPIC},
         )
 
     async_step_reconfigure_broker = async_step_broker

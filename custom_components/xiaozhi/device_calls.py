@@ -91,6 +91,7 @@ def for_devices[ViewT, **P, ResponseT: web.StreamResponse](
     async def answer(
         view: ViewT, request: web.Request, /, *args: P.args, **path: P.kwargs
     ) -> web.StreamResponse:
+        # Raises past the wait for the caller to hang up: who is refused here is no device.
         check_remote(request)
         response: web.StreamResponse
         try:

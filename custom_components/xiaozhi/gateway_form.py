@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Mapping
 import errno
+import logging
 from socket import SOCK_DGRAM, SOCK_STREAM, SocketKind
 from typing import Any, Final
 
@@ -81,6 +82,8 @@ BROKER_SCHEMA: Final = vol.Schema(
         vol.Required(CONF_TLS, default=False): BooleanSelector(),
     }
 )
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 # The transport of each port, and the links for which it is opened.
 _OPENED: Final = {
@@ -166,14 +169,14 @@ async def gateway_errors(
 
 async def broker_errors(
     broker: Mapping[str, Any], address: str | None, accepted: Collection[Mapping[str, Any]] = ()
-) -> tuple[Errors, str]:
-    """Try a broker; return the errors, and for them the words of the network or the broker.
+) -> Errors:
+    """Try a broker; return the errors.
 
     `address` is the one of Home Assistant that the owner has set for devices. Brokers that are `accepted`
     need not push: some builds of the firmware subscribe themselves.
     """
     if errors := _unusable(broker, address):
-        return errors, ""
+        return errors
     settings = broker_settings(broker)
     try:
         await check_broker(settings)
@@ -184,8 +187,10 @@ async def broker_errors(
             errors["base"] = DOES_NOT_PUSH
     except BrokerError as err:
         field, error = _BROKER_ERRORS[err.problem]
-        return {field: error}, str(err)
-    return errors, ""
+        # The words of the network or the broker are for the log.
+        _LOGGER.info("The broker cannot be used: %s", err)
+        return {field: error}
+    return errors
 
 
 def _ports(settings: Mapping[str, Any]) -> _Ports:

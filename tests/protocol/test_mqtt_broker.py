@@ -379,7 +379,7 @@ async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
 
 
 async def test_a_device_that_floods_is_cut_off_for_a_while(broker: Mosquitto) -> None:
-    """And the other one talks on."""
+    """While the flood lasts, no message of another device is lost or has to wait for its end."""
     async with (
         _running(broker.port) as site,
         _device(broker, MAC) as wild,
@@ -387,14 +387,34 @@ async def test_a_device_that_floods_is_cut_off_for_a_while(broker: Mosquitto) ->
     ):
         await calm.say(LISTEN)
         await site.linked(1)
-        for _ in range(100):
-            await wild.say("garbage")
+
+        async def flood() -> None:
+            while True:
+                await wild.say("garbage")
+
+        flooding = asyncio.create_task(flood())
         await until(lambda: site.listener.counters.unknown >= 1)
         assert site.recorders[1].names[-1] == "link_closed"
-        await calm.say(LISTEN)
-        await site.recorders[0].wait_for("message", 2)
+        for number in range(20):
+            await calm.say(LISTEN)
+            await site.recorders[0].wait_for("message", 2 + number)
+        assert not flooding.done()
+        flooding.cancel()
         assert len(site.links) == 2
         assert site.listener.counters.floods == 1
+
+
+async def test_a_device_that_has_flooded_is_heard_again_later(
+    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt, "_BAN_SECONDS", 0.1)
+    async with _running(broker.port) as site, _device(broker) as device:
+        for _ in range(100):
+            await device.say("garbage")
+        await until(lambda: site.listener.counters.floods >= 1)
+        while "message" not in site.recorders[-1].names:
+            await device.say(LISTEN)
+            await asyncio.sleep(0.05)
 
 
 async def test_a_link_that_is_closed_late_leaves_a_newer_link_of_its_device_alone(

@@ -98,6 +98,6 @@ class DeviceSocket(asyncio.DatagramProtocol):
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something that this process does by itself, without a fixed pause."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110 - any condition, of objects that know nothing of events
             await asyncio.sleep(0.001)

@@ -14,12 +14,13 @@ from typing import Any, Final, override
 
 from websockets.asyncio.server import ServerConnection
 from websockets.frames import CloseCode, Frame, Opcode
+from websockets.http11 import Request
 from websockets.protocol import Event
 
 from .limits import TokenBucket, WaitingRoom
 from .link import Admission
 
-__all__ = ["DeviceConnection", "QuietLogger", "Timeouts", "peer_address"]
+__all__ = ["DeviceConnection", "QuietLogger", "Timeouts", "header", "peer_address"]
 
 # The kernel's own buffer would hide for minutes that a device has stopped reading.
 _SEND_BUFFER: Final = 16 * 1024
@@ -163,3 +164,9 @@ def peer_address(connection: ServerConnection) -> str:
     """Return the IP address of the peer; empty when it has gone already."""
     address: tuple[str, int] | None = connection.remote_address
     return address[0] if address else ""
+
+
+def header(request: Request | None, name: str) -> str:
+    """Return a header of a request; empty when it is not there exactly once."""
+    values = request.headers.get_all(name) if request is not None else []
+    return values[0] if len(values) == 1 else ""
