@@ -10,7 +10,7 @@ from typing import Any, Final
 from .cjson import JsonObject, dumps, find, int_value, is_number
 from .mainloop import Job
 from .profile import Profile
-from .tools import Tool, ToolError, ToolResult
+from .tools import Image, Tool, ToolError, ToolResult
 
 __all__ = ["McpServer"]
 
@@ -142,8 +142,8 @@ class McpServer:
         except ToolError as err:
             self._error(request_id, str(err))
             return
-        content = {"content": [{"type": "text", "text": _as_text(result)}], "isError": False}
-        self._result(request_id, dumps(content))
+        answer = tool.answer or {"content": [_content(result)], "isError": False}
+        self._result(request_id, dumps(answer))
 
     def _result(self, request_id: int, result: str) -> None:
         self._reply(f'{{"jsonrpc":"2.0","id":{request_id},"result":{result}}}')
@@ -152,10 +152,17 @@ class McpServer:
         self._reply(f'{{"jsonrpc":"2.0","id":{request_id},"error":{{"message":"{message}"}}}}')
 
 
-def _as_text(result: ToolResult) -> str:
-    if isinstance(result, bool):
-        return "true" if result else "false"
-    return result if isinstance(result, str) else dumps(result)
+def _content(result: ToolResult) -> JsonObject:
+    match result:
+        case Image():
+            return {"type": "image", "image": result.as_json()}
+        case bool():
+            text = "true" if result else "false"
+        case str():
+            text = result
+        case _:
+            text = dumps(result)
+    return {"type": "text", "text": text}
 
 
 def _arguments(tool: Tool, given: JsonObject | None) -> JsonObject:

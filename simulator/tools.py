@@ -1,5 +1,6 @@
 """The tools that boards register, and what they do: setters change values, getters return them."""
 
+from base64 import b64encode
 from dataclasses import dataclass, field
 from importlib.resources import files
 import json
@@ -9,6 +10,7 @@ from .cjson import JsonObject, dumps
 from .profile import Profile
 
 __all__ = [
+    "Image",
     "Tool",
     "ToolError",
     "ToolResult",
@@ -19,7 +21,7 @@ __all__ = [
     "run_plain",
 ]
 
-type ToolResult = bool | int | str | JsonObject
+type ToolResult = bool | int | str | JsonObject | Image
 type Values = dict[str, Any]
 
 _STRONG_DBM: Final = -60
@@ -28,6 +30,19 @@ _MEDIUM_DBM: Final = -70
 
 class ToolError(Exception):
     """A tool threw; its text becomes the error's message, unescaped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """A picture that a tool gives; the firmware can do that, but no tool of its own does."""
+
+    data: bytes
+    mime_type: str
+
+    def as_json(self) -> str:
+        """Return the object that the firmware puts into a result as a text."""
+        data = b64encode(self.data).decode()
+        return dumps({"type": "image", "mimeType": self.mime_type, "data": data})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +71,10 @@ class Tool:
     """Error message for it instead of a result."""
     keep: int | None = None
     """An argument of this value changes nothing."""
+    title: str | None = None
+    """A name for people, which only servers of other firmware give."""
+    answer: JsonObject | None = None
+    """The whole result in the standard's form, as other firmware may give it."""
 
     def as_json(self, *, annotated: bool) -> str:
         """Return the entry of `tools/list`."""
@@ -63,6 +82,8 @@ class Tool:
         if required := [name for name, rule in self.properties.items() if "default" not in rule]:
             schema["required"] = required
         entry: JsonObject = {"name": self.name, "description": self.description, "inputSchema": schema}
+        if self.title is not None:
+            entry["title"] = self.title
         if self.user_only and annotated:
             entry["annotations"] = {"audience": ["user"]}
         return dumps(entry)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from homeassistant.const import DEGREE, PERCENTAGE, EntityCategory, UnitOfTemperature
 
 from .protocol.mcp import Tool, ToolProperty
+from .tool_choices import enumerated_texts, listed_texts
 from .tool_danger import dangers_of
 from .tool_danger_table import DISABLED_KINDS
 from .tool_entities import (
@@ -36,7 +37,6 @@ MAX_ENTITIES: Final = 128
 """Of one device; what is over can still be called by name."""
 KEY_PREFIXES: Final = ("tool_", "light_")
 """Of all entities whose keys the device chooses."""
-_MAX_OPTIONS: Final = 32
 
 # Pairs of verbs; what follows the first must follow the second: enable_filter, disable_filter.
 _PAIRS: Final = (
@@ -50,19 +50,6 @@ _PAIR_GETTERS: Final = ("get{}_state", "get{}_power", "get{}_status", "get{}", "
 _COLOURS: Final = (("red", "green", "blue"), ("r", "g", "b"))
 _SETS: Final = re.compile(r"^(?:(?:set|switch|change|select|adjust|choose)(?=_|[A-Z]|$)_?|set)")
 _ENABLES: Final = frozenset({"active", "enable", "enabled", "mute", "on", "power"})
-# An enumeration in words: `a`, 'b' or "c".
-_CHOICE: Final = r"[`'\"“‘]([\w-]{1,40})[`'\"”’]"
-_CHOICES: Final = re.compile(rf"{_CHOICE}(?:\s*(?:,|/|\||、|，|or|and|或|和)\s*(?:or\s+)?{_CHOICE})+")
-# What makes examples of an enumeration.
-_BEFORE_EXAMPLES: Final = re.compile(
-    r"(?:\b(?:e\.\s?g\.?|eg\.?|for (?:example|instance)|examples?|such as|like|including|say)"
-    r"|例如|比如|譬如|诸如|示例|例|如)[\s:：,，(（]*$",
-    re.IGNORECASE,
-)
-_AFTER_EXAMPLES: Final = re.compile(
-    r"[\s,，、;)）]*(?:(?:and|or)\s+)?(?:etc\b|so on|others?\b|similar|more\b|the like|\.\.\.|…|等|之类)",
-    re.IGNORECASE,
-)
 # Last word of what is measured: device class and unit.
 _MEASURED: Final = {
     "battery": ("battery", PERCENTAGE),
@@ -174,7 +161,9 @@ class _Mapper:
         subject = f"{group}{suffix}"
         kind = LightTool if _is_light(subject) else SwitchTool
         return kind(
-            **self._common(HINTS.get(on, Hint()), names, on if subject in {"", "self"} else subject),
+            **self._common(
+                HINTS.get(on, Hint()), names, on if subject in {"", "self"} else subject, titled=False
+            ),
             on=Call(tool=on),
             off=Call(tool=off),
             state=Reading(tool=state) if state else None,
@@ -277,7 +266,7 @@ class _Mapper:
 
     def _select(self, tool: Tool, hint: Hint) -> SelectTool | None:
         ((argument, kind),) = tool.properties.items()
-        options = hint.options or _texts(kind) or _choices(tool.description)
+        options = hint.options or listed_texts(kind) or enumerated_texts(tool.description)
         if kind.kind != "string" or not options:
             return None
         state = self._state_of(tool, hint)
@@ -298,14 +287,18 @@ class _Mapper:
             return None
         return ButtonTool(**self._common(hint, self._take(tool.name), tool.name), call=Call(tool=tool.name))
 
-    def _common(self, hint: Hint, names: tuple[str, ...], subject: str) -> dict[str, Any]:
+    def _common(
+        self, hint: Hint, names: tuple[str, ...], subject: str, *, titled: bool = True
+    ) -> dict[str, Any]:
+        """Return what all kinds have. `titled` names it by its first tool's title, if that has one."""
+        name = (titled and self._tools[names[0]].title) or readable(subject or names[0])
         user_only = self._user_only(names)
         known = names[0] in HINTS
         dangers = {danger for name in names if not known for danger in dangers_of(self._tools[name])}
         return {
             "key": hint.key or _key(names[0]),
             "tools": names,
-            "name": None if hint.translation_key or hint.device_class else readable(subject or names[0]),
+            "name": None if hint.translation_key or hint.device_class else name,
             "translation_key": hint.translation_key,
             "device_class": hint.device_class,
             # Home Assistant exposes no configuration to assistants by itself.
@@ -390,21 +383,3 @@ def _unit(subject: str, limits: tuple[int, int]) -> str | None:
 def _is_light(subject: str) -> bool:
     found = words(subject)
     return not LIGHTS.isdisjoint(found) and "sensor" not in found
-
-
-def _texts(kind: ToolProperty) -> tuple[str, ...] | None:
-    """Return the texts that a schema allows."""
-    texts = tuple(choice for choice in kind.choices if isinstance(choice, str))
-    return texts if texts == kind.choices and 1 < len(texts) <= _MAX_OPTIONS else None
-
-
-def _choices(description: str) -> tuple[str, ...] | None:
-    """Return the texts that a description enumerates, if it does so once."""
-    found = list(_CHOICES.finditer(description))
-    if len(found) != 1:
-        return None
-    start, end = found[0].span()
-    if _BEFORE_EXAMPLES.search(description[:start]) or _AFTER_EXAMPLES.match(description[end:]):
-        return None
-    choices = tuple(dict.fromkeys(re.findall(_CHOICE, found[0].group())))
-    return choices if 1 < len(choices) <= _MAX_OPTIONS else None

@@ -5,6 +5,7 @@ from typing import Any
 
 from homeassistant.components.conversation import async_converse
 from homeassistant.core import Context, HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import device_registry as dr, llm
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -14,8 +15,11 @@ from custom_components.xiaozhi.protocol.link import LinkKind
 from custom_components.xiaozhi.protocol.mcp import Tool
 from simulator import SimulatedDevice, State, converse
 from simulator.espeak import synthesize
+from simulator.tools import Tool as SimulatedTool
 from tests.integration.forms import change_device, submit_device
 from tests.integration.linked.conftest import MAC, Boot, Speech, introduce, wait_for_state
+from tests.integration.linked.own_tools import announce, register
+from tests.protocol.udp_device import until
 
 VOLUME = "number.kitchen_box_volume"
 DOING = "sensor.kitchen_box_conversation"
@@ -119,6 +123,77 @@ async def test_a_wrong_argument_is_told_to_the_assistant(
 async def ask(hass: HomeAssistant, brain: Speech, device_id: str | None) -> None:
     """Ask the language model by text."""
     await async_converse(hass, SENTENCE, None, Context(), agent_id=brain.brain.entity_id, device_id=device_id)
+
+
+async def add(device: SimulatedDevice, entry: MockConfigEntry, tool: SimulatedTool) -> None:
+    """Give a device that talks one more tool, and wait until Home Assistant knows it as it is."""
+    server_tools = register(device)
+    server_tools[:] = [*(each for each in server_tools if each.name != tool.name), tool]
+    announce(device)
+    (box,) = entry.runtime_data.devices.values()
+    await until(lambda: (known := box.tools.get(tool.name)) and known.user_only is tool.user_only)
+
+
+async def test_chinese_arguments_are_named_both_ways(
+    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    speed = {"type": "integer", "minimum": 0, "maximum": 9}
+    dance = SimulatedTool(
+        name="self.robot.dance", description="跳舞", properties={"速度": speed, "times": speed}
+    )
+    await add(device, linked_entry, dance)
+    offered = {tool.name: tool for tool in await own_tools(hass, registry_id(hass, linked_entry))}
+    told = {str(key): key.description for key in offered["xiaozhi__robot_dance"].parameters.schema}
+    assert told == {"argument_1": "Name on the device: 速度.", "times": None}
+    brain.brain.uses = [
+        llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 12, "times": 2}),
+        llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 7, "times": 2}),
+    ]
+    brain.brain.lines = ["I dance."]
+    await ask(hass, brain, registry_id(hass, linked_entry))
+    refused, done = brain.brain.results
+    assert "argument_1 must be a whole number from 0 to 9" in str(refused.result.data["error_text"])
+    assert done.result.data == {"result": True}
+    danced = [event["arguments"] for event in device.events("tool") if event["name"] == dance.name]
+    assert danced == [{"速度": 7, "times": 2}]
+
+
+async def test_a_tool_that_has_become_user_only_is_refused_by_name(
+    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    await add(device, linked_entry, SimulatedTool(name="self.robot.dance", description="Dance."))
+    offered = {tool.name: tool for tool in await own_tools(hass, registry_id(hass, linked_entry))}
+    dance = offered["xiaozhi__robot_dance"]
+    await add(
+        device, linked_entry, SimulatedTool(name="self.robot.dance", description="Dance.", user_only=True)
+    )
+    context = llm.LLMContext(
+        platform="test", context=None, language="en", assistant="conversation", device_id=None
+    )
+    with pytest.raises(HomeAssistantError) as refused:
+        await dance.async_call(hass, llm.ToolInput(tool_name=dance.name, tool_args={}), context)
+    assert refused.value.translation_key == "not_offered"
+    assert "self.robot.dance" not in [event["name"] for event in device.events("tool")]
+
+
+async def test_a_user_only_tool_cannot_be_asked_for_by_name(
+    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    (box,) = linked_entry.runtime_data.devices.values()
+    assert box.tools["self.reboot"].user_only
+    brain.brain.uses = [
+        llm.ToolInput(tool_name=name, tool_args={}) for name in ("xiaozhi__reboot", "self.reboot")
+    ]
+    brain.brain.lines = ["No."]
+    await ask(hass, brain, registry_id(hass, linked_entry))
+    assert all(result.result.error for result in brain.brain.results)
+    assert "self.reboot" not in [event["name"] for event in device.events("tool")]
 
 
 async def test_typed_chat_and_other_satellites_get_nothing(

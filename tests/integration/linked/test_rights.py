@@ -12,7 +12,9 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.link import LinkKind
 from simulator import SimulatedDevice, get_profile
+from simulator.tools import Tool
 from tests.integration.linked.conftest import MAC, Boot, wait_for_state
+from tests.integration.linked.own_tools import announce, register
 
 SCREEN = "image.kitchen_box_screen"
 RESTART = "button.kitchen_box_restart"
@@ -112,6 +114,32 @@ async def test_a_user_may_press_restart_as_with_other_devices(
     hass: HomeAssistant, camera: SimulatedDevice, anna: Context
 ) -> None:
     await hass.services.async_call("button", "press", {"entity_id": RESTART}, blocking=True, context=anna)
+
+
+async def test_only_an_administrator_presses_wifi_set_up(
+    hass: HomeAssistant, boot: Boot, owner: Context, anna: Context
+) -> None:
+    name = "self.system.reconfigure_wifi"
+    # It is disabled at first.
+    button = er.async_get(hass).async_get_or_create(
+        "button", DOMAIN, f"{MAC}_tool_{name}", suggested_object_id="wifi_setup", disabled_by=None
+    )
+    device = await boot()
+    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    register(device, Tool(name=name, description="Open the access point."))
+    announce(device)
+    await wait_for_state(hass, button.entity_id, "unknown")
+
+    def pressed() -> list[dict[str, Any]]:
+        return [event for event in device.events("tool") if event["name"] == name]
+
+    press = {"entity_id": button.entity_id}
+    with pytest.raises(Unauthorized):
+        await hass.services.async_call("button", "press", press, blocking=True, context=anna)
+    assert not pressed()
+    for count, context in enumerate((owner, None), 1):
+        await hass.services.async_call("button", "press", press, blocking=True, context=context)
+        assert len(pressed()) == count
 
 
 async def test_home_assistant_does_not_expose_entities_of_user_tools(

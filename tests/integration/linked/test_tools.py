@@ -38,9 +38,9 @@ from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.link import LinkKind
 from custom_components.xiaozhi.tool_mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
-from simulator.mcp_server import McpServer
 from simulator.tools import Tool as SimulatedTool
 from tests.integration.linked.conftest import MAC, Boot, wait_for_state
+from tests.integration.linked.own_tools import announce, register
 from tests.protocol.udp_device import until
 
 PAGE = Path(__file__).parent.parent.parent.parent / "docs/entities.md"
@@ -67,18 +67,6 @@ def colour(device: SimulatedDevice) -> tuple[int, ...]:
 
 def calls(device: SimulatedDevice) -> list[str]:
     return [data["name"] for data in device.events("tool") if data["name"] != "self.get_device_status"]
-
-
-def register(device: SimulatedDevice, *tools: SimulatedTool) -> list[SimulatedTool]:
-    """Give the running device more tools, as an update of its firmware does; returns its list."""
-    server: McpServer = device._on.mcp
-    server.tools.extend(tools)
-    return server.tools
-
-
-def announce(device: SimulatedDevice) -> None:
-    """Have the device say that its list of tools is another one."""
-    device._on._queue_mcp_reply('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}')
 
 
 async def test_a_strip_of_leds_is_darkened_by_its_colour_and_not_by_its_status_light(
