@@ -1,4 +1,4 @@
-"""What a tool gives besides text reaches the automation that called it, and the assistant as far as it can read."""
+"""What a tool gives besides text reaches the automation that called it, as data."""
 
 import base64
 from typing import Any
