@@ -5,12 +5,14 @@ from http import HTTPStatus
 from ipaddress import ip_address
 import logging
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
+from homeassistant.config_entries import SAVE_DELAY, ConfigEntry
 from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
+from homeassistant.util import dt as dt_util
 from homeassistant.util.network import is_ipv4_address, is_loopback
 from yarl import URL
 
@@ -27,6 +29,8 @@ _LOGGER = logging.getLogger(__name__)
 
 # The device itself waits 30 s for an answer.
 _BODY_SECONDS: Final = 10
+# Home Assistant begins to write a changed entry after `SAVE_DELAY`. A device waits 30 s for an answer.
+_SAVED_SECONDS: Final = SAVE_DELAY + 0.5
 # With scheme, port and path of a WebSocket it must stay below the 255 characters that a device keeps.
 _HOST: Final = re.compile(r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,198}[0-9A-Za-z])?")
 _NUMERIC: Final = re.compile(r"[0-9.]+")
@@ -99,8 +103,20 @@ class ActivationView(HomeAssistantView):
     async def post(self, request: web.Request) -> web.Response:
         """Answer 200 once the device is paired, 202 until then."""
         gateway, checkin = await _accept(request)
-        status, text = _ACTIVATION[gateway.discovery.activation(checkin.mac, checkin.client_id)]
+        activation = gateway.discovery.activation(checkin.mac, checkin.client_id)
+        if activation is Activation.ACCEPTED:
+            await asyncio.sleep(_seconds_until_saved(gateway.entry))
+        status, text = _ACTIVATION[activation]
         return self.json({"message": text}, status)
+
+
+def _seconds_until_saved(entry: ConfigEntry[Any]) -> float:
+    """Return how long Home Assistant may take to write the last change of an entry, such as a pairing.
+
+    A device that is accepted sooner shows no code any more, even if a crash undoes its pairing.
+    """
+    since = (dt_util.utcnow() - entry.modified_at).total_seconds()
+    return min(max(0.0, _SAVED_SECONDS - since), _SAVED_SECONDS)
 
 
 def is_usable_host(host: str) -> bool:

@@ -1,11 +1,19 @@
 """A demo that runs, shared by the tests of a file."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 import time
+import uuid
 
 import pytest
+import pytest_asyncio
+import pytest_socket
 
-from tests.e2e.demo_process import START_SECONDS, DemoProcess, started_demo
+from demo.stage import demo
+from tests.e2e.demo_process import MARK, START_SECONDS, DemoProcess, marked_processes, started_demo
+from tests.e2e.house import House
 
 
 @pytest.fixture(scope="module")
@@ -19,3 +27,25 @@ def running_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoProce
             assert time.monotonic() < deadline, "the demo does not become ready"
             time.sleep(0.2)
         yield demo
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[House]:
+    """A house with a device on each link."""
+    # Before each test the plugin forbids sockets; those of this fixture outlive a test.
+    pytest_socket.enable_socket()
+    # One thread, which runs before the first test: one that a test adds would count as left behind.
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1, "asyncio"))
+    mark = uuid.uuid4().hex
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(MARK, mark)
+        async with (
+            demo(tmp_path_factory.mktemp("house"), lambda _text: None) as running,
+            AsyncExitStack() as stack,
+        ):
+            house = House(running, mark, stack)
+            # What is new, such as its areas, Home Assistant writes minutes later, or when it stops.
+            await running.children[-1].stop()
+            await house.start_again()
+            yield house
+    assert not marked_processes(mark)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 import logging
 from typing import Any
@@ -11,8 +11,10 @@ from unittest.mock import patch
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 from homeassistant.components.http import ApiConfig
+from homeassistant.config_entries import SAVE_DELAY
 from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component
+from homeassistant.util import dt as dt_util
 from hypothesis import given, strategies as st
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -98,6 +100,19 @@ async def test_activation_says_how_far_the_pairing_is(make_device: MakeDevice, p
     answers += [await make_device(mac=stranger.mac, client_id="another").post(path)]
     assert [answer.status for answer in answers] == [200, 404, 202, 404, 404]
     assert all([await answer.read() for answer in answers])
+
+
+@with_paired_device
+async def test_a_device_is_accepted_only_when_its_pairing_outlasts_a_crash(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """Told sooner, it would show no code any more, and Home Assistant would not know it."""
+    [subentry] = gateway_entry.subentries.values()
+    hass.config_entries.async_update_subentry(
+        gateway_entry, subentry, data={**subentry.data, "token": "a new token"}
+    )
+    assert (await make_device().post(ACTIVATION_PATHS[0])).status == HTTPStatus.OK
+    assert dt_util.utcnow() - gateway_entry.modified_at > timedelta(seconds=SAVE_DELAY)
 
 
 @with_paired_device

@@ -1,0 +1,198 @@
+"""Home Assistant is killed at random moments: nothing that was paired is lost, and no answer hangs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
+import json
+import logging
+import os
+import random
+import secrets
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from demo.abilities import FIRMWARE_VERSION
+from demo.errors import DemoError
+from demo.house import Room, pair, set_idle_volume
+from simulator import SimulatedDevice, State, get_profile
+from simulator.espeak import synthesize
+from simulator.opus import UPLINK_RATE
+from tests.e2e.house import COMMAND, House, until
+
+pytestmark = [
+    pytest.mark.timeout(600),
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.usefixtures("socket_enabled"),
+]
+
+_LOGGER = logging.getLogger(__name__)
+
+SEED = "XIAOZHI_KILL_SEED"
+# A device that starts while there is no Home Assistant checks in after 10 s, and 20 s after that.
+USABLE_SECONDS = 120
+NEW_MAC = "02:00:00:c0:ff:03"
+
+
+class Moments:
+    """Brings the house to where Home Assistant is to be killed; the exact moment is drawn."""
+
+    def __init__(self, house: House, draw: random.Random, stack: AsyncExitStack) -> None:
+        """What is started is switched off with the stack."""
+        self._house = house
+        self._draw = draw
+        self._stack = stack
+        self.boxes = dict(house.demo.devices)
+
+    async def _within(self, seconds: float) -> None:
+        delay = self._draw.uniform(0, seconds)
+        _LOGGER.warning("%.3f s after it began", delay)
+        await asyncio.sleep(delay)
+
+    async def _all_say_command(self) -> float:
+        """Begin a sentence on each link; return how many seconds it takes."""
+        pcm, _ = await asyncio.to_thread(synthesize, COMMAND, voice="en-us+f2", sample_rate=UPLINK_RATE)
+        for link, device in self._house.demo.devices.items():
+            # Home Assistant ignores the same wake word at a second device.
+            await device.wake(f"hi {link}")
+            await device.wait_state(State.LISTENING, 20)
+            device.say(pcm)
+        return len(pcm) / 2 / UPLINK_RATE
+
+    async def mid_sentence(self) -> None:
+        """Both devices are being spoken to."""
+        await self._within(await self._all_say_command())
+
+    async def mid_answer(self) -> None:
+        """At least one device plays its answer."""
+        await self._all_say_command()
+        devices = self._house.demo.devices.values()
+        await until(lambda: any(device.state is State.SPEAKING for device in devices), 60, "an answer")
+        await self._within(0.8)
+
+    async def mid_save(self) -> None:
+        """A device was paired, and has had the answer to its check-in; another one was changed."""
+        house, client = self._house, self._house.demo.client
+        await set_idle_volume(client, house.demo.devices["mqtt"], self._draw.randrange(40, 60))
+        url = f"{house.demo.url}/api/xiaozhi/ota"
+        new = SimulatedDevice(get_profile("s3"), url, mac=NEW_MAC)
+        await self._stack.enter_async_context(new)
+        await pair(client, new, "New box", Room.KITCHEN)
+        self.boxes["new"] = new
+        await self._within(1)
+
+    async def mid_install(self) -> None:
+        """A device writes a new firmware."""
+        house, box = self._house, self._house.demo.devices["mqtt"]
+        update = (await entities(house, box))[f"{box.mac}_firmware"]
+        await house.becomes(update, "on", monotonic() + 30)
+        installing = asyncio.create_task(house.demo.client.call("update", "install", entity_id=update))
+        await box.wait_for(lambda: bool(box.events("upgrade")), 60)
+        await self._within(2)
+        self._stack.push_async_callback(ended, installing)
+
+
+async def ended(task: asyncio.Task[None]) -> None:
+    """Wait for a request that Home Assistant has not answered."""
+    with suppress(DemoError):
+        await task
+
+
+async def entities(house: House, device: SimulatedDevice) -> dict[str, str]:
+    """Return the entities of a device by their unique id."""
+    return {
+        entity["unique_id"]: entity["entity_id"]
+        for entity in await house.demo.client.command("config/entity_registry/list")
+        if entity["unique_id"].startswith(device.mac)
+    }
+
+
+async def entry(house: House) -> dict[str, Any]:
+    """Return what Home Assistant says of the gateway."""
+    [gateway] = await house.demo.client.command("config_entries/get", domain="xiaozhi")
+    shown: dict[str, Any] = gateway
+    return shown
+
+
+def pairings(house: House) -> dict[str, dict[str, Any]]:
+    """Return what the disk has of paired devices, tokens included, by MAC."""
+    stored = json.loads((house.config / ".storage" / "core.config_entries").read_text())
+    [gateway] = [each for each in stored["data"]["entries"] if each["domain"] == "xiaozhi"]
+    return {each["unique_id"]: each for each in gateway["subentries"]}
+
+
+def faults(house: House) -> list[str]:
+    """Return the lines of Home Assistant's log that tell of an error in the integration."""
+    lines = (house.config / "output.log").read_text().splitlines()
+    assert any("xiaozhi" in line for line in lines), "the log says nothing of the integration"
+    return [
+        line
+        for line in lines
+        if "custom_components/xiaozhi/" in line or ("ERROR" in line and "xiaozhi" in line)
+    ]
+
+
+async def check_recovered(
+    house: House, boxes: dict[str, SimulatedDevice], known: dict[str, str], paired: dict[str, Any]
+) -> None:
+    """All is as before: every device is there and idle, and answers over its link."""
+    deadline = monotonic() + USABLE_SECONDS
+    assert (await entry(house))["state"] == "loaded"
+    assert paired.items() <= pairings(house).items()
+    assert {box.mac for box in boxes.values()} == pairings(house).keys()
+
+    await boxes["websocket"].wait_state(State.IDLE, deadline - monotonic())
+    await house.talk("websocket")
+    for link, box in boxes.items():
+        await box.wait_for(
+            lambda box=box, link=link: box.state is State.IDLE and (box.connected or link == "websocket"),
+            deadline - monotonic(),
+        )
+        assert not box.listening
+        assert box.pairing_code is None
+        shown = await entities(house, box)
+        await house.becomes(shown[f"{box.mac}_conversation"], "idle", deadline)
+    await house.talk("mqtt")
+
+    assert await house.demo.client.flows("xiaozhi", "integration_discovery") == []
+    for link in ("mqtt", "websocket"):
+        shown = await entities(house, boxes[link])
+        gone = {unique_id: known[unique_id] for unique_id in known if unique_id.startswith(boxes[link].mac)}
+        assert gone.items() <= shown.items()
+        assert boxes[link].state is State.IDLE
+    assert all(house.record(house.demo.devices[link]) for link in ("mqtt", "websocket"))
+    assert faults(house) == []
+
+
+async def test_a_kill_at_any_moment_loses_no_device_and_hangs_no_answer(house: House) -> None:
+    """In mid-sentence, mid-answer, mid-save and mid-install."""
+    seed = int(os.environ.get(SEED) or secrets.randbelow(2**32))
+    _LOGGER.warning("%s=%d", SEED, seed)
+    async with AsyncExitStack() as stack:
+        moments = Moments(house, random.Random(seed), stack)
+        paired = pairings(house)
+        known: dict[str, str] = {}
+        for box in moments.boxes.values():
+            known |= await entities(house, box)
+        assert known
+        kinds: list[Callable[[], Awaitable[None]]] = [
+            moments.mid_sentence,
+            moments.mid_answer,
+            moments.mid_save,
+            moments.mid_install,
+        ]
+        for kind in kinds:
+            started = monotonic()
+            _LOGGER.warning("%s", kind.__name__)
+            await kind()
+            assert faults(house) == []
+            await house.crash()
+            await house.start_again()
+            await check_recovered(house, moments.boxes, known, paired)
+            _LOGGER.warning("usable %.0f s after it began", monotonic() - started)
+        box = house.demo.devices["mqtt"]
+        update = known[f"{box.mac}_firmware"]
+        assert box.profile.version in {"2.4.2", FIRMWARE_VERSION}
+        attributes = (await house.demo.client.get(f"/api/states/{update}"))["attributes"]
+        assert (attributes["installed_version"], attributes["in_progress"]) == (box.profile.version, False)
