@@ -110,7 +110,8 @@ def annotations_of(tool: Tool) -> ToolAnnotations:
     return ToolAnnotations(
         read_only=reads and tool.hints.read_only is not False,
         destructive=bool(dangers),
-        idempotent=reads or sets if tool.hints.idempotent is None else tool.hints.idempotent,
+        idempotent=not dangers
+        and (reads or sets if tool.hints.idempotent is None else tool.hints.idempotent),
         open_world=tool.hints.open_world is True,
     )
 

@@ -20,6 +20,7 @@ from .protocol.mcp import ServerInfo, Tool, ToolResult, VisionEndpoint
 from .protocol.status import DeviceStatus
 from .settings import DeviceSettings
 from .store import DeviceRecord, DeviceStore
+from .tool_danger import judge
 from .toolbox import Toolbox
 
 __all__ = ["KnownDevice"]
@@ -189,9 +190,10 @@ class KnownDevice:
         """Take the firmware's version from the MCP handshake."""
         self.contacted(firmware=server.version or None)
 
-    @callback
-    def tools_listed(self, tools: tuple[Tool, ...]) -> None:
+    async def async_tools_listed(self, tools: tuple[Tool, ...]) -> None:
         """Take the device's tools."""
+        # A list of hostile texts takes most of a second; what was judged is remembered.
+        await self._hass.async_add_executor_job(judge, tools)
         if tools != self._record.tools:
             # Without them a device has no entities after a crash, until it calls.
             self._store.async_schedule_save(soon=True)

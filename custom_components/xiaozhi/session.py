@@ -280,7 +280,7 @@ class DeviceSession(LinkHandler):
         async with self._listing:
             # From here on, a change needs another listing.
             self._to_list = False
-            self._device.tools_listed(await self._mcp.list_tools(with_user_tools=True))
+            await self._device.async_tools_listed(await self._mcp.list_tools(with_user_tools=True))
 
     async def _relist_tools(self) -> None:
         await asyncio.sleep(_LISTING_DELAY)

@@ -14,6 +14,7 @@ from .const import DOMAIN
 from .protocol.link import LinkKind
 from .protocol.mcp import Tool
 from .protocol.status import DeviceStatus
+from .tool_danger import judge
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -129,6 +130,8 @@ class DeviceStore:
         try:
             stored = await self._store.async_load() or {}
             self._records = {mac: DeviceRecord.from_dict(data) for mac, data in stored.items()}
+            tools = [tool for record in self._records.values() for tool in record.tools]
+            await self._hass.async_add_executor_job(judge, tools)
         except Exception:
             # Pairings are in the config entry: nothing here is worth a gateway that does not start.
             _LOGGER.exception("Stored states are unreadable. They are learned from the devices again")

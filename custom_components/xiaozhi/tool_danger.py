@@ -14,7 +14,7 @@ from .tool_chinese import in_english
 from .tool_danger_table import DANGERS, EVERYDAY, GENERIC, ITSELF, Danger, DangerRow, word_set
 from .tool_words import ANSWERS, words
 
-__all__ = ["dangers_in_name", "dangers_of", "is_reading"]
+__all__ = ["dangers_in_name", "dangers_of", "is_reading", "judge"]
 
 # In a name: the last part only tells something.
 _READS: Final = word_set("check get has is list measure ping query read scan")
@@ -90,6 +90,12 @@ def dangers_of(tool: Tool) -> tuple[Danger, ...]:
     if tool.hints.destructive:
         found.append(Danger.DECLARED)
     return tuple(dict.fromkeys(found))
+
+
+def judge(tools: Iterable[Tool]) -> None:
+    """Judge tools where that may take its time, so that `dangers_of` knows them already."""
+    for tool in tools:
+        dangers_of(tool)
 
 
 def dangers_in_name(name: str) -> tuple[Danger, ...]:

@@ -1,6 +1,7 @@
 """What a tool gives besides text reaches the automation that called it, as data."""
 
 import base64
+import threading
 from typing import Any
 
 from homeassistant.core import HomeAssistant
@@ -8,8 +9,10 @@ from homeassistant.helpers import device_registry as dr
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi import tool_danger
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.tool_danger_table import Danger
 from simulator import SimulatedDevice
 from simulator.picture import jpeg
 from simulator.tools import Image, Tool
@@ -102,3 +105,20 @@ async def test_a_title_names_the_entity(
     assert name.startswith("Kitchen box Feed the fish")
     assert len(name) <= len("Kitchen box ") + 64
     assert name.isprintable()
+
+
+async def test_texts_of_tools_are_not_judged_by_the_event_loop(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: dict[str, int] = {}
+    find = tool_danger.dangers_in_name
+
+    def find_and_note(name: str) -> tuple[Danger, ...]:
+        judged.setdefault(name, threading.get_ident())
+        return find(name)
+
+    monkeypatch.setattr(tool_danger, "dangers_in_name", find_and_note)
+    device = await boot()
+    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    await add(device, linked_entry, Tool(name="self.hostile.text", description="open a b c d e f " * 60))
+    assert judged["self.hostile.text"] != threading.get_ident()
