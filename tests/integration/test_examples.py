@@ -103,7 +103,7 @@ async def device(
     )
     await hass.async_block_till_done()
     (device,) = gateway.devices.values()
-    device.tools_listed(
+    await device.async_tools_listed(
         tuple({tool.name: tool for tools in stock_tools().values() for tool in tools}.values())
     )
     device.status_read(
