@@ -37,6 +37,7 @@ writes it from the code. Tools of other firmware are treated by the same rules:
   sensor, which is disabled until you want it. Any other is a button, and so is one whose only argument has a
   default.
 - All others, those with several arguments among them, can be called by name only.
+- A title that a tool gives, as stock firmware does not, is the name of the entity made from that tool alone.
 - Tools that the device keeps for its user, and those that
   [can do harm](assistant.md#which-abilities), are configuration. What restarts, resets, erases, unlocks,
   disconnects or switches off is disabled until you enable it.

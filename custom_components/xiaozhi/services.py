@@ -70,8 +70,6 @@ FACES: Final = (
     "confused",
 )
 
-# Screens scroll longer texts, for minutes.
-
 _ONE_DEVICE: Final = {vol.Required(ATTR_DEVICE_ID): cv.string}
 _DEVICES: Final = {
     vol.Required(ATTR_DEVICE_ID): vol.All(cv.ensure_list, [cv.string], vol.Length(min=1, max=100))
