@@ -23,7 +23,7 @@ async def serve(servant: Servant) -> None:
         try:
             result = await getattr(servant, command.pop("do"))(**command)
             answer = {"result": result}
-        except Exception as err:  # noqa: BLE001 - whatever it is, the other process is to know
+        except Exception as err:  # noqa: BLE001 - the other process must hear of any failure
             traceback.print_exc()
             answer = {"error": repr(err)}
         print(json.dumps(answer), flush=True)

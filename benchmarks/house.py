@@ -71,6 +71,11 @@ class Site:
         raise LookupError(f"{device.mac} has no {key}")
 
     @property
+    def connected(self) -> bool:
+        """Whether all devices are linked and have told their tools, so that they can be called."""
+        return all(device.linked and device.tools for device in self.gateway.devices.values())
+
+    @property
     def usable(self) -> bool:
         """Whether all devices are linked and have told their status."""
         devices = self.gateway.devices.values()

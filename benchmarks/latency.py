@@ -46,7 +46,7 @@ async def measure(house: House, *, quick: bool) -> Finding:
 async def _in_conversation(house: House, site: Site, devices: Fleet, calls: int, name: str) -> Row:
     house.ears.hear = after(60, "")
     await devices.listen(1, "turn on the kitchen light")
-    await until(lambda: site.usable)
+    await until(lambda: site.connected)
     row = _row(name, *await _calls(site, devices, calls))
     await devices.hang_up()
     return row

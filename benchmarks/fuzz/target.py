@@ -33,7 +33,7 @@ class Outcome:
 
 
 class Target(Protocol):
-    """Reads inputs. Whatever it raises is a find."""
+    """Reads inputs. Any exception counts as a find."""
 
     outcome: Outcome
 

@@ -35,7 +35,7 @@ class State:
 class Errors(logging.Handler):
     """Keeps what is logged as an error by anybody.
 
-    That a request was no HTTP is what aiohttp logs as an error for whoever sends such to Home Assistant.
+    A request that is not HTTP is not counted: aiohttp itself logs it as an error of Home Assistant.
     """
 
     def __init__(self) -> None:

@@ -25,7 +25,8 @@ async def test_after_a_crash_everything_is_known_and_usable_again(house: House) 
     box = house.demo.devices["mqtt"]
     await house.talk("websocket")
     await set_idle_volume(house.demo.client, box, 55)
-    # All that is known is saved when a conversation over MQTT begins.
+    # The status is read when a conversation has ended, and all is saved when one over MQTT begins.
+    await house.talk("mqtt")
     await house.talk("mqtt")
     await until(lambda: house.record(box).get("status", {}).get("volume") == 55, 5, "the volume on disk")
 

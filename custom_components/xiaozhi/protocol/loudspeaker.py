@@ -12,7 +12,7 @@ from typing import Final
 from .audio.codec import OpusEncoder
 from .audio.pacing import DownlinkPacer
 from .link import Link, LinkKind
-from .main_task import MainTask, SpeechStart
+from .main_task import MainTask, SpeechStart, sleep_until
 from .messages import AudioFormat, JsonObject, tts_start, tts_stop
 
 __all__ = ["Loudspeaker"]
@@ -79,7 +79,7 @@ class Loudspeaker:
                 await self._wait_taken()
                 send_time = self._pacer.next_send_time()
                 starved = monotonic() > send_time
-                await _sleep_until(send_time)
+                await sleep_until(send_time)
                 await before_packet(seconds)
                 on_packet()
                 self._speaking = True
@@ -153,11 +153,7 @@ class Loudspeaker:
 
     async def wait_silent(self) -> None:
         """Wait until the device has played what was sent, as far as the clock tells."""
-        await _sleep_until(self._pacer.playback_end() + _PLAYBACK_MARGIN)
-
-
-async def _sleep_until(time: float) -> None:
-    await asyncio.sleep(max(0.0, time - monotonic()))
+        await sleep_until(self._pacer.playback_end() + _PLAYBACK_MARGIN)
 
 
 async def _encode(

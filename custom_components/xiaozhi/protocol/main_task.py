@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Final
 
-__all__ = ["MainTask", "SpeechStart", "ToolCall"]
+__all__ = ["MainTask", "SpeechStart", "ToolCall", "sleep_until"]
 
 # What a free main task takes to act on `tts start`, and to flush its play queue after that.
 _SETTLING: Final = 0.2
@@ -76,14 +76,15 @@ class SpeechStart:
 
     async def wait_taken(self) -> float:
         """Wait until the device plays what it is sent; return since when, in seconds of `time.monotonic`."""
-        await _sleep_until(self._sent + _SETTLING)
+        await sleep_until(self._sent + _SETTLING)
         together = [call for call in self._main_task.running if call.sent < self._sent + _SETTLING]
         for call in (*self._before, *together):
             await call.over.wait()
         taken = max((self._sent, *(call.ended or 0.0 for call in self._before))) + _SETTLING
-        await _sleep_until(taken)
+        await sleep_until(taken)
         return taken
 
 
-async def _sleep_until(time: float) -> None:
+async def sleep_until(time: float) -> None:
+    """Sleep until a time of `time.monotonic`."""
     await asyncio.sleep(max(0.0, time - monotonic()))

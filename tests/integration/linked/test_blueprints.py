@@ -39,7 +39,15 @@ from custom_components.xiaozhi.protocol.link import LinkKind
 from custom_components.xiaozhi.services import FACES
 from simulator import SimulatedDevice, get_profile
 from tests.integration.http_device import paired_device
-from tests.integration.linked.conftest import CLIENT_ID, LIGHT, MAC, OTHER_MAC, Boot, wait_for_state
+from tests.integration.linked.conftest import (
+    CLIENT_ID,
+    LIGHT,
+    MAC,
+    OTHER_MAC,
+    Boot,
+    introduce,
+    wait_for_state,
+)
 
 _ROOT: Final = Path(__file__).parents[3]
 _FOLDER: Final = "blueprints/automation/xiaozhi"
@@ -281,12 +289,13 @@ def clock(moment: datetime) -> str:
     return f"{dt_util.as_local(moment):%H:%M:%S}"
 
 
-@pytest.mark.usefixtures("installed", "speech")
+@pytest.mark.usefixtures("installed", "speech", "quick_reader")
 async def test_the_volume_follows_the_clock_and_waits_for_who_is_away(
     hass: HomeAssistant, boot: Boot, device_ids: list[str]
 ) -> None:
     kitchen = await boot()
     hall = await boot(mac=OTHER_MAC)
+    await introduce(hass, hall)
     await hall.wake()
     for entity_id in VOLUMES:
         await wait_for_state(hass, entity_id, "70")

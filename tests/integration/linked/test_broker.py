@@ -217,7 +217,8 @@ async def test_a_device_that_does_not_answer_any_more_is_unavailable_until_it_do
     await device.wake()
     await wait_for_state(hass, SATELLITE, "listening")
     await device.lose_power()
-    await wait_for_state(hass, VOLUME, "unavailable", 10)
+    # Its status is asked for when it has been silent for so long that the conversation ends.
+    await wait_for_state(hass, VOLUME, "unavailable", 40)
     assert hass.states.is_state(SATELLITE, "unavailable")
     assert hass.states.is_state(CONNECTED, "off")
     await device.boot()

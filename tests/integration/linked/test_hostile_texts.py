@@ -154,9 +154,6 @@ async def test_a_hostile_device_reaches_log_states_and_people_with_one_clean_lin
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     device = linked_entry.runtime_data.devices[MAC]
-    await until_state(hass, "sensor.ssid", lambda state: CLEAN[:10] in state)
-    await until_state(hass, "sensor.tool_self_plant_get_note", lambda state: CLEAN[:10] in state)
-
     arrived = asyncio.Event()
     hass.bus.async_listen(EVENT_NOTIFICATION, callback(lambda _: arrived.set()))
     for method in ("notifications/message", ENCODABLE):
@@ -168,6 +165,11 @@ async def test_a_hostile_device_reaches_log_states_and_people_with_one_clean_lin
     await asyncio.wait_for(arrived.wait(), 10)
     with pytest.raises(HomeAssistantError) as refused:
         await device.call_tool("self.plant.water")
+    # Status and tools are read at the end of a conversation.
+    await hostile.send({"type": "listen", "state": "start", "mode": "manual"})
+    await hostile.send({"type": "listen", "state": "stop"})
+    await until_state(hass, "sensor.ssid", lambda state: CLEAN[:10] in state)
+    await until_state(hass, "sensor.tool_self_plant_get_note", lambda state: CLEAN[:10] in state)
     await hass.async_block_till_done()
 
     assert CLEAN in str(refused.value)
