@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 import re
 import shutil
@@ -27,6 +27,9 @@ _ARGUMENTS: Final = [
     "--no-first-run",
 ]
 _PATIENCE_MS: Final = 20_000
+# How often a page is opened from which Home Assistant may lead away, and how long each time is waited for it.
+_TRIES: Final = 3
+_TRY_MS: Final = 10_000
 # What the page's animations take.
 _MOVING_SECONDS: Final = 0.7
 # Pixels around a part of the page.
@@ -53,7 +56,12 @@ class WebPage:
         """Open *Settings → Devices & services*."""
         # A dialog that closes goes one step back in the history, and would bring back the page that we leave.
         await self.page.wait_for_function("!history.state?.open")
-        await self.page.goto(f"{self._url}/config/integrations/dashboard")
+        for _ in range(_TRIES):
+            await self.page.goto(f"{self._url}/config/integrations/dashboard")
+            # What a dialog has added is shown when it has closed: on a busy machine, after we have left.
+            with suppress(AssertionError):
+                await expect(self.button("Add integration")).to_be_visible(timeout=_TRY_MS)
+                return
         await expect(self.button("Add integration")).to_be_visible()
 
     async def show_integration(self, name: str) -> None:
