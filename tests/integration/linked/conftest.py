@@ -12,6 +12,7 @@ from homeassistant.components.homeassistant.exposed_entities import async_expose
 from homeassistant.config_entries import ConfigEntry, ConfigFlow, ConfigSubentryData
 from homeassistant.const import Platform
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
+from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.entity import Entity
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.event import async_track_state_change_event
@@ -27,7 +28,7 @@ from pytest_homeassistant_custom_component.common import (
 )
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.const import OTA_PATH
+from custom_components.xiaozhi.const import DOMAIN, OTA_PATH
 from custom_components.xiaozhi.protocol.link import LinkKind
 from simulator import Pace, Profile, SimulatedDevice, get_profile
 from simulator.espeak import synthesize
@@ -208,6 +209,14 @@ async def introduce(hass: HomeAssistant, device: SimulatedDevice) -> None:
 def link() -> LinkKind:
     """The link that the gateway offers; modules that hold for both override this with both as parameters."""
     return LinkKind.WEBSOCKET
+
+
+@pytest.fixture
+def device_id(hass: HomeAssistant, linked_entry: MockConfigEntry) -> str:
+    """Id in the device registry."""
+    entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
+    assert entry is not None
+    return entry.id
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from aiohttp.test_utils import TestClient, TestServer
 from homeassistant.components.image import async_get_image
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
-from homeassistant.helpers import device_registry as dr
 from PIL import Image
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -39,7 +38,7 @@ from custom_components.xiaozhi.services import (
 from custom_components.xiaozhi.transfers import TRANSFERS
 from simulator import SimulatedDevice, get_profile
 from simulator.picture import jpeg
-from tests.integration.linked.conftest import MAC, Boot, Speech, wait_for_state
+from tests.integration.linked.conftest import Boot, Speech, wait_for_state
 from tests.integration.linked.eyes import FAILURE, open_eyes
 
 PHOTO = "image.kitchen_box_photo"
@@ -59,14 +58,6 @@ async def camera(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
     device = await boot(get_profile("camera"))
     await wait_for_state(hass, PHOTO, "unknown")
     return device
-
-
-@pytest.fixture
-def device_id(hass: HomeAssistant, linked_entry: MockConfigEntry) -> str:
-    """Id in the device registry."""
-    entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
-    assert entry is not None
-    return entry.id
 
 
 @dataclass

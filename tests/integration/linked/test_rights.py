@@ -5,9 +5,8 @@ from typing import Any
 from homeassistant.components.homeassistant.exposed_entities import async_should_expose
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import Unauthorized
-from homeassistant.helpers import device_registry as dr, entity_registry as er
+from homeassistant.helpers import entity_registry as er
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.link import LinkKind
@@ -32,14 +31,6 @@ async def camera(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
     device = await boot(get_profile("camera"))
     await wait_for_state(hass, SCREEN, "unknown")
     return device
-
-
-@pytest.fixture
-def device_id(hass: HomeAssistant, linked_entry: MockConfigEntry) -> str:
-    """Id in the device registry."""
-    entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
-    assert entry is not None
-    return entry.id
 
 
 @pytest.fixture
