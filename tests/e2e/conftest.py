@@ -30,12 +30,19 @@ def running_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoProce
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[House]:
-    """A house with a device on each link."""
-    # Before each test the plugin forbids sockets; those of this fixture outlive a test.
+async def shared_loop() -> None:
+    """An event loop for a whole file, whose connections outlive a test."""
+    # Before each test the plugin forbids sockets.
     pytest_socket.enable_socket()
     # One thread, which runs before the first test: one that a test adds would count as left behind.
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1, "asyncio"))
+    executor = ThreadPoolExecutor(1, "asyncio")
+    executor.submit(int).result()
+    asyncio.get_running_loop().set_default_executor(executor)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def house(shared_loop: None, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[House]:
+    """A house with a device on each link."""
     mark = uuid.uuid4().hex
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(MARK, mark)

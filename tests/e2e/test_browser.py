@@ -9,7 +9,6 @@ from socket import SOCK_DGRAM
 from playwright.async_api import expect
 import pytest
 import pytest_asyncio
-import pytest_socket
 
 from demo.browser import WebPage, web_page
 from demo.client import Client
@@ -45,10 +44,10 @@ _ENTITIES = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[tuple[str, Client]]:
+async def house(
+    shared_loop: None, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[tuple[str, Client]]:
     """A Home Assistant without the integration: its address, and a way to ask it."""
-    # Before each test the plugin forbids sockets; those of this fixture outlive a test.
-    pytest_socket.enable_socket()
     port = free_port()
     async with home_assistant(tmp_path_factory.mktemp("house"), port) as (_, client):
         yield f"http://{HOST}:{port}", client
