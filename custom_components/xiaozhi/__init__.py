@@ -9,7 +9,7 @@ from homeassistant.helpers.typing import ConfigType
 
 from .const import DOMAIN
 from .gateway import Gateway, XiaozhiConfigEntry
-from .http import async_register_views
+from .provisioning.views import async_register_views
 from .services import async_setup_services
 from .store import DeviceStore
 from .uploads import async_register_picture_views

@@ -45,10 +45,12 @@ from .const import (
     GATEWAY_UNIQUE_ID,
     SUBENTRY_DEVICE,
 )
-from .discovery import find_subentry
 from .firmware_files import STOCK_RELEASES
 from .gateway import XiaozhiConfigEntry
-from .gateway_form import (
+from .listeners import AUTO_SUBSCRIBE_TOPIC
+from .protocol.mcp import Tool
+from .provisioning.discovery import find_subentry
+from .provisioning.gateway_form import (
     BROKER_SCHEMA,
     DOES_NOT_PUSH,
     GATEWAY_SCHEMA,
@@ -60,10 +62,8 @@ from .gateway_form import (
     gateway_errors,
     gateway_suggestions,
 )
-from .http import check_in_url
-from .listeners import AUTO_SUBSCRIBE_TOPIC
-from .pairing_flow import PairingFlow, address_placeholders, running_gateway
-from .protocol.mcp import Tool
+from .provisioning.pairing_flow import PairingFlow, address_placeholders, running_gateway
+from .provisioning.views import check_in_url
 from .settings import ConversationStyle, DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 from .tool_danger import dangers_of
 

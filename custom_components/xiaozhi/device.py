@@ -19,13 +19,7 @@ from .protocol.checkin import CheckIn
 from .protocol.checkin_reply import FirmwareOffer
 from .protocol.conversation import Conversation, ConversationState
 from .protocol.link import Link, LinkClosedError, LinkKind
-from .protocol.mcp import (
-    RESTARTING_TOOLS,
-    McpCallError,
-    McpError,
-    McpTimeoutError,
-    ToolResult,
-)
+from .protocol.mcp import RESTARTING_TOOLS, McpCallError, McpError, McpTimeoutError, ToolResult
 from .protocol.messages import JsonObject
 from .session import DeviceSession
 from .settings import DeviceSettings

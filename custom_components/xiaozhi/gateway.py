@@ -14,7 +14,6 @@ from homeassistant.helpers.event import async_track_time_interval
 
 from .const import CONF_FIRMWARE_RELEASES, DOMAIN, MANUFACTURER, NO_MODEL_ISSUE, SUBENTRY_DEVICE
 from .device import Device
-from .discovery import DeviceDiscovery
 from .firmware_files import FirmwareFiles
 from .listeners import Listeners, PortError, mqtt_client_id
 from .protocol.broker import BrokerError
@@ -23,6 +22,7 @@ from .protocol.checkin_reply import LinkReply, ServerTime
 from .protocol.closing import close_all
 from .protocol.firmware import SAFE_TEXT_BYTES
 from .protocol.link import Admission, Credentials, LinkKind
+from .provisioning.discovery import DeviceDiscovery
 from .secret import same
 from .settings import DeviceLink, GatewaySettings
 from .store import DeviceStore

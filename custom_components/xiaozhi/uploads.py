@@ -13,10 +13,10 @@ from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 
 from .const import FILE_PATH, UPLOAD_PATH, VISION_PATH
 from .device import Device
-from .device_calls import for_devices, path_of
-from .http import read_body, running_gateway
+from .device_views import for_devices, path_of
 from .picture_slots import PICTURE_SLOTS, NoSlotError, PictureSlots
 from .pictures import MAX_JPEG_BYTES
+from .provisioning.views import read_body, running_gateway
 from .secret import same
 from .transfers import TRANSFERS, Transfers
 from .vision import Vision

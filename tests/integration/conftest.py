@@ -12,7 +12,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi import device_calls
+from custom_components.xiaozhi import device_views as device_calls
 from custom_components.xiaozhi.const import (
     CONF_LINK,
     CONF_MQTT_PORT,

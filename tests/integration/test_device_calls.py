@@ -9,7 +9,7 @@ from homeassistant.const import EVENT_HOMEASSISTANT_STOP
 from homeassistant.core import HomeAssistant
 import pytest
 
-from custom_components.xiaozhi import device_calls
+from custom_components.xiaozhi import device_views as device_calls
 from custom_components.xiaozhi.const import FILE_PATH, OTA_PATH, UPLOAD_PATH, VISION_PATH
 from custom_components.xiaozhi.transfers import TRANSFERS, Download
 from tests.integration.http_device import CLIENT_ID, MAC, MakeEntry, paired_device

@@ -20,11 +20,12 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi import device_calls, http
+from custom_components.xiaozhi import device_views as device_calls
 from custom_components.xiaozhi.const import FILE_PATH, OTA_PATH, UPLOAD_PATH, VISION_PATH, WEBSOCKET_PATH
-from custom_components.xiaozhi.http import check_in_url, is_usable_host
 from custom_components.xiaozhi.protocol.checkin import MAX_BODY_BYTES
 from custom_components.xiaozhi.protocol.checkin_reply import websocket_url
+from custom_components.xiaozhi.provisioning import views as http
+from custom_components.xiaozhi.provisioning.views import check_in_url, is_usable_host
 from tests.integration.http_device import TOKEN, HttpDevice, MakeDevice, MakeEntry, paired_device
 
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)

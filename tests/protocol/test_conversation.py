@@ -9,11 +9,7 @@ from typing import override
 import pytest
 
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder, OpusEncoder
-from custom_components.xiaozhi.protocol.conversation import (
-    Conversation,
-    ConversationState,
-    Interruption,
-)
+from custom_components.xiaozhi.protocol.conversation import Conversation, ConversationState, Interruption
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
 from custom_components.xiaozhi.protocol.link import Channel, Link, LinkClosedError, LinkKind
 from custom_components.xiaozhi.protocol.main_task import MainTask

@@ -10,12 +10,7 @@ import pytest
 from custom_components.xiaozhi.protocol.limits import FloodError
 from custom_components.xiaozhi.protocol.link import Admission, Link, LinkClosedError, LinkHandler, LinkKind
 from custom_components.xiaozhi.protocol.messages import ListenMode, ListenStart, McpMessage, tts_start
-from custom_components.xiaozhi.protocol.mqtt_link import (
-    Carrier,
-    MqttLink,
-    downlink_topic,
-    uplink_topic,
-)
+from custom_components.xiaozhi.protocol.mqtt_link import Carrier, MqttLink, downlink_topic, uplink_topic
 from custom_components.xiaozhi.protocol.udp import UdpServer
 from tests.protocol.mqtt_device import DOWNLINK, HELLO, LISTEN, MAC, encoded
 from tests.protocol.udp_device import DeviceAudio, DeviceSocket, opus_packet, until

@@ -13,12 +13,12 @@ from homeassistant.helpers.selector import AreaSelector, TextSelector, TextSelec
 from homeassistant.loader import async_get_integration
 import voluptuous as vol
 
-from .const import CONF_ADDRESS, CONF_BOARD, CONF_CONVERSATION_STYLE, CONF_LINK, DOMAIN
+from ..const import CONF_ADDRESS, CONF_BOARD, CONF_CONVERSATION_STYLE, CONF_LINK, DOMAIN
+from ..gateway import Gateway
+from ..settings import ConversationStyle, DeviceLink
 from .discovery import find_subentry
-from .gateway import Gateway
-from .http import check_in_url
 from .pairing import Outcome, PendingDevice
-from .settings import ConversationStyle, DeviceLink
+from .views import check_in_url
 
 # The page of a device's own Wi-Fi hotspot (the firmware's component esp-wifi-connect).
 _PORTAL_URL: Final = "http://192.168.4.1"

@@ -24,7 +24,7 @@ from homeassistant.helpers.selector import (
 )
 import voluptuous as vol
 
-from .const import (
+from ..const import (
     CONF_ADDRESS,
     CONF_FIRMWARE_RELEASES,
     CONF_LINK,
@@ -37,13 +37,13 @@ from .const import (
     DEFAULT_UDP_PORT,
     DEFAULT_WEBSOCKET_PORT,
 )
-from .firmware_files import ReleasesError, async_fetch_releases
-from .http import check_in_url, is_usable_host
-from .listeners import is_known_here_only
-from .protocol.broker import BrokerError, BrokerProblem, check_broker, pushes
-from .protocol.checkin_reply import is_mqtt_name
-from .protocol.udp import UdpServer
-from .settings import OfferedLink, broker_settings
+from ..firmware_files import ReleasesError, async_fetch_releases
+from ..listeners import is_known_here_only
+from ..protocol.broker import BrokerError, BrokerProblem, check_broker, pushes
+from ..protocol.checkin_reply import is_mqtt_name
+from ..protocol.udp import UdpServer
+from ..settings import OfferedLink, broker_settings
+from .views import check_in_url, is_usable_host
 
 # The port on which the firmware encrypts MQTT, and the only one (its `main/protocols/mqtt_protocol.cc`).
 _TLS_PORT: Final = 8883

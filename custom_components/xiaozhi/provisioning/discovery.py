@@ -12,14 +12,14 @@ from homeassistant.helpers import discovery_flow, issue_registry as ir
 from homeassistant.helpers.event import async_call_later
 from homeassistant.util import dt as dt_util
 
-from .const import DOMAIN, SUBENTRY_DEVICE
+from ..const import DOMAIN, SUBENTRY_DEVICE
+from ..protocol.checkin import CheckIn
+from ..protocol.checkin_reply import PairingReply, Reply, ServerTime
+from ..secret import same
 from .pairing import PairingRegistry, PendingDevice, Verdict
-from .protocol.checkin import CheckIn
-from .protocol.checkin_reply import PairingReply, Reply, ServerTime
-from .secret import same
 
 if TYPE_CHECKING:
-    from .gateway import XiaozhiConfigEntry
+    from ..gateway import XiaozhiConfigEntry
 
 _LOGGER = logging.getLogger(__name__)
 

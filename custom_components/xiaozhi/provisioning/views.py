@@ -16,14 +16,14 @@ from homeassistant.util import dt as dt_util
 from homeassistant.util.network import is_ipv4_address, is_loopback
 from yarl import URL
 
-from .const import DOMAIN, OTA_PATH
-from .device_calls import async_prepare_calls, for_devices, path_of
+from ..const import DOMAIN, OTA_PATH
+from ..device_views import async_prepare_calls, for_devices, path_of
+from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
+from ..protocol.checkin_reply import encode_reply
 from .discovery import Activation
-from .protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
-from .protocol.checkin_reply import encode_reply
 
 if TYPE_CHECKING:
-    from .gateway import Gateway
+    from ..gateway import Gateway
 
 _LOGGER = logging.getLogger(__name__)
 
