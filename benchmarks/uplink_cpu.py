@@ -5,7 +5,7 @@ from functools import partial
 from time import monotonic, process_time
 from typing import Final
 
-from custom_components.xiaozhi.device import Device
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.conversation import Conversation
 from custom_components.xiaozhi.protocol.link import LinkKind
 

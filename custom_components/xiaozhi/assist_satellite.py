@@ -24,9 +24,9 @@ from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import DOMAIN
-from .device import Device
+from .device.device import Device
+from .device.events import Moment
 from .entity import XiaozhiEntity, async_add_device_entities
-from .events import Moment
 from .gateway import XiaozhiConfigEntry
 from .protocol.conversation import Conversation, Interruption
 from .protocol.limits import TokenBucket

@@ -13,7 +13,7 @@ from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .device import Device
+from .device.device import Device
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
 

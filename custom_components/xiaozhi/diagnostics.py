@@ -15,7 +15,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers import device_registry as dr
 
 from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES, DOMAIN
-from .device import Device
+from .device.device import Device
 from .gateway import XiaozhiConfigEntry
 
 _PRIVATE: Final = {

@@ -11,7 +11,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.typing import UNDEFINED
 
 from .const import DOMAIN
-from .device import Device
+from .device.device import Device
 from .entity_limits import async_admit, async_remove_surplus
 from .gateway import XiaozhiConfigEntry
 from .protocol.status import STATUS_TOOL

@@ -8,8 +8,8 @@ from homeassistant.components.event import EventEntity, EventEntityDescription
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
+from .device.events import DeviceEvent, Moment, NotificationType
 from .entity import XiaozhiEntity, async_add_device_entities
-from .events import DeviceEvent, Moment, NotificationType
 from .gateway import XiaozhiConfigEntry
 
 PARALLEL_UPDATES = 0

@@ -13,7 +13,8 @@ from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
 from .const import CONF_FIRMWARE_RELEASES, DOMAIN, MANUFACTURER, NO_MODEL_ISSUE, SUBENTRY_DEVICE
-from .device import Device
+from .device.device import Device
+from .device.store import DeviceStore
 from .firmware_files import FirmwareFiles
 from .listeners import Listeners, PortError, mqtt_client_id
 from .protocol.broker import BrokerError
@@ -25,7 +26,6 @@ from .protocol.link import Admission, Credentials, LinkKind
 from .provisioning.discovery import DeviceDiscovery
 from .secret import same
 from .settings import DeviceLink, GatewaySettings
-from .store import DeviceStore
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from .assistant import (
     result_data,
 )
 from .const import DOMAIN
-from .device import Device
+from .device.device import Device
 from .gateway import XiaozhiConfigEntry
 from .protocol.mcp import ArgumentError, Tool as McpTool, check_arguments
 from .protocol.text import one_line

@@ -3,7 +3,7 @@
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import Unauthorized, UnknownUser
 
-from .device import Device
+from .device.device import Device
 from .tool_danger import dangers_of
 from .tool_danger_table import ADMIN_KINDS, GUARDED_KINDS
 

@@ -10,7 +10,7 @@ from homeassistant.util import dt as dt_util
 from PIL.Image import Image
 
 from .const import DOMAIN
-from .device import Device
+from .device.device import Device
 from .picture_cost import CostlyPictureError, DamagedPictureError, PictureError
 from .picture_slots import PICTURE_SLOTS
 from .pictures import Picture, PictureKind, Screen, check_jpeg, fit, open_picture

@@ -15,7 +15,7 @@ from homeassistant.const import PERCENTAGE, EntityCategory, UnitOfTemperature
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .device import Device
+from .device.device import Device
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,

@@ -14,7 +14,7 @@ from homeassistant.helpers.service import async_register_admin_service
 import voluptuous as vol
 
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
-from .device import Device
+from .device.device import Device
 from .image_source import async_fetch_entity, async_fetch_media, entity_of
 from .picture_fetch import Asker, async_fetch_url
 from .picture_slots import PICTURE_SLOTS

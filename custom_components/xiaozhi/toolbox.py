@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from homeassistant.core import CALLBACK_TYPE, callback
 
+from .device.store import DeviceRecord
 from .protocol.mcp import Tool, ToolResult
 from .protocol.mcp_models import is_bounded
 from .protocol.status import STATUS_TOOL
-from .store import DeviceRecord
 from .tool_entities import Call, Reading, ToolEntity
 from .tool_mapping import map_tools
 from .tool_values import member, parse_answer

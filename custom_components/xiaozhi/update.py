@@ -13,7 +13,7 @@ from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import DOMAIN
-from .device import Device
+from .device.device import Device
 from .entity import XiaozhiEntity, async_add_device_entities
 from .firmware_files import Firmware, FirmwareFiles
 from .gateway import XiaozhiConfigEntry

@@ -12,7 +12,7 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 
 from .const import FILE_PATH, UPLOAD_PATH, VISION_PATH
-from .device import Device
+from .device.device import Device
 from .device_views import for_devices, path_of
 from .picture_slots import PICTURE_SLOTS, NoSlotError, PictureSlots
 from .pictures import MAX_JPEG_BYTES

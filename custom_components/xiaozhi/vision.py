@@ -19,7 +19,7 @@ from homeassistant.helpers import entity_registry as er, issue_registry as ir
 from homeassistant.util import dt as dt_util
 
 from .const import DOMAIN, NO_MODEL_ISSUE
-from .device import Device
+from .device.device import Device
 from .picture_cost import CostlyPictureError, PictureError
 from .picture_slots import PICTURE_SLOTS, NoSlotError
 from .pictures import Picture, PictureKind, check_jpeg

@@ -24,8 +24,8 @@ import yaml
 
 from custom_components.xiaozhi import PLATFORMS
 from custom_components.xiaozhi.const import CONF_SHARE_TRANSCRIPTS, DOMAIN, SUBENTRY_DEVICE
-from custom_components.xiaozhi.device import Device
-from custom_components.xiaozhi.events import EVENT_NOTIFICATION, Moment, NotificationType
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION, Moment, NotificationType
 from custom_components.xiaozhi.protocol.status import DeviceStatus
 from custom_components.xiaozhi.vision import EVENT_PHOTO
 from scripts.tool_table import stock_tools

@@ -10,8 +10,8 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.storage import Store
 import pytest
 
-from custom_components.xiaozhi import store as store_module
-from custom_components.xiaozhi.store import DeviceRecord, DeviceStore
+from custom_components.xiaozhi.device import store as store_module
+from custom_components.xiaozhi.device.store import DeviceRecord, DeviceStore
 
 MAC = "24:6f:28:aa:bb:01"
 OTHER_MAC = "24:6f:28:aa:bb:02"

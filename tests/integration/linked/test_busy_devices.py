@@ -12,7 +12,7 @@ from homeassistant.helpers import llm
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.device import Device
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol import mcp
 from custom_components.xiaozhi.protocol.link import LinkKind

@@ -17,7 +17,7 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi import pictures, uploads, vision
 from custom_components.xiaozhi.const import CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE, VISION_PATH
-from custom_components.xiaozhi.device import Device
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.link import LinkKind
 from custom_components.xiaozhi.vision import EVENT_PHOTO, PHOTO_TOOL
 from simulator import SimulatedDevice, get_profile

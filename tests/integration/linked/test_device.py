@@ -193,7 +193,7 @@ async def test_a_device_that_goes_away_in_mid_call_is_named(
 async def test_status_is_read_again_and_again(
     hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.session._POLL_SECONDS", 0.2)
+    monkeypatch.setattr("custom_components.xiaozhi.device.session._POLL_SECONDS", 0.2)
     device = await boot()
     await wait_for_state(hass, "sensor.kitchen_box_battery", "82")
     device.values["battery_level"] = 40

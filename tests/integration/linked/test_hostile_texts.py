@@ -17,7 +17,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from websockets.asyncio.client import ClientConnection, connect
 
 from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
-from custom_components.xiaozhi.events import EVENT_NOTIFICATION
+from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION
 from tests.integration.http_device import TOKEN
 from tests.integration.linked.conftest import CLIENT_ID, MAC, Speech
 

@@ -21,9 +21,9 @@ from homeassistant.exceptions import HomeAssistantError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi import known_device, session, store
 from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, DOMAIN
-from custom_components.xiaozhi.known_device import KnownDevice
+from custom_components.xiaozhi.device import known as known_device, session, store
+from custom_components.xiaozhi.device.known import KnownDevice
 from custom_components.xiaozhi.listeners import mqtt_client_id
 from custom_components.xiaozhi.protocol import mcp
 from custom_components.xiaozhi.protocol.link import LinkKind

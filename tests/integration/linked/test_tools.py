@@ -250,7 +250,7 @@ async def test_a_lamp_without_colour_can_only_be_on_or_off(hass: HomeAssistant, 
 async def test_what_is_done_without_home_assistant_is_read_every_few_minutes(
     hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.session._POLL_SECONDS", 0.1)
+    monkeypatch.setattr("custom_components.xiaozhi.device.session._POLL_SECONDS", 0.1)
     device = await boot(get_profile("lamp"))
     await wait_for_state(hass, LAMP, "off")
     await hass.async_block_till_done()

@@ -172,7 +172,7 @@ async def test_after_a_hang_up_while_listening_the_status_is_read_at_the_next_ch
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """On MQTT at once; on WebSocket the device is away until its next conversation."""
-    monkeypatch.setattr("custom_components.xiaozhi.session._POLL_SECONDS", 0.2)
+    monkeypatch.setattr("custom_components.xiaozhi.device.session._POLL_SECONDS", 0.2)
     speech.ears.lines = [COMMAND]
     device = await boot()
     await converse(device, command)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, override
 from homeassistant import const
 from homeassistant.core import callback
 
+from ..protocol import messages
+from ..protocol.conversation import Conversation, ConversationState
+from ..protocol.link import Channel, Link, LinkClosedError, LinkHandler
+from ..protocol.main_task import MainTask
+from ..protocol.mcp import McpCallError, McpClient, McpError, McpTimeoutError, ToolResult
+from ..protocol.messages import Abort, DeviceMessage, JsonObject, ListenDetect, McpMessage
 from .events import Moment
-from .protocol import messages
-from .protocol.conversation import Conversation, ConversationState
-from .protocol.link import Channel, Link, LinkClosedError, LinkHandler
-from .protocol.main_task import MainTask
-from .protocol.mcp import McpCallError, McpClient, McpError, McpTimeoutError, ToolResult
-from .protocol.messages import Abort, DeviceMessage, JsonObject, ListenDetect, McpMessage
 from .readings import Readings
 
 if TYPE_CHECKING:

@@ -11,17 +11,17 @@ from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import device_registry as dr
 from homeassistant.util import dt as dt_util
 
-from .const import DOMAIN, VISION_PATH
-from .pictures import Picture, PictureKind
-from .protocol.checkin import CheckIn
-from .protocol.firmware import FirmwareVersion
-from .protocol.link import LinkKind
-from .protocol.mcp import ServerInfo, Tool, ToolResult, VisionEndpoint
-from .protocol.status import DeviceStatus
-from .settings import DeviceSettings
+from ..const import DOMAIN, VISION_PATH
+from ..pictures import Picture, PictureKind
+from ..protocol.checkin import CheckIn
+from ..protocol.firmware import FirmwareVersion
+from ..protocol.link import LinkKind
+from ..protocol.mcp import ServerInfo, Tool, ToolResult, VisionEndpoint
+from ..protocol.status import DeviceStatus
+from ..settings import DeviceSettings
+from ..tool_danger import judge
+from ..toolbox import Toolbox
 from .store import DeviceRecord, DeviceStore
-from .tool_danger import judge
-from .toolbox import Toolbox
 
 __all__ = ["KnownDevice"]
 

@@ -10,10 +10,10 @@ from typing import Any, Final, Protocol
 
 from homeassistant.core import callback
 
-from .known_device import KnownDevice
-from .protocol.link import LinkClosedError
-from .protocol.mcp import McpCallError, McpError, ToolResult
-from .protocol.status import STATUS_TOOL, StatusError, parse_status
+from ..protocol.link import LinkClosedError
+from ..protocol.mcp import McpCallError, McpError, ToolResult
+from ..protocol.status import STATUS_TOOL, StatusError, parse_status
+from .known import KnownDevice
 
 __all__ = ["ReadSession", "Readings"]
 

@@ -10,11 +10,11 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.storage import Store
 from homeassistant.util import dt as dt_util
 
-from .const import DOMAIN
-from .protocol.link import LinkKind
-from .protocol.mcp import Tool
-from .protocol.status import DeviceStatus
-from .tool_danger import judge
+from ..const import DOMAIN
+from ..protocol.link import LinkKind
+from ..protocol.mcp import Tool
+from ..protocol.status import DeviceStatus
+from ..tool_danger import judge
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -10,19 +10,19 @@ from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 
-from .const import DOMAIN
+from ..const import DOMAIN
+from ..installation import Installation
+from ..protocol import messages
+from ..protocol.checkin import CheckIn
+from ..protocol.checkin_reply import FirmwareOffer
+from ..protocol.conversation import Conversation, ConversationState
+from ..protocol.link import Link, LinkClosedError, LinkKind
+from ..protocol.mcp import RESTARTING_TOOLS, McpCallError, McpError, McpTimeoutError, ToolResult
+from ..protocol.messages import JsonObject
+from ..settings import DeviceSettings
 from .events import EVENT_NOTIFICATION, DeviceEvents, Moment
-from .installation import Installation
-from .known_device import KnownDevice
-from .protocol import messages
-from .protocol.checkin import CheckIn
-from .protocol.checkin_reply import FirmwareOffer
-from .protocol.conversation import Conversation, ConversationState
-from .protocol.link import Link, LinkClosedError, LinkKind
-from .protocol.mcp import RESTARTING_TOOLS, McpCallError, McpError, McpTimeoutError, ToolResult
-from .protocol.messages import JsonObject
+from .known import KnownDevice
 from .session import DeviceSession
-from .settings import DeviceSettings
 from .store import DeviceRecord, DeviceStore
 
 _LOGGER = logging.getLogger(__name__)
