@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from custom_components.xiaozhi.protocol.mcp import Tool
 from custom_components.xiaozhi.protocol.status import STATUS_TOOL
-from custom_components.xiaozhi.tool_entities import (
+from custom_components.xiaozhi.tools.entities import (
     ActionTool,
     ButtonTool,
     LightTool,
@@ -18,7 +18,7 @@ from custom_components.xiaozhi.tool_entities import (
     SwitchTool,
     ToolEntity,
 )
-from custom_components.xiaozhi.tool_mapping import map_tools
+from custom_components.xiaozhi.tools.mapping import map_tools
 
 _ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = _ROOT / "docs" / "tools.md"

@@ -12,7 +12,7 @@ from custom_components.xiaozhi.protocol.mcp import McpClient, McpError, Tool
 from custom_components.xiaozhi.protocol.messages import JsonObject, McpMessage, MessageError, parse_message
 from custom_components.xiaozhi.protocol.multipart import FormError, parse_form
 from custom_components.xiaozhi.protocol.status import DeviceStatus, StatusError, parse_status
-from custom_components.xiaozhi.tool_mapping import map_tools
+from custom_components.xiaozhi.tools.mapping import map_tools
 
 from .inputs import mutated, spoiled_json
 from .samples import BROKEN_CHECK_IN, CHECK_IN, ERROR, FORM, HEADERS, MESSAGES, RESULTS, STATUS

@@ -17,7 +17,7 @@ from .entity import (
 )
 from .gateway import XiaozhiConfigEntry
 from .screen import SNAPSHOT_TOOL, async_screenshot
-from .tool_entities import ButtonTool
+from .tools.entities import ButtonTool
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1

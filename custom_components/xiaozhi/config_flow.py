@@ -33,7 +33,6 @@ from homeassistant.helpers.translation import async_get_translations
 from homeassistant.helpers.typing import DiscoveryInfoType
 import voluptuous as vol
 
-from .assistant import automatic_tools, choosable_tools
 from .const import (
     CONF_ADDRESS,
     CONF_ASSISTANT_TOOLS,
@@ -65,7 +64,8 @@ from .provisioning.gateway_form import (
 from .provisioning.pairing_flow import PairingFlow, address_placeholders, running_gateway
 from .provisioning.views import check_in_url
 from .settings import ConversationStyle, DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
-from .tool_danger import dangers_of
+from .tools.assistant import automatic_tools, choosable_tools
+from .tools.danger import dangers_of
 
 _TITLE: Final = "XiaoZhi"
 _CONF_RESTART_NOW: Final = "restart_now"

@@ -12,12 +12,12 @@ from homeassistant.helpers.typing import UNDEFINED
 
 from .const import DOMAIN
 from .device.device import Device
-from .entity_limits import async_admit, async_remove_surplus
 from .gateway import XiaozhiConfigEntry
 from .protocol.status import STATUS_TOOL
 from .rights import check_entity
-from .tool_entities import Reading, ToolEntity
-from .tool_values import as_flag
+from .tools.entities import Reading, ToolEntity
+from .tools.entity_limits import async_admit, async_remove_surplus
+from .tools.values import as_flag
 
 # Seconds after which entities that were too many for a day are tried again.
 _ADMIT_AGAIN: Final = 3600

@@ -15,8 +15,8 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .device.device import Device
 from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
 from .gateway import XiaozhiConfigEntry
-from .tool_entities import Colour, LightTool, Reading, Setter
-from .tool_values import as_number
+from .tools.entities import Colour, LightTool, Reading, Setter
+from .tools.values import as_number
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1

@@ -7,7 +7,12 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.llm import LLM_API_ASSIST, LLMContext, Tool, ToolInput, ToolResult
 
-from .assistant import (
+from .const import DOMAIN
+from .device.device import Device
+from .gateway import XiaozhiConfigEntry
+from .protocol.mcp import ArgumentError, Tool as McpTool, check_arguments
+from .protocol.text import one_line
+from .tools.assistant import (
     annotations_of,
     argument_names,
     description_of,
@@ -15,11 +20,6 @@ from .assistant import (
     parameters_of,
     result_data,
 )
-from .const import DOMAIN
-from .device.device import Device
-from .gateway import XiaozhiConfigEntry
-from .protocol.mcp import ArgumentError, Tool as McpTool, check_arguments
-from .protocol.text import one_line
 
 _MAX_NAME = 64
 

@@ -4,8 +4,8 @@ from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import Unauthorized, UnknownUser
 
 from .device.device import Device
-from .tool_danger import dangers_of
-from .tool_danger_table import ADMIN_KINDS, GUARDED_KINDS
+from .tools.danger import dangers_of
+from .tools.danger_table import ADMIN_KINDS, GUARDED_KINDS
 
 __all__ = ["check_call", "check_entity"]
 

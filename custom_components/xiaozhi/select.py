@@ -12,8 +12,8 @@ from .const import DOMAIN
 from .device.device import Device
 from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
 from .gateway import XiaozhiConfigEntry
-from .tool_entities import Reading, SelectTool
-from .tool_values import main_value
+from .tools.entities import Reading, SelectTool
+from .tools.values import main_value
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1

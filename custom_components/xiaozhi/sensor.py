@@ -25,8 +25,8 @@ from .entity import (
 )
 from .gateway import XiaozhiConfigEntry
 from .protocol.conversation import ConversationState
-from .tool_entities import Reading, SensorTool
-from .tool_values import as_attributes, as_number, as_text
+from .tools.entities import Reading, SensorTool
+from .tools.values import as_attributes, as_number, as_text
 
 PARALLEL_UPDATES = 0
 

@@ -9,7 +9,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .device.device import Device
 from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
 from .gateway import XiaozhiConfigEntry
-from .tool_entities import Reading, SwitchTool
+from .tools.entities import Reading, SwitchTool
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1

@@ -10,7 +10,8 @@ from hypothesis import given, settings, strategies as st
 import probatio
 import pytest
 
-from custom_components.xiaozhi.assistant import (
+from custom_components.xiaozhi.protocol.mcp import Tool, ToolResult
+from custom_components.xiaozhi.tools.assistant import (
     annotations_of,
     argument_names,
     assistant_names,
@@ -21,7 +22,6 @@ from custom_components.xiaozhi.assistant import (
     parameters_of,
     result_data,
 )
-from custom_components.xiaozhi.protocol.mcp import Tool, ToolResult
 from simulator import get_profile
 from simulator.tools import board_tools
 

@@ -9,7 +9,7 @@ import pytest
 
 from custom_components.xiaozhi.protocol.mcp import Tool, ToolResult
 from custom_components.xiaozhi.protocol.status import STATUS_TOOL
-from custom_components.xiaozhi.tool_entities import (
+from custom_components.xiaozhi.tools.entities import (
     ActionTool,
     ButtonTool,
     Call,
@@ -23,9 +23,9 @@ from custom_components.xiaozhi.tool_entities import (
     SwitchTool,
     ToolEntity,
 )
-from custom_components.xiaozhi.tool_mapping import MAX_ENTITIES, map_tools
-from custom_components.xiaozhi.tool_values import as_attributes, as_flag, as_number, as_text, parse_answer
-from custom_components.xiaozhi.tool_words import readable
+from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES, map_tools
+from custom_components.xiaozhi.tools.values import as_attributes, as_flag, as_number, as_text, parse_answer
+from custom_components.xiaozhi.tools.words import readable
 from scripts.tool_table import PAGE, render, stock_tools
 
 BOARDS: Final = stock_tools()

@@ -3,7 +3,7 @@
 from homeassistant.const import EntityStateAttribute
 import pytest
 
-from custom_components.xiaozhi.tool_values import as_attributes
+from custom_components.xiaozhi.tools.values import as_attributes
 
 OTHERS = [
     "entity_id",

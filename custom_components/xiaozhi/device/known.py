@@ -19,8 +19,8 @@ from ..protocol.link import LinkKind
 from ..protocol.mcp import ServerInfo, Tool, ToolResult, VisionEndpoint
 from ..protocol.status import DeviceStatus
 from ..settings import DeviceSettings
-from ..tool_danger import judge
-from ..toolbox import Toolbox
+from ..tools.danger import judge
+from ..tools.state import Toolbox
 from .store import DeviceRecord, DeviceStore
 
 __all__ = ["KnownDevice"]

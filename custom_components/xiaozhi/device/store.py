@@ -14,7 +14,7 @@ from ..const import DOMAIN
 from ..protocol.link import LinkKind
 from ..protocol.mcp import Tool
 from ..protocol.status import DeviceStatus
-from ..tool_danger import judge
+from ..tools.danger import judge
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from homeassistant.helpers import device_registry as dr
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi import tool_danger
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.link import LinkKind
-from custom_components.xiaozhi.tool_danger_table import Danger
+from custom_components.xiaozhi.tools import danger as tool_danger
+from custom_components.xiaozhi.tools.danger_table import Danger
 from simulator import SimulatedDevice
 from simulator.picture import jpeg
 from simulator.tools import Image, Tool

@@ -33,10 +33,10 @@ from homeassistant.helpers import entity_registry as er, issue_registry as ir
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi import entity_limits
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.link import LinkKind
-from custom_components.xiaozhi.tool_mapping import MAX_ENTITIES
+from custom_components.xiaozhi.tools import entity_limits
+from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.tools import Tool as SimulatedTool
 from tests.integration.linked.conftest import MAC, Boot, wait_for_state

@@ -13,9 +13,9 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
 from homeassistant.util import dt as dt_util
 
-from .const import DOMAIN
-from .device.device import Device
-from .tool_mapping import KEY_PREFIXES, MAX_ENTITIES
+from ..const import DOMAIN
+from ..device.device import Device
+from .mapping import KEY_PREFIXES, MAX_ENTITIES
 
 __all__ = ["async_admit", "async_remove_surplus"]
 

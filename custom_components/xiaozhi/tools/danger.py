@@ -9,10 +9,10 @@ from itertools import pairwise, takewhile
 import re
 from typing import Final
 
-from .protocol.mcp import MAX_TOOLS, Tool
-from .tool_chinese import in_english
-from .tool_danger_table import DANGERS, EVERYDAY, GENERIC, ITSELF, Danger, DangerRow, word_set
-from .tool_words import ANSWERS, words
+from ..protocol.mcp import MAX_TOOLS, Tool
+from .chinese import in_english
+from .danger_table import DANGERS, EVERYDAY, GENERIC, ITSELF, Danger, DangerRow, word_set
+from .words import ANSWERS, words
 
 __all__ = ["dangers_in_name", "dangers_of", "is_reading", "judge"]
 

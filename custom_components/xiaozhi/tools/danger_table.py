@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from .tool_words import LIGHTS
+from .words import LIGHTS
 
 __all__ = [
     "ADMIN_KINDS",

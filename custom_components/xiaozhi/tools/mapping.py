@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from homeassistant.const import DEGREE, PERCENTAGE, EntityCategory, UnitOfTemperature
 
-from .protocol.mcp import Tool, ToolProperty
-from .tool_choices import enumerated_texts, listed_texts
-from .tool_danger import dangers_of
-from .tool_danger_table import DISABLED_KINDS
-from .tool_entities import (
+from ..protocol.mcp import Tool, ToolProperty
+from .catalogue import HINTS, Hint
+from .choices import enumerated_texts, listed_texts
+from .danger import dangers_of
+from .danger_table import DISABLED_KINDS
+from .entities import (
     ActionTool,
     ButtonTool,
     Call,
@@ -28,8 +29,7 @@ from .tool_entities import (
     SwitchTool,
     ToolEntity,
 )
-from .tool_table import HINTS, Hint
-from .tool_words import ANSWERS, LIGHTS, readable, words
+from .words import ANSWERS, LIGHTS, readable, words
 
 __all__ = ["KEY_PREFIXES", "MAX_ENTITIES", "map_tools"]
 

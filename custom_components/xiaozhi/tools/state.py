@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from homeassistant.core import CALLBACK_TYPE, callback
 
-from .device.store import DeviceRecord
-from .protocol.mcp import Tool, ToolResult
-from .protocol.mcp_models import is_bounded
-from .protocol.status import STATUS_TOOL
-from .tool_entities import Call, Reading, ToolEntity
-from .tool_mapping import map_tools
-from .tool_values import member, parse_answer
+from ..device.store import DeviceRecord
+from ..protocol.mcp import Tool, ToolResult
+from ..protocol.mcp_models import is_bounded
+from ..protocol.status import STATUS_TOOL
+from .entities import Call, Reading, ToolEntity
+from .mapping import map_tools
+from .values import member, parse_answer
 
 _MAX_ARGUMENTS: Final = 512
 _MAX_DEPTH: Final = 2

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from homeassistant.const import PERCENTAGE, EntityCategory
 
-from .protocol.status import STATUS_TOOL
-from .tool_entities import Reading
+from ..protocol.status import STATUS_TOOL
+from .entities import Reading
 
 __all__ = ["HINTS", "Hint"]
 

@@ -13,12 +13,12 @@ from typing import Any, Final
 from homeassistant.helpers.llm import ToolAnnotations
 import voluptuous as vol
 
-from .const import DOMAIN
-from .protocol.mcp import Tool, ToolProperty, ToolResult
-from .protocol.mcp_models import is_bounded
-from .protocol.text import clean_data, one_line
-from .tool_danger import dangers_of, is_reading
-from .tool_words import words
+from ..const import DOMAIN
+from ..protocol.mcp import Tool, ToolProperty, ToolResult
+from ..protocol.mcp_models import is_bounded
+from ..protocol.text import clean_data, one_line
+from .danger import dangers_of, is_reading
+from .words import words
 
 _SETTING_WORDS: Final = frozenset({"set", "turn", "switch", "enable", "disable"})
 

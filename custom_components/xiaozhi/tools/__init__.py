@@ -1,0 +1,1 @@
+"""What becomes of a device's tools: entities, values, and what the assistant gets."""
