@@ -33,8 +33,8 @@ from .protocol.limits import TokenBucket
 from .protocol.link import LinkClosedError
 from .protocol.turn import MAX_TURN_SECONDS, Turn
 from .settings import ConversationStyle
-from .typed_questions import TypedQuestionSatellite
-from .voice import TurnEnd, VoiceTurn
+from .voice.turn import TurnEnd, VoiceTurn
+from .voice.typed_questions import TypedQuestionSatellite
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -191,7 +191,7 @@ async def states(hass: HomeAssistant) -> AsyncGenerator[list[str]]:
 @pytest.fixture
 def quick_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is said on the screen only need not be there as long as a person needs to read it."""
-    monkeypatch.setattr("custom_components.xiaozhi.voice._READING_SECONDS", 0.3)
+    monkeypatch.setattr("custom_components.xiaozhi.voice.turn._READING_SECONDS", 0.3)
 
 
 async def introduce(hass: HomeAssistant, device: SimulatedDevice) -> None:

@@ -53,7 +53,7 @@ def crowd(request: pytest.FixtureRequest) -> list[Misbehaviour]:
 @pytest.fixture
 def patient_voice(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a loaded machine, a silent device stays for longer than the gateway waits for speech."""
-    monkeypatch.setattr("custom_components.xiaozhi.voice._NO_SPEECH_SECONDS", 60)
+    monkeypatch.setattr("custom_components.xiaozhi.voice.turn._NO_SPEECH_SECONDS", 60)
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ async def test_every_kind_of_device_plays_the_whole_answer(
 async def test_push_to_talk_ends_with_the_button_and_not_with_a_pause(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.voice._NO_SPEECH_SECONDS", 0.5)
+    monkeypatch.setattr("custom_components.xiaozhi.voice.turn._NO_SPEECH_SECONDS", 0.5)
     # At the usual pace the channel would be stale by the end of so long a sentence.
     device = await boot(pace=Pace(waits=0.1, timeouts=0.1, main_loop_delay=0.001))
     speech.ears.lines = [COMMAND]

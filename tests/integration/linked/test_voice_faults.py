@@ -45,7 +45,7 @@ async def states(hass: HomeAssistant) -> AsyncGenerator[dict[LinkKind, list[str]
 @pytest.fixture
 def short_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever says nothing is given up soon."""
-    monkeypatch.setattr("custom_components.xiaozhi.voice._NO_SPEECH_SECONDS", 1.5)
+    monkeypatch.setattr("custom_components.xiaozhi.voice.turn._NO_SPEECH_SECONDS", 1.5)
 
 
 @pytest.mark.usefixtures("short_silence")
@@ -156,7 +156,7 @@ async def test_an_engine_that_hangs_is_given_up(
     hang: tuple[str, str, str, str],
 ) -> None:
     engine, limit, reason, text = hang
-    monkeypatch.setattr(f"custom_components.xiaozhi.voice.{limit}", 0.7)
+    monkeypatch.setattr(f"custom_components.xiaozhi.voice.turn.{limit}", 0.7)
     await speech.use(conversation_engine=speech.brain.entity_id)
     speech.brain.lines = ["Good."] * 2
     speech.ears.lines = [COMMAND] * 2
@@ -193,7 +193,7 @@ async def test_an_engine_that_never_finds_the_end_of_speech_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for limit in ("_RECOGNITION_SECONDS", "MAX_TURN_SECONDS"):
-        monkeypatch.setattr(f"custom_components.xiaozhi.voice.{limit}", 0.7)
+        monkeypatch.setattr(f"custom_components.xiaozhi.voice.turn.{limit}", 0.7)
     speech.ears.finds_the_end = True
     devices = await boot_both(boot)
     await say_to_both(devices, command)
@@ -209,7 +209,7 @@ async def test_an_assistant_that_works_and_an_answer_that_plays_are_not_given_up
     subtests: pytest.Subtests,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.voice._QUIET_SECONDS", 0.8)
+    monkeypatch.setattr("custom_components.xiaozhi.voice.turn._QUIET_SECONDS", 0.8)
     await speech.use(conversation_engine=speech.brain.entity_id)
     # Written in 1.2 s and spoken in 2.
     speech.brain.lines = ["|".join(["so"] * 20)] * 2

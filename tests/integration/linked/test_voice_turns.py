@@ -79,7 +79,7 @@ async def test_an_open_conversation_goes_on_until_nobody_speaks(
     monkeypatch: pytest.MonkeyPatch,
     subtests: pytest.Subtests,
 ) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.voice._NO_SPEECH_SECONDS", 1.5)
+    monkeypatch.setattr("custom_components.xiaozhi.voice.turn._NO_SPEECH_SECONDS", 1.5)
     for subentry in linked_entry.subentries.values():
         hass.config_entries.async_update_subentry(
             linked_entry, subentry, data={**subentry.data, "conversation_style": "open"}
