@@ -16,8 +16,8 @@ import zlib
 
 from PIL import Image
 
-from custom_components.xiaozhi.picture_cost import PictureError
-from custom_components.xiaozhi.pictures import Screen, check_jpeg, fit, open_picture
+from custom_components.xiaozhi.pictures.cost import PictureError
+from custom_components.xiaozhi.pictures.jpeg import Screen, check_jpeg, fit, open_picture
 
 __all__ = ["HARMLESS", "HOSTILE", "PictureTarget", "Spent", "inputs", "spent_by"]
 

@@ -6,8 +6,8 @@ import random
 from typing import Final
 
 from benchmarks.hostile_pictures import HOSTILE, inputs, seeds
-from custom_components.xiaozhi.picture_cost import PictureError, picture_cost
-from custom_components.xiaozhi.pictures import Screen, check_jpeg, fit, open_picture
+from custom_components.xiaozhi.pictures.cost import PictureError, picture_cost
+from custom_components.xiaozhi.pictures.jpeg import Screen, check_jpeg, fit, open_picture
 
 from .target import Outcome
 

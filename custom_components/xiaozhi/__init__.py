@@ -10,9 +10,9 @@ from homeassistant.helpers.typing import ConfigType
 from .const import DOMAIN
 from .device.store import DeviceStore
 from .gateway import Gateway, XiaozhiConfigEntry
+from .pictures.views import async_register_picture_views
 from .provisioning.views import async_register_views
 from .services import async_setup_services
-from .uploads import async_register_picture_views
 
 CONFIG_SCHEMA: Final = cv.config_entry_only_config_schema(DOMAIN)
 

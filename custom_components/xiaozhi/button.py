@@ -16,7 +16,7 @@ from .entity import (
     describe,
 )
 from .gateway import XiaozhiConfigEntry
-from .screen import SNAPSHOT_TOOL, async_screenshot
+from .pictures.screen import SNAPSHOT_TOOL, async_screenshot
 from .tools.entities import ButtonTool
 
 # The device runs one tool at a time.

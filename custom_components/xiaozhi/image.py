@@ -11,9 +11,9 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .device.device import Device
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
-from .pictures import PictureKind
-from .screen import SNAPSHOT_TOOL
-from .vision import PHOTO_TOOL
+from .pictures.jpeg import PictureKind
+from .pictures.screen import SNAPSHOT_TOOL
+from .pictures.vision import PHOTO_TOOL
 
 PARALLEL_UPDATES = 0
 

@@ -15,16 +15,16 @@ import voluptuous as vol
 
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.device import Device
-from .image_source import async_fetch_entity, async_fetch_media, entity_of
-from .picture_fetch import Asker, async_fetch_url
-from .picture_slots import PICTURE_SLOTS
-from .pictures import PictureKind
+from .pictures.fetch import Asker, async_fetch_url
+from .pictures.jpeg import PictureKind
+from .pictures.screen import async_open_picture, async_screenshot, async_show_image, failure, require_tool
+from .pictures.slots import PICTURE_SLOTS
+from .pictures.sources import async_fetch_entity, async_fetch_media, entity_of
+from .pictures.vision import MAX_QUESTION, PHOTO_TOOL, picture_entity
 from .protocol import messages
 from .protocol.mcp import ArgumentError, check_arguments
 from .protocol.text import one_line
 from .rights import check_call
-from .screen import async_open_picture, async_screenshot, async_show_image, failure, require_tool
-from .vision import MAX_QUESTION, PHOTO_TOOL, picture_entity
 
 SERVICE_CALL_TOOL: Final = "call_tool"
 SERVICE_SET_ASSETS: Final = "set_assets"

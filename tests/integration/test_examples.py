@@ -26,8 +26,8 @@ from custom_components.xiaozhi import PLATFORMS
 from custom_components.xiaozhi.const import CONF_SHARE_TRANSCRIPTS, DOMAIN, SUBENTRY_DEVICE
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION, Moment, NotificationType
+from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.status import DeviceStatus
-from custom_components.xiaozhi.vision import EVENT_PHOTO
 from scripts.tool_table import stock_tools
 from tests.integration.http_device import MAC, paired_device
 

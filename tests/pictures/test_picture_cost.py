@@ -20,13 +20,13 @@ from benchmarks.hostile_pictures import (
     spent_by,
     with_segment,
 )
-from custom_components.xiaozhi.picture_cost import (
+from custom_components.xiaozhi.pictures.cost import (
     CostlyPictureError,
     DamagedPictureError,
     PictureError,
     picture_cost,
 )
-from custom_components.xiaozhi.pictures import Screen, check_jpeg, fit, open_picture
+from custom_components.xiaozhi.pictures.jpeg import Screen, check_jpeg, fit, open_picture
 
 MIB = 1024 * 1024
 SCREEN = Screen(320, 240, monochrome=False)

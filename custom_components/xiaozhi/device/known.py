@@ -12,7 +12,7 @@ from homeassistant.helpers import device_registry as dr
 from homeassistant.util import dt as dt_util
 
 from ..const import DOMAIN, VISION_PATH
-from ..pictures import Picture, PictureKind
+from ..pictures.jpeg import Picture, PictureKind
 from ..protocol.checkin import CheckIn
 from ..protocol.firmware import FirmwareVersion
 from ..protocol.link import LinkKind

@@ -15,11 +15,11 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi import pictures, uploads, vision
 from custom_components.xiaozhi.const import CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE, VISION_PATH
 from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.pictures import jpeg as pictures, views as uploads, vision
+from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO, PHOTO_TOOL
 from custom_components.xiaozhi.protocol.link import LinkKind
-from custom_components.xiaozhi.vision import EVENT_PHOTO, PHOTO_TOOL
 from simulator import SimulatedDevice, get_profile
 from simulator.picture import jpeg
 from tests.integration.http_device import TOKEN

@@ -16,8 +16,8 @@ from PIL import Image
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser
 
-from custom_components.xiaozhi import pictures, screen
 from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.pictures import jpeg as pictures, screen
 from custom_components.xiaozhi.protocol.link import LinkKind
 from custom_components.xiaozhi.services import SERVICE_SHOW_IMAGE
 from simulator import SimulatedDevice, get_profile

@@ -12,9 +12,9 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi import vision
 from custom_components.xiaozhi.const import VISION_PATH
-from custom_components.xiaozhi.picture_slots import PICTURE_SLOTS, NoSlotError, PictureSlots
+from custom_components.xiaozhi.pictures import vision
+from custom_components.xiaozhi.pictures.slots import PICTURE_SLOTS, NoSlotError, PictureSlots
 from simulator.picture import jpeg
 from tests.integration.linked.conftest import CLIENT_ID, MAC
 

@@ -11,14 +11,14 @@ from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 
-from .const import FILE_PATH, UPLOAD_PATH, VISION_PATH
-from .device.device import Device
-from .device_views import for_devices, path_of
-from .picture_slots import PICTURE_SLOTS, NoSlotError, PictureSlots
-from .pictures import MAX_JPEG_BYTES
-from .provisioning.views import read_body, running_gateway
-from .secret import same
-from .transfers import TRANSFERS, Transfers
+from ..const import FILE_PATH, UPLOAD_PATH, VISION_PATH
+from ..device.device import Device
+from ..device_views import for_devices, path_of
+from ..provisioning.views import read_body, running_gateway
+from ..secret import same
+from ..transfers import TRANSFERS, Transfers
+from .jpeg import MAX_JPEG_BYTES
+from .slots import PICTURE_SLOTS, NoSlotError, PictureSlots
 from .vision import Vision
 
 _LOGGER = logging.getLogger(__name__)

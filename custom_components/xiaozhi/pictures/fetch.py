@@ -25,7 +25,7 @@ from homeassistant.helpers.aiohttp_client import (
 from homeassistant.util.ssl import get_default_context
 from yarl import URL
 
-from .const import DOMAIN
+from ..const import DOMAIN
 
 __all__ = ["MAX_FETCHED_BYTES", "Asker", "async_fetch_url", "too_large"]
 

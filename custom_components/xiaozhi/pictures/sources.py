@@ -8,8 +8,8 @@ from homeassistant.components.media_player import async_process_play_media_url
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 
-from .const import DOMAIN
-from .picture_fetch import MAX_FETCHED_BYTES, Asker, async_fetch_url, too_large
+from ..const import DOMAIN
+from .fetch import MAX_FETCHED_BYTES, Asker, async_fetch_url, too_large
 
 _CAMERA: Final = "camera"
 

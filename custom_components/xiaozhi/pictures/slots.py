@@ -8,7 +8,7 @@ from typing import Final
 from homeassistant.core import HomeAssistant
 from homeassistant.util.hass_dict import HassKey
 
-from .const import DOMAIN
+from ..const import DOMAIN
 
 __all__ = ["PICTURE_SLOTS", "NoSlotError", "PictureSlots"]
 

@@ -10,13 +10,7 @@ from typing import Final
 
 from PIL import Image
 
-from .picture_cost import (
-    CostlyPictureError,
-    DamagedPictureError,
-    PictureCost,
-    UnknownPictureError,
-    picture_cost,
-)
+from .cost import CostlyPictureError, DamagedPictureError, PictureCost, UnknownPictureError, picture_cost
 
 __all__ = ["MAX_JPEG_BYTES", "Picture", "PictureKind", "Screen", "check_jpeg", "fit", "open_picture"]
 

@@ -18,14 +18,14 @@ from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
 from homeassistant.util import dt as dt_util
 
-from .const import DOMAIN, NO_MODEL_ISSUE
-from .device.device import Device
-from .picture_cost import CostlyPictureError, PictureError
-from .picture_slots import PICTURE_SLOTS, NoSlotError
-from .pictures import Picture, PictureKind, check_jpeg
-from .protocol.limits import TokenBucket
-from .protocol.multipart import FormError, parse_form
-from .protocol.text import clean_text, one_line
+from ..const import DOMAIN, NO_MODEL_ISSUE
+from ..device.device import Device
+from ..protocol.limits import TokenBucket
+from ..protocol.multipart import FormError, parse_form
+from ..protocol.text import clean_text, one_line
+from .cost import CostlyPictureError, PictureError
+from .jpeg import Picture, PictureKind, check_jpeg
+from .slots import PICTURE_SLOTS, NoSlotError
 
 _LOGGER = logging.getLogger(__name__)
 

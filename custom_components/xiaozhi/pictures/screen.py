@@ -9,13 +9,13 @@ from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.util import dt as dt_util
 from PIL.Image import Image
 
-from .const import DOMAIN
-from .device.device import Device
-from .picture_cost import CostlyPictureError, DamagedPictureError, PictureError
-from .picture_slots import PICTURE_SLOTS
-from .pictures import Picture, PictureKind, Screen, check_jpeg, fit, open_picture
-from .protocol.multipart import FormError, parse_form
-from .transfers import TRANSFERS, Download
+from ..const import DOMAIN
+from ..device.device import Device
+from ..protocol.multipart import FormError, parse_form
+from ..transfers import TRANSFERS, Download
+from .cost import CostlyPictureError, DamagedPictureError, PictureError
+from .jpeg import Picture, PictureKind, Screen, check_jpeg, fit, open_picture
+from .slots import PICTURE_SLOTS
 
 SNAPSHOT_TOOL: Final = "self.screen.snapshot"
 _INFO_TOOL: Final = "self.screen.get_info"

@@ -1,0 +1,1 @@
+"""Photos that a device takes, and pictures of and for its screen."""
