@@ -11,7 +11,7 @@ import struct
 from typing import Final
 import zipfile
 
-from custom_components.xiaozhi.protocol.firmware_image import FirmwareError, read_firmware
+from custom_components.xiaozhi.firmware.image import FirmwareError, read_firmware
 from simulator import build_image
 
 from .inputs import mutated

@@ -44,7 +44,7 @@ from .const import (
     GATEWAY_UNIQUE_ID,
     SUBENTRY_DEVICE,
 )
-from .firmware_files import STOCK_RELEASES
+from .firmware.library import STOCK_RELEASES
 from .gateway import XiaozhiConfigEntry
 from .listeners import AUTO_SUBSCRIBE_TOPIC
 from .protocol.mcp import Tool

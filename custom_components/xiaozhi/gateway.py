@@ -15,7 +15,7 @@ from homeassistant.helpers.event import async_track_time_interval
 from .const import CONF_FIRMWARE_RELEASES, DOMAIN, MANUFACTURER, NO_MODEL_ISSUE, SUBENTRY_DEVICE
 from .device.device import Device
 from .device.store import DeviceStore
-from .firmware_files import FirmwareFiles
+from .firmware.library import FirmwareFiles
 from .listeners import Listeners, PortError, mqtt_client_id
 from .protocol.broker import BrokerError
 from .protocol.checkin import CheckIn

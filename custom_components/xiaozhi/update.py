@@ -15,11 +15,11 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .const import DOMAIN
 from .device.device import Device
 from .entity import XiaozhiEntity, async_add_device_entities
-from .firmware_files import Firmware, FirmwareFiles
+from .firmware.image import FirmwareError, FirmwareImage
+from .firmware.installation import Installation
+from .firmware.library import Firmware, FirmwareFiles
 from .gateway import XiaozhiConfigEntry
-from .installation import Installation
 from .protocol.firmware import FirmwareVersion
-from .protocol.firmware_image import FirmwareError, FirmwareImage
 from .transfers import TRANSFERS
 
 # Devices install at the same time.

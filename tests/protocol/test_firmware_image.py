@@ -10,8 +10,8 @@ import zipfile
 from hypothesis import given, settings, strategies as st
 import pytest
 
+from custom_components.xiaozhi.firmware.image import FirmwareError, read_firmware
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion, is_version
-from custom_components.xiaozhi.protocol.firmware_image import FirmwareError, read_firmware
 from simulator.firmware import CHIP_IDS, ImageError, build_image, judge_image
 
 _IMAGE = build_image(version="2.4.2", size=64 * 1024)

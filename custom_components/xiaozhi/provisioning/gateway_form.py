@@ -37,7 +37,7 @@ from ..const import (
     DEFAULT_UDP_PORT,
     DEFAULT_WEBSOCKET_PORT,
 )
-from ..firmware_files import ReleasesError, async_fetch_releases
+from ..firmware.library import ReleasesError, async_fetch_releases
 from ..listeners import is_known_here_only
 from ..protocol.broker import BrokerError, BrokerProblem, check_broker, pushes
 from ..protocol.checkin_reply import is_mqtt_name

@@ -30,11 +30,12 @@ from homeassistant.helpers.json import json_bytes
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi import firmware_files, installation, transfers
+from custom_components.xiaozhi import transfers
 from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, DOMAIN
-from custom_components.xiaozhi.firmware_files import FIRMWARE_FOLDER, Firmware, FirmwareFiles
+from custom_components.xiaozhi.firmware import installation, library as firmware_files
+from custom_components.xiaozhi.firmware.image import FirmwareImage
+from custom_components.xiaozhi.firmware.library import FIRMWARE_FOLDER, Firmware, FirmwareFiles
 from custom_components.xiaozhi.pictures import views as uploads
-from custom_components.xiaozhi.protocol.firmware_image import FirmwareImage
 from custom_components.xiaozhi.protocol.link import LinkKind
 from simulator import BOARDS, Pace, SimulatedDevice, build_image, get_profile
 from simulator.partitions import AppPartitions

@@ -12,9 +12,9 @@ from typing import Final
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
-from .const import DOMAIN
-from .protocol.checkin_reply import FirmwareOffer
-from .transfers import Download, Transfers
+from ..const import DOMAIN
+from ..protocol.checkin_reply import FirmwareOffer
+from ..transfers import Download, Transfers
 
 __all__ = ["Installation"]
 

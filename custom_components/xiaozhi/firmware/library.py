@@ -19,10 +19,10 @@ from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.aiohttp_client import async_get_clientsession
 from yarl import URL
 
-from .const import DOMAIN
-from .protocol.firmware import FirmwareVersion, is_version
-from .protocol.firmware_image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware
-from .protocol.text import one_line
+from ..const import DOMAIN
+from ..protocol.firmware import FirmwareVersion, is_version
+from ..protocol.text import one_line
+from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware
 
 __all__ = [
     "FIRMWARE_FOLDER",

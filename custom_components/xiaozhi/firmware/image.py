@@ -12,7 +12,7 @@ import struct
 from typing import Final
 import zipfile
 
-from .firmware import is_version
+from ..protocol.firmware import is_version
 
 __all__ = ["MAX_FILE_BYTES", "FirmwareError", "FirmwareImage", "read_firmware"]
 
