@@ -8,7 +8,7 @@ import random
 from typing import Any, Final
 
 from custom_components.xiaozhi.protocol.checkin import CheckInError, parse_checkin
-from custom_components.xiaozhi.protocol.mcp import McpClient, McpError, Tool
+from custom_components.xiaozhi.protocol.mcp.client import McpClient, McpError, Tool
 from custom_components.xiaozhi.protocol.messages import JsonObject, McpMessage, MessageError, parse_message
 from custom_components.xiaozhi.protocol.multipart import FormError, parse_form
 from custom_components.xiaozhi.protocol.status import DeviceStatus, StatusError, parse_status

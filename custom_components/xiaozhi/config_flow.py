@@ -47,7 +47,7 @@ from .const import (
 from .firmware.library import STOCK_RELEASES
 from .gateway import XiaozhiConfigEntry
 from .listeners import AUTO_SUBSCRIBE_TOPIC
-from .protocol.mcp import Tool
+from .protocol.mcp.client import Tool
 from .provisioning.discovery import find_subentry
 from .provisioning.gateway_form import (
     BROKER_SCHEMA,

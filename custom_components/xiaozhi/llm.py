@@ -10,7 +10,7 @@ from homeassistant.helpers.llm import LLM_API_ASSIST, LLMContext, Tool, ToolInpu
 from .const import DOMAIN
 from .device.device import Device
 from .gateway import XiaozhiConfigEntry
-from .protocol.mcp import ArgumentError, Tool as McpTool, check_arguments
+from .protocol.mcp.client import ArgumentError, Tool as McpTool, check_arguments
 from .protocol.text import one_line
 from .tools.assistant import (
     annotations_of,

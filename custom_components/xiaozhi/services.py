@@ -22,7 +22,7 @@ from .pictures.slots import PICTURE_SLOTS
 from .pictures.sources import async_fetch_entity, async_fetch_media, entity_of
 from .pictures.vision import MAX_QUESTION, PHOTO_TOOL, picture_entity
 from .protocol import messages
-from .protocol.mcp import ArgumentError, check_arguments
+from .protocol.mcp.client import ArgumentError, check_arguments
 from .protocol.text import one_line
 from .rights import check_call
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 import probatio
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp import Tool, ToolResult
+from custom_components.xiaozhi.protocol.mcp.client import Tool, ToolResult
 from custom_components.xiaozhi.tools.assistant import (
     annotations_of,
     argument_names,

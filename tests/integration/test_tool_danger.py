@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, settings, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp import Tool
+from custom_components.xiaozhi.protocol.mcp.client import Tool
 from custom_components.xiaozhi.tools.danger import dangers_of, is_reading
 from custom_components.xiaozhi.tools.danger_table import Danger
 from scripts.tool_table import stock_tools

@@ -7,7 +7,7 @@ from homeassistant.const import EntityCategory, Platform
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp import Tool, ToolResult
+from custom_components.xiaozhi.protocol.mcp.client import Tool, ToolResult
 from custom_components.xiaozhi.protocol.status import STATUS_TOOL
 from custom_components.xiaozhi.tools.entities import (
     ActionTool,

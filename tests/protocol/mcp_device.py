@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp import McpClient, ToolResult
+from custom_components.xiaozhi.protocol.mcp.client import McpClient, ToolResult
 from custom_components.xiaozhi.protocol.messages import JsonObject
 
 type Script = Callable[[JsonObject], JsonObject | None]

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp import (
+from custom_components.xiaozhi.protocol.mcp.client import (
     RESTARTING_TOOLS,
     McpCallError,
     McpClient,

@@ -5,7 +5,12 @@ import logging
 
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp import MAX_TOOLS, McpCallError, McpProtocolError, McpTimeoutError
+from custom_components.xiaozhi.protocol.mcp.client import (
+    MAX_TOOLS,
+    McpCallError,
+    McpProtocolError,
+    McpTimeoutError,
+)
 from tests.protocol.mcp_device import Clock, Device, a_tool, firmware_pages
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp import (
+from custom_components.xiaozhi.protocol.mcp.client import (
     ArgumentError,
     ArgumentFault,
     ImageContent,
@@ -17,7 +17,7 @@ from custom_components.xiaozhi.protocol.mcp import (
     ToolResult,
     check_arguments,
 )
-from custom_components.xiaozhi.protocol.mcp_models import is_bounded
+from custom_components.xiaozhi.protocol.mcp.model import is_bounded
 from custom_components.xiaozhi.protocol.messages import JsonObject
 from tests.protocol.mcp_device import JSON_VALUES
 

@@ -5,7 +5,7 @@ import json
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp_recovery import reply_to_oversized
+from custom_components.xiaozhi.protocol.mcp.recovery import reply_to_oversized
 from custom_components.xiaozhi.protocol.messages import (
     McpMessage,
     MessageError,

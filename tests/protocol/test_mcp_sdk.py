@@ -14,7 +14,7 @@ from mcp.shared.message import SessionMessage
 import mcp_types as types
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp import (
+from custom_components.xiaozhi.protocol.mcp.client import (
     ImageContent,
     McpCallError,
     McpClient,

@@ -19,7 +19,7 @@ from custom_components.xiaozhi.protocol.link import (
     LinkHandler,
     LinkKind,
 )
-from custom_components.xiaozhi.protocol.mcp import McpCallError, McpClient
+from custom_components.xiaozhi.protocol.mcp.client import McpCallError, McpClient
 from custom_components.xiaozhi.protocol.messages import (
     Abort,
     AudioFormat,

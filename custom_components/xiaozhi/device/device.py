@@ -17,7 +17,7 @@ from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import FirmwareOffer
 from ..protocol.conversation import Conversation, ConversationState
 from ..protocol.link import Link, LinkClosedError, LinkKind
-from ..protocol.mcp import RESTARTING_TOOLS, McpCallError, McpError, McpTimeoutError, ToolResult
+from ..protocol.mcp.client import RESTARTING_TOOLS, McpCallError, McpError, McpTimeoutError, ToolResult
 from ..protocol.messages import JsonObject
 from ..settings import DeviceSettings
 from .events import EVENT_NOTIFICATION, DeviceEvents, Moment

@@ -9,7 +9,7 @@ from typing import Any, Final
 from homeassistant.core import CALLBACK_TYPE, callback
 
 from ..protocol.limits import TokenBucket
-from ..protocol.mcp_models import is_bounded
+from ..protocol.mcp.model import is_bounded
 from ..protocol.messages import JsonObject
 from ..protocol.text import clean_data, one_line
 

@@ -16,7 +16,7 @@ from ..pictures.jpeg import Picture, PictureKind
 from ..protocol.checkin import CheckIn
 from ..protocol.firmware import FirmwareVersion
 from ..protocol.link import LinkKind
-from ..protocol.mcp import ServerInfo, Tool, ToolResult, VisionEndpoint
+from ..protocol.mcp.client import ServerInfo, Tool, ToolResult, VisionEndpoint
 from ..protocol.status import DeviceStatus
 from ..settings import DeviceSettings
 from ..tools.danger import judge

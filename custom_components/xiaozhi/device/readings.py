@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from homeassistant.core import callback
 
 from ..protocol.link import LinkClosedError
-from ..protocol.mcp import McpCallError, McpError, ToolResult
+from ..protocol.mcp.client import McpCallError, McpError, ToolResult
 from ..protocol.status import STATUS_TOOL, StatusError, parse_status
 from .known import KnownDevice
 

@@ -14,7 +14,7 @@ from ..protocol import messages
 from ..protocol.conversation import Conversation, ConversationState
 from ..protocol.link import Channel, Link, LinkClosedError, LinkHandler
 from ..protocol.main_task import MainTask
-from ..protocol.mcp import McpCallError, McpClient, McpError, McpTimeoutError, ToolResult
+from ..protocol.mcp.client import McpCallError, McpClient, McpError, McpTimeoutError, ToolResult
 from ..protocol.messages import Abort, DeviceMessage, JsonObject, ListenDetect, McpMessage
 from .events import Moment
 from .readings import Readings

@@ -12,7 +12,7 @@ from homeassistant.util import dt as dt_util
 
 from ..const import DOMAIN
 from ..protocol.link import LinkKind
-from ..protocol.mcp import Tool
+from ..protocol.mcp.client import Tool
 from ..protocol.status import DeviceStatus
 from ..tools.danger import judge
 

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any, Final
 
-from .mcp_recovery import recover_error
+from .mcp.recovery import recover_error
 from .text import one_line
 
 __all__ = [

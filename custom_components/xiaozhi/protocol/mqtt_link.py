@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Protocol, override
 
 from .limits import FloodGuard, LinkCounters
 from .link import Admission, Channel, Link, LinkClosedError, LinkHandler, LinkKind
-from .mcp_recovery import reply_to_oversized
+from .mcp.recovery import reply_to_oversized
 from .messages import (
     MAX_MESSAGE_BYTES,
     Abort,

@@ -14,8 +14,8 @@ from homeassistant.helpers.llm import ToolAnnotations
 import voluptuous as vol
 
 from ..const import DOMAIN
-from ..protocol.mcp import Tool, ToolProperty, ToolResult
-from ..protocol.mcp_models import is_bounded
+from ..protocol.mcp.client import Tool, ToolProperty, ToolResult
+from ..protocol.mcp.model import is_bounded
 from ..protocol.text import clean_data, one_line
 from .danger import dangers_of, is_reading
 from .words import words

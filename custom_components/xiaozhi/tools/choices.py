@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from ..protocol.mcp import ToolProperty
+from ..protocol.mcp.client import ToolProperty
 
 __all__ = ["enumerated_texts", "listed_texts"]
 

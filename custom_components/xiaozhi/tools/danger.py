@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 import re
 from typing import Final
 
-from ..protocol.mcp import MAX_TOOLS, Tool
+from ..protocol.mcp.client import MAX_TOOLS, Tool
 from .chinese import in_english
 from .danger_table import DANGERS, EVERYDAY, GENERIC, ITSELF, Danger, DangerRow, word_set
 from .words import ANSWERS, words

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from homeassistant.const import DEGREE, PERCENTAGE, EntityCategory, UnitOfTemperature
 
-from ..protocol.mcp import Tool, ToolProperty
+from ..protocol.mcp.client import Tool, ToolProperty
 from .catalogue import HINTS, Hint
 from .choices import enumerated_texts, listed_texts
 from .danger import dangers_of

@@ -8,8 +8,8 @@ from typing import Any, Final
 from homeassistant.core import CALLBACK_TYPE, callback
 
 from ..device.store import DeviceRecord
-from ..protocol.mcp import Tool, ToolResult
-from ..protocol.mcp_models import is_bounded
+from ..protocol.mcp.client import Tool, ToolResult
+from ..protocol.mcp.model import is_bounded
 from ..protocol.status import STATUS_TOOL
 from .entities import Call, Reading, ToolEntity
 from .mapping import map_tools

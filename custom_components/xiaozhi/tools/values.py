@@ -7,8 +7,8 @@ from typing import Any, Final
 from homeassistant.components.sensor import SensorEntityCapabilityAttribute, SensorEntityStateAttribute
 from homeassistant.const import ATTR_ENTITY_ID, EntityCapabilityAttribute, EntityStateAttribute
 
-from ..protocol.mcp import ToolResult
-from ..protocol.mcp_models import is_bounded
+from ..protocol.mcp.client import ToolResult
+from ..protocol.mcp.model import is_bounded
 from ..protocol.text import clean_data, one_line
 
 __all__ = ["as_attributes", "as_flag", "as_number", "as_text", "main_value", "member", "parse_answer"]

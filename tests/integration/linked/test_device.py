@@ -167,7 +167,7 @@ async def test_a_call_that_fails_says_how(
     with pytest.raises(HomeAssistantError) as failure:
         await gateway.devices[MAC].change("self.audio_speaker.set_volume", {"volume": 101})
     assert failure.value.translation_key == "refused"
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.mcp._TOOL_TIMEOUT", 0.2)
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.mcp.client._TOOL_TIMEOUT", 0.2)
     device.tool_seconds["self.audio_speaker.set_volume"] = 30
     with pytest.raises(HomeAssistantError) as failure:
         await act(hass, NUMBER, SERVICE_SET_VALUE, VOLUME, **{ATTR_VALUE: 35})

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Literal, Self
 
-from .mcp_models import is_bounded
-from .messages import JsonObject
-from .text import clean_text, is_encodable, one_line
+from ..messages import JsonObject
+from ..text import clean_text, is_encodable, one_line
+from .model import is_bounded
 
 __all__ = [
     "ArgumentError",

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import math
 from typing import Any, Final, Self
 
-from .messages import JsonObject
-from .text import is_encodable, one_line
+from ..messages import JsonObject
+from ..text import is_encodable, one_line
 
 __all__ = [
     "McpCallError",

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 import logging
 from typing import Any, Final
 
-from .mcp_models import (
+from ..messages import JsonObject
+from ..shortening import MessageTooLongError
+from ..text import one_line
+from .model import (
     McpCallError,
     McpDisconnectedError,
     McpError,
@@ -21,11 +24,8 @@ from .mcp_models import (
     VisionEndpoint,
     is_bounded,
 )
-from .mcp_result import ImageContent, ToolResult
-from .mcp_tool import ArgumentError, ArgumentFault, PropertyKind, Tool, ToolProperty, check_arguments
-from .messages import JsonObject
-from .shortening import MessageTooLongError
-from .text import one_line
+from .result import ImageContent, ToolResult
+from .tool import ArgumentError, ArgumentFault, PropertyKind, Tool, ToolProperty, check_arguments
 
 __all__ = [
     "MAX_TOOLS",

@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any, Final, Self
 
-from .mcp_models import McpProtocolError, is_bounded
-from .messages import MAX_MESSAGE_BYTES, JsonObject
-from .text import clean_text
+from ..messages import MAX_MESSAGE_BYTES, JsonObject
+from ..text import clean_text
+from .model import McpProtocolError, is_bounded
 
 __all__ = ["ImageContent", "ToolResult"]
 

@@ -1,0 +1,1 @@
+"""The Model Context Protocol, as a client of the device's server."""
