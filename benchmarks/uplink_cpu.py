@@ -6,7 +6,7 @@ from time import monotonic, process_time
 from typing import Final
 
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.protocol.conversation import Conversation
+from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.link import LinkKind
 
 from .fleet import Fleet, fleet

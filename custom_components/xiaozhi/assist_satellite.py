@@ -28,10 +28,10 @@ from .device.device import Device
 from .device.events import Moment
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
-from .protocol.conversation import Conversation, Interruption
+from .protocol.conversation.conversation import Conversation, Interruption
+from .protocol.conversation.turn import MAX_TURN_SECONDS, Turn
 from .protocol.limits import TokenBucket
 from .protocol.link import LinkClosedError
-from .protocol.turn import MAX_TURN_SECONDS, Turn
 from .settings import ConversationStyle
 from .voice.turn import TurnEnd, VoiceTurn
 from .voice.typed_questions import TypedQuestionSatellite

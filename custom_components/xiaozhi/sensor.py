@@ -24,7 +24,7 @@ from .entity import (
     describe,
 )
 from .gateway import XiaozhiConfigEntry
-from .protocol.conversation import ConversationState
+from .protocol.conversation.conversation import ConversationState
 from .tools.entities import Reading, SensorTool
 from .tools.values import as_attributes, as_number, as_text
 

@@ -3,7 +3,7 @@
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.captions import Captions, emotion_of
+from custom_components.xiaozhi.protocol.conversation.captions import Captions, emotion_of
 
 
 def _run(captions: Captions, seconds: float, step: float = 0.06) -> list[tuple[float, str]]:

@@ -9,10 +9,15 @@ from typing import override
 import pytest
 
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder, OpusEncoder
-from custom_components.xiaozhi.protocol.conversation import Conversation, ConversationState, Interruption
+from custom_components.xiaozhi.protocol.conversation.conversation import (
+    Conversation,
+    ConversationState,
+    Interruption,
+)
+from custom_components.xiaozhi.protocol.conversation.main_task import MainTask
+from custom_components.xiaozhi.protocol.conversation.turn import PRE_ROLL_MS, Turn
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
 from custom_components.xiaozhi.protocol.link import Channel, Link, LinkClosedError, LinkKind
-from custom_components.xiaozhi.protocol.main_task import MainTask
 from custom_components.xiaozhi.protocol.messages import (
     Abort,
     AudioFormat,
@@ -23,7 +28,6 @@ from custom_components.xiaozhi.protocol.messages import (
     ListenStart,
     ListenStop,
 )
-from custom_components.xiaozhi.protocol.turn import PRE_ROLL_MS, Turn
 
 UPLINK = AudioFormat(16000, 60)
 DOWNLINK = AudioFormat(24000, 60)
@@ -254,7 +258,7 @@ async def test_in_realtime_the_next_turn_needs_no_listen_start() -> None:
 
 
 async def test_a_device_that_never_listens_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation._LISTEN_TIMEOUT", 0.01)
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.conversation._LISTEN_TIMEOUT", 0.01)
     _, conversation, _ = make()
     assert await conversation.next_turn() is None
 
@@ -287,7 +291,7 @@ async def test_the_end_of_an_old_conversation_leaves_a_newer_channel_open() -> N
 async def test_recognition_that_falls_far_behind_costs_bounded_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.turn._MAX_WAITING_FRAMES", 3)
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.turn._MAX_WAITING_FRAMES", 3)
     _, conversation, _ = make()
     conversation.message_received(ListenStart(ListenMode.AUTO))
     turn = await conversation.next_turn()
@@ -300,7 +304,7 @@ async def test_recognition_that_falls_far_behind_costs_bounded_memory(
 async def test_lost_packets_leave_no_hole_in_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     """They become fading sound and nothing gets shorter; what comes after the loss is as it was."""
     now = 100.0
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.turn.monotonic", lambda: now)
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.turn.monotonic", lambda: now)
     turn = Turn(ListenMode.AUTO, None, 60)
     before, after = (amplitude.to_bytes(2, "little") * 960 for amplitude in (8000, 5000))
     now += 0.06
@@ -396,7 +400,7 @@ async def test_abort_while_listening_ends_listening_at_once() -> None:
 
 
 async def test_what_is_aborted_before_anybody_took_it_is_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation._LISTEN_TIMEOUT", 0.05)
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.conversation._LISTEN_TIMEOUT", 0.05)
     _, conversation, _ = make()
     conversation.message_received(ListenStart(ListenMode.AUTO))
     conversation.message_received(Abort(None))
@@ -404,7 +408,7 @@ async def test_what_is_aborted_before_anybody_took_it_is_no_turn(monkeypatch: py
 
 
 async def test_a_text_without_a_microphone_is_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation._QUESTION_DELAY", 0.05)
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.conversation._QUESTION_DELAY", 0.05)
     _, conversation, states = make()
     conversation.message_received(ListenDetect(" what time is it "))
     turn = await conversation.next_turn()
@@ -417,7 +421,7 @@ async def test_a_text_without_a_microphone_is_a_question(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("order", ["sound first", "sound last", "microphone", "tool"])
 async def test_a_wake_word_is_no_question(monkeypatch: pytest.MonkeyPatch, order: str) -> None:
     """Its sound comes before or, on UDP, after it; or the microphone does, perhaps after a tool."""
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation._QUESTION_DELAY", 0.05)
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.conversation._QUESTION_DELAY", 0.05)
     link, conversation, _ = make()
     main_task = conversation._main_task
     if order == "sound first":

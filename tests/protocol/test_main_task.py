@@ -3,7 +3,7 @@
 import asyncio
 from time import monotonic
 
-from custom_components.xiaozhi.protocol.main_task import MainTask, SpeechStart
+from custom_components.xiaozhi.protocol.conversation.main_task import MainTask, SpeechStart
 
 
 async def test_a_call_sent_before_tts_start_delays_the_speech_until_after_its_end() -> None:

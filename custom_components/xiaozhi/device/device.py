@@ -15,7 +15,7 @@ from ..firmware.installation import Installation
 from ..protocol import messages
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import FirmwareOffer
-from ..protocol.conversation import Conversation, ConversationState
+from ..protocol.conversation.conversation import Conversation, ConversationState
 from ..protocol.link import Link, LinkClosedError, LinkKind
 from ..protocol.mcp.client import RESTARTING_TOOLS, McpCallError, McpError, McpTimeoutError, ToolResult
 from ..protocol.messages import JsonObject

@@ -11,9 +11,9 @@ from homeassistant import const
 from homeassistant.core import callback
 
 from ..protocol import messages
-from ..protocol.conversation import Conversation, ConversationState
+from ..protocol.conversation.conversation import Conversation, ConversationState
+from ..protocol.conversation.main_task import MainTask
 from ..protocol.link import Channel, Link, LinkClosedError, LinkHandler
-from ..protocol.main_task import MainTask
 from ..protocol.mcp.client import McpCallError, McpClient, McpError, McpTimeoutError, ToolResult
 from ..protocol.messages import Abort, DeviceMessage, JsonObject, ListenDetect, McpMessage
 from .events import Moment

@@ -17,11 +17,11 @@ from homeassistant.helpers.translation import async_get_translations
 from ..const import DOMAIN
 from ..protocol import messages
 from ..protocol.audio.media import MediaError, decode_media
-from ..protocol.captions import Captions, emotion_of
-from ..protocol.conversation import Conversation
+from ..protocol.conversation.captions import Captions, emotion_of
+from ..protocol.conversation.conversation import Conversation
+from ..protocol.conversation.turn import MAX_TURN_SECONDS, Turn
 from ..protocol.link import LinkClosedError
 from ..protocol.messages import ListenMode
-from ..protocol.turn import MAX_TURN_SECONDS, Turn
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from time import monotonic
 from typing import Final
 
-from .audio.codec import OpusEncoder
-from .audio.pacing import DownlinkPacer
-from .link import Link, LinkKind
+from ..audio.codec import OpusEncoder
+from ..audio.pacing import DownlinkPacer
+from ..link import Link, LinkKind
+from ..messages import AudioFormat, JsonObject, tts_start, tts_stop
 from .main_task import MainTask, SpeechStart, sleep_until
-from .messages import AudioFormat, JsonObject, tts_start, tts_stop
 
 __all__ = ["Loudspeaker"]
 

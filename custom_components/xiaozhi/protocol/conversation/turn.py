@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator
 from time import monotonic
 from typing import Final
 
-from .audio.concealment import Concealment
-from .audio.timeline import UplinkTimeline, silence
-from .messages import ListenMode
+from ..audio.concealment import Concealment
+from ..audio.timeline import UplinkTimeline, silence
+from ..messages import ListenMode
 
 __all__ = ["MAX_TURN_SECONDS", "PRE_ROLL_MS", "Turn"]
 

@@ -12,12 +12,10 @@ from enum import StrEnum
 from time import monotonic
 from typing import Final
 
-from .audio.codec import OpusDecoder
-from .firmware import FirmwareVersion
-from .link import Channel, Link, LinkClosedError, LinkKind
-from .loudspeaker import Loudspeaker
-from .main_task import MainTask
-from .messages import (
+from ..audio.codec import OpusDecoder
+from ..firmware import FirmwareVersion
+from ..link import Channel, Link, LinkClosedError, LinkKind
+from ..messages import (
     Abort,
     AudioFormat,
     DeviceMessage,
@@ -27,6 +25,8 @@ from .messages import (
     ListenStart,
     ListenStop,
 )
+from .loudspeaker import Loudspeaker
+from .main_task import MainTask
 from .turn import Turn
 
 __all__ = ["Conversation", "ConversationState", "Interruption"]
