@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given, settings, strategies as st
 import pytest
 
+from custom_components.xiaozhi.protocol.audio.opus_packet import opus_samples
 from custom_components.xiaozhi.protocol.messages import AudioFormat
-from custom_components.xiaozhi.protocol.opus_packet import opus_samples
 from custom_components.xiaozhi.protocol.udp import UdpChannel, UdpServer
 from custom_components.xiaozhi.protocol.udp_session import (
     MAX_DATAGRAM_BYTES,

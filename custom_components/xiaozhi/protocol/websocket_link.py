@@ -13,6 +13,7 @@ from typing import ClassVar, Final, override
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
+from .audio.opus_packet import is_announced
 from .framing import FramingError, framing_version, pack, unpack
 from .limits import FloodError, FloodGuard, LinkCounters
 from .link import Channel, Link, LinkClosedError, LinkHandler, LinkKind
@@ -28,7 +29,6 @@ from .messages import (
     parse_message,
     server_hello,
 )
-from .opus_packet import is_announced
 from .shortening import encode_within
 from .websocket_connection import DeviceConnection, Timeouts, header, peer_address
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from .messages import AudioFormat
+from ..messages import AudioFormat
 
 __all__ = ["is_announced", "opus_samples"]
 
