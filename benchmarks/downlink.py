@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Final
 
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
 from .crowd import Account
 from .fleet import fleet

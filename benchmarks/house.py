@@ -31,7 +31,7 @@ from custom_components.xiaozhi.const import (
     SUBENTRY_DEVICE,
 )
 from custom_components.xiaozhi.gateway import Gateway
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import DeviceLink, OfferedLink
 from demo.hass import write_storage
 

@@ -7,7 +7,7 @@ from typing import Final
 from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
 from homeassistant.const import ATTR_ENTITY_ID
 
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
 from .fleet import Fleet, fleet
 from .house import House, Site, until

@@ -10,7 +10,7 @@ from wyoming.asr import Transcript
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.client import AsyncTcpClient
 
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from demo.processes import speech_server
 from demo.speech_server import HOST
 from demo.speech_to_text import SAMPLE_RATE

@@ -9,7 +9,7 @@ from typing import Final
 
 from homeassistant.helpers import entity_registry as er
 
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
 from .fleet import Fleet, fleet
 from .house import House, Site, until

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
 from .fleet import Fleet, fleet
 from .house import House

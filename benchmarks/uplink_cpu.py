@@ -7,7 +7,7 @@ from typing import Final
 
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
 from .fleet import Fleet, fleet
 from .house import House, until

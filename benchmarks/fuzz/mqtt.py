@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 import random
 from typing import Final
 
-from custom_components.xiaozhi.protocol.mqtt_codec import (
+from custom_components.xiaozhi.protocol.transport.mqtt.codec import (
     MAX_PACKET_BYTES,
     MqttProtocolError,
     PacketReader,

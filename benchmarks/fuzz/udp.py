@@ -7,8 +7,8 @@ import struct
 from typing import Final
 
 from custom_components.xiaozhi.protocol.messages import AudioFormat
-from custom_components.xiaozhi.protocol.udp import UdpServer
-from custom_components.xiaozhi.protocol.udp_session import AudioCipher, Source
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
+from custom_components.xiaozhi.protocol.transport.udp.session import AudioCipher, Source
 
 from .inputs import mutated
 from .target import Outcome

@@ -9,11 +9,22 @@ from typing import Final, override
 
 from websockets.frames import Frame, Opcode
 
-from custom_components.xiaozhi.protocol.framing import MAX_PACKET_BYTES, FramingError, pack, unpack
-from custom_components.xiaozhi.protocol.link import Admission, Channel, Credentials, Link, LinkHandler
 from custom_components.xiaozhi.protocol.messages import AudioFormat, DeviceMessage
-from custom_components.xiaozhi.protocol.websocket import WebSocketListener
-from custom_components.xiaozhi.protocol.websocket_connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.link import (
+    Admission,
+    Channel,
+    Credentials,
+    Link,
+    LinkHandler,
+)
+from custom_components.xiaozhi.protocol.transport.websocket.connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.websocket.framing import (
+    MAX_PACKET_BYTES,
+    FramingError,
+    pack,
+    unpack,
+)
+from custom_components.xiaozhi.protocol.transport.websocket.listener import WebSocketListener
 
 from .inputs import mutated, spoiled_json
 from .target import Outcome

@@ -31,7 +31,7 @@ from .gateway import XiaozhiConfigEntry
 from .protocol.conversation.conversation import Conversation, Interruption
 from .protocol.conversation.turn import MAX_TURN_SECONDS, Turn
 from .protocol.limits import TokenBucket
-from .protocol.link import LinkClosedError
+from .protocol.transport.link import LinkClosedError
 from .settings import ConversationStyle
 from .voice.turn import TurnEnd, VoiceTurn
 from .voice.typed_questions import TypedQuestionSatellite

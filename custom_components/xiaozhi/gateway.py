@@ -17,12 +17,12 @@ from .device.device import Device
 from .device.store import DeviceStore
 from .firmware.library import FirmwareFiles
 from .listeners import Listeners, PortError, mqtt_client_id
-from .protocol.broker import BrokerError
 from .protocol.checkin import CheckIn
 from .protocol.checkin_reply import LinkReply, ServerTime
 from .protocol.closing import close_all
 from .protocol.firmware import SAFE_TEXT_BYTES
-from .protocol.link import Admission, Credentials, LinkKind
+from .protocol.transport.link import Admission, Credentials, LinkKind
+from .protocol.transport.mqtt.broker_connection import BrokerError
 from .provisioning.discovery import DeviceDiscovery
 from .secret import same
 from .settings import DeviceLink, GatewaySettings

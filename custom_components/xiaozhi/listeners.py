@@ -10,17 +10,17 @@ from typing import Any, Final
 from yarl import URL
 
 from .const import WEBSOCKET_PATH
-from .protocol.broker import BrokerError
 from .protocol.checkin_reply import LinkReply, MqttReply, ServerTime, WebSocketReply, websocket_url
 from .protocol.closing import close_all
 from .protocol.firmware import FirmwareVersion
-from .protocol.link import Admission, Credentials, LinkKind
 from .protocol.messages import AudioFormat
-from .protocol.mqtt import BrokerListener
-from .protocol.mqtt_endpoint import MqttEndpoint
-from .protocol.mqtt_link import downlink_topic, uplink_topic
-from .protocol.udp import UdpServer
-from .protocol.websocket import WebSocketListener
+from .protocol.transport.link import Admission, Credentials, LinkKind
+from .protocol.transport.mqtt.broker_connection import BrokerError
+from .protocol.transport.mqtt.broker_listener import BrokerListener
+from .protocol.transport.mqtt.endpoint import MqttEndpoint
+from .protocol.transport.mqtt.link import downlink_topic, uplink_topic
+from .protocol.transport.udp.listener import UdpServer
+from .protocol.transport.websocket.listener import WebSocketListener
 from .settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 
 _LOGGER = logging.getLogger(__name__)

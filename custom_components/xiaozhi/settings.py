@@ -24,7 +24,7 @@ from .const import (
     DEFAULT_MQTT_PORT,
     DEFAULT_UDP_PORT,
 )
-from .protocol.broker import BrokerSettings
+from .protocol.transport.mqtt.broker_connection import BrokerSettings
 
 
 class OfferedLink(StrEnum):

@@ -17,11 +17,11 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.listeners import AUTO_SUBSCRIBE_TOPIC, mqtt_client_id
-from custom_components.xiaozhi.protocol import broker as broker_module
-from custom_components.xiaozhi.protocol.link import Admission
 from custom_components.xiaozhi.protocol.messages import AudioFormat
-from custom_components.xiaozhi.protocol.mqtt_endpoint import MqttEndpoint
-from custom_components.xiaozhi.protocol.udp import UdpServer
+from custom_components.xiaozhi.protocol.transport.link import Admission
+from custom_components.xiaozhi.protocol.transport.mqtt import broker_connection as broker_module
+from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
 from custom_components.xiaozhi.provisioning import gateway_form
 from tests.integration.forms import change_device, start, submit, submit_device, websocket_only
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device

@@ -13,8 +13,8 @@ from typing import Self, override
 
 import pytest
 
-from custom_components.xiaozhi.protocol import mqtt_codec as mqtt
-from custom_components.xiaozhi.protocol.mqtt_link import downlink_topic
+from custom_components.xiaozhi.protocol.transport.mqtt import codec as mqtt
+from custom_components.xiaozhi.protocol.transport.mqtt.link import downlink_topic
 
 _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"))
 

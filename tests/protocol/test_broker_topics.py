@@ -2,7 +2,11 @@
 
 import pytest
 
-from custom_components.xiaozhi.protocol.broker_topics import Address, address_of_topic, uplink_of_all
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_topics import (
+    Address,
+    address_of_topic,
+    uplink_of_all,
+)
 from tests.protocol.mqtt_device import MAC
 
 GATEWAY = "00c0ffee"

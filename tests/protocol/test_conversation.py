@@ -17,7 +17,6 @@ from custom_components.xiaozhi.protocol.conversation.conversation import (
 from custom_components.xiaozhi.protocol.conversation.main_task import MainTask
 from custom_components.xiaozhi.protocol.conversation.turn import PRE_ROLL_MS, Turn
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
-from custom_components.xiaozhi.protocol.link import Channel, Link, LinkClosedError, LinkKind
 from custom_components.xiaozhi.protocol.messages import (
     Abort,
     AudioFormat,
@@ -28,6 +27,7 @@ from custom_components.xiaozhi.protocol.messages import (
     ListenStart,
     ListenStop,
 )
+from custom_components.xiaozhi.protocol.transport.link import Channel, Link, LinkClosedError, LinkKind
 
 UPLINK = AudioFormat(16000, 60)
 DOWNLINK = AudioFormat(24000, 60)

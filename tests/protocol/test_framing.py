@@ -3,7 +3,7 @@
 from hypothesis import given, settings, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.framing import (
+from custom_components.xiaozhi.protocol.transport.websocket.framing import (
     MAX_PACKET_BYTES,
     FramingError,
     framing_version,

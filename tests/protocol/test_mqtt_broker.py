@@ -19,21 +19,24 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 import pytest
 
-from custom_components.xiaozhi.protocol import broker as broker_module, mqtt
-from custom_components.xiaozhi.protocol.broker import (
+from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
+from custom_components.xiaozhi.protocol.transport.link import Admission, Link, LinkClosedError, LinkHandler
+from custom_components.xiaozhi.protocol.transport.mqtt import (
+    broker_connection as broker_module,
+    broker_listener as mqtt,
+)
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_connection import (
     BrokerError,
     BrokerProblem,
     BrokerSettings,
     check_broker,
     pushes,
 )
-from custom_components.xiaozhi.protocol.broker_topics import Address
-from custom_components.xiaozhi.protocol.link import Admission, Link, LinkClosedError, LinkHandler
-from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
-from custom_components.xiaozhi.protocol.mqtt import BrokerListener
-from custom_components.xiaozhi.protocol.mqtt_endpoint import MqttEndpoint
-from custom_components.xiaozhi.protocol.mqtt_link import MqttLink
-from custom_components.xiaozhi.protocol.udp import UdpServer
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_listener import BrokerListener
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_topics import Address
+from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
+from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
 from tests.protocol.brokers import KickingBroker, Mosquitto, PushingBroker, command, free_port, mosquitto
 from tests.protocol.mqtt_device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.mqtt_wire import WireClient, publish

@@ -15,12 +15,12 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 import pytest
 
-from custom_components.xiaozhi.protocol.link import Admission, Credentials, Link, LinkHandler
 from custom_components.xiaozhi.protocol.messages import ListenMode, ListenStart, tts_start
-from custom_components.xiaozhi.protocol.mqtt_connection import Timeouts
-from custom_components.xiaozhi.protocol.mqtt_endpoint import MqttEndpoint
-from custom_components.xiaozhi.protocol.mqtt_link import downlink_topic, uplink_topic
-from custom_components.xiaozhi.protocol.udp import UdpServer
+from custom_components.xiaozhi.protocol.transport.link import Admission, Credentials, Link, LinkHandler
+from custom_components.xiaozhi.protocol.transport.mqtt.connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
+from custom_components.xiaozhi.protocol.transport.mqtt.link import downlink_topic, uplink_topic
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
 from tests.protocol.brokers import command
 from tests.protocol.mqtt_device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.udp_device import DeviceAudio, DeviceSocket, opus_packet, until

@@ -3,8 +3,8 @@
 from hypothesis import given, settings, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol import mqtt_codec as mqtt
-from custom_components.xiaozhi.protocol.mqtt_codec import (
+from custom_components.xiaozhi.protocol.transport.mqtt import codec as mqtt
+from custom_components.xiaozhi.protocol.transport.mqtt.codec import (
     MAX_PACKET_BYTES,
     MqttProtocolError,
     OversizedPublish,

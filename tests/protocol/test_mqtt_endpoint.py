@@ -9,14 +9,20 @@ from typing import override
 
 import pytest
 
-from custom_components.xiaozhi.protocol.link import Admission, Credentials, Link, LinkClosedError, LinkHandler
 from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
-from custom_components.xiaozhi.protocol.mqtt_codec import MAX_PACKET_BYTES, MAX_SKIPPED_BYTES
-from custom_components.xiaozhi.protocol.mqtt_connection import Timeouts
-from custom_components.xiaozhi.protocol.mqtt_endpoint import MqttEndpoint, RefusalDelays
-from custom_components.xiaozhi.protocol.mqtt_link import MqttLink, downlink_topic, uplink_topic
-from custom_components.xiaozhi.protocol.peers import is_local
-from custom_components.xiaozhi.protocol.udp import UdpServer
+from custom_components.xiaozhi.protocol.transport.link import (
+    Admission,
+    Credentials,
+    Link,
+    LinkClosedError,
+    LinkHandler,
+)
+from custom_components.xiaozhi.protocol.transport.mqtt.codec import MAX_PACKET_BYTES, MAX_SKIPPED_BYTES
+from custom_components.xiaozhi.protocol.transport.mqtt.connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint, RefusalDelays
+from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink, downlink_topic, uplink_topic
+from custom_components.xiaozhi.protocol.transport.peers import is_local
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
 from tests.protocol import mqtt_wire as wire
 from tests.protocol.mqtt_device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.mqtt_wire import WireClient

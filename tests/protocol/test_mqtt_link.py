@@ -8,10 +8,21 @@ from typing import Any, override
 import pytest
 
 from custom_components.xiaozhi.protocol.limits import FloodError
-from custom_components.xiaozhi.protocol.link import Admission, Link, LinkClosedError, LinkHandler, LinkKind
 from custom_components.xiaozhi.protocol.messages import ListenMode, ListenStart, McpMessage, tts_start
-from custom_components.xiaozhi.protocol.mqtt_link import Carrier, MqttLink, downlink_topic, uplink_topic
-from custom_components.xiaozhi.protocol.udp import UdpServer
+from custom_components.xiaozhi.protocol.transport.link import (
+    Admission,
+    Link,
+    LinkClosedError,
+    LinkHandler,
+    LinkKind,
+)
+from custom_components.xiaozhi.protocol.transport.mqtt.link import (
+    Carrier,
+    MqttLink,
+    downlink_topic,
+    uplink_topic,
+)
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
 from tests.protocol.mqtt_device import DOWNLINK, HELLO, LISTEN, MAC, encoded
 from tests.protocol.udp_device import DeviceAudio, DeviceSocket, opus_packet, until
 from tests.protocol.websocket_peer import Recorder

@@ -14,8 +14,8 @@ import pytest
 
 from custom_components.xiaozhi.protocol.audio.opus_packet import opus_samples
 from custom_components.xiaozhi.protocol.messages import AudioFormat
-from custom_components.xiaozhi.protocol.udp import UdpChannel, UdpServer
-from custom_components.xiaozhi.protocol.udp_session import (
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpChannel, UdpServer
+from custom_components.xiaozhi.protocol.transport.udp.session import (
     MAX_DATAGRAM_BYTES,
     AudioCipher,
     AudioSession,

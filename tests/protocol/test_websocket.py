@@ -10,15 +10,6 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosedError, ConnectionClosedOK
 from websockets.frames import Frame, Opcode
 
-from custom_components.xiaozhi.protocol.framing import pack
-from custom_components.xiaozhi.protocol.link import (
-    Channel,
-    Credentials,
-    Link,
-    LinkClosedError,
-    LinkHandler,
-    LinkKind,
-)
 from custom_components.xiaozhi.protocol.mcp.client import McpCallError, McpClient
 from custom_components.xiaozhi.protocol.messages import (
     Abort,
@@ -29,8 +20,17 @@ from custom_components.xiaozhi.protocol.messages import (
     McpMessage,
     mcp,
 )
-from custom_components.xiaozhi.protocol.websocket import WebSocketListener
-from custom_components.xiaozhi.protocol.websocket_connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.link import (
+    Channel,
+    Credentials,
+    Link,
+    LinkClosedError,
+    LinkHandler,
+    LinkKind,
+)
+from custom_components.xiaozhi.protocol.transport.websocket.connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.websocket.framing import pack
+from custom_components.xiaozhi.protocol.transport.websocket.listener import WebSocketListener
 from tests.protocol.udp_device import opus_packet
 from tests.protocol.websocket_peer import DOWNLINK, HELLO, TOKEN, RawDevice, Recorder, Site, running
 

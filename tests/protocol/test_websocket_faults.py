@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from websockets.frames import Frame, Opcode
 
-from custom_components.xiaozhi.protocol.link import Channel, LinkClosedError
 from custom_components.xiaozhi.protocol.messages import MAX_MESSAGE_BYTES, DeviceMessage, McpMessage
+from custom_components.xiaozhi.protocol.transport.link import Channel, LinkClosedError
 from tests.protocol.udp_device import opus_packet
 from tests.protocol.websocket_peer import HELLO, PATIENCE, RawDevice, Recorder, Site, bystander, running
 

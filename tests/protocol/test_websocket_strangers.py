@@ -7,8 +7,8 @@ from typing import override
 
 import pytest
 
-from custom_components.xiaozhi.protocol.link import Admission, Credentials
-from custom_components.xiaozhi.protocol.websocket import WebSocketListener
+from custom_components.xiaozhi.protocol.transport.link import Admission, Credentials
+from custom_components.xiaozhi.protocol.transport.websocket.listener import WebSocketListener
 from tests.protocol.websocket_peer import (
     DOWNLINK,
     HELLO,

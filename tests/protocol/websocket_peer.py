@@ -11,12 +11,18 @@ from typing import Any, Self
 
 from websockets.frames import Close, Frame, Opcode
 
-from custom_components.xiaozhi.protocol.link import Admission, Channel, Credentials, Link, LinkHandler
 from custom_components.xiaozhi.protocol.messages import AudioFormat, DeviceMessage
-from custom_components.xiaozhi.protocol.peers import is_local
-from custom_components.xiaozhi.protocol.websocket import WebSocketListener
-from custom_components.xiaozhi.protocol.websocket_connection import Timeouts
-from custom_components.xiaozhi.protocol.websocket_link import WebSocketLink
+from custom_components.xiaozhi.protocol.transport.link import (
+    Admission,
+    Channel,
+    Credentials,
+    Link,
+    LinkHandler,
+)
+from custom_components.xiaozhi.protocol.transport.peers import is_local
+from custom_components.xiaozhi.protocol.transport.websocket.connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.websocket.link import WebSocketLink
+from custom_components.xiaozhi.protocol.transport.websocket.listener import WebSocketListener
 from tests.protocol.udp_device import opus_packet
 
 TOKEN = "a1b2c3d4"

@@ -16,9 +16,9 @@ from ..protocol import messages
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import FirmwareOffer
 from ..protocol.conversation.conversation import Conversation, ConversationState
-from ..protocol.link import Link, LinkClosedError, LinkKind
 from ..protocol.mcp.client import RESTARTING_TOOLS, McpCallError, McpError, McpTimeoutError, ToolResult
 from ..protocol.messages import JsonObject
+from ..protocol.transport.link import Link, LinkClosedError, LinkKind
 from ..settings import DeviceSettings
 from .events import EVENT_NOTIFICATION, DeviceEvents, Moment
 from .known import KnownDevice

@@ -15,9 +15,9 @@ from ..const import DOMAIN, VISION_PATH
 from ..pictures.jpeg import Picture, PictureKind
 from ..protocol.checkin import CheckIn
 from ..protocol.firmware import FirmwareVersion
-from ..protocol.link import LinkKind
 from ..protocol.mcp.client import ServerInfo, Tool, ToolResult, VisionEndpoint
 from ..protocol.status import DeviceStatus
+from ..protocol.transport.link import LinkKind
 from ..settings import DeviceSettings
 from ..tools.danger import judge
 from ..tools.state import Toolbox

@@ -10,9 +10,9 @@ from typing import Any, Final, Protocol
 
 from homeassistant.core import callback
 
-from ..protocol.link import LinkClosedError
 from ..protocol.mcp.client import McpCallError, McpError, ToolResult
 from ..protocol.status import STATUS_TOOL, StatusError, parse_status
+from ..protocol.transport.link import LinkClosedError
 from .known import KnownDevice
 
 __all__ = ["ReadSession", "Readings"]

@@ -13,9 +13,9 @@ from homeassistant.core import callback
 from ..protocol import messages
 from ..protocol.conversation.conversation import Conversation, ConversationState
 from ..protocol.conversation.main_task import MainTask
-from ..protocol.link import Channel, Link, LinkClosedError, LinkHandler
 from ..protocol.mcp.client import McpCallError, McpClient, McpError, McpTimeoutError, ToolResult
 from ..protocol.messages import Abort, DeviceMessage, JsonObject, ListenDetect, McpMessage
+from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandler
 from .events import Moment
 from .readings import Readings
 

@@ -11,9 +11,9 @@ from homeassistant.helpers.storage import Store
 from homeassistant.util import dt as dt_util
 
 from ..const import DOMAIN
-from ..protocol.link import LinkKind
 from ..protocol.mcp.client import Tool
 from ..protocol.status import DeviceStatus
+from ..protocol.transport.link import LinkKind
 from ..tools.danger import judge
 
 _LOGGER = logging.getLogger(__name__)

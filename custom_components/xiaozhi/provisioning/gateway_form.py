@@ -39,9 +39,9 @@ from ..const import (
 )
 from ..firmware.library import ReleasesError, async_fetch_releases
 from ..listeners import is_known_here_only
-from ..protocol.broker import BrokerError, BrokerProblem, check_broker, pushes
 from ..protocol.checkin_reply import is_mqtt_name
-from ..protocol.udp import UdpServer
+from ..protocol.transport.mqtt.broker_connection import BrokerError, BrokerProblem, check_broker, pushes
+from ..protocol.transport.udp.listener import UdpServer
 from ..settings import OfferedLink, broker_settings
 from .views import check_in_url, is_usable_host
 

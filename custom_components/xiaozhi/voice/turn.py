@@ -20,8 +20,8 @@ from ..protocol.audio.media import MediaError, decode_media
 from ..protocol.conversation.captions import Captions, emotion_of
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.turn import MAX_TURN_SECONDS, Turn
-from ..protocol.link import LinkClosedError
 from ..protocol.messages import ListenMode
+from ..protocol.transport.link import LinkClosedError
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
 
 from custom_components.xiaozhi.const import CONF_LINK
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Conversation, Misbehaviour, SimulatedDevice, State, converse
 from tests.integration.http_device import paired_device
 from tests.integration.linked.conftest import CLIENT_ID, Boot, mac_of, satellite_states

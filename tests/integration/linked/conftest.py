@@ -29,7 +29,7 @@ from pytest_homeassistant_custom_component.common import (
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN, OTA_PATH
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Pace, Profile, SimulatedDevice, get_profile
 from simulator.espeak import synthesize
 from tests.integration.http_device import MakeEntry, paired_device

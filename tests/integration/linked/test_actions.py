@@ -24,7 +24,7 @@ import custom_components.xiaozhi
 from custom_components.xiaozhi.const import DOMAIN, FILE_PATH, UPLOAD_PATH
 from custom_components.xiaozhi.pictures import fetch as picture_fetch
 from custom_components.xiaozhi.pictures.jpeg import Screen, fit, open_picture
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.services import (
     FACES,
     SERVICE_CALL_TOOL,

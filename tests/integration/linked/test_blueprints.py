@@ -35,7 +35,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_fire_time_changed
 
 from custom_components.xiaozhi.const import CONF_LINK, DOMAIN
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.services import FACES
 from simulator import SimulatedDevice, get_profile
 from tests.integration.http_device import paired_device

@@ -19,9 +19,10 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_BROKER, CONF_LINK, CONF_TLS, DOMAIN
 from custom_components.xiaozhi.device import session
-from custom_components.xiaozhi.protocol import messages, mqtt
+from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.mcp import client as mcp
-from custom_components.xiaozhi.protocol.mqtt_link import DEFAULT_PREFIX
+from custom_components.xiaozhi.protocol.transport.mqtt import broker_listener as mqtt
+from custom_components.xiaozhi.protocol.transport.mqtt.link import DEFAULT_PREFIX
 from custom_components.xiaozhi.settings import OfferedLink
 from simulator import SimulatedDevice, State, converse
 from simulator.espeak import synthesize

@@ -14,8 +14,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.gateway import Gateway
-from custom_components.xiaozhi.protocol.link import LinkKind
 from custom_components.xiaozhi.protocol.mcp import client as mcp
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Misbehaviour, SimulatedDevice, State, get_profile
 from tests.integration.linked.both import MACS, paired_on_both, word_for
 from tests.integration.linked.conftest import CLIENT_ID, COMMAND, Boot, Speech

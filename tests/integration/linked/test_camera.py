@@ -19,7 +19,7 @@ from custom_components.xiaozhi.const import CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.pictures import jpeg as pictures, views as uploads, vision
 from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO, PHOTO_TOOL
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, get_profile
 from simulator.picture import jpeg
 from tests.integration.http_device import TOKEN

@@ -26,7 +26,7 @@ from websockets.exceptions import InvalidStatus
 
 from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.gateway import Gateway
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, get_profile
 from tests.integration.http_device import TOKEN, MakeEntry, paired_device
 from tests.integration.linked.conftest import CLIENT_ID, MAC, Boot, Speech, introduce, wait_for_state

@@ -13,7 +13,7 @@ from custom_components.xiaozhi.diagnostics import (
     async_get_config_entry_diagnostics,
     async_get_device_diagnostics,
 )
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse
 from simulator.espeak import synthesize
 from tests.integration.http_device import TOKEN

@@ -12,7 +12,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, converse
 from tests.integration.linked.conftest import COMMAND, MAC, Boot, Speech, wait_for_state
 

@@ -11,9 +11,10 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.gateway import Gateway
-from custom_components.xiaozhi.protocol import mqtt_endpoint, websocket
-from custom_components.xiaozhi.protocol.link import Link, LinkClosedError, LinkKind
 from custom_components.xiaozhi.protocol.messages import mcp
+from custom_components.xiaozhi.protocol.transport.link import Link, LinkClosedError, LinkKind
+from custom_components.xiaozhi.protocol.transport.mqtt import endpoint as mqtt_endpoint
+from custom_components.xiaozhi.protocol.transport.websocket import listener as websocket
 from simulator import Conversation, Misbehaviour, SimulatedDevice, State, converse
 from tests.integration.http_device import paired_device
 from tests.integration.linked.conftest import (

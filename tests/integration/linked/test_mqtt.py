@@ -25,9 +25,9 @@ from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, DOMAIN
 from custom_components.xiaozhi.device import known as known_device, session, store
 from custom_components.xiaozhi.device.known import KnownDevice
 from custom_components.xiaozhi.listeners import mqtt_client_id
-from custom_components.xiaozhi.protocol.link import LinkKind
 from custom_components.xiaozhi.protocol.mcp import client as mcp
-from custom_components.xiaozhi.protocol.mqtt_link import uplink_topic
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.mqtt.link import uplink_topic
 from custom_components.xiaozhi.settings import DeviceLink
 from simulator import Misbehaviour, State, converse, get_profile
 from tests.integration.http_device import TOKEN

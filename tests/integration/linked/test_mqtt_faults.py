@@ -19,10 +19,10 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi import listeners
 from custom_components.xiaozhi.const import CONF_MQTT_PORT, DOMAIN
 from custom_components.xiaozhi.listeners import mqtt_client_id
-from custom_components.xiaozhi.protocol import mqtt_endpoint
-from custom_components.xiaozhi.protocol.link import LinkKind
-from custom_components.xiaozhi.protocol.mqtt_connection import Timeouts
-from custom_components.xiaozhi.protocol.mqtt_link import uplink_topic
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.mqtt import endpoint as mqtt_endpoint
+from custom_components.xiaozhi.protocol.transport.mqtt.connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.mqtt.link import uplink_topic
 from simulator import Conversation, Misbehaviour, Pace, SimulatedDevice, State, UdpWeather, converse
 from tests.integration.http_device import TOKEN, paired_device
 from tests.integration.linked.conftest import (

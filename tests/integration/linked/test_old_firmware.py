@@ -7,7 +7,7 @@ from homeassistant.exceptions import HomeAssistantError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import State, converse, get_profile
 from tests.integration.linked.conftest import COMMAND, MAC, Boot, Speech, introduce, wait_for_state
 

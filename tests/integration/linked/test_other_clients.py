@@ -8,7 +8,7 @@ import pytest
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import OTA_PATH
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from tests.integration.http_device import paired_device
 from tests.integration.linked import pc_client
 from tests.integration.linked.conftest import COMMAND, LIGHT, Speech, wait_for_state

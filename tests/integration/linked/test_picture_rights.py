@@ -18,7 +18,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUs
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.pictures import jpeg as pictures, screen
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.services import SERVICE_SHOW_IMAGE
 from simulator import SimulatedDevice, get_profile
 from tests.integration.http_device import paired_device

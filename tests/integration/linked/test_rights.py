@@ -9,7 +9,7 @@ from homeassistant.helpers import entity_registry as er
 import pytest
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, get_profile
 from simulator.tools import Tool
 from tests.integration.linked.conftest import MAC, Boot, wait_for_state

@@ -10,8 +10,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_MQTT_PORT, CONF_UDP_PORT, CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.protocol.limits import LinkCounters
-from custom_components.xiaozhi.protocol.link import Channel, Link, LinkKind
 from custom_components.xiaozhi.protocol.messages import JsonObject
+from custom_components.xiaozhi.protocol.transport.link import Channel, Link, LinkKind
 from tests.integration.linked.conftest import MAC, OTHER_MAC, Boot, paired_boxes, wait_for_state
 
 

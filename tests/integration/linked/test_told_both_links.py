@@ -10,7 +10,7 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 from websockets.asyncio.client import connect
 
 from custom_components.xiaozhi.const import CONF_LINK
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import DeviceLink
 from simulator import SimulatedDevice
 from tests.integration.http_device import HttpDevice

@@ -10,7 +10,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.tools import danger as tool_danger
 from custom_components.xiaozhi.tools.danger_table import Danger
 from simulator import SimulatedDevice

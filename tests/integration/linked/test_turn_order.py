@@ -11,7 +11,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol import messages
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import State, converse
 from tests.integration.linked.conftest import (
     COMMAND,

@@ -36,7 +36,7 @@ from custom_components.xiaozhi.firmware import installation, library as firmware
 from custom_components.xiaozhi.firmware.image import FirmwareImage
 from custom_components.xiaozhi.firmware.library import FIRMWARE_FOLDER, Firmware, FirmwareFiles
 from custom_components.xiaozhi.pictures import views as uploads
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import BOARDS, Pace, SimulatedDevice, build_image, get_profile
 from simulator.partitions import AppPartitions
 from tests.integration.linked.conftest import Boot, wait_for_state

@@ -9,7 +9,7 @@ from homeassistant.core import Event, EventStateChangedData, HomeAssistant, call
 from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 
-from custom_components.xiaozhi.protocol.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Misbehaviour, SimulatedDevice, State
 from tests.integration.linked.both import (
     SATELLITES,

@@ -14,7 +14,6 @@ from typing import Final
 
 from ..audio.codec import OpusDecoder
 from ..firmware import FirmwareVersion
-from ..link import Channel, Link, LinkClosedError, LinkKind
 from ..messages import (
     Abort,
     AudioFormat,
@@ -25,6 +24,7 @@ from ..messages import (
     ListenStart,
     ListenStop,
 )
+from ..transport.link import Channel, Link, LinkClosedError, LinkKind
 from .loudspeaker import Loudspeaker
 from .main_task import MainTask
 from .turn import Turn

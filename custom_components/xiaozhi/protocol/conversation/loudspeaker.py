@@ -11,8 +11,8 @@ from typing import Final
 
 from ..audio.codec import OpusEncoder
 from ..audio.pacing import DownlinkPacer
-from ..link import Link, LinkKind
 from ..messages import AudioFormat, JsonObject, tts_start, tts_stop
+from ..transport.link import Link, LinkKind
 from .main_task import MainTask, SpeechStart, sleep_until
 
 __all__ = ["Loudspeaker"]

@@ -6,9 +6,9 @@ import socket
 import sys
 from typing import Final
 
-from . import mqtt_codec as mqtt
-from .link import LinkClosedError
-from .mqtt_codec import Packet, PacketReader
+from ..link import LinkClosedError
+from . import codec as mqtt
+from .codec import Packet, PacketReader
 
 __all__ = ["READ_BYTES", "MqttConnection", "Timeouts"]
 

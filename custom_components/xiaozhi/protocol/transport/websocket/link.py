@@ -13,11 +13,9 @@ from typing import ClassVar, Final, override
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
-from .audio.opus_packet import is_announced
-from .framing import FramingError, framing_version, pack, unpack
-from .limits import FloodError, FloodGuard, LinkCounters
-from .link import Channel, Link, LinkClosedError, LinkHandler, LinkKind
-from .messages import (
+from ...audio.opus_packet import is_announced
+from ...limits import FloodError, FloodGuard, LinkCounters
+from ...messages import (
     AudioFormat,
     DeviceHello,
     DeviceMessage,
@@ -29,8 +27,10 @@ from .messages import (
     parse_message,
     server_hello,
 )
-from .shortening import encode_within
-from .websocket_connection import DeviceConnection, Timeouts, header, peer_address
+from ...shortening import encode_within
+from ..link import Channel, Link, LinkClosedError, LinkHandler, LinkKind
+from .connection import DeviceConnection, Timeouts, header, peer_address
+from .framing import FramingError, framing_version, pack, unpack
 
 __all__ = ["WebSocketLink"]
 

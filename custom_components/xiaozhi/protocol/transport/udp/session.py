@@ -20,9 +20,9 @@ from typing import Final, NamedTuple
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from .audio.opus_packet import is_announced
-from .limits import TokenBucket
-from .messages import AudioFormat
+from ...audio.opus_packet import is_announced
+from ...limits import TokenBucket
+from ...messages import AudioFormat
 
 __all__ = [
     "HEADER_BYTES",

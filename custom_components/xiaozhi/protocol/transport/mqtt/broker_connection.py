@@ -13,9 +13,9 @@ from typing import Final
 
 from aiomqtt import Client, MqttCodeError, MqttError
 
+from ...text import one_line
 from .broker_topics import Address, uplink_of_all
-from .mqtt_link import DEFAULT_PREFIX
-from .text import one_line
+from .link import DEFAULT_PREFIX
 
 __all__ = [
     "BrokerError",

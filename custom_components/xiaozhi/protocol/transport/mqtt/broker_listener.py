@@ -14,14 +14,14 @@ from typing import Final, override
 
 from aiomqtt import Client, Message, MqttError
 
-from .broker import BrokerError, BrokerProblem, BrokerSettings, connected, subscribe_devices
+from ...closing import close_all
+from ...limits import FloodError
+from ...messages import AudioFormat, encode, mcp
+from ..link import Admission, LinkClosedError
+from ..udp.listener import UdpServer
+from .broker_connection import BrokerError, BrokerProblem, BrokerSettings, connected, subscribe_devices
 from .broker_topics import Address, address_of_topic
-from .closing import close_all
-from .limits import FloodError
-from .link import Admission, LinkClosedError
-from .messages import AudioFormat, encode, mcp
-from .mqtt_link import Carrier, MqttLink
-from .udp import UdpServer
+from .link import Carrier, MqttLink
 
 __all__ = ["BrokerCounters", "BrokerListener"]
 

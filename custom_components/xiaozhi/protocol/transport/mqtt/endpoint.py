@@ -13,17 +13,17 @@ import logging
 import socket
 from typing import Final, NamedTuple, cast
 
-from . import mqtt_codec as mqtt
-from .checkin import parse_mac
-from .closing import close_all
-from .limits import FloodError, TokenBucket, WaitingRoom
-from .link import Admission, Credentials, LinkClosedError
-from .messages import AudioFormat
-from .mqtt_codec import Connect, ConnectCode, MqttProtocolError, Packet, UnsupportedProtocolError
-from .mqtt_connection import READ_BYTES, MqttConnection, Timeouts
-from .mqtt_link import MqttLink, downlink_topic, uplink_topic
-from .peers import is_local
-from .udp import UdpServer
+from ...checkin import parse_mac
+from ...closing import close_all
+from ...limits import FloodError, TokenBucket, WaitingRoom
+from ...messages import AudioFormat
+from ..link import Admission, Credentials, LinkClosedError
+from ..peers import is_local
+from ..udp.listener import UdpServer
+from . import codec as mqtt
+from .codec import Connect, ConnectCode, MqttProtocolError, Packet, UnsupportedProtocolError
+from .connection import READ_BYTES, MqttConnection, Timeouts
+from .link import MqttLink, downlink_topic, uplink_topic
 
 __all__ = ["EndpointCounters", "MqttEndpoint", "RefusalDelays"]
 

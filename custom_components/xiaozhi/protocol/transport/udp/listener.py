@@ -10,9 +10,9 @@ import sys
 from time import monotonic
 from typing import Final
 
-from .messages import AudioFormat, JsonObject
-from .peers import is_local
-from .udp_session import HEADER_BYTES, MAX_DATAGRAM_BYTES, AudioSession, Source, UdpCounters
+from ...messages import AudioFormat, JsonObject
+from ..peers import is_local
+from .session import HEADER_BYTES, MAX_DATAGRAM_BYTES, AudioSession, Source, UdpCounters
 
 __all__ = ["UdpChannel", "UdpServer"]
 

@@ -17,8 +17,8 @@ from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
 from websockets.protocol import Event
 
-from .limits import TokenBucket, WaitingRoom
-from .link import Admission
+from ...limits import TokenBucket, WaitingRoom
+from ..link import Admission
 
 __all__ = ["DeviceConnection", "QuietLogger", "Timeouts", "header", "peer_address"]
 

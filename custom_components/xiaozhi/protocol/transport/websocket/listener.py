@@ -15,14 +15,14 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
-from .checkin import parse_client_id, parse_mac
-from .closing import close_all
-from .limits import WaitingRoom
-from .link import Admission, Credentials
-from .messages import MAX_MESSAGE_BYTES, AudioFormat
-from .peers import is_local
-from .websocket_connection import DeviceConnection, QuietLogger, Timeouts, header, peer_address
-from .websocket_link import WebSocketLink
+from ...checkin import parse_client_id, parse_mac
+from ...closing import close_all
+from ...limits import WaitingRoom
+from ...messages import MAX_MESSAGE_BYTES, AudioFormat
+from ..link import Admission, Credentials
+from ..peers import is_local
+from .connection import DeviceConnection, QuietLogger, Timeouts, header, peer_address
+from .link import WebSocketLink
 
 __all__ = ["WebSocketListener"]
 

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
-from .limits import LinkCounters
-from .messages import AudioFormat, DeviceHello, DeviceMessage, JsonObject
+from ..limits import LinkCounters
+from ..messages import AudioFormat, DeviceHello, DeviceMessage, JsonObject
 
 __all__ = ["Admission", "Channel", "Credentials", "Link", "LinkClosedError", "LinkHandler", "LinkKind"]
 

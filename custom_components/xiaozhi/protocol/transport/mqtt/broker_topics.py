@@ -8,7 +8,7 @@ last check-in listens to it. The owner's rules, such as `xiaozhi/${clientid}/dow
 import re
 from typing import Final, NamedTuple
 
-from .mqtt_link import downlink_topic, uplink_topic
+from .link import downlink_topic, uplink_topic
 
 __all__ = ["Address", "address_of_topic", "uplink_of_all"]
 

@@ -13,10 +13,9 @@ import secrets
 from time import monotonic
 from typing import Any, ClassVar, Final, Protocol, override
 
-from .limits import FloodGuard, LinkCounters
-from .link import Admission, Channel, Link, LinkClosedError, LinkHandler, LinkKind
-from .mcp.recovery import reply_to_oversized
-from .messages import (
+from ...limits import FloodGuard, LinkCounters
+from ...mcp.recovery import reply_to_oversized
+from ...messages import (
     MAX_MESSAGE_BYTES,
     Abort,
     AudioFormat,
@@ -35,8 +34,9 @@ from .messages import (
     parse_message,
     server_hello,
 )
-from .udp import UdpChannel, UdpServer
-from .udp_session import UdpCounters
+from ..link import Admission, Channel, Link, LinkClosedError, LinkHandler, LinkKind
+from ..udp.listener import UdpChannel, UdpServer
+from ..udp.session import UdpCounters
 
 __all__ = ["DEFAULT_PREFIX", "Carrier", "MqttLink", "downlink_topic", "uplink_topic"]
 

@@ -1,0 +1,1 @@
+"""What carries messages and audio between a device and Home Assistant."""

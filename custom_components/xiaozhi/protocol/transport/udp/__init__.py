@@ -1,0 +1,1 @@
+"""Encrypted audio over UDP, which goes with the MQTT link."""
