@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 import json
 import logging
-from pathlib import Path
 import random
 import sys
 from time import thread_time
@@ -16,8 +15,7 @@ import pytest
 from benchmarks.fuzz.target import FoundError, Outcome, Spec, run_target
 from benchmarks.fuzz.targets import TARGETS
 from benchmarks.process import peak_kib, resident_kib
-
-_ROOT = Path(__file__).parent.parent.parent
+from tests.paths import ROOT
 
 
 @pytest.mark.timeout(300)
@@ -25,7 +23,7 @@ async def test_no_input_upsets_its_reader() -> None:
     """Some hundred inputs for each: many are refused, many taken, and nothing else happens."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.fuzz", "--inputs", "200", "--seed", "3"),
-        cwd=_ROOT,
+        cwd=ROOT,
         stdout=PIPE,
         stderr=PIPE,
     )

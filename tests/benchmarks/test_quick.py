@@ -3,7 +3,6 @@
 import asyncio
 from asyncio.subprocess import PIPE
 import json
-from pathlib import Path
 import sys
 from typing import Any
 
@@ -12,8 +11,8 @@ import pytest
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.loss import word_errors
 from benchmarks.report import Finding, percentile
+from tests.paths import ROOT
 
-_ROOT = Path(__file__).parent.parent.parent
 # Each run starts a Home Assistant, which takes longer than most of what it then measures.
 _RUNS = (["memory", "latency", "turn"], ["downlink", "uplink_cpu", "loss"])
 _NAMED_ONLY = {"soak"}
@@ -22,7 +21,7 @@ _NAMED_ONLY = {"soak"}
 async def run(names: list[str]) -> dict[str, list[dict[str, Any]]]:
     """Run benchmarks as a person does; return the rows of each."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "benchmarks", "--quick", *names, cwd=_ROOT, stdout=PIPE, stderr=PIPE
+        sys.executable, "-m", "benchmarks", "--quick", *names, cwd=ROOT, stdout=PIPE, stderr=PIPE
     )
     output, errors = await process.communicate()
     assert process.returncode == 0, errors.decode()

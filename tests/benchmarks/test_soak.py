@@ -4,7 +4,6 @@ import asyncio
 from asyncio.subprocess import PIPE
 from collections import Counter
 import json
-from pathlib import Path
 import sys
 from typing import Any
 
@@ -12,8 +11,7 @@ import pytest
 
 from benchmarks.soak.measure import Held, judge
 from benchmarks.soak.watch import State, look
-
-_ROOT = Path(__file__).parent.parent.parent
+from tests.paths import ROOT
 
 
 @pytest.mark.timeout(400)
@@ -21,7 +19,7 @@ async def test_a_short_soak_leaves_nothing_behind() -> None:
     """Two devices on two links live and are attacked, with a Home Assistant that must not notice."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks", "soak", "--quick", "--seed", "7"),
-        cwd=_ROOT,
+        cwd=ROOT,
         stdout=PIPE,
         stderr=PIPE,
     )

@@ -1,7 +1,6 @@
 """What tests of forms have in common: filling them in, with a look at their texts."""
 
 import json
-from pathlib import Path
 from string import Formatter
 from typing import Any, Final
 
@@ -30,7 +29,7 @@ def stored(port: int, **fields: Any) -> dict[str, Any]:
 
 def texts(section: str) -> dict[str, Any]:
     """Return the texts of a section."""
-    path = Path(__file__).parents[2] / "custom_components" / DOMAIN / "translations" / "en.json"
+    path = ROOTs[2] / "custom_components" / DOMAIN / "translations" / "en.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))[section]
     return found
 

@@ -3,7 +3,6 @@
 import errno
 from http import HTTPStatus
 import json
-from pathlib import Path
 import socket
 from typing import Any
 from unittest.mock import patch
@@ -66,7 +65,7 @@ async def test_the_gateway_is_set_up_and_says_what_to_type_into_devices(
 
 def manifest() -> dict[str, Any]:
     """Return the manifest."""
-    path = Path(__file__).parents[2] / "custom_components" / DOMAIN / "manifest.json"
+    path = ROOTs[2] / "custom_components" / DOMAIN / "manifest.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 

@@ -7,8 +7,9 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
-_ROOT = Path(__file__).parent.parent.parent
-_PAGES = sorted([_ROOT / "README.md", _ROOT / "CONTRIBUTING.md", *(_ROOT / "docs").glob("*.md")])
+from tests.paths import ROOT
+
+_PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -41,7 +42,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 def test_every_picture_is_small_and_shown() -> None:
     """A picture that no page shows is forgotten when the web page changes."""
     shown = "".join(page.read_text() for page in _PAGES)
-    pictures = list((_ROOT / "docs/images").iterdir())
+    pictures = list((ROOT / "docs/images").iterdir())
     assert pictures
     for picture in pictures:
         assert f"images/{picture.name}" in shown, f"{picture.name} is shown nowhere"
@@ -53,12 +54,12 @@ def test_every_picture_is_small_and_shown() -> None:
 )
 def test_what_devices_cannot_do_is_told_with_the_firmware_that_cannot(page: str) -> None:
     """Later firmware has a message that makes an idle device speak."""
-    assert re.search(r"[Ff]irmware up to 2\.4\s+has no message", (_ROOT / page).read_text())
+    assert re.search(r"[Ff]irmware up to 2\.4\s+has no message", (ROOT / page).read_text())
 
 
 def test_every_blueprint_can_be_imported_by_a_link() -> None:
     """Also one that is added later; `test_blueprints.py` sees to what its file calls its source."""
-    files = sorted((_ROOT / "blueprints").glob("**/*.yaml"))
+    files = sorted((ROOT / "blueprints").glob("**/*.yaml"))
     assert files
     sources = {yaml.load(file.read_text(), _Blueprint)["blueprint"]["source_url"] for file in files}
     pages = "".join(page.read_text() for page in _PAGES)
@@ -67,12 +68,12 @@ def test_every_blueprint_can_be_imported_by_a_link() -> None:
 
 def test_every_promise_of_the_threat_model_names_a_test_that_exists() -> None:
     """A promise without a test is none, and a test that was renamed shows nothing."""
-    page = (_ROOT / "docs/security.md").read_text()
+    page = (ROOT / "docs/security.md").read_text()
     promises = [line for line in page.splitlines() if line.startswith("| ") and "| `tests/" in line]
     assert len(promises) > 20
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page)
     assert len(named) >= len(promises)
     for path, name in named:
-        file = _ROOT / path
+        file = ROOT / path
         assert file.is_file(), f"docs/security.md names {path}, which does not exist"
         assert re.search(rf"def {name}\(", file.read_text()), f"docs/security.md names {path}::{name}"

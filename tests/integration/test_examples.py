@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 import logging
-from pathlib import Path
 import re
 from types import MappingProxyType
 from typing import Any, Final
@@ -30,9 +29,10 @@ from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.status import DeviceStatus
 from scripts.tool_table import stock_tools
 from tests.integration.http_device import MAC, paired_device
+from tests.paths import ROOT
 
-_ROOT: Final = Path(__file__).parents[2]
-_PAGES: Final = sorted([_ROOT / "README.md", *(_ROOT / "docs").glob("*.md")])
+ROOT: Final = ROOTs[2]
+_PAGES: Final = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 _AUTOMATION: Final = re.compile(r"^```yaml\n(alias: .*?)^```", re.MULTILINE | re.DOTALL)
 _TEXTS: Final = [text for page in _PAGES for text in _AUTOMATION.findall(page.read_text())]
 _EXAMPLES: Final[list[dict[str, Any]]] = [yaml.safe_load(text) for text in _TEXTS]
@@ -41,7 +41,7 @@ _ENTITY: Final = re.compile(r"\b([a-z_]+\.kitchen_xiaozhi\w*)")
 _FIELDS: Final = {
     action: set(about["fields"])
     for action, about in yaml.safe_load(
-        (_ROOT / "custom_components/xiaozhi/services.yaml").read_text()
+        (ROOT / "custom_components/xiaozhi/services.yaml").read_text()
     ).items()
 }
 _EVENTS: Final = {

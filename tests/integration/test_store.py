@@ -12,12 +12,13 @@ import pytest
 
 from custom_components.xiaozhi.device import store as store_module
 from custom_components.xiaozhi.device.store import DeviceRecord, DeviceStore
+from tests.paths import ROOT
 
 MAC = "24:6f:28:aa:bb:01"
 OTHER_MAC = "24:6f:28:aa:bb:02"
 KEY = "xiaozhi.an_entry"
 REAL_STORAGE = {name: getattr(Store, name) for name in ("_async_load", "_async_write_data")}
-PRIVACY = Path(__file__).parent.parent.parent / "docs/security.md"
+PRIVACY = ROOT / "docs/security.md"
 # What each part of a record is called there.
 STORED_AS = {
     "firmware": "firmware",

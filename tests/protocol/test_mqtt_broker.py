@@ -530,7 +530,7 @@ async def test_a_good_broker_passes_the_test(tmp_path: Path, socket_enabled: Non
 
 async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path, socket_enabled: None) -> None:
     """Devices and Home Assistant can talk as one user; others cannot join, and it cannot leave its topics."""
-    page = (Path(__file__).parents[2] / "docs/links.md").read_text()
+    page = (ROOTs[2] / "docs/links.md").read_text()
     rules = page.split("```text\nuser xiaozhi\n")[1].split("```")[0]
     (tmp_path / "acl").write_text(f"user other\ntopic readwrite other/#\n\nuser xiaozhi\n{rules}")
     passwords = tmp_path / "passwords"

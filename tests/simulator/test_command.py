@@ -255,7 +255,7 @@ async def test_the_command_tells_when_the_server_chose_another_link(
 
 
 async def test_the_command_keeps_a_device_in_touch_over_mqtt(tmp_path: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(ROOTs[2])}
     async with MqttServer.serving() as server:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "simulator", "--url", server.http.url, "--state", tmp_path / "s.json"),
@@ -278,7 +278,7 @@ async def test_the_command_keeps_a_device_in_touch_over_mqtt(tmp_path: Path) -> 
 
 
 async def test_the_command_stays_on_says_what_is_typed_and_clicks(butler: Server, tmp_path: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(ROOTs[2])}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "simulator", "--url", butler.http.url, "--state", str(tmp_path / "s.json"), "run"),

@@ -8,9 +8,10 @@ import sys
 import pytest
 
 from scripts.validator import problems
+from tests.paths import ROOT
 from tests.validator.sample import EN, FILES, FLOW, HOME, ICONS, INIT, SENSOR, SERVICES
 
-_ROOT = Path(__file__).parents[2]
+ROOT = ROOTs[2]
 _GERMAN = f"{HOME}/translations/de.json"
 
 type Change = tuple[str, str, str]
@@ -105,7 +106,7 @@ def test_the_command_prints_the_problems_and_fails(check: Check, tmp_path: Path)
         command = [
             sys.executable,
             "-c",
-            f"import sys; sys.path[0] = {str(_ROOT)!r}; import scripts.validator.__main__",
+            f"import sys; sys.path[0] = {str(ROOT)!r}; import scripts.validator.__main__",
         ]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
@@ -134,6 +135,6 @@ def test_the_protocol_may_not_know_what_stands_above_it(line: str) -> None:
     ):
         name = ["--stdin-filename", f"{folder}/some.py"]
         found = subprocess.run(
-            [*command, *name], cwd=_ROOT, input=f"{line}\n", capture_output=True, text=True, check=False
+            [*command, *name], cwd=ROOT, input=f"{line}\n", capture_output=True, text=True, check=False
         )
         assert ("TID251" in found.stdout) is refused, found

@@ -48,10 +48,11 @@ from tests.integration.linked.conftest import (
     introduce,
     wait_for_state,
 )
+from tests.paths import ROOT
 
-_ROOT: Final = Path(__file__).parents[3]
+ROOT: Final = ROOTs[3]
 _FOLDER: Final = "blueprints/automation/xiaozhi"
-_FILES: Final = sorted((_ROOT / _FOLDER).glob("**/*"))
+_FILES: Final = sorted((ROOT / _FOLDER).glob("**/*"))
 _DOORBELL, _VOLUME, _WAKE = _TESTED = ("doorbell.yaml", "volume.yaml", "wake.yaml")
 
 VOLUMES: Final = ["number.kitchen_box_volume", "number.hall_box_volume"]
@@ -97,7 +98,7 @@ def device_ids(hass: HomeAssistant, linked_entry: MockConfigEntry) -> list[str]:
 @pytest.fixture
 async def installed(hass: HomeAssistant) -> AsyncGenerator[None]:
     """Copy the folder as the documentation says, and in the end switch off what was made of it."""
-    await asyncio.to_thread(shutil.copytree, _ROOT / _FOLDER, Path(hass.config.path(_FOLDER)))
+    await asyncio.to_thread(shutil.copytree, ROOT / _FOLDER, Path(hass.config.path(_FOLDER)))
     yield
     if hass.states.get("automation.one"):
         await hass.services.async_call(
@@ -150,7 +151,7 @@ def pictures_on(device: SimulatedDevice) -> int:
 
 async def inputs_of(file: str) -> dict[str, dict[str, Any]]:
     """Return the inputs as they are written, also those in sections."""
-    blueprint: Any = await asyncio.to_thread(load_yaml_dict, str(_ROOT / _FOLDER / file))
+    blueprint: Any = await asyncio.to_thread(load_yaml_dict, str(ROOT / _FOLDER / file))
     inputs: dict[str, dict[str, Any]] = {}
     for name, about in blueprint["blueprint"]["input"].items():
         inputs |= about.get("input", {name: about})
@@ -158,15 +159,15 @@ async def inputs_of(file: str) -> dict[str, dict[str, Any]]:
 
 
 def test_every_file_of_the_folder_is_tested() -> None:
-    assert tuple(path.relative_to(_ROOT / _FOLDER).as_posix() for path in _FILES) == _TESTED
+    assert tuple(path.relative_to(ROOT / _FOLDER).as_posix() for path in _FILES) == _TESTED
 
 
 @pytest.mark.usefixtures("installed")
 async def test_home_assistant_takes_them_and_finds_what_the_editor_shows(hass: HomeAssistant) -> None:
     assert await async_setup_component(hass, "automation", {})
     known = await async_get_blueprints(hass).async_get_blueprints()
-    manifest = json.loads((_ROOT / "custom_components/xiaozhi/manifest.json").read_text())
-    oldest = json.loads((_ROOT / "hacs.json").read_text())["homeassistant"]
+    manifest = json.loads((ROOT / "custom_components/xiaozhi/manifest.json").read_text())
+    oldest = json.loads((ROOT / "hacs.json").read_text())["homeassistant"]
     for file in _TESTED:
         blueprint = known[f"xiaozhi/{file}"]
         assert isinstance(blueprint, Blueprint), blueprint

@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 import json
-from pathlib import Path
 import re
 from typing import Any
 
@@ -41,9 +40,10 @@ from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.tools import Tool as SimulatedTool
 from tests.integration.linked.conftest import MAC, Boot, wait_for_state
 from tests.integration.linked.own_tools import announce, register
+from tests.paths import ROOT
 from tests.protocol.udp_device import until
 
-PAGE = Path(__file__).parent.parent.parent.parent / "docs/entities.md"
+PAGE = ROOT / "docs/entities.md"
 STRIP = "light.kitchen_box_led_strip"
 STATUS_LIGHT = "number.kitchen_box_status_light_brightness"
 DOG_LIGHT = "light.kitchen_box_light"
