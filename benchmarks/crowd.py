@@ -21,8 +21,8 @@ from simulator import (
     converse,
     get_profile,
 )
-from simulator.espeak import synthesize
-from simulator.opus import UPLINK_RATE
+from simulator.audio.espeak import synthesize
+from simulator.audio.opus import UPLINK_RATE
 
 from .commands import serve
 

@@ -13,7 +13,7 @@ from homeassistant.components.conversation import ChatLog, ConversationInput, Co
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import intent
 
-from simulator.espeak import synthesize
+from simulator.audio.espeak import synthesize
 
 __all__ = ["Brain", "Ears", "Mouth", "after", "set_up_speech"]
 

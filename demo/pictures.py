@@ -12,8 +12,8 @@ from typing import Final
 from playwright.async_api import expect
 
 from simulator import SimulatedDevice, converse, get_profile
-from simulator.espeak import synthesize
-from simulator.opus import UPLINK_RATE
+from simulator.audio.espeak import synthesize
+from simulator.audio.opus import UPLINK_RATE
 
 from . import house
 from .abilities import put_firmware

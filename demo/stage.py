@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 
 from simulator import DeviceCrashed, SimulatedDevice, get_profile
+from simulator.audio.espeak import synthesize
+from simulator.audio.opus import UPLINK_RATE
+from simulator.audio.sound import write_wav
 from simulator.conversation import ConversationError, converse
-from simulator.espeak import synthesize
-from simulator.opus import UPLINK_RATE
-from simulator.sound import write_wav
 
 from . import house
 from .abilities import Owner, put_firmware, set_up_vision

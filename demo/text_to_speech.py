@@ -14,7 +14,7 @@ from wyoming.event import Event
 from wyoming.info import Attribution, Info, TtsProgram, TtsVoice
 from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop, SynthesizeStopped
 
-from simulator.espeak import SpeechError, synthesize
+from simulator.audio.espeak import SpeechError, synthesize
 
 from .speech_server import SpeechHandler, run
 

@@ -51,7 +51,7 @@ five minutes.
 
 def stock_tools() -> dict[str, list[Tool]]:
     """Return the tools of every board of the stock firmware, by its folder; what all have is in each."""
-    entries: list[dict[str, Any]] = json.loads((_ROOT / "simulator" / "tools.json").read_text())
+    entries: list[dict[str, Any]] = json.loads((_ROOT / "simulator" / "board" / "tools.json").read_text())
     boards = {board for entry in entries for board in entry.get("boards", ())}
     return {
         board: [_tool(entry) for entry in entries if board in entry.get("boards", (board,))]

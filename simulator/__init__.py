@@ -3,17 +3,17 @@
 It shares no code with the integration: it is what the integration is tested against.
 """
 
+from .application.state import ListeningMode, State
+from .board.nvs import Nvs
+from .board.profile import BOARDS, Board, Profile, get_profile
 from .conversation import Conversation, ConversationError, converse
 from .crash import DeviceCrashed
 from .device import SimulatedDevice
-from .firmware import build_image
+from .firmware.image import build_image
+from .link.weather import UdpWeather
 from .misbehave import Misbehaviour
-from .nvs import Nvs
 from .pace import Pace
-from .profile import BOARDS, Board, Profile, get_profile
 from .record import Event, Screen
-from .state import ListeningMode, State
-from .weather import UdpWeather
 
 __all__ = [
     "BOARDS",

@@ -10,17 +10,17 @@ import signal
 import sys
 from typing import Any, Self
 
+from .application.state import State
+from .audio.espeak import SpeechError, synthesize
+from .audio.opus import UPLINK_RATE
+from .audio.sound import read_wav, write_wav
+from .board.nvs import Nvs
+from .board.profile import BOARDS, DEFAULT_VERSION, get_profile
 from .conversation import ConversationError, converse
 from .crash import DeviceCrashed
 from .device import SimulatedDevice
-from .espeak import SpeechError, synthesize
 from .misbehave import Misbehaviour
-from .nvs import Nvs
-from .opus import UPLINK_RATE
-from .profile import BOARDS, DEFAULT_VERSION, get_profile
 from .record import Event
-from .sound import read_wav, write_wav
-from .state import State
 
 __all__ = ["main"]
 

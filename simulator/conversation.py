@@ -3,9 +3,9 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .application.state import State
 from .device import SimulatedDevice
 from .record import Event
-from .state import State
 
 __all__ = ["Conversation", "ConversationError", "converse"]
 

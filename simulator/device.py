@@ -8,25 +8,25 @@ from types import TracebackType
 from typing import Any, Final, Self
 import uuid
 
-from .application import Application
-from .checkin import Outcome
+from .application.application import Application
+from .application.checkin import Outcome
+from .application.mainloop import Job
+from .application.state import State
+from .audio.microphone import Voice
+from .audio.sound import read_wav
+from .audio.speaker import Speaker
+from .board.hardware import Hardware
+from .board.nvs import Nvs
+from .board.profile import Profile, get_profile
+from .board.system_info import Identity
+from .board.tools import Values, first_values
 from .crash import DeviceCrashed
-from .hardware import Hardware
-from .mainloop import Job
-from .microphone import Voice
+from .firmware.partitions import AppPartitions
+from .link.network import Network
+from .link.weather import UdpWeather
 from .misbehave import Misbehaviour, Mischief
-from .network import Network
-from .nvs import Nvs
 from .pace import Pace
-from .partitions import AppPartitions
-from .profile import Profile, get_profile
 from .record import Event, Recorder, Screen
-from .sound import read_wav
-from .speaker import Speaker
-from .state import State
-from .system_info import Identity
-from .tools import Values, first_values
-from .weather import UdpWeather
 
 __all__ = ["SimulatedDevice"]
 

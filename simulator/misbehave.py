@@ -5,10 +5,10 @@ from enum import StrEnum
 import random
 from typing import Final
 
+from .board.tools import Tool
 from .cjson import dumps
-from .frames import BINARY, TEXT
-from .tools import Tool
-from .websocket import RawSend
+from .link.websocket import RawSend
+from .link.websocket_frames import BINARY, TEXT
 
 __all__ = ["Misbehaviour", "Mischief"]
 

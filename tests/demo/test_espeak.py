@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from demo.processes import ROOT
-from simulator.espeak import SpeechError, resample, synthesize
+from simulator.audio.espeak import SpeechError, resample, synthesize
 
 
 def test_speech_comes_at_the_rate_that_is_asked_for() -> None:
@@ -40,7 +40,7 @@ def test_resampling_keeps_the_length() -> None:
 def test_a_checkout_far_down_in_folders_can_speak(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The library cannot read a long path to its data, so it gets a short one, which is gone afterwards."""
     folder = tmp_path_factory.mktemp("short")
-    script = "import simulator.espeak as e; e._MAX_DATA_PATH = 0; print(len(e.synthesize('hello')[0]))"
+    script = "import simulator.audio.espeak as e; e._MAX_DATA_PATH = 0; print(len(e.synthesize('hello')[0]))"
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=ROOT,

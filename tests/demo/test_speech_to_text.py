@@ -13,8 +13,8 @@ from wyoming.info import Describe, Info
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
 from custom_components.xiaozhi.protocol.audio.timeline import silence
 from demo.speech_to_text import GRAMMAR, SAMPLE_RATE, Recognizer
-from simulator.espeak import synthesize
-from simulator.opus import FRAME_SAMPLES, OpusEncoder
+from simulator.audio.espeak import synthesize
+from simulator.audio.opus import FRAME_SAMPLES, OpusEncoder
 
 # The integration starts every stream with 760 ms of silence; Home Assistant listens on after the last word.
 LEAD, TAIL = silence(760), silence(600)

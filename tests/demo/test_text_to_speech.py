@@ -8,7 +8,7 @@ from wyoming.info import Describe, Info
 from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop, SynthesizeStopped
 
 from demo.speech_to_text import Recognizer
-from simulator.espeak import resample
+from simulator.audio.espeak import resample
 
 
 async def read(client: AsyncTcpClient) -> Event:

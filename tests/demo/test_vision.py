@@ -7,7 +7,7 @@ import pytest
 
 from demo.abilities import VIEWS
 from demo.vision.ai_task import describe
-from simulator.picture import jpeg
+from simulator.board.picture import jpeg
 
 
 @pytest.mark.parametrize("name", VIEWS)

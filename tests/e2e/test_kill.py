@@ -17,8 +17,8 @@ from demo.abilities import FIRMWARE_VERSION
 from demo.errors import DemoError
 from demo.house import Room, pair, set_idle_volume
 from simulator import SimulatedDevice, State, get_profile
-from simulator.espeak import synthesize
-from simulator.opus import UPLINK_RATE
+from simulator.audio.espeak import synthesize
+from simulator.audio.opus import UPLINK_RATE
 from tests.e2e.house import COMMAND, House, until
 
 pytestmark = [

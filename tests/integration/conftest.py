@@ -5,14 +5,27 @@ import secrets
 import socket
 from typing import Any
 
-from homeassistant.config_entries import ConfigEntryState, ConfigSubentryData
+from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
+from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
+from homeassistant.config_entries import ConfigEntry, ConfigEntryState, ConfigFlow, ConfigSubentryData
+from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers.entity import Entity
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.setup import async_setup_component
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import (
+    MockConfigEntry,
+    MockModule,
+    MockPlatform,
+    mock_config_flow,
+    mock_integration,
+    mock_platform,
+)
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi import device_views as device_calls
+from custom_components.xiaozhi import device_views
 from custom_components.xiaozhi.const import (
     CONF_LINK,
     CONF_MQTT_PORT,
@@ -20,9 +33,30 @@ from custom_components.xiaozhi.const import (
     CONF_WEBSOCKET_PORT,
     DOMAIN,
     GATEWAY_UNIQUE_ID,
+    OTA_PATH,
 )
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import OfferedLink
-from tests.integration.http_device import HttpDevice, MakeDevice, MakeEntry
+from simulator import Profile, SimulatedDevice, get_profile
+from simulator.audio.espeak import synthesize
+from tests.integration.boxes import (
+    CLIENT_ID,
+    COMMAND,
+    LIGHT,
+    MAC,
+    QUICK,
+    SATELLITE,
+    Boot,
+    Speech,
+    satellite_states,
+)
+from tests.integration.http_device import HttpDevice, MakeDevice, MakeEntry, paired_device
+from tests.integration.speech import (
+    ScriptedAgent,
+    ScriptedSpeechToText,
+    ScriptedTextToSpeech,
+    StreamingTextToSpeech,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +67,7 @@ async def home_assistant(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Run the part of Home Assistant that every set-up has, and allow sockets on the loopback interface."""
-    monkeypatch.setattr(device_calls, "HANG_UP_SECONDS", 0.01)
+    monkeypatch.setattr(device_views, "HANG_UP_SECONDS", 0.01)
     assert await async_setup_component(hass, "homeassistant", {})
 
 
@@ -131,3 +165,147 @@ async def make_device(
         return HttpDevice(client=client, **properties)
 
     return make
+
+
+@pytest.fixture
+async def core(hass: HomeAssistant) -> None:
+    """What Home Assistant always has, and a light."""
+    assert await async_setup_component(hass, "homeassistant", {})
+    assert await async_setup_component(
+        hass, "input_boolean", {"input_boolean": {"kitchen_light": {"name": "Kitchen light"}}}
+    )
+    async_expose_entity(hass, CONVERSATION_DOMAIN, LIGHT, True)
+
+
+@pytest.fixture
+async def speech(hass: HomeAssistant, core: None) -> Speech:
+    """Give the preferred pipeline ears and a mouth."""
+    engines = Speech(
+        hass, ScriptedSpeechToText(), ScriptedTextToSpeech(), StreamingTextToSpeech(), ScriptedAgent()
+    )
+    engines.streaming_mouth._attr_unique_id = "streaming_mouth"
+    engines.streaming_mouth._attr_name = "Streaming mouth"
+    entities: dict[Platform, list[Entity]] = {
+        Platform.CONVERSATION: [engines.brain],
+        Platform.STT: [engines.ears],
+        Platform.TTS: [engines.mouth, engines.streaming_mouth],
+    }
+
+    async def set_up(hass: HomeAssistant, entry: ConfigEntry) -> bool:
+        await hass.config_entries.async_forward_entry_setups(entry, list(entities))
+        return True
+
+    def adder(platform: Platform) -> MockPlatform:
+        async def add_all(
+            hass: HomeAssistant, entry: ConfigEntry, add: AddConfigEntryEntitiesCallback
+        ) -> None:
+            add(entities[platform])
+
+        return MockPlatform(async_setup_entry=add_all)
+
+    class SpeechFlow(ConfigFlow):
+        """Never runs."""
+
+    mock_integration(hass, MockModule("scripted", async_setup_entry=set_up))
+    mock_platform(hass, "scripted.config_flow")
+    for platform in entities:
+        mock_platform(hass, f"scripted.{platform}", adder(platform))
+    entry = MockConfigEntry(domain="scripted")
+    entry.add_to_hass(hass)
+    with mock_config_flow("scripted", SpeechFlow):
+        assert await hass.config_entries.async_setup(entry.entry_id)
+    assert await async_setup_component(hass, "assist_pipeline", {})
+    await hass.async_block_till_done()
+    await engines.use(
+        stt_engine=engines.ears.entity_id,
+        stt_language="en",
+        tts_engine=engines.mouth.entity_id,
+        tts_language="en",
+    )
+    return engines
+
+
+@pytest.fixture(scope="session")
+def command() -> bytes:
+    """A sentence, spoken by somebody in a hurry: 0.9 s of 16 kHz mono PCM."""
+    pcm, _ = synthesize(COMMAND, speed=250, sample_rate=16000)
+    return pcm
+
+
+@pytest.fixture
+async def states(hass: HomeAssistant) -> AsyncGenerator[list[str]]:
+    """The states that the satellite goes through from the first time that it listens."""
+    with satellite_states(hass, SATELLITE) as seen:
+        yield seen
+
+
+@pytest.fixture
+def quick_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said on the screen only need not be there as long as a person needs to read it."""
+    monkeypatch.setattr("custom_components.xiaozhi.voice.turn._READING_SECONDS", 0.3)
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    """The link that the gateway offers; modules that hold for both override this with both as parameters."""
+    return LinkKind.WEBSOCKET
+
+
+@pytest.fixture
+def device_id(hass: HomeAssistant, linked_entry: MockConfigEntry) -> str:
+    """Id in the device registry."""
+    entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
+    assert entry is not None
+    return entry.id
+
+
+@pytest.fixture
+def link_data(link: LinkKind, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The settings of a gateway that offers it."""
+    data: dict[str, Any] = request.getfixturevalue("mqtt_data") if link is LinkKind.MQTT else {}
+    return data
+
+
+@pytest.fixture
+def paired() -> tuple[ConfigSubentryData, ...]:
+    """The devices that are paired; modules that need more than one override this."""
+    return (paired_device(MAC, CLIENT_ID),)
+
+
+@pytest.fixture
+async def linked_entry(
+    hass: HomeAssistant,
+    core: None,
+    make_entry: MakeEntry,
+    link_data: dict[str, Any],
+    paired: tuple[ConfigSubentryData, ...],
+    unload_gateway: None,
+) -> MockConfigEntry:
+    """A running gateway with simulated devices paired."""
+    entry = make_entry(*paired, **link_data)
+    assert await hass.config_entries.async_setup(entry.entry_id)
+    await hass.async_block_till_done()
+    return entry
+
+
+@pytest.fixture
+async def boot(
+    linked_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator
+) -> AsyncGenerator[Boot]:
+    """Return what switches a simulated device on and lets it check in; the first one is paired."""
+    client = await hass_client_no_auth()
+    devices: list[SimulatedDevice] = []
+
+    async def start(profile: Profile | None = None, **options: Any) -> SimulatedDevice:
+        device = SimulatedDevice(
+            profile or get_profile(),
+            str(client.make_url(OTA_PATH)),
+            **{"mac": MAC, "client_id": CLIENT_ID, "pace": QUICK, **options},
+        )
+        devices.append(device)
+        await device.boot()
+        return device
+
+    yield start
+    for device in devices:
+        await device.power_off()

@@ -31,7 +31,6 @@ from scripts.tool_table import stock_tools
 from tests.integration.http_device import MAC, paired_device
 from tests.paths import ROOT
 
-ROOT: Final = ROOTs[2]
 _PAGES: Final = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 _AUTOMATION: Final = re.compile(r"^```yaml\n(alias: .*?)^```", re.MULTILINE | re.DOTALL)
 _TEXTS: Final = [text for page in _PAGES for text in _AUTOMATION.findall(page.read_text())]

@@ -6,7 +6,9 @@ import subprocess
 
 import pytest
 
-SETUP = ROOTs[2] / "scripts" / "setup"
+from tests.paths import ROOT
+
+SETUP = ROOT / "scripts" / "setup"
 REAL = ("bash", "cat", "chmod", "cksum", "cp", "dirname", "env", "grep", "id", "mkdir", "readlink", "rm")
 # An old uv knows groups, but of Python 3.14 only the first ones.
 OLD_UV = 'case "$*" in "pip install --help") echo --group ;; *) exit 2 ;; esac'

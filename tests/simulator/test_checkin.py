@@ -9,7 +9,7 @@ import json
 import pytest
 
 from simulator import DeviceCrashed, Nvs, Pace, SimulatedDevice, State, get_profile
-from simulator.profile import Profile
+from simulator.board.profile import Profile
 from tests.simulator.fake_server import FAST, Http, Reply, Request
 
 WEBSOCKET: Reply = {"websocket": {"url": "ws://127.0.0.1:9/x", "token": "t", "version": 1}}

@@ -12,8 +12,9 @@ import wave
 import pytest
 
 from simulator import ConversationError, Pace, converse
+from simulator.audio.espeak import synthesize
 from simulator.cli import main
-from simulator.espeak import synthesize
+from tests.paths import ROOT
 from tests.simulator.fake_mqtt import MqttServer
 from tests.simulator.fake_server import FAST, Server, Session, opus_packets
 
@@ -255,7 +256,7 @@ async def test_the_command_tells_when_the_server_chose_another_link(
 
 
 async def test_the_command_keeps_a_device_in_touch_over_mqtt(tmp_path: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": str(ROOTs[2])}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     async with MqttServer.serving() as server:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "simulator", "--url", server.http.url, "--state", tmp_path / "s.json"),
@@ -278,7 +279,7 @@ async def test_the_command_keeps_a_device_in_touch_over_mqtt(tmp_path: Path) -> 
 
 
 async def test_the_command_stays_on_says_what_is_typed_and_clicks(butler: Server, tmp_path: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": str(ROOTs[2])}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "simulator", "--url", butler.http.url, "--state", str(tmp_path / "s.json"), "run"),

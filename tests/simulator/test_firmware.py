@@ -14,8 +14,8 @@ from hypothesis import given, settings, strategies as st
 import pytest
 
 from simulator import SimulatedDevice, State, build_image, get_profile
-from simulator.firmware import CHIP_IDS, AppDescription, ImageError, judge_image
-from simulator.partitions import APP_PARTITION_BYTES, AppPartitions
+from simulator.firmware.image import CHIP_IDS, AppDescription, ImageError, judge_image
+from simulator.firmware.partitions import APP_PARTITION_BYTES, AppPartitions
 from tests.simulator.fake_mqtt import MqttServer
 from tests.simulator.fake_server import FAST, Http, Json, Reply, Server, Session
 from tests.simulator.talk import linked, settle

@@ -6,7 +6,7 @@ import pytest
 from simulator import DeviceCrashed, Nvs, Pace
 from simulator.cjson import find, int_value, is_number, loads_object
 from simulator.crash import stoi
-from simulator.framing import pack, unpack
+from simulator.link.audio_framing import pack, unpack
 from simulator.record import Recorder
 
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings, strategies as st
 import pytest
 
 from simulator import Pace, get_profile
-from simulator.mcp_server import McpServer
-from simulator.tools import Tool, board_tools
+from simulator.application.mcp_server import McpServer
+from simulator.board.tools import Tool, board_tools
 from tests.simulator.fake_server import Server, Session
 from tests.simulator.talk import call, linked
 

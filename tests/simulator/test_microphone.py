@@ -8,10 +8,10 @@ import struct
 import pytest
 
 from simulator import Pace, State
-from simulator.espeak import synthesize
-from simulator.microphone import Microphone, Voice
-from simulator.opus import OpusDecoder, OpusEncoder, OpusError, packet_duration
-from simulator.sound import read_wav, write_wav
+from simulator.audio.espeak import synthesize
+from simulator.audio.microphone import Microphone, Voice
+from simulator.audio.opus import OpusDecoder, OpusEncoder, OpusError, packet_duration
+from simulator.audio.sound import read_wav, write_wav
 from tests.simulator.fake_server import Server, opus_packets
 
 

@@ -182,7 +182,7 @@ async def test_a_server_that_is_silent_is_given_up_after_ten_seconds_and_tried_a
 
 async def test_over_port_8883_it_wants_tls(server: MqttServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """That the port decides is seen from the first bytes: a handshake instead of a CONNECT."""
-    monkeypatch.setattr("simulator.mqtt_client.TLS_PORT", server.port)
+    monkeypatch.setattr("simulator.link.mqtt_client.TLS_PORT", server.port)
     async with server.device(pace=Pace(timeouts=0.02)) as sim:
         await sim.boot()
         session = await server.session()

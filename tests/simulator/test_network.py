@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from simulator import Misbehaviour, Pace, SimulatedDevice, State
-from tests.protocol.brokers import mosquitto
-from tests.protocol.mqtt_wire import WireClient, connect, publish, subscribe
+from tests.protocol.transport.mqtt.brokers import mosquitto
+from tests.protocol.transport.mqtt.wire import WireClient, connect, publish, subscribe
 from tests.simulator.fake_mqtt import CONNECT, DISCONNECT, PINGREQ, PUBLISH, MqttServer, Packet, Session
 from tests.simulator.fake_server import FAST, Http, Server
 from tests.simulator.talk import settle

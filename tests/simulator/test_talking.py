@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from simulator import ListeningMode, Pace, State, get_profile
-from simulator.state import StateMachine
+from simulator.application.state import StateMachine
 from tests.simulator.fake_server import Server, opus_packets
 from tests.simulator.talk import AT_ONCE, listening, settle, speaking
 

@@ -9,8 +9,8 @@ from PIL import Image
 import pytest
 
 from simulator import BOARDS, get_profile
-from simulator.picture import jpeg
-from simulator.tools import board_tools
+from simulator.board.picture import jpeg
+from simulator.board.tools import board_tools
 from tests.simulator.fake_server import Http, Server
 from tests.simulator.talk import call, linked
 

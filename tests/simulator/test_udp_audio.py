@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simulator import Misbehaviour, SimulatedDevice, State, UdpWeather, converse
-from simulator.espeak import synthesize
+from simulator.audio.espeak import synthesize
 from tests.simulator.fake_mqtt import KEY, NONCE, MqttServer, Session, ctr
 from tests.simulator.fake_server import opus_packets
 from tests.simulator.talk import settle

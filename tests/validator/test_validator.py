@@ -11,7 +11,6 @@ from scripts.validator import problems
 from tests.paths import ROOT
 from tests.validator.sample import EN, FILES, FLOW, HOME, ICONS, INIT, SENSOR, SERVICES
 
-ROOT = ROOTs[2]
 _GERMAN = f"{HOME}/translations/de.json"
 
 type Change = tuple[str, str, str]

@@ -1,0 +1,1 @@
+"""The firmware's application: its main task, states, check-in and tools."""

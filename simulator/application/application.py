@@ -1,0 +1,428 @@
+"""One run of the firmware, from switching on to switching off. Source: the firmware's `application.cc`."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from ..audio.microphone import Microphone
+from ..board.hardware import Hardware
+from ..board.tools import board_tools
+from ..cjson import JsonObject, find
+from ..crash import DeviceCrashed, Restart
+from ..firmware.upgrade import Upgrader
+from ..link.choice import make_transport
+from ..link.http import HttpClient
+from ..link.transport import AudioPacket, Transport
+from .checkin import CheckIn
+from .device_tools import DeviceTools
+from .mainloop import Job, MainLoop
+from .mcp_server import McpServer
+from .state import ListeningMode, State, StateMachine
+
+__all__ = ["Application"]
+
+_WAKE_AUDIO_SECONDS: Final = 2
+
+
+class Application:
+    """The firmware while it runs."""
+
+    def __init__(self, hardware: Hardware) -> None:
+        """Start switched off; `run` switches on."""
+        profile, pace = hardware.profile, hardware.pace
+        self._hardware = hardware
+        self._profile = profile
+        self._screen = hardware.screen
+        self._speaker = hardware.speaker
+        self._record = hardware.recorder.add
+        self.states = StateMachine(validated=profile.two_stage_states, changed=self._state_changed)
+        self.loop = MainLoop(
+            pace,
+            state_changed=self._apply_state,
+            send_audio=self._send_audio,
+            passed=hardware.recorder.pulse,
+        )
+        self.microphone = Microphone(hardware.voice, pace, self.loop.signal_audio)
+        http = HttpClient(pace, hardware.network, profile.http_deadlocks)
+        self.upgrader = Upgrader(hardware, self, http)
+        self.check_in = CheckIn(
+            hardware, http, idle=lambda: self.state is State.IDLE, upgrade=self.upgrader.run
+        )
+        self.mcp = McpServer(
+            profile,
+            hardware.mischief.tools(board_tools(profile)),
+            reply=self._queue_mcp_reply,
+            queue_call=self._queue_tool_call,
+            run=DeviceTools(hardware, self, http).run,
+            loops=hardware.mischief.loops,
+        )
+        self.activated = False
+        self.last_error = ""
+        self.transport: Transport | None = None
+        self.mode = profile.mode
+        self._plays_popup = False
+        self._draining: asyncio.Task[None] | None = None
+        self._group = asyncio.TaskGroup()
+
+    @property
+    def state(self) -> State:
+        """The state; its effects may still be to come."""
+        return self.states.state
+
+    async def run(self) -> None:
+        """Run until the device restarts. Raises `DeviceCrashed`."""
+        crash: DeviceCrashed | None = None
+        self.states.request(State.STARTING)
+        try:
+            async with self._group:
+                for part in (self.loop.run(), self.microphone.run(), self._speaker.run(), self._activate()):
+                    self.spawn(part)
+        except* Restart:
+            pass
+        except* DeviceCrashed as group:
+            crash = next(err for err in group.exceptions if isinstance(err, DeviceCrashed))
+        finally:
+            self.microphone.switch_off()
+            self._speaker.flush()
+            if self.transport is not None:
+                self.transport.power_off()
+        if crash is not None:
+            raise crash
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start a task that ends with this run at the latest."""
+        return self._group.create_task(work)
+
+    # Start
+
+    async def _activate(self) -> None:
+        self.states.request(State.ACTIVATING)
+        kind = await self.check_in.run()
+        self.transport = make_transport(
+            kind,
+            self._hardware,
+            self,
+            idle=lambda: self.state is State.IDLE,
+            schedule=self.loop.schedule,
+            spawn=self.spawn,
+        )
+        await self.transport.start()
+        self.loop.schedule(self._activation_done)
+
+    async def _activation_done(self) -> None:
+        self.activated = True
+        await self.set_state(State.IDLE)
+        self._record("sound", name="success")
+
+    # States: a change takes effect at once, what follows from it comes in a later pass
+
+    async def set_state(self, state: State) -> None:
+        """Request a state; firmware before 2.1.0 does at once what follows from it."""
+        if self.states.request(state) and not self._profile.two_stage_states:
+            await self._apply_state()
+
+    def _state_changed(self, state: State) -> None:
+        self._record("state", state=state.value)
+        if self._profile.two_stage_states:
+            self.loop.signal_state()
+
+    async def _apply_state(self) -> None:
+        match self.state:
+            case State.IDLE:
+                self._screen.show_status("Standby")
+                self._screen.clear_messages()
+                self._screen.show_emotion("neutral")
+                self.microphone.switch_off()
+            case State.CONNECTING:
+                self._screen.show_status("Connecting...")
+                self._screen.show_emotion("neutral")
+            case State.LISTENING:
+                self._screen.show_status("Listening...")
+                self._screen.show_emotion("neutral")
+                await self._begin_listening()
+            case State.SPEAKING:
+                self._screen.show_status("Speaking...")
+                if self.mode is not ListeningMode.REALTIME:
+                    self.microphone.switch_off()
+                self._speaker.flush()
+
+    async def _begin_listening(self) -> None:
+        if self.microphone.on and not self._plays_popup:
+            return
+        if self.mode is ListeningMode.AUTO and self._profile.drains_before_listening:
+            if self._profile.drain_blocks:
+                await self._drained()
+            elif not self._speaker.empty:
+                if self._draining is None or self._draining.done():
+                    self._draining = self.spawn(self._listen_when_drained())
+                return
+        await self._open_microphone()
+
+    async def _listen_when_drained(self) -> None:
+        await self._drained()
+
+        async def listen() -> None:
+            if self.state is State.LISTENING and not self.microphone.on:
+                await self._open_microphone()
+
+        self.loop.schedule(listen)
+
+    async def _drained(self) -> None:
+        await self._hardware.recorder.wait_for(lambda: self._speaker.empty, None)
+
+    async def _open_microphone(self) -> None:
+        await self._send("listen", state="start", mode=self.mode.value)
+        # Before 2.2.2 this is what cuts off the end of the answer.
+        self._speaker.flush()
+        self.microphone.switch_on()
+        if self._plays_popup:
+            self._plays_popup = False
+            self._record("sound", name="popup")
+
+    def network_lost(self) -> None:
+        """Notice that the Wi-Fi is gone: a conversation ends."""
+        if self.transport is None:
+            return
+        self.transport.lose_connection()
+        if self.state in {State.CONNECTING, State.LISTENING, State.SPEAKING}:
+            self.loop.schedule(self.transport.close_channel)
+
+    # The user
+
+    async def click(self) -> None:
+        """Do what the button does: start, interrupt or end a conversation."""
+        match self.state:
+            case State.ACTIVATING:
+                await self.set_state(State.IDLE)
+            case State.IDLE if self.transport is not None:
+                await self._start(self._profile.mode)
+            case State.SPEAKING:
+                await self._abort(None)
+            case State.LISTENING if self.transport is not None:
+                await self.transport.close_channel()
+
+    async def press(self) -> None:
+        """Begin push-to-talk."""
+        match self.state:
+            case State.ACTIVATING:
+                await self.set_state(State.IDLE)
+            case State.IDLE if self.transport is not None:
+                await self._start(ListeningMode.MANUAL)
+            case State.SPEAKING:
+                await self._abort(None)
+                await self._listen(ListeningMode.MANUAL)
+
+    async def release(self) -> None:
+        """End push-to-talk."""
+        if self.state is State.LISTENING:
+            await self._send("listen", state="stop")
+            await self.set_state(State.IDLE)
+
+    async def wake_word(self, word: str, sound: bytes | None) -> None:
+        """Hear the wake word; `sound` is 16 kHz PCM that ends with it."""
+        match self.state:
+            case State.ACTIVATING:
+                await self.set_state(State.IDLE)
+            case State.IDLE if self.transport is not None:
+                if not self.transport.channel_open:
+                    await self.set_state(State.CONNECTING)
+                    self.loop.schedule(lambda: self._continue_wake_word(word, sound))
+                elif self._profile.wakes_with_open_channel:
+                    await self._announce_wake_word(word, sound)
+            case State.SPEAKING if self.mode is not ListeningMode.REALTIME:
+                await self._abort("wake_word_detected")
+                if self._profile.wake_word_interrupts:
+                    self.microphone.packets.clear()
+                    self._plays_popup = True
+                    await self._listen(self._profile.mode)
+
+    async def type_text(self, text: str) -> None:
+        """Send a typed question as some clients do: as a wake word, and no microphone follows."""
+        await self.set_state(State.CONNECTING)
+
+        async def go_on() -> None:
+            if await self._open_channel():
+                await self._send("listen", state="detect", text=text)
+                await self.set_state(State.IDLE)
+
+        self.loop.schedule(go_on)
+
+    async def _continue_wake_word(self, word: str, sound: bytes | None) -> None:
+        if await self._open_channel():
+            await self._announce_wake_word(word, sound)
+
+    async def _announce_wake_word(self, word: str, sound: bytes | None) -> None:
+        if self._profile.board.sends_wake_audio and self.transport is not None:
+            heard = bytes(_WAKE_AUDIO_SECONDS * 2 * 16000) if sound is None else sound
+            for packet in self.microphone.wake_audio(heard):
+                await self.transport.send_audio(packet)
+            await self._send("listen", state="detect", text=word)
+        else:
+            self._plays_popup = True
+        await self._listen(self._profile.mode)
+
+    async def _start(self, mode: ListeningMode) -> None:
+        if self.transport is not None and self.transport.channel_open:
+            await self._listen(mode)
+            return
+        await self.set_state(State.CONNECTING)
+
+        async def go_on() -> None:
+            if await self._open_channel():
+                await self._listen(mode)
+
+        self.loop.schedule(go_on)
+
+    async def _open_channel(self) -> bool:
+        if self.state is not State.CONNECTING or self.transport is None:
+            return False
+        self.last_error = ""
+        return self.transport.channel_open or await self.transport.open_channel()
+
+    async def _listen(self, mode: ListeningMode) -> None:
+        self.mode = mode
+        await self.set_state(State.LISTENING)
+
+    async def _abort(self, reason: str | None) -> None:
+        await self._send("abort", **({} if reason is None else {"reason": reason}))
+
+    # Sending: session_id first, then type; nothing is escaped
+
+    async def _send(self, kind: str, **fields: str) -> None:
+        members = "".join(f',"{name}":"{value}"' for name, value in fields.items())
+        await self.send_text(f'{{"session_id":"{self._session_id}","type":"{kind}"{members}}}')
+
+    async def send_text(self, text: str) -> None:
+        """Send a text as it is."""
+        if self.transport is not None:
+            await self.transport.send_text(text)
+
+    @property
+    def _session_id(self) -> str:
+        return "" if self.transport is None else self.transport.session_id
+
+    async def _send_audio(self) -> None:
+        while self.microphone.packets and self.transport is not None:
+            packet = self.microphone.packets.popleft()
+            try:
+                changed = self._hardware.mischief.microphone_packet(packet)
+            except ConnectionResetError:
+                self.transport.lose_connection()
+                return
+            if changed is not None:
+                await self.transport.send_audio(changed)
+
+    # What the transport received, on the network task
+
+    def message_received(self, message: JsonObject) -> None:
+        """Act on a message of the server; unknown ones are ignored."""
+        self._record("received", message=message)
+        text, emotion = find(message, "text"), find(message, "emotion")
+        match find(message, "type"):
+            case "tts":
+                self._speech(find(message, "state"), text)
+            case "stt" if isinstance(text, str):
+                self.show_later("user", text)
+            case "llm" if isinstance(emotion, str):
+                self._later(lambda: self._screen.show_emotion(emotion))
+            case "mcp" if isinstance(payload := find(message, "payload"), dict):
+                if self._profile.has_tools and self._hardware.mischief.answers_mcp:
+                    self.mcp.handle(payload)
+            case "system" if find(message, "command") == "reboot":
+                self.loop.schedule(self.reboot)
+            case "alert":
+                self._alert_received(message)
+
+    def _speech(self, state: object, text: object) -> None:
+        match state:
+            case "start":
+                self.loop.schedule(self._begin_speaking)
+            case "stop":
+                self.loop.schedule(self._end_speaking)
+            case "sentence_start" if isinstance(text, str):
+                self.show_later("assistant", text)
+
+    async def _begin_speaking(self) -> None:
+        if self.state is not State.SPEAKING:
+            self._speaker.begin_answer()
+        await self.set_state(State.SPEAKING)
+
+    async def _end_speaking(self) -> None:
+        if self.state is State.SPEAKING:
+            manual = self.mode is ListeningMode.MANUAL
+            await self.set_state(State.IDLE if manual else State.LISTENING)
+
+    def _alert_received(self, message: JsonObject) -> None:
+        texts = [find(message, key) for key in ("status", "message", "emotion")]
+        if all(isinstance(text, str) for text in texts):
+            # On the network task itself.
+            self._alert(*texts)
+            if self._profile.alert_clears_queue:
+                self._speaker.flush()
+            self._speaker.alert()
+
+    def _alert(self, status: str, text: str, emotion: str) -> None:
+        self._screen.show_alert(status, text, emotion)
+        self._record("sound", name="vibration")
+
+    def audio_received(self, packet: AudioPacket) -> None:
+        """Queue a packet; which states take it differs between versions."""
+        anywhere = self._profile.plays_outside_answers and self.state is not State.LISTENING
+        if anywhere or self.state is State.SPEAKING:
+            self._speaker.push(
+                packet.payload,
+                packet.sample_rate,
+                packet.frame_duration,
+                on_network_task=self.transport is not None and self.transport.name == "websocket",
+            )
+        else:
+            self._speaker.ignored += 1
+
+    def channel_closed(self) -> None:
+        """Go idle; what is queued still plays."""
+        self._record("channel_closed")
+        self.loop.schedule(lambda: self.set_state(State.IDLE))
+
+    def failed(self, error: str) -> None:
+        """Show an error and go idle."""
+        self.last_error = error
+        self._record("error", error=error)
+
+        async def show() -> None:
+            await self.set_state(State.IDLE)
+            self._alert("ERROR", error, "circle_xmark")
+
+        self.loop.schedule(show)
+
+    def show_later(self, role: str, text: str) -> None:
+        """Show a chat text when the main task has time."""
+        self._later(lambda: self._screen.show_message(role, text))
+
+    def _later(self, effect: Callable[[], None]) -> None:
+        async def job() -> None:
+            effect()
+
+        self.loop.schedule(job)
+
+    # MCP and restarts
+
+    def _queue_mcp_reply(self, payload: str) -> None:
+        self.loop.schedule(
+            lambda: self.send_text(f'{{"session_id":"{self._session_id}","type":"mcp","payload":{payload}}}')
+        )
+
+    def _queue_tool_call(self, call: Job) -> None:
+        if self._profile.tools_on_main_task:
+            self.loop.schedule(call)
+        else:
+            self.spawn(call())
+
+    async def reboot(self) -> None:
+        """Close the channel and restart a second later."""
+        if self.transport is not None:
+            await self.transport.close_channel()
+            if self._profile.leaves_before_restart:
+                self.transport.shut_down()
+                self.transport = None
+        await self._hardware.pace.wait(1)
+        raise Restart

@@ -1,0 +1,1 @@
+"""What the device hears and plays."""

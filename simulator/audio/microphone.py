@@ -1,0 +1,144 @@
+"""The uplink: a person or silence in front of the microphone, and the packets that come of it.
+
+Source: the firmware's `audio_service.cc`.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+import random
+import struct
+from typing import Final
+
+from ..pace import Pace
+from .opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
+
+__all__ = ["Microphone", "Voice"]
+
+_FRAME_SECONDS: Final = FRAME_SAMPLES / UPLINK_RATE
+_FRAME_BYTES: Final = FRAME_SAMPLES * 2
+# 120 ms after the microphone goes on.
+_WARM_UP_FRAMES: Final = 2
+_SEND_QUEUE: Final = 40
+
+
+class Voice:
+    """What there is to hear: utterances one after the other, and silence for ever.
+
+    A person speaks when the device listens: an utterance begins once the microphone is on and warmed up. What
+    is still unsaid of it when the microphone goes off is lost.
+    """
+
+    def __init__(self, noise: int = 0, said: Callable[[], None] = lambda: None) -> None:
+        """`noise` is the loudness of the silence: the standard deviation of its samples.
+
+        `said` is called whenever there is nothing left to say.
+        """
+        self._said = said
+        self._noise = b""
+        if noise:
+            source = random.Random(0)
+            samples = [round(source.gauss(0, noise)) for _ in range(UPLINK_RATE)]
+            self._noise = struct.pack(f"<{len(samples)}h", *samples)
+        self._noise_position = 0
+        self._utterances: deque[bytes] = deque()
+        self._current = b""
+        self.spoken = asyncio.Event()
+        """Set while there is nothing left to say."""
+        self.spoken.set()
+
+    def say(self, pcm: bytes) -> None:
+        """Say 16 kHz mono PCM of 16 bits after what is already waiting to be said."""
+        if pcm:
+            self._utterances.append(pcm)
+            self.spoken.clear()
+
+    def next_frame(self) -> bytes:
+        """Return the next 60 ms."""
+        if not self._current and self._utterances:
+            self._current = self._utterances.popleft()
+        frame, self._current = self._current[:_FRAME_BYTES], self._current[_FRAME_BYTES:]
+        self._look_for_end()
+        return frame + self._silence(_FRAME_BYTES - len(frame))
+
+    def cut_off(self) -> None:
+        """Drop the rest of the utterance that is being said."""
+        self._current = b""
+        self._look_for_end()
+
+    def _look_for_end(self) -> None:
+        if not self._current and not self._utterances and not self.spoken.is_set():
+            self.spoken.set()
+            self._said()
+
+    def _silence(self, size: int) -> bytes:
+        if not self._noise:
+            return bytes(size)
+        start = self._noise_position
+        self._noise_position = (start + size) % (len(self._noise) - _FRAME_BYTES)
+        return self._noise[start : start + size]
+
+
+class Microphone:
+    """Encodes what the voice says, in real time, into a queue of 40 packets that drops its oldest."""
+
+    def __init__(self, voice: Voice, pace: Pace, captured: Callable[[], None]) -> None:
+        """`captured` is called for every packet that is put into `packets`."""
+        self.packets: deque[bytes] = deque(maxlen=_SEND_QUEUE)
+        self._voice = voice
+        self._pace = pace
+        self._captured = captured
+        self._encoder = OpusEncoder()
+        self._on = asyncio.Event()
+        self._pending: bytes | None = None
+
+    @property
+    def on(self) -> bool:
+        """Whether it records."""
+        return self._on.is_set()
+
+    def switch_on(self) -> None:
+        """Start recording; the first 120 ms are discarded."""
+        self._on.set()
+
+    def switch_off(self) -> None:
+        """Stop recording. What was recorded but not yet encoded still goes out."""
+        if not self.on:
+            return
+        self._on.clear()
+        self._voice.cut_off()
+        if self._pending is not None:
+            self._put(self._pending)
+            self._pending = None
+
+    def wake_audio(self, pcm: bytes) -> list[bytes]:
+        """Encode the wake word: its last two seconds, at most 33 packets."""
+        encoder = OpusEncoder()
+        pcm = pcm[-33 * _FRAME_BYTES :]
+        return [
+            encoder.encode(pcm[start : start + _FRAME_BYTES].ljust(_FRAME_BYTES, b"\0"))
+            for start in range(0, len(pcm), _FRAME_BYTES)
+        ]
+
+    async def run(self) -> None:
+        """Record whenever it is switched on."""
+        loop = asyncio.get_running_loop()
+        period = _FRAME_SECONDS / self._pace.uplink
+        while True:
+            await self._on.wait()
+            due = loop.time() + period * _WARM_UP_FRAMES
+            await asyncio.sleep(due - loop.time())
+            while self.on:
+                due += period
+                await asyncio.sleep(due - loop.time())
+                if self.on:
+                    self._record()
+
+    def _record(self) -> None:
+        if self._pending is not None:
+            self._put(self._pending)
+        self._pending = self._voice.next_frame()
+
+    def _put(self, pcm: bytes) -> None:
+        self.packets.append(self._encoder.encode(pcm))
+        self._captured()

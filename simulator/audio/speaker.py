@@ -1,0 +1,196 @@
+"""The downlink: a short queue, a decoder and a loudspeaker that plays in real time.
+
+Source: the firmware's `audio_service.cc`.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from time import monotonic
+from typing import Final
+
+from ..pace import Pace
+from .opus import FRAME_SAMPLES, UPLINK_RATE, OpusDecoder, OpusEncoder, OpusError, packet_duration
+
+__all__ = ["Played", "Speaker"]
+
+_PLAYBACK_QUEUE: Final = 2
+# The sound of an alert: 0.84 s.
+_ALERT_PACKETS: Final = 14
+_RATES: Final = frozenset({8000, 12000, 16000, 24000, 48000})
+_DURATIONS: Final = frozenset({5, 10, 20, 40, 60, 80, 100, 120})
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A frame that the loudspeaker began to play."""
+
+    time: float
+    """Seconds of `time.monotonic`."""
+    pcm: bytes
+    """Mono, 16 bits, at the loudspeaker's rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Packet:
+    payload: bytes
+    rate: int
+    duration: int
+    """Milliseconds, as the server's hello declared them."""
+    own: bool = False
+    """Whether it is of a sound of the device, and was not sent."""
+
+
+class Speaker:
+    """Plays what the server sends, and keeps the account of what was lost on the way."""
+
+    def __init__(self, rate: int, queue: int, pace: Pace, changed: Callable[[], None]) -> None:
+        """`rate` is the codec's in Hz; `queue` packets may wait to be decoded.
+
+        `changed` is called after every packet and frame.
+        """
+        self.rate = rate
+        self.played: list[Played] = []
+        self.answers: list[list[float]] = []
+        """Arrival times of the packets of each answer, in seconds of `time.monotonic`."""
+        self.dropped = 0
+        """Packets that found the queue full."""
+        self.failed = 0
+        """Packets that did not decode, or held more than the declared duration."""
+        self.ignored = 0
+        """Packets that came while the device was not speaking."""
+        self.flushed = 0
+        """Packets that were thrown away at the start of an answer or of listening."""
+        self.short = 0
+        """Packets that held less; the rest of their time is silent."""
+        self.own_seconds = 0.0
+        """How long the device's own sounds were played, which are not in `played`."""
+        self._queue = queue
+        self._pace = pace
+        self._changed = changed
+        self._decoder = OpusDecoder(rate)
+        self._packets: deque[_Packet] = deque()
+        self._blocked: deque[_Packet] = deque()
+        """What the network task holds while it waits for room in the queue."""
+        self._frames: deque[tuple[bytes, _Packet]] = deque()
+        self._work = asyncio.Event()
+
+    @property
+    def played_pcm(self) -> bytes:
+        """All that was played, without the pauses."""
+        return b"".join(frame.pcm for frame in self.played)
+
+    @property
+    def played_seconds(self) -> float:
+        """Its duration."""
+        return sum(len(frame.pcm) for frame in self.played) / 2 / self.rate
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits to be played; the last frame may still sound."""
+        return not self._packets and not self._frames and not self._blocked
+
+    def intervals(self, first_answer: int = 0) -> list[float]:
+        """Return the seconds between packets that arrived one after the other in the same answer."""
+        answers = self.answers[first_answer:]
+        return [later - earlier for answer in answers for earlier, later in pairwise(answer)]
+
+    def late_percent(self, threshold: float = 0.065, first_answer: int = 0) -> float:
+        """Return how many of the intervals, in percent, were longer than `threshold` seconds."""
+        intervals = self.intervals(first_answer)
+        late = sum(interval > threshold for interval in intervals)
+        return 100 * late / len(intervals) if intervals else 0.0
+
+    def flush(self) -> None:
+        """Forget what is queued, and start the decoder anew, as at the start of an answer."""
+        waiting = [*self._packets, *(packet for _, packet in self._frames)]
+        self.flushed += sum(not packet.own for packet in waiting)
+        self._packets.clear()
+        self._frames.clear()
+        self._decoder = OpusDecoder(self.rate)
+
+    def begin_answer(self) -> None:
+        """Count the arrivals from here on as a new answer."""
+        self.answers.append([])
+
+    def alert(self) -> None:
+        """Queue the sound of an alert. The network task waits until there is room for all of it."""
+        encoder = OpusEncoder()
+        for _ in range(_ALERT_PACKETS):
+            packet = encoder.encode(b"\x00\x10\x00\xf0" * (FRAME_SAMPLES // 2))
+            self._blocked.append(_Packet(packet, UPLINK_RATE, 60, own=True))
+        self._decode_ahead()
+        self._work.set()
+        self._changed()
+
+    def push(self, payload: bytes, rate: int, duration: int, *, on_network_task: bool = False) -> None:
+        """Queue a packet; one too many is dropped silently.
+
+        One that comes over the connection of the messages waits behind an alert that waits for room.
+        """
+        if self.answers:
+            self.answers[-1].append(monotonic())
+        self._decode_ahead()
+        if on_network_task and self._blocked:
+            self._blocked.append(_Packet(payload, rate, duration))
+            return
+        if len(self._packets) >= self._queue:
+            self.dropped += 1
+            return
+        self._packets.append(_Packet(payload, rate, duration))
+        self._work.set()
+        # One that cannot be decoded will not be heard of otherwise.
+        self._changed()
+
+    async def run(self) -> None:
+        """Play whatever is queued, for ever."""
+        loop = asyncio.get_running_loop()
+        due = 0.0
+        while True:
+            self._decode_ahead()
+            if not self._frames:
+                self._work.clear()
+                await self._work.wait()
+                continue
+            pcm, packet = self._frames.popleft()
+            seconds = packet.duration / 1000
+            self._decode_ahead()
+            if packet.own:
+                self.own_seconds += seconds
+            else:
+                self.played.append(Played(monotonic(), pcm))
+            self._changed()
+            due = max(due, loop.time()) + seconds / self._pace.downlink
+            await asyncio.sleep(due - loop.time())
+
+    def _decode_ahead(self) -> None:
+        self._admit()
+        while self._packets and len(self._frames) < _PLAYBACK_QUEUE:
+            packet = self._packets.popleft()
+            if pcm := self._decode(packet):
+                self._frames.append((pcm, packet))
+            self._admit()
+
+    def _admit(self) -> None:
+        while self._blocked and len(self._packets) < self._queue:
+            self._packets.append(self._blocked.popleft())
+
+    def _decode(self, packet: _Packet) -> bytes:
+        """Return the PCM of the declared duration, or nothing."""
+        pcm = b""
+        has_decoder = packet.rate in _RATES and packet.duration in _DURATIONS
+        try:
+            duration = packet_duration(packet.payload)
+            if has_decoder and duration <= packet.duration:
+                pcm = self._decoder.decode(packet.payload)
+        except OpusError:
+            duration = 0
+        if not pcm:
+            self.failed += 1
+            return b""
+        if duration < packet.duration:
+            self.short += 1
+            pcm += bytes(2 * int(self.rate * (packet.duration - duration) / 1000))
+        return pcm

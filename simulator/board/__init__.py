@@ -1,0 +1,1 @@
+"""The hardware and what differs between boards."""

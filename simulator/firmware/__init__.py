@@ -1,0 +1,1 @@
+"""Firmware images, where they lie in flash, and installing one."""

@@ -1,0 +1,87 @@
+"""Installing a firmware. Source: the firmware's `Application::UpgradeFirmware` and `Ota::Upgrade`."""
+
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from ..application.state import State
+from ..board.hardware import Hardware
+from ..crash import DeviceCrashed
+from ..link.http import HttpClient, HttpError
+from .image import PROJECT, ImageError, judge_image, starts_as_image
+from .partitions import APP_PARTITION_BYTES
+
+if TYPE_CHECKING:
+    from ..application.application import Application
+
+__all__ = ["Upgrader"]
+
+# What flash takes in while it is erased and written.
+_BYTES_PER_SECOND: Final = 150_000
+_CHIP_REVISION: Final = 2
+
+
+class Upgrader:
+    """Downloads a firmware into the partition that is not running, and restarts."""
+
+    def __init__(self, hardware: Hardware, application: Application, http: HttpClient) -> None:
+        """`application` is what is stopped and restarted."""
+        self._hardware = hardware
+        self._application = application
+        self._http = http
+
+    async def run(self, url: str, version: str = "") -> None:
+        """Install what is at `url`; returns only after a failure. Raises `Restart` and `DeviceCrashed`.
+
+        The device is left in the state that it is in then: `upgrading` where that could be entered.
+        """
+        hardware, application = self._hardware, self._application
+        screen, pace = hardware.screen, hardware.pace
+        if application.transport is not None:
+            await application.transport.close_channel()
+        screen.show_alert("OTA upgrade", "System is upgrading...", "download")
+        hardware.recorder.add("sound", name="upgrade")
+        await pace.wait(3)
+        await application.set_state(State.UPGRADING)
+        screen.show_message("system", f"New version: {version or '(Manual upgrade)'}")
+        await pace.wait(1)
+        hardware.recorder.add("upgrade", url=url)
+        try:
+            found = await self._install(url)
+        except (HttpError, ImageError) as err:
+            hardware.recorder.add("upgrade_failed", url=url, error=str(err))
+            screen.show_alert("ERROR", "Upgrade failed", "circle_xmark")
+            hardware.recorder.add("sound", name="exclamation")
+            await pace.wait(3)
+            return
+        hardware.recorder.add("upgraded", url=url, version=found)
+        screen.show_message("system", "Upgrade successful, rebooting...")
+        await pace.wait(1)
+        await application.reboot()
+
+    async def _install(self, url: str) -> str:
+        """Return the version of what was installed. Raises `HttpError` and `ImageError`."""
+        image = bytearray()
+        recorder, reported, recent = self._hardware.recorder, monotonic(), 0
+
+        async def write(page: bytes, length: int) -> None:
+            nonlocal reported, recent
+            if not image and not starts_as_image(page):
+                raise ImageError("it does not start as an image does")
+            if len(image) + len(page) > APP_PARTITION_BYTES:
+                raise ImageError("it is larger than the partition")
+            image.extend(page)
+            recent += len(page)
+            await self._hardware.pace.write_flash(len(page) / _BYTES_PER_SECOND)
+            if len(image) >= length or monotonic() - reported >= 1:
+                percent = len(image) * 100 // length
+                recorder.add("progress", percent=percent)
+                self._application.show_later("system", f"{percent}% {recent // 1024}KB/s")
+                reported, recent = monotonic(), 0
+
+        await self._http.download(url, write)
+        chip = self._hardware.profile.board.chip
+        found = judge_image(bytes(image), chip=chip, revision=_CHIP_REVISION)
+        if found.project != PROJECT:
+            raise DeviceCrashed(f"it runs another firmware now: {found.project or 'unknown'}")
+        self._hardware.partitions.install(found.version)
+        return found.version

@@ -1,0 +1,1 @@
+"""The network and what the firmware speaks over it."""

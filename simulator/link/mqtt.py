@@ -1,0 +1,304 @@
+"""The transport over MQTT, with audio over UDP. Source: the firmware's `mqtt_protocol.cc`."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from time import monotonic
+from typing import Any, Final, Protocol, override
+
+from ..application.mainloop import Job
+from ..board.hardware import Hardware
+from ..cjson import JsonObject, dumps, find, int_value, is_number, loads_object
+from ..crash import DeviceCrashed, stoi
+from .mqtt_client import MqttClient, MqttClientHooks, MqttSettings
+from .transport import AudioPacket, Transport, TransportListener
+from .udp_audio import AudioOffer, UdpAudio, UdpHooks, parse_offer
+from .websocket import RawSend, hello
+from .websocket_frames import BINARY
+
+__all__ = ["MqttHooks", "MqttTransport"]
+
+_HELLO_TIMEOUT: Final = 10.0
+_STALE_SECONDS: Final = 120.0
+_DEFAULT_PORT: Final = 8883
+_DEFAULT_KEEP_ALIVE: Final = 240
+
+
+class MqttHooks(MqttClientHooks, UdpHooks, Protocol):
+    """Where a device that misbehaves may do so."""
+
+    def topic(self, topic: str) -> str:
+        """Return the topic to publish to instead."""
+
+    async def before_hello(self, send: RawSend) -> None:
+        """Do something before the hello goes out."""
+
+    async def after_hello(self, send: RawSend, hello: str) -> None:
+        """Do something after the server's hello came in; `hello` is the device's."""
+
+
+class MqttTransport(Transport):
+    """Connects at the end of the activation, and stays connected."""
+
+    name = "mqtt"
+
+    def __init__(
+        self,
+        hardware: Hardware,
+        listener: TransportListener,
+        *,
+        idle: Callable[[], bool],
+        schedule: Callable[[Job], None],
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+    ) -> None:
+        """`idle` tells whether the device is, `schedule` has the main task do something.
+
+        `spawn` starts tasks that end with the device.
+        """
+        self._hardware = hardware
+        self._profile = hardware.profile
+        self._pace = hardware.pace
+        self._hooks: MqttHooks = hardware.mischief
+        self._listener = listener
+        self._idle = idle
+        self._schedule = schedule
+        self._spawn = spawn
+        self._client: MqttClient | None = None
+        self._was_connected = False
+        self._rebuilding: asyncio.Task[None] | None = None
+        self._publish_topic = ""
+        self._offer: AudioOffer | None = None
+        self._audio: UdpAudio | None = None
+        self._failed = False
+        self._session_id = ""
+        self._sample_rate = 24000
+        self._frame_duration = 60
+        self._hello = asyncio.Event()
+        self._last_incoming = 0.0
+
+    @override
+    async def start(self) -> None:
+        await self._start_client(report_missing=False)
+
+    @property
+    @override
+    def connected(self) -> bool:
+        return self._client is not None and self._client.connected
+
+    @property
+    @override
+    def channel_open(self) -> bool:
+        stale = monotonic() - self._last_incoming > _STALE_SECONDS * self._pace.waits
+        return self._audio is not None and not self._failed and not stale
+
+    @property
+    @override
+    def session_id(self) -> str:
+        return self._session_id
+
+    @override
+    async def open_channel(self) -> bool:
+        if not self.connected and not await self._start_client(report_missing=True):
+            return False
+        self._failed = False
+        self._session_id = ""
+        self._hello.clear()
+        await self._hooks.before_hello(self.send_raw)
+        text = dumps(hello(self._profile, version=3, transport="udp"))
+        if not await self.send_text(text):
+            return False
+        try:
+            async with self._pace.timeout(_HELLO_TIMEOUT):
+                await self._hello.wait()
+        except TimeoutError:
+            return self._fail("SERVER_TIMEOUT")
+        await self._open_audio()
+        if self._hooks.stops_reading and self._client is not None:
+            self._client.stop_reading()
+        await self._hooks.after_hello(self.send_raw, text)
+        return True
+
+    async def _open_audio(self) -> None:
+        self._close_audio()
+        if self._offer is not None:
+            hardened = self._profile.checks_udp
+            audio = UdpAudio(
+                self._offer, self._hardware.network, self._hooks, self._audio_received, hardened=hardened
+            )
+            self._audio = await audio.open()
+
+    @override
+    async def close_channel(self) -> None:
+        if self._audio is not None:
+            await self._close(say_goodbye=True)
+
+    async def _close(self, *, say_goodbye: bool) -> None:
+        self._close_audio()
+        if say_goodbye:
+            await self.send_text(f'{{"session_id":"{self._session_id}","type":"goodbye"}}')
+        self._listener.channel_closed()
+
+    def _close_audio(self) -> None:
+        audio, self._audio = self._audio, None
+        if audio is not None:
+            audio.close()
+
+    @override
+    async def send_text(self, text: str) -> bool:
+        if not self._publish_topic:
+            return False
+        self._hardware.recorder.add("sent", text=text)
+        return await self._publish(text.encode()) or self._fail("SERVER_ERROR")
+
+    async def _publish(self, payload: bytes) -> bool:
+        topic = self._hooks.topic(self._publish_topic)
+        return self._client is not None and await self._client.publish(topic, payload)
+
+    @override
+    async def send_audio(self, packet: bytes) -> bool:
+        return self._audio is not None and self._audio.send(packet)
+
+    async def send_raw(self, opcode: int, payload: bytes) -> bool:
+        """Send what a WebSocket would take as a frame: text by MQTT, binary by UDP."""
+        return await (self.send_audio if opcode == BINARY else self._publish)(payload)
+
+    @override
+    def lose_connection(self) -> None:
+        if self._client is not None:
+            self._client.lose_connection()
+
+    @override
+    def shut_down(self) -> None:
+        self._stop(politely=True)
+
+    @override
+    def power_off(self) -> None:
+        self._stop(politely=False)
+
+    def _stop(self, *, politely: bool) -> None:
+        self._stop_rebuilding()
+        self._close_audio()
+        client, self._client = self._client, None
+        if client is not None:
+            client.stop(politely=politely)
+
+    # The connection
+
+    async def _start_client(self, *, report_missing: bool) -> bool:
+        """Replace the client. Raises `DeviceCrashed` for an endpoint that cannot be taken apart."""
+        if self._client is not None:
+            self._client.stop(politely=True)
+            self._client = None
+        nvs = self._hardware.nvs
+        endpoint = nvs.get_string("mqtt", "endpoint")
+        self._publish_topic = nvs.get_string("mqtt", "publish_topic")
+        if not endpoint:
+            return self._fail("SERVER_NOT_FOUND") if report_missing else False
+        host, colon, port = endpoint.partition(":")
+        settings = MqttSettings(
+            host=host,
+            port=stoi(port) if colon else _DEFAULT_PORT,
+            client_id=nvs.get_string("mqtt", "client_id"),
+            username=nvs.get_string("mqtt", "username"),
+            password=nvs.get_string("mqtt", "password"),
+            keepalive=nvs.get_int("mqtt", "keepalive", _DEFAULT_KEEP_ALIVE),
+        )
+        self._was_connected = False
+        self._client = MqttClient(
+            settings,
+            self._pace,
+            self._hardware.network,
+            self,
+            spawn=self._spawn,
+            hooks=self._hooks,
+            notices_reconnection=self._profile.notices_reconnection,
+        )
+        return await self._client.connect() or self._fail("SERVER_NOT_CONNECTED")
+
+    def mqtt_connected(self) -> None:
+        """Note that the server is there."""
+        self._was_connected = True
+        self._stop_rebuilding()
+        self._hardware.recorder.add("link", connected=True)
+
+    def mqtt_disconnected(self, reason: str) -> None:
+        """Wait for the client to come back; while idle, replace it when that takes long."""
+        self._hardware.recorder.add("link", connected=False, reason=reason)
+        # What leaves the client unaware of its reconnection does not replace it either.
+        if self._was_connected and self._profile.notices_reconnection:
+            self._was_connected = False
+            self._stop_rebuilding()
+            self._rebuilding = self._spawn(self._rebuild_later())
+
+    async def _rebuild_later(self) -> None:
+        await self._pace.wait(self._profile.mqtt_rebuild_seconds)
+        if self._idle():
+            self._schedule(self._rebuild)
+
+    async def _rebuild(self) -> None:
+        await self._start_client(report_missing=False)
+
+    def _stop_rebuilding(self) -> None:
+        rebuilding, self._rebuilding = self._rebuilding, None
+        if rebuilding is not None:
+            rebuilding.cancel()
+
+    def _fail(self, error: str) -> bool:
+        self._failed = True
+        self._listener.failed(error)
+        return False
+
+    # What the server sends
+
+    def mqtt_message(self, payload: bytes) -> None:
+        """Act on a message, whatever its topic."""
+        message = loads_object(payload)
+        kind = find(message, "type")
+        if message is None or not isinstance(kind, str):
+            return
+        match kind:
+            case "hello":
+                self._server_hello(message)
+            case "goodbye":
+                self._goodbye(find(message, "session_id"))
+            case _:
+                self._listener.message_received(message)
+        self._last_incoming = monotonic()
+
+    def _server_hello(self, message: JsonObject) -> None:
+        transport = find(message, "transport")
+        if not isinstance(transport, str) and not self._profile.checks_udp:
+            raise DeviceCrashed("the server's hello has no string 'transport'")
+        if transport != "udp":
+            return
+        offer = parse_offer(find(message, "udp"), hardened=self._profile.checks_udp)
+        if isinstance(session_id := find(message, "session_id"), str):
+            self._session_id = session_id
+        audio = find(message, "audio_params")
+        if is_number(rate := find(audio, "sample_rate")):
+            self._sample_rate = int_value(rate)
+        if is_number(duration := find(audio, "frame_duration")):
+            self._frame_duration = int_value(duration)
+        if offer is None:
+            return
+        self._offer = offer
+        if self._audio is not None:
+            self._audio.rekey(offer)
+        self._hello.set()
+
+    def _goodbye(self, session_id: object) -> None:
+        self._hardware.recorder.add("received", message={"type": "goodbye", "session_id": session_id})
+        if session_id is None:
+            matches = not self._profile.goodbye_needs_session
+        elif isinstance(session_id, str):
+            matches = session_id == self._session_id
+        elif self._profile.goodbye_needs_session:
+            matches = False
+        else:
+            raise DeviceCrashed("the server's goodbye has a session_id that is no string")
+        if matches:
+            say_goodbye = self._profile.answers_goodbye
+            self._schedule(lambda: self._close(say_goodbye=say_goodbye))
+
+    def _audio_received(self, packet: bytes) -> None:
+        self._listener.audio_received(AudioPacket(packet, self._sample_rate, self._frame_duration))
+        self._last_incoming = monotonic()

@@ -1,0 +1,295 @@
+"""MQTT 3.1.1 as the firmware's client speaks it.
+
+Source: `esp_mqtt.cc` of the firmware's network component, and ESP-IDF's `mqtt_client.c` below it: clean
+session, no will, no subscription ever, QoS 0. It comes back by itself.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+import ssl
+from typing import Any, Final, Protocol
+
+from ..pace import Pace
+from .network import Connection, Network
+
+__all__ = ["MqttClient", "MqttClientHooks", "MqttListener", "MqttSettings", "publish_packet"]
+
+TLS_PORT: Final = 8883
+_NETWORK_TIMEOUT: Final = 10.0
+_RECONNECT_SECONDS: Final = 10.0
+# What ESP-IDF takes when it is told 0.
+_DEFAULT_KEEP_ALIVE: Final = 120
+
+_CONNECT: Final = 0x10
+_CONNACK: Final = 0x20
+_PUBLISH: Final = 0x30
+_PUBACK: Final = 0x40
+_PUBREC: Final = 0x50
+_PUBREL: Final = 0x60
+_PUBCOMP: Final = 0x70
+_PINGREQ: Final = b"\xc0\x00"
+_PINGRESP: Final = 0xD0
+_DISCONNECT: Final = b"\xe0\x00"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MqttSettings:
+    """Where to connect, and as whom."""
+
+    host: str
+    port: int
+    """TLS if and only if it is 8883."""
+    client_id: str
+    username: str
+    password: str
+    keepalive: int
+    """Seconds."""
+
+
+class MqttListener(Protocol):
+    """Hears, on the network task, of the connection."""
+
+    def mqtt_connected(self) -> None:
+        """The server has accepted the device."""
+
+    def mqtt_disconnected(self, reason: str) -> None:
+        """The connection is gone, or there never was one."""
+
+    def mqtt_message(self, payload: bytes) -> None:
+        """A message arrived, whatever its topic."""
+
+
+class MqttClientHooks(Protocol):
+    """Where a device that misbehaves may do so."""
+
+    @property
+    def never_pings(self) -> bool:
+        """Whether the server hears nothing of a silent device."""
+
+    @property
+    def stops_reading(self) -> bool:
+        """Whether the connection is not read any more after the server's hello."""
+
+    def password(self, password: str) -> str:
+        """Return the password to use instead."""
+
+    def after_connect(self) -> bytes:
+        """Return bytes to send once the connection is accepted."""
+
+
+class _Refused(Exception):  # noqa: N818 - what the server did
+    """The server does not take the device."""
+
+
+class MqttClient:
+    """Keeps a connection to a server until it is stopped."""
+
+    def __init__(
+        self,
+        settings: MqttSettings,
+        pace: Pace,
+        network: Network,
+        listener: MqttListener,
+        *,
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        hooks: MqttClientHooks,
+        notices_reconnection: bool = True,
+    ) -> None:
+        """`spawn` starts tasks that end with the device.
+
+        A client that does not notice its own reconnection receives messages after it, and sends none.
+        """
+        self.connected = False
+        """Whether the client believes that it can send."""
+        self._notices_reconnection = notices_reconnection
+        self._was_connected = False
+        self._settings = settings
+        self._pace = pace
+        self._network = network
+        self._listener = listener
+        self._spawn = spawn
+        self._hooks = hooks
+        self._connection: Connection | None = None
+        self._settled = asyncio.Event()
+        self._pong = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def connect(self) -> bool:
+        """Start, and return how the first attempt ended; it goes on trying in any case."""
+        self._tasks = [self._spawn(self._run())]
+        try:
+            async with self._pace.timeout(_NETWORK_TIMEOUT):
+                await self._settled.wait()
+        except TimeoutError:
+            return False
+        return self.connected
+
+    async def publish(self, topic: str, payload: bytes) -> bool:
+        """Publish with QoS 0, not retained; False without a connection, and where it breaks."""
+        connection = self._connection
+        if not self.connected or connection is None:
+            return False
+        connection.write(publish_packet(topic, payload))
+        try:
+            async with self._pace.timeout(_NETWORK_TIMEOUT):
+                await connection.drain()
+        except TimeoutError:
+            connection.abort()
+            return False
+        return True
+
+    def stop_reading(self) -> None:
+        """Read nothing more from the connection."""
+        if self._connection is not None:
+            self._connection.stop_reading()
+
+    def lose_connection(self) -> None:
+        """Break the connection; the client notices at once."""
+        if self._connection is not None:
+            self._connection.abort()
+
+    def stop(self, *, politely: bool) -> None:
+        """End for good; `politely` says so to the server."""
+        for task in self._tasks:
+            task.cancel()
+        self._tasks.clear()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            if politely and self.connected:
+                connection.write(_DISCONNECT)
+                connection.close()
+            else:
+                connection.abort()
+        self.connected = False
+
+    async def _run(self) -> None:
+        while True:
+            reason = "the server has closed the connection"
+            try:
+                async with self._pace.timeout(_NETWORK_TIMEOUT):
+                    connection = await self._connect()
+                await self._serve(connection)
+            except EOFError:
+                pass
+            except TimeoutError:
+                reason = "no answer"
+            except (OSError, ValueError, _Refused) as err:
+                reason = str(err)
+            self._lost(reason)
+            await self._pace.wait(_RECONNECT_SECONDS)
+
+    def _lost(self, reason: str) -> None:
+        while len(self._tasks) > 1:
+            self._tasks.pop().cancel()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.abort()
+        self.connected = False
+        self._settled.set()
+        self._listener.mqtt_disconnected(reason)
+
+    async def _connect(self) -> Connection:
+        """Raise one of several errors when the server does not let the device in."""
+        settings = self._settings
+        tls = ssl.create_default_context() if settings.port == TLS_PORT else None
+        connection = await self._network.connect(settings.host, settings.port, tls)
+        self._connection = connection
+        connection.write(self._connect_packet())
+        first, body = await _read_packet(connection.reader)
+        if first != _CONNACK or len(body) != 2:
+            raise _Refused("the answer is no CONNACK")
+        if body[1]:
+            raise _Refused(f"the server refuses with code {body[1]}")
+        return connection
+
+    def _connect_packet(self) -> bytes:
+        settings = self._settings
+        flags = 0x02
+        payload = _string(settings.client_id)
+        if settings.username:
+            flags |= 0x80
+            payload += _string(settings.username)
+        if password := self._hooks.password(settings.password):
+            flags |= 0x40
+            payload += _string(password)
+        keepalive = settings.keepalive or _DEFAULT_KEEP_ALIVE
+        header = _string("MQTT") + bytes((4, flags)) + (keepalive & 0xFFFF).to_bytes(2)
+        return _packet(_CONNECT, header + payload)
+
+    async def _serve(self, connection: Connection) -> None:
+        """Take what comes, until the connection is over. Raises `OSError`, `EOFError` and `ValueError`."""
+        self.connected = self._notices_reconnection or not self._was_connected
+        self._was_connected = True
+        self._settled.set()
+        self._listener.mqtt_connected()
+        connection.write(self._hooks.after_connect())
+        if not self._hooks.never_pings:
+            self._tasks.append(self._spawn(self._keep_alive(connection)))
+        while True:
+            first, body = await _read_packet(connection.reader)
+            self._received(connection, first, body)
+
+    async def _keep_alive(self, connection: Connection) -> None:
+        """Ping at half the keep-alive; give up when nothing comes back for the other half."""
+        half = (self._settings.keepalive or _DEFAULT_KEEP_ALIVE) / 2
+        while True:
+            await asyncio.sleep(half * self._pace.timeouts)
+            self._pong.clear()
+            connection.write(_PINGREQ)
+            if self._hooks.stops_reading:
+                continue
+            try:
+                async with self._pace.timeout(half):
+                    await self._pong.wait()
+            except TimeoutError:
+                connection.abort()
+                return
+
+    def _received(self, connection: Connection, first: int, body: bytes) -> None:
+        match first & 0xF0:
+            case 0x30:
+                topic_end = 2 + int.from_bytes(body[:2])
+                qos = first >> 1 & 3
+                start = topic_end + (2 if qos else 0)
+                if len(body) < start:
+                    raise ValueError("a PUBLISH is cut off")
+                if qos:
+                    answer = _PUBACK if qos == 1 else _PUBREC
+                    connection.write(_packet(answer, body[topic_end:start]))
+                self._listener.mqtt_message(body[start:])
+            case 0x60:
+                connection.write(_packet(_PUBCOMP, body[:2]))
+            case 0xD0:
+                self._pong.set()
+
+
+def publish_packet(topic: str, payload: bytes) -> bytes:
+    """Return a PUBLISH of QoS 0."""
+    return _packet(_PUBLISH, _string(topic) + payload)
+
+
+def _packet(first: int, body: bytes) -> bytes:
+    length, remaining = bytearray(), len(body)
+    while True:
+        remaining, digit = divmod(remaining, 128)
+        length.append(digit | (0x80 if remaining else 0))
+        if not remaining:
+            return bytes((first,)) + length + body
+
+
+def _string(text: str) -> bytes:
+    data = text.encode()
+    return len(data).to_bytes(2) + data
+
+
+async def _read_packet(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    """Return first byte and body. Raises `EOFError`, and `ValueError` for a length that is none."""
+    first = (await reader.readexactly(1))[0]
+    length = 0
+    for shift in (0, 7, 14, 21):
+        byte = (await reader.readexactly(1))[0]
+        length |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return first, await reader.readexactly(length)
+    raise ValueError("a length is longer than four bytes")

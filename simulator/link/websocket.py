@@ -1,0 +1,325 @@
+"""The WebSocket transport.
+
+Source: the firmware's `websocket_protocol.cc` and `web_socket.cc` of its network component.
+
+That client is its own: no extensions, `Host` without port, `Sec-WebSocket-Accept` not looked at, no close
+frame when it hangs up, none in answer to the server's.
+"""
+
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable, Coroutine
+import secrets
+import ssl
+from time import monotonic
+from typing import Any, Final, Protocol, override
+
+from ..board.nvs import Nvs
+from ..board.profile import Profile
+from ..board.system_info import Identity
+from ..cjson import JsonObject, dumps, find, int_value, is_number, loads_object
+from ..crash import DeviceCrashed, stoi
+from ..pace import Pace
+from . import audio_framing as framing, websocket_frames as frames
+from .network import Connection, Network
+from .transport import AudioPacket, Transport, TransportListener
+from .websocket_frames import BINARY, CLOSE, PONG, TEXT, FrameReader, frame_bytes
+
+__all__ = ["RawSend", "WebSocketHooks", "WebSocketTransport", "hello"]
+
+type RawSend = Callable[[int, bytes], Awaitable[bool]]
+
+_TIMEOUT: Final = 10.0
+_STALE_SECONDS: Final = 120.0
+_MAX_SEND: Final = 65535
+_MAX_PONG: Final = 125
+# Of a frame between 126 and 65535 bytes that is not masked.
+_FRAME_HEADER: Final = 4
+
+
+class WebSocketHooks(Protocol):
+    """Where a device that misbehaves may do so."""
+
+    @property
+    def stops_reading(self) -> bool:
+        """Whether the connection is not read any more after the server's hello."""
+
+    async def before_hello(self, send: RawSend) -> None:
+        """Do something before the hello goes out."""
+
+    async def after_hello(self, send: RawSend, hello: str) -> None:
+        """Do something after the server's hello came in; `hello` is the device's."""
+
+
+class WebSocketTransport(Transport):
+    """Connects only for a conversation."""
+
+    name = "websocket"
+
+    def __init__(  # noqa: PLR0913 - all that the device is
+        self,
+        profile: Profile,
+        identity: Identity,
+        nvs: Nvs,
+        pace: Pace,
+        network: Network,
+        listener: TransportListener,
+        *,
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        hooks: WebSocketHooks,
+        sent: Callable[[str], None],
+    ) -> None:
+        """`spawn` starts tasks that end with the device; `sent` is told every text."""
+        self._profile = profile
+        self._identity = identity
+        self._nvs = nvs
+        self._pace = pace
+        self._network = network
+        self._listener = listener
+        self._spawn = spawn
+        self._hooks = hooks
+        self._sent = sent
+        self._connection: Connection | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._connected = False
+        self._failed = False
+        self._version = 1
+        self._session_id = ""
+        self._sample_rate = 24000
+        self._frame_duration = 60
+        # Set by any hello, cleared only by the wait for one: an extra hello makes the next wait end at once.
+        self._hello = asyncio.Event()
+        self._last_incoming = 0.0
+        self._late_pong: bytes | None = None
+
+    @override
+    async def start(self) -> None:
+        """Nothing to do: an idle device is not connected."""
+
+    @property
+    @override
+    def connected(self) -> bool:
+        return self._connected
+
+    @property
+    @override
+    def channel_open(self) -> bool:
+        stale = monotonic() - self._last_incoming > _STALE_SECONDS * self._pace.waits
+        return self._connected and not self._failed and not stale
+
+    @property
+    @override
+    def session_id(self) -> str:
+        return self._session_id
+
+    @override
+    async def open_channel(self) -> bool:
+        self._failed = False
+        url = self._nvs.get_string("websocket", "url")
+        self._version = self._nvs.get_int("websocket", "version") or self._version
+        self._destroy()
+        try:
+            async with self._pace.timeout(_TIMEOUT):
+                await self._connect(url)
+        except OSError, EOFError, ValueError, asyncio.LimitOverrunError:
+            self._drop()
+            return self._fail("SERVER_NOT_CONNECTED")
+        await self._hooks.before_hello(self.send_raw)
+        text = dumps(hello(self._profile, version=self._version, transport="websocket"))
+        if not await self.send_text(text):
+            return False
+        try:
+            async with self._pace.timeout(_TIMEOUT):
+                await self._hello.wait()
+        except TimeoutError:
+            return self._fail("SERVER_TIMEOUT")
+        self._hello.clear()
+        if self._hooks.stops_reading and self._reading is not None and self._connection is not None:
+            self._reading.cancel()
+            self._connection.stop_reading()
+        await self._hooks.after_hello(self.send_raw, text)
+        return True
+
+    @override
+    async def close_channel(self) -> None:
+        self._destroy()
+
+    @override
+    async def send_text(self, text: str) -> bool:
+        if not self._connected:
+            return False
+        payload = text.encode()
+        self._sent(text)
+        if len(payload) > _MAX_SEND or not await self.send_raw(TEXT, payload):
+            return self._fail("SERVER_ERROR")
+        return True
+
+    @override
+    async def send_audio(self, packet: bytes) -> bool:
+        return await self.send_raw(BINARY, framing.pack(self._version, packet))
+
+    async def send_raw(self, opcode: int, payload: bytes) -> bool:
+        """Send a frame of any kind; False when there is no connection."""
+        connection = self._connection
+        if not self._connected or connection is None:
+            return False
+        frame = frame_bytes(opcode, payload)
+        if self._late_pong is not None:
+            # Before 1.9.0 nothing kept the two tasks that write apart.
+            frame, self._late_pong = frame[:2] + self._late_pong + frame[2:], None
+        connection.write(frame)
+        await connection.drain()
+        return True
+
+    @override
+    def lose_connection(self) -> None:
+        self._destroy()
+
+    @override
+    def shut_down(self) -> None:
+        self.power_off()
+
+    @override
+    def power_off(self) -> None:
+        self._connected = False
+        self._drop()
+
+    def _destroy(self) -> None:
+        """Replace the client object: a connection that is still up closes, and tells so."""
+        was_connected = self._connected
+        self.power_off()
+        if was_connected:
+            self._listener.channel_closed()
+
+    def _drop(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _fail(self, error: str) -> bool:
+        self._failed = True
+        self._listener.failed(error)
+        return False
+
+    async def _connect(self, url: str) -> None:
+        """Raise one of several errors when the server does not answer with 101."""
+        secure, host, port, path = _split(url)
+        context = ssl.create_default_context() if secure else None
+        self._connection = connection = await self._network.connect(host, port, context)
+        token = self._nvs.get_string("websocket", "token")
+        if token and " " not in token:
+            token = f"Bearer {token}"
+        headers = [
+            f"Host: {host}",
+            *([f"Authorization: {token}"] if token else []),
+            f"Client-Id: {self._identity.client_id}",
+            "Connection: Upgrade",
+            f"Device-Id: {self._identity.mac}",
+            f"Protocol-Version: {self._version}",
+            f"Sec-WebSocket-Key: {base64.b64encode(secrets.token_bytes(16)).decode()}",
+            "Sec-WebSocket-Version: 13",
+            "Upgrade: websocket",
+        ]
+        connection.write("\r\n".join((f"GET {path} HTTP/1.1", *headers, "", "")).encode())
+        asked = monotonic()
+        answer = await connection.reader.readuntil(b"\r\n\r\n")
+        if monotonic() - asked < self._profile.answer_missed_seconds:
+            # It came before anything looked for it, so that the client waits for one until its time is over.
+            answer = await connection.reader.readuntil(b"\r\n\r\n")
+        if not answer.startswith(b"HTTP/1.1 101"):
+            raise ValueError("no 101")
+        self._connected = True
+        self._last_incoming = monotonic()
+        self._reading = self._spawn(self._read(FrameReader(connection.reader)))
+
+    async def _read(self, frames: FrameReader) -> None:
+        try:
+            while True:
+                opcode, payload = await frames.read()
+                if opcode == CLOSE:
+                    break
+                await self._received(opcode, payload)
+        except OSError, EOFError:
+            pass
+        # The socket stays as it is until the next conversation; the server has to drop it.
+        self._connected = False
+        self._listener.channel_closed()
+
+    async def _received(self, opcode: int, payload: bytes) -> None:
+        match opcode:
+            case frames.TEXT if self._overflows(payload):
+                raise EOFError("the receive buffer is full")
+            case frames.TEXT:
+                self._last_incoming = monotonic()
+                self._text(payload)
+            case frames.BINARY:
+                self._last_incoming = monotonic()
+                packet = framing.unpack(self._version, payload)
+                self._listener.audio_received(AudioPacket(packet, self._sample_rate, self._frame_duration))
+            case frames.PING if len(payload) <= _MAX_PONG:
+                if self._profile.pings_safe:
+                    await self.send_raw(PONG, payload)
+                else:
+                    self._late_pong = frame_bytes(PONG, payload)
+
+    def _overflows(self, payload: bytes) -> bool:
+        room = self._profile.text_buffer
+        return room is not None and len(payload) > room - _FRAME_HEADER
+
+    def _text(self, payload: bytes) -> None:
+        message = loads_object(payload)
+        kind = find(message, "type")
+        if message is None or not isinstance(kind, str):
+            return
+        if kind == "hello":
+            self._server_hello(message)
+        else:
+            self._listener.message_received(message)
+
+    def _server_hello(self, message: JsonObject) -> None:
+        transport = find(message, "transport")
+        if not isinstance(transport, str):
+            raise DeviceCrashed("the server's hello has no string 'transport'")
+        if transport != "websocket":
+            return
+        if isinstance(session_id := find(message, "session_id"), str):
+            self._session_id = session_id
+        audio = find(message, "audio_params")
+        if is_number(rate := find(audio, "sample_rate")):
+            self._sample_rate = int_value(rate)
+        if is_number(duration := find(audio, "frame_duration")):
+            self._frame_duration = int_value(duration)
+        self._hello.set()
+
+
+def hello(profile: Profile, *, version: int, transport: str) -> JsonObject:
+    """Return the device's hello. It has no session_id."""
+    features: JsonObject = {"aec": True} if profile.server_echo_cancellation else {}
+    features["mcp"] = True
+    message: JsonObject = {"type": "hello", "version": version}
+    if profile.has_tools:
+        message["features"] = features
+    if profile.number >= (2, 4, 0):
+        features["glyph_push"] = profile.glyph_push
+        if profile.glyph_push:
+            message["text_font"] = {"bundle": "font_puhui_16_4", "charset": "basic", "size": 16, "bpp": 4}
+    message["transport"] = transport
+    message["audio_params"] = {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60}
+    return message
+
+
+def _split(url: str) -> tuple[bool, str, int, str]:
+    """Take an address apart as the firmware does: the first colon anywhere is before the port."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        raise ValueError("no address")
+    secure = scheme in {"wss", "https"}
+    host, colon, after = rest.partition(":")
+    if not colon:
+        host, slash, path = rest.partition("/")
+        return secure, host, 443 if scheme == "wss" else 80, slash + path or "/"
+    port, slash, path = after.partition("/")
+    return secure, host, stoi(port), slash + path or "/"

@@ -1,0 +1,106 @@
+"""A paired, simulated device on a real link, and an Assist pipeline around scripted speech engines."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from homeassistant.components.assist_pipeline import async_get_pipelines, async_update_pipeline
+from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
+from homeassistant.helpers.event import async_track_state_change_event
+
+from simulator import Pace, SimulatedDevice
+from tests.integration.http_device import paired_device
+from tests.integration.speech import (
+    ScriptedAgent,
+    ScriptedSpeechToText,
+    ScriptedTextToSpeech,
+    StreamingTextToSpeech,
+)
+
+MAC = "24:6f:28:aa:bb:01"
+OTHER_MAC = "24:6f:28:aa:bb:02"
+CLIENT_ID = "3b0c6e0e-26f5-4b3c-8a4e-6c7d1f2a9b01"
+# Polls and back-offs need not be waited for; sound stays as slow as it is.
+QUICK = Pace(waits=0.02, timeouts=0.1, main_loop_delay=0.001)
+
+COMMAND = "turn on the kitchen light"
+LIGHT = "input_boolean.kitchen_light"
+SATELLITE = "assist_satellite.kitchen_box"
+
+type Boot = Callable[..., Awaitable[SimulatedDevice]]
+
+
+@dataclass
+class Speech:
+    """The engines of the preferred pipeline, which answers commands by itself until `use` says otherwise."""
+
+    hass: HomeAssistant
+    ears: ScriptedSpeechToText
+    mouth: ScriptedTextToSpeech
+    streaming_mouth: StreamingTextToSpeech
+    brain: ScriptedAgent
+
+    async def use(self, **engines: str | None) -> None:
+        """Change the pipeline."""
+        await async_update_pipeline(self.hass, async_get_pipelines(self.hass)[0], **engines)
+
+
+def mac_of(number: int) -> str:
+    """Return the MAC of one of many devices; that of number 1 is `MAC`."""
+    return f"{MAC[:-2]}{number:02x}"
+
+
+def paired_boxes(count: int) -> tuple[ConfigSubentryData, ...]:
+    """Return as many paired devices, for tests in which many talk at the same time."""
+    return tuple(
+        paired_device(mac_of(number), CLIENT_ID, title=f"Box {number}") for number in range(1, count + 1)
+    )
+
+
+async def wait_for_state(hass: HomeAssistant, entity_id: str, state: str, seconds: float = 5) -> None:
+    """Wait until an entity is in a state."""
+    there = asyncio.Event()
+
+    @callback
+    def changed(event: Event[EventStateChangedData]) -> None:
+        if (new := event.data["new_state"]) and new.state == state:
+            there.set()
+
+    stop = async_track_state_change_event(hass, [entity_id], changed)
+    try:
+        if not hass.states.is_state(entity_id, state):
+            async with asyncio.timeout(seconds):
+                await there.wait()
+    finally:
+        stop()
+
+
+@contextmanager
+def satellite_states(hass: HomeAssistant, satellite: str) -> Generator[list[str]]:
+    """Collect the states that a satellite goes through from the first time that it listens."""
+    seen: list[str] = []
+
+    @callback
+    def changed(event: Event[EventStateChangedData]) -> None:
+        state = event.data["new_state"]
+        if state and seen[-1:] != [state.state] and (seen or state.state == "listening"):
+            seen.append(state.state)
+
+    stop = async_track_state_change_event(hass, [satellite], changed)
+    try:
+        yield seen
+    finally:
+        stop()
+
+
+async def introduce(hass: HomeAssistant, device: SimulatedDevice) -> None:
+    """Tap the talk button of a device on WebSocket, say nothing, and wait for the end of the conversation.
+
+    Only then its status is known: while somebody may speak, a device is not asked for it. Use `quick_reader`.
+    """
+    await device.press()
+    await device.release()
+    await device.wait_for(lambda: not device.channel_open, 10)
+    await hass.async_block_till_done()

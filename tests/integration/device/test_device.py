@@ -1,0 +1,366 @@
+"""A device's tools and status become entities, which tell the truth about what can be reached."""
+
+import asyncio
+from types import MappingProxyType
+from typing import Any
+
+from homeassistant.components.button import DOMAIN as BUTTON, SERVICE_PRESS
+from homeassistant.components.notify import (
+    ATTR_MESSAGE,
+    ATTR_TITLE,
+    DOMAIN as NOTIFY,
+    SERVICE_SEND_MESSAGE,
+)
+from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
+from homeassistant.components.select import ATTR_OPTION, DOMAIN as SELECT, SERVICE_SELECT_OPTION
+from homeassistant.config_entries import ConfigSubentry
+from homeassistant.const import ATTR_ENTITY_ID, EntityCategory
+from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import device_registry as dr, entity_registry as er
+from homeassistant.helpers.event import async_track_state_change_event
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
+from custom_components.xiaozhi.gateway import Gateway
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import SimulatedDevice, State, get_profile
+from tests.integration.boxes import CLIENT_ID, MAC, Boot, Speech, introduce, wait_for_state
+from tests.integration.http_device import TOKEN, MakeEntry, paired_device
+
+VOLUME = "number.kitchen_box_volume"
+BRIGHTNESS = "number.kitchen_box_screen_brightness"
+THEME = "select.kitchen_box_screen_theme"
+SCREEN = "notify.kitchen_box_screen_message"
+RESTART = "button.kitchen_box_restart"
+CONNECTED = "binary_sensor.kitchen_box_connectivity"
+
+pytestmark = pytest.mark.usefixtures("quick_reader")
+
+
+async def act(hass: HomeAssistant, domain: str, service: str, entity_id: str, **data: Any) -> None:
+    await hass.services.async_call(domain, service, {ATTR_ENTITY_ID: entity_id, **data}, blocking=True)
+
+
+async def talk(hass: HomeAssistant, device: SimulatedDevice) -> None:
+    """Begin a conversation with a device that Home Assistant knows from an earlier one."""
+    await introduce(hass, device)
+    await device.wake()
+    await device.wait_for(lambda: listed(device) > 1, 5)
+    await hass.async_block_till_done()
+
+
+def listed(device: SimulatedDevice) -> int:
+    """Return how often the device was asked for its tools."""
+    messages = [data["message"].get("payload") or {} for data in device.events("received")]
+    lists = [payload["params"] for payload in messages if payload.get("method") == "tools/list"]
+    return sum("cursor" not in params for params in lists)
+
+
+def called(device: SimulatedDevice, tool: str) -> int:
+    messages = [data["message"].get("payload") or {} for data in device.events("received")]
+    return sum(payload.get("params", {}).get("name") == tool for payload in messages)
+
+
+async def test_entities_come_from_what_the_device_has(
+    hass: HomeAssistant, speech: Speech, boot: Boot, entity_registry: er.EntityRegistry
+) -> None:
+    device = await boot()
+    assert hass.states.get(VOLUME) is None
+    await talk(hass, device)
+    await wait_for_state(hass, "sensor.kitchen_box_conversation", "listening")
+    values = {
+        VOLUME: "70",
+        BRIGHTNESS: "75",
+        THEME: "light",
+        "sensor.kitchen_box_battery": "82",
+        "sensor.kitchen_box_signal": "strong",
+        "sensor.kitchen_box_conversation": "listening",
+        "binary_sensor.kitchen_box_charging": "off",
+        CONNECTED: "on",
+        RESTART: "unknown",
+    }
+    await wait_for_state(hass, VOLUME, "70")
+    for entity_id, value in values.items():
+        assert hass.states.is_state(entity_id, value), entity_id
+    hidden = {
+        entry.translation_key or entry.original_device_class
+        for entry in entity_registry.entities.values()
+        if entry.platform == DOMAIN and entry.disabled_by
+    }
+    assert hidden == {"chip_temperature", "last_contact", "network", "ssid", "wifi_setup"}
+    restart = entity_registry.async_get(RESTART)
+    assert restart is not None
+    assert restart.entity_category is EntityCategory.CONFIG
+
+
+async def test_a_device_without_screen_and_battery_has_no_entities_for_them(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    device = await boot(get_profile("led-strip"))
+    await talk(hass, device)
+    await wait_for_state(hass, VOLUME, "70")
+    assert {state.entity_id for state in hass.states.async_all() if "kitchen_box" in state.entity_id} == {
+        "assist_satellite.kitchen_box",
+        "event.kitchen_box_conversation",
+        "event.kitchen_box_notification",
+        "light.kitchen_box_led_strip",
+        "number.kitchen_box_status_light_brightness",
+        CONNECTED,
+        RESTART,
+        VOLUME,
+        "notify.kitchen_box_screen_message",
+        "select.kitchen_box_assistant",
+        "select.kitchen_box_finished_speaking_detection",
+        "sensor.kitchen_box_conversation",
+        "sensor.kitchen_box_signal",
+        "update.kitchen_box_firmware",
+    }
+
+
+async def test_a_command_in_a_conversation_reaches_the_device_and_is_read_back(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    device = await boot()
+    await talk(hass, device)
+    await wait_for_state(hass, VOLUME, "70")
+    await act(hass, NUMBER, SERVICE_SET_VALUE, VOLUME, **{ATTR_VALUE: 35})
+    await act(hass, NUMBER, SERVICE_SET_VALUE, BRIGHTNESS, **{ATTR_VALUE: 20})
+    await act(hass, SELECT, SERVICE_SELECT_OPTION, THEME, **{ATTR_OPTION: "dark"})
+    assert (device.values["volume"], device.values["brightness"], device.values["theme"]) == (35, 20, "dark")
+    await wait_for_state(hass, VOLUME, "35")
+    await wait_for_state(hass, THEME, "dark")
+
+
+async def test_between_conversations_the_state_stays_and_a_command_says_when_it_can_be_given(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    device = await boot()
+    await talk(hass, device)
+    await wait_for_state(hass, VOLUME, "70")
+    await device.power_off()
+    await wait_for_state(hass, CONNECTED, "off")
+    assert hass.states.is_state(VOLUME, "70")
+    with pytest.raises(HomeAssistantError, match="only while it is in a conversation") as failure:
+        await act(hass, NUMBER, SERVICE_SET_VALUE, VOLUME, **{ATTR_VALUE: 35})
+    assert failure.value.translation_key == "only_in_conversation"
+    assert "Kitchen box" in str(failure.value)
+
+
+async def test_a_call_that_fails_says_how(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = await boot()
+    await talk(hass, device)
+    await wait_for_state(hass, THEME, "light")
+    gateway: Gateway = linked_entry.runtime_data
+    with pytest.raises(HomeAssistantError) as failure:
+        await gateway.devices[MAC].change("self.screen.set_theme", {"theme": "pink"})
+    assert failure.value.translation_key == "not_done"
+    with pytest.raises(HomeAssistantError) as failure:
+        await gateway.devices[MAC].change("self.audio_speaker.set_volume", {"volume": 101})
+    assert failure.value.translation_key == "refused"
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.mcp.client._TOOL_TIMEOUT", 0.2)
+    device.tool_seconds["self.audio_speaker.set_volume"] = 30
+    with pytest.raises(HomeAssistantError) as failure:
+        await act(hass, NUMBER, SERVICE_SET_VALUE, VOLUME, **{ATTR_VALUE: 35})
+    assert failure.value.translation_key == "no_answer"
+
+
+async def test_a_device_that_goes_away_in_mid_call_is_named(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    device = await boot()
+    await talk(hass, device)
+    await wait_for_state(hass, VOLUME, "70")
+    device.tool_seconds["self.audio_speaker.set_volume"] = 30
+    setting = asyncio.ensure_future(act(hass, NUMBER, SERVICE_SET_VALUE, VOLUME, **{ATTR_VALUE: 35}))
+    await device.wait_for(lambda: called(device, "self.audio_speaker.set_volume") > 0, 5)
+    await device.power_off()
+    with pytest.raises(HomeAssistantError) as failure:
+        await setting
+    assert failure.value.translation_key == "went_away"
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
+async def test_status_is_read_again_and_again(
+    hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("custom_components.xiaozhi.device.session._POLL_SECONDS", 0.2)
+    device = await boot()
+    await wait_for_state(hass, "sensor.kitchen_box_battery", "82")
+    device.values["battery_level"] = 40
+    await wait_for_state(hass, "sensor.kitchen_box_battery", "40")
+
+
+async def test_a_message_shows_on_the_screen(hass: HomeAssistant, speech: Speech, boot: Boot) -> None:
+    device = await boot()
+    with pytest.raises(HomeAssistantError, match="only while it is in a conversation"):
+        await act(hass, NOTIFY, SERVICE_SEND_MESSAGE, SCREEN, **{ATTR_MESSAGE: "Too early"})
+    await talk(hass, device)
+    await act(
+        hass, NOTIFY, SERVICE_SEND_MESSAGE, SCREEN, **{ATTR_MESSAGE: "The post is here", ATTR_TITLE: "Door"}
+    )
+    await device.wait_for(lambda: device.screen.system_text == "The post is here", 3)
+    assert device.screen.status == "Door"
+
+
+async def test_a_long_message_is_cut_to_what_a_screen_holds(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    device = await boot()
+    await talk(hass, device)
+    await act(hass, NOTIFY, SERVICE_SEND_MESSAGE, SCREEN, **{ATTR_MESSAGE: "x" * 501, ATTR_TITLE: "y" * 61})
+    await device.wait_for(lambda: device.screen.system_text == "x" * 499 + "…", 3)
+    assert device.screen.status == "y" * 59 + "…"
+
+
+async def test_what_is_told_as_connected_takes_a_command_at_once(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    """Not as soon as a socket is open: a device takes nothing before the hellos are exchanged."""
+    device = await boot()
+    shown = asyncio.Event()
+
+    @callback
+    def show(event: Event[EventStateChangedData]) -> None:
+        if (state := event.data["new_state"]) is not None and state.state == "on":
+            hass.async_create_task(show_and_tell())
+
+    async def show_and_tell() -> None:
+        await act(hass, NOTIFY, SERVICE_SEND_MESSAGE, SCREEN, **{ATTR_MESSAGE: "At once"})
+        shown.set()
+
+    stop = async_track_state_change_event(hass, [CONNECTED], show)
+    await device.wake()
+    async with asyncio.timeout(3):
+        await shown.wait()
+    stop()
+    await device.wait_for(lambda: device.screen.system_text == "At once", 3)
+
+
+async def test_restart_counts_as_done_although_the_device_does_not_answer(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    device = await boot()
+    await talk(hass, device)
+    await wait_for_state(hass, RESTART, "unknown")
+    await act(hass, BUTTON, SERVICE_PRESS, RESTART)
+    await device.wait_for(lambda: bool([event for event in device.transcript if event.kind == "restart"]), 5)
+    await wait_for_state(hass, CONNECTED, "off")
+
+
+async def test_what_was_learnt_is_there_after_a_restart_of_home_assistant(
+    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talk(hass, device)
+    await wait_for_state(hass, VOLUME, "70")
+    await device.power_off()
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await hass.async_block_till_done()
+    assert hass.states.is_state(VOLUME, "70")
+    assert hass.states.is_state("sensor.kitchen_box_battery", "82")
+    assert hass.states.is_state(CONNECTED, "off")
+    registry_device = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
+    assert registry_device is not None
+    assert registry_device.sw_version == "2.4.2"
+
+
+async def test_deleting_a_device_ends_its_link_and_its_token_at_once(
+    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talk(hass, device)
+    subentry_id = next(iter(linked_entry.subentries))
+    hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
+    await device.wait_state(State.IDLE, 3)
+    await hass.async_block_till_done()
+    assert not [state for state in hass.states.async_all() if "kitchen_box" in state.entity_id]
+    await device.wake("hello again")
+    assert device.state is State.IDLE
+    assert device.last_error
+
+
+async def test_the_newest_link_of_a_device_wins(hass: HomeAssistant, speech: Speech, boot: Boot) -> None:
+    first = await boot()
+    await talk(hass, first)
+    second = await boot()
+    await second.wake("hello again")
+    await first.wait_state(State.IDLE, 3)
+    assert second.state is State.LISTENING
+    assert hass.states.is_state(CONNECTED, "on")
+
+
+async def test_adding_and_removing_a_device_does_not_disturb_another(
+    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talk(hass, device)
+    other = paired_device("24:6f:28:aa:bb:99", title="Hall box")
+    hass.config_entries.async_add_subentry(
+        linked_entry, ConfigSubentry(**{**other, "data": MappingProxyType(other["data"])})
+    )
+    await hass.async_block_till_done()
+    assert hass.states.is_state("assist_satellite.hall_box", "idle")
+    added = next(sub for sub in linked_entry.subentries.values() if sub.title == "Hall box")
+    hass.config_entries.async_update_subentry(linked_entry, added, title="Attic box")
+    hass.config_entries.async_remove_subentry(linked_entry, added.subentry_id)
+    await hass.async_block_till_done()
+    assert hass.states.get("assist_satellite.hall_box") is None
+    assert device.state is State.LISTENING
+    assert device.channel_open
+
+
+async def test_unloading_frees_the_port_and_ends_the_conversation(
+    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talk(hass, device)
+    assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    await device.wait_state(State.IDLE, 3)
+    port = linked_entry.data[CONF_WEBSOCKET_PORT]
+    server = await asyncio.start_server(lambda _reader, _writer: None, port=port)
+    server.close()
+    await server.wait_closed()
+    assert await hass.config_entries.async_setup(linked_entry.entry_id)
+
+
+async def test_a_busy_port_is_named_and_tried_again(
+    hass: HomeAssistant, core: None, make_entry: MakeEntry, unload_gateway: None
+) -> None:
+    entry = make_entry()
+    server = await asyncio.start_server(lambda _reader, _writer: None, port=entry.data[CONF_WEBSOCKET_PORT])
+    assert not await hass.config_entries.async_setup(entry.entry_id)
+    assert entry.state.name == "SETUP_RETRY"
+    assert str(entry.data[CONF_WEBSOCKET_PORT]) in (entry.reason or "")
+    server.close()
+    await server.wait_closed()
+    assert await hass.config_entries.async_reload(entry.entry_id)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": ""},
+        {"Device-Id": "24:6f:28:aa:bb:02"},
+        {"Client-Id": "00000000-0000-4000-8000-000000000000"},
+        {"Origin": "http://evil.example"},
+    ],
+)
+async def test_nobody_but_the_paired_device_gets_in(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, changed: dict[str, str]
+) -> None:
+    headers = {"Device-Id": MAC, "Client-Id": CLIENT_ID, "Authorization": f"Bearer {TOKEN}"} | changed
+    url = f"ws://127.0.0.1:{linked_entry.data[CONF_WEBSOCKET_PORT]}/xiaozhi/v1/"
+    with pytest.raises(InvalidStatus, match="403"):
+        await connect(url, additional_headers={key: value for key, value in headers.items() if value})
+    assert hass.states.is_state(CONNECTED, "off")

@@ -1,0 +1,223 @@
+"""What happens at a device becomes events for automations: bounded, and private unless the owner says so."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
+from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers.event import async_track_state_change_event
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
+
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import SimulatedDevice, State, converse
+from tests.integration.boxes import COMMAND, MAC, Boot, Speech, wait_for_state
+
+NOTIFICATION = "event.kitchen_box_notification"
+MOMENTS = "event.kitchen_box_conversation"
+DOING = "sensor.kitchen_box_conversation"
+
+
+@pytest.fixture(params=list(LinkKind))
+def link(request: pytest.FixtureRequest) -> LinkKind:
+    """Events are the same over both links."""
+    kind: LinkKind = request.param
+    return kind
+
+
+@pytest.fixture
+async def moments(hass: HomeAssistant) -> AsyncGenerator[list[dict[str, Any]]]:
+    """What the event entity of conversations tells, without what it is called."""
+    seen: list[dict[str, Any]] = []
+
+    @callback
+    def changed(event: Event[EventStateChangedData]) -> None:
+        old, new = event.data["old_state"], event.data["new_state"]
+        if old and new and old.state != new.state:
+            told = ("event_type", "text", "reason")
+            seen.append({key: new.attributes[key] for key in told if key in new.attributes})
+
+    stop = async_track_state_change_event(hass, [MOMENTS], changed)
+    yield seen
+    stop()
+
+
+def types(moments: list[dict[str, Any]]) -> list[str]:
+    return [moment["event_type"] for moment in moments]
+
+
+async def talking(device: SimulatedDevice, hass: HomeAssistant) -> None:
+    """Open a channel, which notifications need on WebSocket."""
+    await device.wake()
+    await device.wait_state(State.LISTENING, 5)
+    await wait_for_state(hass, DOING, "listening")
+
+
+async def notify(hass: HomeAssistant, device: SimulatedDevice, method: str, **params: Any) -> Event:
+    """Send a notification, and return the event on the bus."""
+    arrived: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+
+    @callback
+    def take(event: Event) -> None:
+        arrived.set_result(event)
+
+    hass.bus.async_listen_once(EVENT_NOTIFICATION, take)
+    device.notify(method, **params)
+    async with asyncio.timeout(5):
+        event = await arrived
+    await hass.async_block_till_done()
+    return event
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [
+        ("notifications/state_changed", "state_changed"),
+        ("notifications/message", "message"),
+        ("notifications/progress", "progress"),
+        ("notifications/tools/list_changed", "tools_changed"),
+        ("notifications/button", "other"),
+    ],
+)
+async def test_a_notification_is_an_event_of_the_device_and_on_the_bus(
+    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry, method: str, kind: str
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    event = await notify(hass, device, method, level="info", data={"clicks": 2})
+    entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
+    assert entry is not None
+    params = {"level": "info", "data": {"clicks": 2}}
+    assert event.data == {"device_id": entry.id, "method": method, "params": params}
+    state = hass.states.get(NOTIFICATION)
+    assert state is not None
+    assert (state.attributes["event_type"], state.attributes["method"]) == (kind, method)
+    assert state.attributes["params"] == params
+
+
+async def test_large_params_are_on_the_bus_only(hass: HomeAssistant, speech: Speech, boot: Boot) -> None:
+    device = await boot()
+    await talking(device, hass)
+    event = await notify(hass, device, "notifications/message", data="x" * 3000)
+    assert event.data["params"] == {"data": "x" * 3000}
+    state = hass.states.get(NOTIFICATION)
+    assert state is not None
+    assert "params" not in state.attributes
+    assert state.attributes["params_too_large"] is True
+
+
+async def test_a_flood_of_notifications_is_dropped_and_counted(
+    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    events = async_capture_events(hass, EVENT_NOTIFICATION)
+    device = await boot()
+    await talking(device, hass)
+    for number in range(60):
+        device.notify("notifications/message", data=number)
+    (known,) = linked_entry.runtime_data.devices.values()
+    # The device does one thing after the other.
+    await known.call_tool("self.get_device_status")
+    # While the flood arrives, a few more become due.
+    assert 20 <= len(events) < 35
+    assert [event.data["params"]["data"] for event in events[:20]] == list(range(20))
+    assert known.describe()["dropped_events"] == known.events.dropped == 60 - len(events)
+
+
+async def test_a_told_state_counts_between_conversations_only(
+    hass: HomeAssistant, speech: Speech, boot: Boot, link: LinkKind
+) -> None:
+    device = await boot()
+    if link is LinkKind.MQTT:
+        device.notify("notifications/state_changed", state="thinking")
+        await wait_for_state(hass, DOING, "thinking")
+        await notify(hass, device, "notifications/state_changed", state="juggling")
+        assert hass.states.is_state(DOING, "thinking")
+    await talking(device, hass)
+    await notify(hass, device, "notifications/state_changed", state="speaking")
+    assert hass.states.is_state(DOING, "listening")
+    await device.click()
+    await wait_for_state(hass, DOING, "idle")
+
+
+async def test_a_conversation_is_told_without_what_was_said(
+    speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
+) -> None:
+    device = await boot()
+    speech.ears.lines = [COMMAND]
+    await converse(device, command)
+    await speech.hass.async_block_till_done()
+    assert types(moments) == ["started", "wake_word", "heard", "answered", "ended"]
+    assert not any("text" in moment for moment in moments)
+
+
+async def test_the_owner_may_have_automations_told_what_was_said(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    moments: list[dict[str, Any]],
+    linked_entry: MockConfigEntry,
+) -> None:
+    (subentry,) = linked_entry.subentries.values()
+    hass.config_entries.async_update_subentry(
+        linked_entry, subentry, data={**subentry.data, "share_transcripts": True}
+    )
+    device = await boot()
+    speech.ears.lines = [COMMAND]
+    await converse(device, command, word="hi\\nxiaozhi")
+    await hass.async_block_till_done()
+    assert moments == [
+        {"event_type": "started"},
+        {"event_type": "wake_word", "text": "hi xiaozhi"},
+        {"event_type": "heard", "text": COMMAND},
+        {"event_type": "answered", "text": "Turned on the switch"},
+        {"event_type": "ended"},
+    ]
+
+
+async def test_an_interruption_is_told(
+    speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
+) -> None:
+    await speech.use(conversation_engine=speech.brain.entity_id)
+    speech.brain.lines = ["word " * 60]
+    speech.ears.lines = [COMMAND]
+    device = await boot()
+    await device.wake()
+    device.say(command)
+    await device.wait_for(lambda: device.played_seconds > 0.3, 20)
+    await device.click()
+    await device.wait_state(State.LISTENING, 5)
+    await device.click()
+    await device.wait_state(State.IDLE, 5)
+    await wait_for_state(speech.hass, DOING, "idle")
+    assert types(moments) == ["started", "wake_word", "heard", "answered", "interrupted", "ended"]
+
+
+@pytest.mark.usefixtures("quick_reader")
+async def test_a_failure_is_told_with_its_reason(
+    speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
+) -> None:
+    speech.ears.lines = [None]
+    device = await boot()
+    await device.wake()
+    device.say(command)
+    await device.wait_state(State.IDLE, 15)
+    await wait_for_state(speech.hass, DOING, "idle")
+    assert types(moments)[-2:] == ["failed", "ended"]
+    assert moments[-2]["reason"] == "stt-stream-failed"
+
+
+async def test_a_device_that_vanishes_ends_its_conversation(
+    hass: HomeAssistant, speech: Speech, boot: Boot, moments: list[dict[str, Any]]
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    await device.power_off()
+    await wait_for_state(hass, DOING, "idle")
+    assert types(moments)[-1] == "ended"
+    state = hass.states.get(MOMENTS)
+    assert state is not None
+    assert state.state != "unavailable"

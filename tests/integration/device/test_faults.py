@@ -1,0 +1,233 @@
+"""A device that misbehaves gets a clear end or is put up with; other devices go on."""
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+import logging
+
+from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.core import HomeAssistant
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.gateway import Gateway
+from custom_components.xiaozhi.protocol.messages import mcp
+from custom_components.xiaozhi.protocol.transport.link import Link, LinkClosedError, LinkKind
+from custom_components.xiaozhi.protocol.transport.mqtt import endpoint
+from custom_components.xiaozhi.protocol.transport.websocket import listener
+from simulator import Conversation, Misbehaviour, SimulatedDevice, State, converse
+from tests.integration.boxes import (
+    CLIENT_ID,
+    COMMAND,
+    LIGHT,
+    MAC,
+    QUICK,
+    Boot,
+    Speech,
+    introduce,
+    mac_of,
+    wait_for_state,
+)
+from tests.integration.http_device import paired_device
+
+# Keeps a channel for 12 s in which it hears nothing, and waits 10 s for an answer to its hello as real ones
+# do, so that it is not the device that ends a conversation.
+PATIENT = replace(QUICK, waits=0.1, timeouts=1)
+CONNECTED = "binary_sensor.kitchen_box_connectivity"
+VOLUME = "number.kitchen_box_volume"
+
+
+@pytest.fixture(params=list(LinkKind))
+def link(request: pytest.FixtureRequest) -> LinkKind:
+    """What is not said to be about one link holds for both."""
+    kind: LinkKind = request.param
+    return kind
+
+
+@pytest.fixture
+def crowd(request: pytest.FixtureRequest) -> list[Misbehaviour]:
+    """How others misbehave, one each; nobody does unless a test says so."""
+    what: list[Misbehaviour] = getattr(request, "param", [])
+    return what
+
+
+@pytest.fixture
+def patient_voice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a loaded machine, a silent device stays for longer than the gateway waits for speech."""
+    monkeypatch.setattr("custom_components.xiaozhi.voice.turn._NO_SPEECH_SECONDS", 60)
+
+
+@pytest.fixture
+def paired(crowd: list[Misbehaviour]) -> tuple[ConfigSubentryData, ...]:
+    """One that is good, and those that misbehave, called after what they do."""
+    return paired_device(MAC, CLIENT_ID), *(
+        paired_device(mac_of(number), CLIENT_ID, title=title(what)) for number, what in enumerate(crowd, 2)
+    )
+
+
+def title(what: Misbehaviour) -> str:
+    """Return the name of the device that does this."""
+    return f"The {what} box"
+
+
+def is_about(what: Misbehaviour, text: str) -> bool:
+    """Return whether a log line is about the device that does this."""
+    return title(what) in text or TOLD.get(what, title(what)) in text
+
+
+# Of the lines that an owner sees, those that do not name the device.
+TOLD = {
+    Misbehaviour.LOOPING_CURSOR: "tool list was cut at 12 tools: its pages go in circles",
+    Misbehaviour.THOUSAND_TOOLS: "tool list was cut at 512 tools: it has more",
+}
+ENDED = [Misbehaviour.FLOOD, Misbehaviour.DROP_MID_SENTENCE]
+BORNE = [
+    Misbehaviour.GARBAGE_JSON,
+    Misbehaviour.WRONG_TYPES,
+    Misbehaviour.UNKNOWN_TYPES,
+    Misbehaviour.NEVER_ANSWER_MCP,
+    Misbehaviour.THOUSAND_TOOLS,
+    Misbehaviour.LOOPING_CURSOR,
+    Misbehaviour.STATUS_NOT_JSON,
+    Misbehaviour.NO_AUDIO,
+    Misbehaviour.OPUS_GARBAGE,
+]
+# Over MQTT a hello begins a new conversation, and there is no way to send audio before the first one.
+ENDED_ON_WEBSOCKET = [Misbehaviour.OVERSIZE_TEXT, Misbehaviour.SECOND_HELLO, Misbehaviour.BINARY_BEFORE_HELLO]
+ENDED_ON_MQTT = [Misbehaviour.FOREIGN_TOPIC, Misbehaviour.MQTT_GARBAGE, Misbehaviour.MQTT_GIANT_LENGTH]
+BORNE_ON_MQTT = [
+    Misbehaviour.OVERSIZE_TEXT,
+    Misbehaviour.SECOND_HELLO,
+    Misbehaviour.UDP_REPLAY,
+    Misbehaviour.UDP_FORGERY,
+    Misbehaviour.UDP_UNKNOWN,
+]
+
+
+async def misbehave(device: SimulatedDevice, word: str, *, is_ended: bool) -> None:
+    """Have a conversation of two seconds, which the other side has to end or to put up with."""
+    await device.wake(word)
+    device.say(bytes(2 * 16000 * 2))
+    if is_ended:
+        await device.wait_for(lambda: device.state is State.IDLE or not device.channel_open, 6)
+    else:
+        await device.wait_said(10)
+        assert device.state is State.LISTENING
+
+
+@pytest.mark.usefixtures("patient_voice")
+@pytest.mark.parametrize(
+    ("link", "crowd", "is_ended"),
+    [
+        (LinkKind.WEBSOCKET, ENDED + ENDED_ON_WEBSOCKET, True),
+        (LinkKind.WEBSOCKET, BORNE, False),
+        (LinkKind.MQTT, ENDED + ENDED_ON_MQTT, True),
+        (LinkKind.MQTT, BORNE + BORNE_ON_MQTT, False),
+    ],
+    ids=["websocket-ended", "websocket-borne", "mqtt-ended", "mqtt-borne"],
+    indirect=["link", "crowd"],
+)
+async def test_another_device_goes_on(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    caplog: pytest.LogCaptureFixture,
+    subtests: pytest.Subtests,
+    crowd: list[Misbehaviour],
+    is_ended: bool,
+) -> None:
+    """While all the others do what they do at the same time, and after it."""
+    speech.ears.lines = [COMMAND] * (len(crowd) + 2)
+    good = await boot(pace=PATIENT)
+    bad = [
+        await boot(mac=mac_of(number), misbehaviours=(what,), pace=PATIENT)
+        for number, what in enumerate(crowd, 2)
+    ]
+    # To Home Assistant, the same word at the same time would be one person whom many devices hear.
+    meanwhile, *ends = await asyncio.gather(
+        converse(good, command, word="hello"),
+        *(
+            misbehave(device, f"hi {what}", is_ended=is_ended)
+            for what, device in zip(crowd, bad, strict=True)
+        ),
+        return_exceptions=True,
+    )
+    for talk in (meanwhile, await converse(good, command, word="hello again")):
+        assert isinstance(talk, Conversation), talk
+        assert talk.heard == [COMMAND]
+        assert talk.played_seconds > 0.5
+    assert hass.states.is_state(LIGHT, "on")
+    await asyncio.gather(*(device.power_off() for device in bad))
+    await hass.async_block_till_done()
+    loud = [
+        record.getMessage()
+        for record in caplog.records
+        if record.name.startswith("custom_components.xiaozhi") and record.levelno >= logging.WARNING
+    ]
+    for what, end in zip(crowd, ends, strict=True):
+        with subtests.test(str(what)):
+            if end is not None:
+                raise end
+            told = [text for text in loud if is_about(what, text)]
+            assert len(told) <= 1, told
+    assert not [text for text in loud if not any(is_about(what, text) for what in crowd)]
+
+
+@pytest.mark.usefixtures("quick_reader")
+async def test_a_thousand_tools_are_cut_and_the_known_ones_work(
+    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(misbehaviours=(Misbehaviour.THOUSAND_TOOLS,))
+    await introduce(hass, device)
+    await wait_for_state(hass, VOLUME, "70", 10)
+    gateway: Gateway = linked_entry.runtime_data
+    assert len(gateway.devices[MAC].tools) == 512
+
+
+@pytest.mark.usefixtures("quick_reader")
+@pytest.mark.parametrize(
+    "misbehaviour", [Misbehaviour.NEVER_ANSWER_MCP, Misbehaviour.STATUS_NOT_JSON, Misbehaviour.LOOPING_CURSOR]
+)
+async def test_what_was_known_stays_when_the_device_stops_making_sense(
+    hass: HomeAssistant, speech: Speech, boot: Boot, misbehaviour: Misbehaviour
+) -> None:
+    device = await boot()
+    await introduce(hass, device)
+    await wait_for_state(hass, VOLUME, "70")
+    await device.power_off()
+    device.misbehaviours.add(misbehaviour)
+    await device.boot()
+    await introduce(hass, device)
+    assert hass.states.is_state(VOLUME, "70")
+
+
+async def send_without_end(link: Link) -> None:
+    """Send more than any buffer on the way holds."""
+    async with asyncio.timeout(15):
+        while True:
+            await link.send(mcp({"jsonrpc": "2.0", "method": "x" * 64 * 1024}))
+
+
+async def test_a_device_that_does_not_read_is_let_go(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As soon as there is no room left for what it is sent, which nobody else has to wait for."""
+    # Of the listeners' patience the same part as of the device's.
+    for module in (listener, endpoint):
+        monkeypatch.setattr(module, "Timeouts", partial(module.Timeouts, send=5 * QUICK.timeouts))
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    device = await boot(misbehaviours=(Misbehaviour.STOP_READING,))
+    await device.wake()
+    await wait_for_state(hass, CONNECTED, "on")
+    gateway: Gateway = linked_entry.runtime_data
+    session = gateway.devices[MAC]._session
+    assert session is not None
+    with pytest.raises(LinkClosedError, match="does not take what it is sent"):
+        await send_without_end(session.link)
+    await wait_for_state(hass, CONNECTED, "off")
+    await device.power_off()

@@ -1,0 +1,614 @@
+"""The firmware of a device: what is found for it, and how it is installed, or not."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+import io
+import json
+import os
+from pathlib import Path
+import re
+from typing import Any
+import zipfile
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from homeassistant.components.homeassistant import SERVICE_UPDATE_ENTITY
+from homeassistant.components.update import (
+    ATTR_INSTALLED_VERSION,
+    ATTR_LATEST_VERSION,
+    ATTR_VERSION,
+    DOMAIN as UPDATE,
+    SERVICE_INSTALL,
+)
+from homeassistant.const import ATTR_ENTITY_ID, STATE_OFF, STATE_ON, STATE_UNKNOWN
+from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
+from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
+from homeassistant.helpers import issue_registry as ir
+from homeassistant.helpers.event import async_track_state_change_event
+from homeassistant.helpers.json import json_bytes
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi import transfers
+from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, DOMAIN
+from custom_components.xiaozhi.firmware import installation, library
+from custom_components.xiaozhi.firmware.image import FirmwareImage
+from custom_components.xiaozhi.firmware.library import FIRMWARE_FOLDER, Firmware, FirmwareFiles
+from custom_components.xiaozhi.pictures import views
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import BOARDS, Pace, SimulatedDevice, build_image, get_profile
+from simulator.firmware.partitions import AppPartitions
+from tests.integration.boxes import Boot, wait_for_state
+
+FIRMWARE = "update.kitchen_box_firmware"
+CONNECTED = "binary_sensor.kitchen_box_connectivity"
+BOARD = BOARDS["s3"].name
+SIZE = 256 * 1024
+QUICK = Pace(waits=0.02, timeouts=0.1, flash=10, main_loop_delay=0.001)
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    """Most of it is for devices that can be reached at any time."""
+    return LinkKind.MQTT
+
+
+@pytest.fixture(autouse=True)
+def folder(hass: HomeAssistant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder into which the owner puts files; nothing else of the configuration is here."""
+    path = hass.config.path
+
+    def elsewhere(*parts: str) -> str:
+        return str(tmp_path.joinpath(*parts)) if parts == FIRMWARE_FOLDER else path(*parts)
+
+    monkeypatch.setattr(hass.config, "path", elsewhere)
+    firmware = tmp_path.joinpath(*FIRMWARE_FOLDER)
+    firmware.mkdir(parents=True)
+    return firmware
+
+
+@pytest.fixture
+async def box(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
+    """A device with firmware 2.4.1 that is linked."""
+    return await boot_linked(hass, boot)
+
+
+async def boot_linked(hass: HomeAssistant, boot: Boot, **pace: float) -> SimulatedDevice:
+    device = await boot(get_profile(version="2.4.1"), pace=replace(QUICK, **pace))
+    await wait_for_state(hass, CONNECTED, "on")
+    return device
+
+
+async def look(hass: HomeAssistant) -> None:
+    """Have the owner ask for what there is."""
+    await hass.services.async_call(
+        "homeassistant", SERVICE_UPDATE_ENTITY, {ATTR_ENTITY_ID: [FIRMWARE]}, blocking=True
+    )
+    await hass.async_block_till_done()
+
+
+async def install(hass: HomeAssistant, **data: str) -> None:
+    await hass.services.async_call(UPDATE, SERVICE_INSTALL, {ATTR_ENTITY_ID: FIRMWARE, **data}, blocking=True)
+
+
+def versions(hass: HomeAssistant) -> tuple[str, str | None, str | None]:
+    """Return the entity's state, the installed version and the newest."""
+    state = hass.states.get(FIRMWARE)
+    assert state is not None
+    return state.state, state.attributes[ATTR_INSTALLED_VERSION], state.attributes[ATTR_LATEST_VERSION]
+
+
+def empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_file():
+            path.unlink()
+
+
+def replace_by_file(folder: Path) -> None:
+    folder.rmdir()
+    folder.write_text("A file where the folder should be")
+
+
+def put(folder: Path, version: str = "2.4.2", *, name: str | None = None, **options: Any) -> None:
+    image = build_image(version=version, **{"size": SIZE, **options})
+    (folder / (name or f"{BOARD}_{version}.bin")).write_bytes(image)
+
+
+async def restart(device: SimulatedDevice) -> None:
+    """Switch a device off and on."""
+    await device.power_off()
+    await device.boot()
+
+
+def fetches(device: SimulatedDevice) -> int:
+    """Return how often the device began to fetch a firmware."""
+    return sum(event.kind == "upgrade" for event in device.transcript)
+
+
+async def test_a_device_gets_a_new_firmware_from_a_file(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path
+) -> None:
+    """Nothing happens before its owner wants it; then it is fetched once, and the progress seen."""
+    assert versions(hass) == (STATE_UNKNOWN, "2.4.1", None)
+    put(folder)
+    put(folder, "2.4.0")
+    put(folder, "2.5.0", name="another-board_2.5.0.bin")
+    await look(hass)
+    assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
+    await restart(box)
+    await wait_for_state(hass, CONNECTED, "on")
+    assert fetches(box) == 0
+
+    seen: list[int] = []
+
+    @callback
+    def note(event: Event[EventStateChangedData]) -> None:
+        state = event.data["new_state"]
+        assert state is not None
+        if (percentage := state.attributes["update_percentage"]) is not None:
+            assert state.attributes["in_progress"]
+            seen.append(percentage)
+
+    stop = async_track_state_change_event(hass, [FIRMWARE], note)
+    await install(hass)
+    await hass.async_block_till_done()
+    stop()
+    assert versions(hass) == (STATE_OFF, "2.4.2", "2.4.2")
+    assert (box.profile.version, fetches(box)) == ("2.4.2", 1)
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 4
+    assert seen[-1] == 100
+    # Back to normal: linked, and offered nothing.
+    await wait_for_state(hass, CONNECTED, "on")
+    await restart(box)
+    await wait_for_state(hass, CONNECTED, "on")
+    assert fetches(box) == 1
+
+
+async def test_an_older_firmware_is_installed_when_it_is_named(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path
+) -> None:
+    """The newest stays what it is. A device would not take an older one unless it is made to, once."""
+    put(folder, "2.3.0")
+    await look(hass)
+    assert versions(hass) == (STATE_OFF, "2.4.1", "2.3.0")
+    await install(hass, **{ATTR_VERSION: "2.3.0"})
+    assert (box.profile.version, fetches(box)) == ("2.3.0", 1)
+    await restart(box)
+    await wait_for_state(hass, CONNECTED, "on")
+    assert fetches(box) == 1
+
+
+async def test_the_archive_of_a_release_will_do(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path
+) -> None:
+    """Its name has another order, and the firmware lies in it as in the whole flash."""
+    with zipfile.ZipFile(folder / f"v2.4.2_{BOARD}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("merged-binary.bin", build_image(version="2.4.2", size=SIZE))
+    await look(hass)
+    await install(hass)
+    assert box.profile.version == "2.4.2"
+
+
+class TestWebSocket:
+    """A device that cannot be reached gets it when it starts."""
+
+    @pytest.fixture
+    def link(self) -> LinkKind:
+        """The other link."""
+        return LinkKind.WEBSOCKET
+
+    async def test_it_waits_for_the_device_to_be_started(
+        self, hass: HomeAssistant, boot: Boot, folder: Path
+    ) -> None:
+        device = await boot(get_profile(version="2.4.1"), pace=QUICK)
+        put(folder)
+        await look(hass)
+        task = asyncio.create_task(install(hass))
+        await asyncio.sleep(0.1)
+        state = hass.states.get(FIRMWARE)
+        assert state is not None
+        assert state.attributes["in_progress"] is True
+        assert fetches(device) == 0
+        with pytest.raises(HomeAssistantError, match="already in progress"):
+            await install(hass)
+        await restart(device)
+        await task
+        assert versions(hass) == (STATE_OFF, "2.4.2", "2.4.2")
+
+    async def test_a_device_that_is_not_started_in_time_is_named(
+        self, hass: HomeAssistant, boot: Boot, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(installation, "_BY_HAND_SECONDS", 0.05)
+        device = await boot(get_profile(version="2.4.1"), pace=QUICK)
+        put(folder)
+        await look(hass)
+        with pytest.raises(HomeAssistantError, match="has not been started within 15 minutes"):
+            await install(hass)
+        await restart(device)
+        assert (fetches(device), device.profile.version) == (0, "2.4.1")
+        assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
+
+    async def test_removing_the_device_ends_it(
+        self, hass: HomeAssistant, boot: Boot, folder: Path, linked_entry: MockConfigEntry
+    ) -> None:
+        await boot(get_profile(version="2.4.1"), pace=QUICK)
+        put(folder)
+        await look(hass)
+        task = asyncio.create_task(install(hass))
+        await asyncio.sleep(0.1)
+        (subentry_id,) = linked_entry.subentries
+        hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
+        with pytest.raises(HomeAssistantError, match="was given up"):
+            await task
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "reason"),
+    [
+        ("2.4.2", {"chip": "esp32c3"}, "it is for the chip esp32c3, and the device has esp32s3"),
+        ("2.4.2", {"size": 5 * 1024 * 1024}, "bytes of the flash"),
+        ("1.9.4", {}, "only a cable"),
+    ],
+)
+async def test_what_does_not_suit_a_device_is_not_offered(
+    hass: HomeAssistant,
+    box: SimulatedDevice,
+    folder: Path,
+    version: str,
+    options: dict[str, Any],
+    reason: str,
+) -> None:
+    put(folder, version, **options)
+    await look(hass)
+    assert versions(hass) == (STATE_UNKNOWN, "2.4.1", None)
+    with pytest.raises(ServiceValidationError, match=reason):
+        await install(hass, **{ATTR_VERSION: version})
+    assert fetches(box) == 0
+
+
+async def test_what_is_not_there_is_named_with_the_file_that_is_needed(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path
+) -> None:
+    for data in ({}, {ATTR_VERSION: "2.5.0"}):
+        with pytest.raises(HomeAssistantError) as error:
+            await install(hass, **data)
+        if data:
+            assert f"{BOARD}_2.5.0.bin" in str(error.value)
+
+
+async def test_files_that_cannot_be_used_are_told_until_they_are_gone(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path
+) -> None:
+    """Each with its reason; what is no firmware by its name is nobody's business."""
+    put(folder, "2.4.2")
+    put(folder, "v2.4.3", name=f"{BOARD}_2.4.3.bin")
+    put(folder, "2.4.4", name="firmware.bin")
+    put(folder, "2.4.5", name=f"{BOARD}_2.4.6.bin")
+    put(folder, "2.4.7", name=f"{BOARD}_latest.bin")
+    (folder / f"{BOARD}_2.4.8.bin").write_bytes(b"<html>")
+    (folder / f"{BOARD}_2.4.9.zip").write_bytes(b"PK\3\4")
+    (folder / "notes.txt").write_text("remember the milk")
+    (folder / "more.bin").mkdir()
+    await look(hass)
+    assert versions(hass)[2] == "2.4.2"
+    issues = ir.async_get(hass).issues
+
+    def told() -> dict[str, str]:
+        found = (issue.translation_placeholders for (domain, _), issue in issues.items() if domain == DOMAIN)
+        return {texts["file"]: texts["reason"] for texts in found if texts}
+
+    assert told() == {
+        f"{BOARD}_2.4.3.bin": "its version is v2.4.3, and a device would not come up with that",
+        "firmware.bin": "its name does not consist of board and version, such as xmini-c3_2.4.2.bin",
+        f"{BOARD}_2.4.6.bin": "its name says version 2.4.6, but it is 2.4.5",
+        f"{BOARD}_latest.bin": "its name does not consist of board and version, such as xmini-c3_2.4.2.bin",
+        f"{BOARD}_2.4.8.bin": "it is no firmware of an ESP32",
+        f"{BOARD}_2.4.9.zip": "the archive is damaged",
+    }
+    await asyncio.to_thread(empty, folder)
+    put(folder, "2.4.8")
+    await look(hass)
+    assert told() == {}
+    assert versions(hass)[2] == "2.4.8"
+
+
+async def test_whatever_a_file_is_called_it_can_be_told(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path
+) -> None:
+    """Names are bytes, and what is told must be text. One that cannot be read is told, too."""
+    (folder / os.fsdecode(b"\xff_2.4.2.bin")).write_bytes(b"?")
+    (folder / "lost_2.4.2.bin").symlink_to(folder / "nowhere")
+    (folder / "evil\n\x1b[31m\u202e.bin").write_bytes(b"?")
+    await look(hass)
+    issues = [issue for (domain, _), issue in ir.async_get(hass).issues.items() if domain == DOMAIN]
+    told = [issue.translation_placeholders for issue in issues]
+    assert {texts["file"] for texts in told if texts} == {
+        "\ufffd_2.4.2.bin",
+        "lost_2.4.2.bin",
+        "evil [31m.bin",
+    }
+    assert json_bytes([issue.to_json() for issue in issues])
+    assert all(re.fullmatch(r"firmware_file_[0-9a-f]{16}", issue.issue_id) for issue in issues)
+
+
+async def test_a_folder_that_cannot_be_read_is_told(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path
+) -> None:
+    await asyncio.to_thread(replace_by_file, folder)
+    await look(hass)
+    (issue,) = (issue for (domain, _), issue in ir.async_get(hass).issues.items() if domain == DOMAIN)
+    assert issue.translation_placeholders == {
+        "file": "firmware",
+        "reason": "it cannot be read: Not a directory",
+    }
+
+
+async def test_while_a_firmware_is_read_a_second_wish_is_refused_and_the_end_of_the_device_ends_it(
+    hass: HomeAssistant,
+    box: SimulatedDevice,
+    folder: Path,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To fetch it from the web may take minutes."""
+    put(folder)
+    await look(hass)
+    release, load = asyncio.Event(), library.FirmwareFiles.async_load
+
+    async def load_slowly(files: FirmwareFiles, firmware: Firmware) -> FirmwareImage:
+        await release.wait()
+        return await load(files, firmware)
+
+    monkeypatch.setattr(FirmwareFiles, "async_load", load_slowly)
+    first = asyncio.create_task(install(hass))
+    await asyncio.sleep(0.1)
+    with pytest.raises(HomeAssistantError, match="already"):
+        await install(hass)
+    (subentry_id,) = linked_entry.subentries
+    hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
+    await asyncio.sleep(0.1)
+    release.set()
+    with pytest.raises(HomeAssistantError, match="was given up"):
+        await first
+    assert fetches(box) == 0
+
+
+async def test_a_file_that_is_replaced_is_read_again(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path
+) -> None:
+    put(folder)
+    path = folder / f"{BOARD}_2.4.2.bin"
+    await look(hass)
+    assert versions(hass)[2] == "2.4.2"
+    path.write_bytes(b"?" * SIZE)
+    os.utime(path, (1, 1))
+    with pytest.raises(ServiceValidationError):
+        await install(hass, **{ATTR_VERSION: "2.4.2"})
+    assert fetches(box) == 0
+
+
+async def test_a_download_that_breaks_off_is_told_and_the_device_goes_on(
+    hass: HomeAssistant, boot: Boot, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here because it writes slower than anybody waits. It gives up, too, and goes on with what it had."""
+    monkeypatch.setattr(views, "_STALL_SECONDS", 0.02)
+    box = await boot_linked(hass, boot, flash=0.5)
+    put(folder, size=1024 * 1024)
+    await look(hass)
+    with pytest.raises(HomeAssistantError, match=r"stopped fetching firmware 2\.4\.2 at [0-9]{1,2} %"):
+        await install(hass)
+    await wait_for_state(hass, CONNECTED, "on")
+    assert box.profile.version == "2.4.1"
+    assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
+
+
+async def test_a_device_that_takes_no_notice_is_told(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here because it cannot fetch from the address that it is given."""
+    monkeypatch.setattr(installation, "_FETCH_SECONDS", 0.5)
+    put(folder)
+    await look(hass)
+    monkeypatch.setattr(transfers, "FILE_PATH", "/api/xiaozhi/nowhere")
+    with pytest.raises(HomeAssistantError, match="did not fetch it"):
+        await install(hass)
+    await wait_for_state(hass, CONNECTED, "on")
+    assert box.profile.version == "2.4.1"
+
+
+async def test_a_firmware_that_the_device_refuses_is_told_at_once(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on where it was, without another check-in. What it refuses here would have passed elsewhere."""
+    put(folder)
+    await look(hass)
+    image = bytearray(build_image(version="2.4.2", size=SIZE))
+    image[-1] ^= 1
+    monkeypatch.setattr(
+        library,
+        "read_firmware",
+        lambda data: FirmwareImage(version="2.4.2", chip="esp32s3", content=bytes(image)),
+    )
+    async with asyncio.timeout(10):
+        with pytest.raises(HomeAssistantError, match="goes on with the one that it had"):
+            await install(hass)
+    await wait_for_state(hass, CONNECTED, "on")
+    assert box.profile.version == "2.4.1"
+    assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
+
+
+async def test_a_firmware_that_cannot_start_is_told(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loader goes back to the old one, which checks in again."""
+    put(folder)
+    await look(hass)
+    monkeypatch.setattr(AppPartitions, "install", lambda _partitions, _version: None)
+    with pytest.raises(HomeAssistantError, match="goes on with the one that it had"):
+        await install(hass)
+    assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
+
+
+class Releases:
+    """A server with a list of releases, and a file."""
+
+    def __init__(self) -> None:
+        """Begin with an empty list."""
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as target:
+            target.writestr("merged-binary.bin", build_image(version="2.4.2", size=SIZE))
+        self._archive = archive.getvalue()
+        self.listed: Any = []
+        self.fetched = 0
+        app = web.Application()
+        app.router.add_get("/releases", self._list)
+        app.router.add_get("/file", self._file)
+        self.server = TestServer(app)
+
+    @property
+    def url(self) -> str:
+        """Address of the list."""
+        return str(self.server.make_url("/releases"))
+
+    @property
+    def file(self) -> str:
+        """Address of the file."""
+        return str(self.server.make_url("/file"))
+
+    async def _list(self, _: web.Request) -> web.Response:
+        return web.Response(text=self.listed if isinstance(self.listed, str) else json.dumps(self.listed))
+
+    async def _file(self, _: web.Request) -> web.Response:
+        self.fetched += 1
+        return web.Response(body=self._archive)
+
+
+@pytest.fixture
+async def releases(socket_enabled: None) -> AsyncGenerator[Releases]:
+    """A server with a list of releases."""
+    served = Releases()
+    async with served.server:
+        yield served
+
+
+async def point_to(hass: HomeAssistant, entry: MockConfigEntry, address: str) -> None:
+    """Set the address of the list."""
+    hass.config_entries.async_update_entry(entry, data={**entry.data, CONF_FIRMWARE_RELEASES: address})
+    assert await hass.config_entries.async_reload(entry.entry_id)
+    await hass.async_block_till_done()
+
+
+def release(version: str, file: str, **more: Any) -> dict[str, Any]:
+    """Return a release as GitHub lists it."""
+    return {
+        "tag_name": f"v{version}",
+        "html_url": f"https://github.com/78/xiaozhi-esp32/releases/tag/v{version}",
+        "draft": False,
+        "prerelease": False,
+        "assets": [
+            {"name": f"v{version}_{board}.zip", "browser_download_url": file, "size": 1}
+            for board in (BOARD, "xmini-c3")
+        ],
+        **more,
+    }
+
+
+@pytest.mark.parametrize("as_list", [True, False])
+async def test_releases_on_the_web_are_offered_and_fetched_when_they_are_wanted(
+    hass: HomeAssistant,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    releases: Releases,
+    as_list: bool,
+) -> None:
+    """The list may be of all releases or of the last one; what is no firmware in it is passed over."""
+    await point_to(hass, linked_entry, releases.url)
+    newest = release("2.4.2", releases.file)
+    old, draft = release("2.3.0", releases.file), release("2.5.0", releases.file, draft=True)
+    releases.listed = [None, old, newest, draft, {"assets": [{"name": 7}, "?"]}] if as_list else newest
+    box = await boot_linked(hass, boot)
+    await look(hass)
+    assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
+    state = hass.states.get(FIRMWARE)
+    assert state is not None
+    assert state.attributes["release_url"].endswith("/tag/v2.4.2")
+    assert releases.fetched == 0
+    await install(hass)
+    assert (box.profile.version, releases.fetched) == ("2.4.2", 1)
+    # The list is known, and has nothing newer.
+    assert versions(hass) == (STATE_OFF, "2.4.2", "2.4.2")
+
+
+async def test_a_release_that_is_not_what_it_says_is_refused(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, releases: Releases
+) -> None:
+    await point_to(hass, linked_entry, releases.url)
+    releases.listed = [release("2.4.3", releases.file), release("2.4.4", releases.url)]
+    box = await boot_linked(hass, boot)
+    await look(hass)
+    for version, reason in (("2.4.3", "but it is 2.4.2"), ("2.4.4", "no firmware of an ESP32")):
+        with pytest.raises(ServiceValidationError, match=reason):
+            await install(hass, **{ATTR_VERSION: version})
+    assert fetches(box) == 0
+
+
+@pytest.mark.parametrize(
+    ("listed", "reason"),
+    [
+        ("<html>", "it is no list of releases"),
+        ("[" * 100_000, "it is no list of releases"),
+        ("[]", "it lists no firmware"),
+        ('{"message": "API rate limit exceeded"}', "it lists no firmware"),
+        (
+            '[{"assets": [{"name": "v2.4.2_a.zip", "browser_download_url": "file:///etc/passwd"}]}]',
+            "no firmware",
+        ),
+        (" " * 9 * 1024 * 1024, "sends more than 8 MiB"),
+    ],
+    ids=["page", "deep", "empty", "refusal", "file", "large"],
+)
+async def test_a_list_that_cannot_be_used_is_told(
+    hass: HomeAssistant,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    releases: Releases,
+    listed: str,
+    reason: str,
+) -> None:
+    releases.listed = listed
+    await point_to(hass, linked_entry, releases.url)
+    await boot_linked(hass, boot)
+    await look(hass)
+    assert versions(hass) == (STATE_UNKNOWN, "2.4.1", None)
+    issue = ir.async_get(hass).async_get_issue(DOMAIN, "firmware_releases")
+    assert issue is not None
+    assert issue.translation_placeholders is not None
+    assert reason in issue.translation_placeholders["reason"]
+    assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    assert ir.async_get(hass).async_get_issue(DOMAIN, "firmware_releases") is None
+
+
+async def test_the_form_tries_the_address_of_a_list(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, releases: Releases, own_address: None
+) -> None:
+    """It is asked for when the gateway is changed, and may be taken back."""
+
+    async def submit(address: str | None) -> Any:
+        form = await linked_entry.start_reconfigure_flow(hass)
+        fields = {key: value for key, value in linked_entry.data.items() if key != CONF_FIRMWARE_RELEASES}
+        if address is not None:
+            fields[CONF_FIRMWARE_RELEASES] = address
+        return await hass.config_entries.flow.async_configure(form["flow_id"], fields)
+
+    releases.listed = "<html>"
+    for address in (releases.url, "nowhere", "http://", "http://[::1", "http://host:99999/"):
+        assert (await submit(address))["errors"] == {CONF_FIRMWARE_RELEASES: "no_releases"}
+    releases.listed = release("2.4.2", releases.file)
+    assert (await submit(releases.url))["reason"] == "reconfigure_successful"
+    assert linked_entry.data[CONF_FIRMWARE_RELEASES] == releases.url
+    await hass.async_block_till_done()
+    assert (await submit(None))["reason"] == "reconfigure_successful"
+    assert CONF_FIRMWARE_RELEASES not in linked_entry.data
+    await hass.async_block_till_done()

@@ -1,0 +1,283 @@
+"""Devices through the owner's broker: a real Mosquitto that subscribes them as they connect, as EMQX can."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+import json
+from pathlib import Path
+import re
+from typing import Any
+
+from aiomqtt import Client
+from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
+from homeassistant.const import ATTR_ENTITY_ID, CONF_HOST, CONF_PORT
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import issue_registry as ir
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.const import CONF_BROKER, CONF_LINK, CONF_TLS, DOMAIN
+from custom_components.xiaozhi.device import session
+from custom_components.xiaozhi.protocol import messages
+from custom_components.xiaozhi.protocol.mcp import client
+from custom_components.xiaozhi.protocol.transport.mqtt import broker_listener
+from custom_components.xiaozhi.protocol.transport.mqtt.link import DEFAULT_PREFIX
+from custom_components.xiaozhi.settings import OfferedLink
+from simulator import SimulatedDevice, State, converse
+from simulator.audio.espeak import synthesize
+from tests.integration.boxes import LIGHT, SATELLITE, Boot, Speech, wait_for_state
+from tests.protocol.transport.mqtt.brokers import Mosquitto, mosquitto
+from tests.protocol.transport.mqtt.wire import subscribe
+from tests.protocol.transport.udp.device import until
+
+VOLUME = "number.kitchen_box_volume"
+CONNECTED = "binary_sensor.kitchen_box_connectivity"
+COMMAND = "turn on the kitchen light"
+_CONNECT_OF_DEVICE = re.compile(rb"\x10.\x00\x04MQTT\x04...\x00\x15([0-9a-f]{8}-[0-9a-f]{12})", re.DOTALL)
+
+
+class Door:
+    """What Home Assistant and devices connect to: hands everything on to a broker, and subscribes devices."""
+
+    def __init__(self, broker: Mosquitto) -> None:
+        """Lead to a broker, which may be away."""
+        self.broker = broker
+        self.port = 0
+        self.subscribes = True
+        """Whether devices are subscribed as they connect; an ordinary broker does not do that."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    async def open(self) -> None:
+        """Listen on a free port."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """End all connections."""
+        assert self._server is not None
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            with suppress(OSError):
+                inner_reader, inner = await asyncio.open_connection("127.0.0.1", self.broker.port)
+                try:
+                    await self._connect(inner_reader, inner, reader, writer)
+                finally:
+                    inner.close()
+        finally:
+            writer.close()
+            self._tasks.discard(task)
+
+    async def _connect(
+        self,
+        inner_reader: asyncio.StreamReader,
+        inner: asyncio.StreamWriter,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        first = await reader.read(4096)
+        inner.write(first)
+        if self.subscribes and (found := _CONNECT_OF_DEVICE.match(first)):
+            inner.write(subscribe(1, f"{DEFAULT_PREFIX}/{found[1].decode()}/down"))
+        ways = [asyncio.create_task(_carry(reader, inner)), asyncio.create_task(_carry(inner_reader, writer))]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+
+
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(4096):
+        writer.write(data)
+        await writer.drain()
+
+
+@pytest.fixture
+async def broker(socket_enabled: None, tmp_path: Path) -> AsyncGenerator[Mosquitto]:
+    """A Mosquitto that lets everybody in."""
+    async with mosquitto(tmp_path, "allow_anonymous true") as running:
+        yield running
+
+
+@pytest.fixture
+async def door(broker: Mosquitto) -> AsyncGenerator[Door]:
+    """The way to it."""
+    door = Door(broker)
+    await door.open()
+    yield door
+    await door.close()
+
+
+@pytest.fixture
+def link_data(door: Door, mqtt_data: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The settings of a gateway that goes through the broker; what takes a minute takes a moment here."""
+    for pause in ("_FIRST_PROBE", "_FIRST_PROBE_AFTER_CHECK_IN", "_LAST_PROBE"):
+        monkeypatch.setattr(broker_listener, pause, 0.2)
+    monkeypatch.setattr(broker_listener, "_FIRST_RETRY", 0.1)
+    monkeypatch.setattr(session, "_POLL_SECONDS", 0.2)
+    monkeypatch.setattr(session, "_STARTING_SECONDS", 0.3)
+    monkeypatch.setattr(client, "_TOOL_TIMEOUT", 1.0)
+    monkeypatch.setitem(client.McpClient.initialize.__kwdefaults__, "timeout", 1.0)
+    broker = {CONF_HOST: "127.0.0.1", CONF_PORT: door.port, CONF_TLS: False}
+    return {**mqtt_data, CONF_LINK: OfferedLink.BROKER.value, CONF_BROKER: broker}
+
+
+async def set_volume(hass: HomeAssistant, device: SimulatedDevice, volume: int) -> None:
+    """Have an idle device do something, and see that it has."""
+    assert device.state is State.IDLE
+    await hass.services.async_call(
+        NUMBER, SERVICE_SET_VALUE, {ATTR_ENTITY_ID: VOLUME, ATTR_VALUE: volume}, blocking=True
+    )
+    assert device.values["volume"] == volume
+
+
+async def test_an_idle_device_is_found_and_does_what_it_is_told(hass: HomeAssistant, boot: Boot) -> None:
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await set_volume(hass, device, 35)
+    await wait_for_state(hass, VOLUME, "35")
+
+
+async def test_a_device_is_known_soon_after_its_check_in(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says nothing by itself, and those that are not there are asked once a minute."""
+    await until(lambda: linked_entry.runtime_data.listener_counters["broker"]["connected"])
+    monkeypatch.setattr(broker_listener, "_FIRST_PROBE", 600.0)
+    monkeypatch.setattr(broker_listener, "_LAST_PROBE", 600.0)
+    await boot()
+    await wait_for_state(hass, CONNECTED, "on", 30)
+
+
+async def test_a_goodbye_of_somebody_else_makes_the_device_idle(
+    hass: HomeAssistant, speech: Speech, boot: Boot, broker: Mosquitto, linked_entry: MockConfigEntry
+) -> None:
+    """Home Assistant takes it for the device's own; the device must not stay in a conversation alone."""
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await device.wake()
+    await wait_for_state(hass, SATELLITE, "listening")
+    topic = device.nvs.get_string("mqtt", "publish_topic")
+    async with Client("127.0.0.1", broker.port) as somebody:
+        await somebody.publish(topic, json.dumps({"type": "goodbye"}))
+    await wait_for_state(hass, SATELLITE, "idle")
+    await device.wait_state(State.IDLE, 10)
+
+
+async def test_a_device_that_two_gateways_know_is_answered_by_one(
+    hass: HomeAssistant, boot: Boot, broker: Mosquitto, linked_entry: MockConfigEntry
+) -> None:
+    """Of two Home Assistants on one broker, the one that answered its last check-in."""
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    known = linked_entry.runtime_data.devices[device.mac]
+    before = known.describe()["statistics"]["messages_in"]
+    hello = {"type": "hello", "version": 3, "transport": "udp"}
+    topics = ["xiaozhi/00c0ffee-246f28aabb01/up", "xiaozhi/246f28aabb01/up"]
+    counters = linked_entry.runtime_data.listener_counters["broker"]
+    async with Client("127.0.0.1", broker.port) as other:
+        for topic in topics:
+            await other.publish(topic, json.dumps(hello))
+    await until(
+        lambda: linked_entry.runtime_data.listener_counters["broker"]["unknown"] == counters["unknown"] + 2
+    )
+    assert hass.states.is_state(SATELLITE, "idle")
+    assert known.describe()["statistics"]["messages_in"] >= before
+
+
+async def test_a_conversation_goes_through_the_broker_and_its_audio_past_it(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    device = await boot()
+    speech.ears.lines = [COMMAND]
+    pcm, _ = synthesize(COMMAND, sample_rate=16000)
+    talk = await converse(device, pcm)
+    assert talk.heard == [COMMAND]
+    assert hass.states.is_state(LIGHT, "on")
+    assert talk.played_seconds > 0.9
+    assert not talk.hung_up
+    await set_volume(hass, device, 20)
+
+
+async def test_a_device_that_does_not_answer_any_more_is_unavailable_until_it_does(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    """The broker would not tell that it lost its power in a conversation."""
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await device.wake()
+    await wait_for_state(hass, SATELLITE, "listening")
+    await device.lose_power()
+    # Its status is asked for when it has been silent for so long that the conversation ends.
+    await wait_for_state(hass, VOLUME, "unavailable", 40)
+    assert hass.states.is_state(SATELLITE, "unavailable")
+    assert hass.states.is_state(CONNECTED, "off")
+    await device.boot()
+    await wait_for_state(hass, VOLUME, "70", 10)
+    await set_volume(hass, device, 20)
+
+
+async def test_a_device_that_restarts_unnoticed_is_shaken_hands_with_again(
+    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has forgotten where its photos go."""
+    monkeypatch.setattr(session, "_POLL_SECONDS", 60)
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    assert handshakes(device) == 1
+    await device.lose_power()
+    await device.boot()
+    await device.wait_for(lambda: handshakes(device) == 2, 3)
+    assert hass.states.is_state(CONNECTED, "on")
+
+
+def handshakes(device: SimulatedDevice) -> int:
+    payloads = [event["message"].get("payload") or {} for event in device.events("received")]
+    return sum(payload.get("method") == "initialize" for payload in payloads)
+
+
+async def test_a_broker_that_hands_nothing_on_connects_no_device(
+    hass: HomeAssistant, speech: Speech, boot: Boot, door: Door, linked_entry: MockConfigEntry
+) -> None:
+    """What the device says arrives, but nothing that it is told."""
+    door.subscribes = False
+    device = await boot()
+    known = linked_entry.runtime_data.devices[device.mac]
+    waking = asyncio.create_task(device.wake())
+    await until(lambda: known.describe()["linked_over"] is not None)
+    assert hass.states.is_state(CONNECTED, "off")
+    with pytest.raises(HomeAssistantError) as failure:
+        await known.send(messages.reboot())
+    assert failure.value.translation_key == "not_connected"
+    await until(lambda: known.describe()["linked_over"] is None)
+    assert hass.states.is_state(CONNECTED, "off")
+    with suppress(TimeoutError):
+        await waking
+
+
+async def test_a_broker_that_goes_is_an_issue_until_it_is_back(
+    hass: HomeAssistant, boot: Boot, broker: Mosquitto, issue_registry: ir.IssueRegistry
+) -> None:
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    assert not issue_registry.issues
+    await broker.stop()
+    await wait_for_state(hass, VOLUME, "unavailable")
+    (issue,) = issue_registry.issues.values()
+    assert (issue.domain, issue.translation_key) == (DOMAIN, "broker_unreachable")
+    assert issue.translation_placeholders is None, "the words of a library are for the log"
+    await broker.start()
+    await wait_for_state(hass, VOLUME, "70", 10)
+    assert not issue_registry.issues
+    await set_volume(hass, device, 20)

@@ -1,0 +1,338 @@
+"""A device on MQTT can be reached while it is idle, and what Home Assistant shows of it is true."""
+
+import asyncio
+import contextlib
+from dataclasses import replace
+from datetime import timedelta
+import json
+import logging
+from typing import Any
+
+from homeassistant.components.notify import (
+    ATTR_MESSAGE,
+    ATTR_TITLE,
+    DOMAIN as NOTIFY,
+    SERVICE_SEND_MESSAGE,
+)
+from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
+from homeassistant.const import ATTR_ENTITY_ID
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, DOMAIN
+from custom_components.xiaozhi.device import known as known_state, session, store
+from custom_components.xiaozhi.device.known import KnownDevice
+from custom_components.xiaozhi.listeners import mqtt_client_id
+from custom_components.xiaozhi.protocol.mcp import client as mcp_client
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.mqtt.link import uplink_topic
+from custom_components.xiaozhi.settings import DeviceLink
+from simulator import Misbehaviour, State, converse, get_profile
+from tests.integration.boxes import COMMAND, LIGHT, MAC, Boot, Speech, wait_for_state
+from tests.integration.http_device import TOKEN
+from tests.protocol.transport.mqtt.device import HELLO, encoded
+from tests.protocol.transport.mqtt.wire import WireClient, connect, publish
+from tests.protocol.transport.udp.device import until
+
+VOLUME = "number.kitchen_box_volume"
+CONNECTED = "binary_sensor.kitchen_box_connectivity"
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    """This is about MQTT."""
+    return LinkKind.MQTT
+
+
+async def set_volume(hass: HomeAssistant, volume: int) -> None:
+    await hass.services.async_call(
+        NUMBER, SERVICE_SET_VALUE, {ATTR_ENTITY_ID: VOLUME, ATTR_VALUE: volume}, blocking=True
+    )
+
+
+@pytest.mark.parametrize("version", ["1.9.0", "2.2.4", "2.4.2"])
+async def test_an_idle_device_does_what_it_is_told(hass: HomeAssistant, boot: Boot, version: str) -> None:
+    device = await boot(get_profile("s3", version))
+    await wait_for_state(hass, VOLUME, "70")
+    assert device.state is State.IDLE
+    await set_volume(hass, 35)
+    assert device.values["volume"] == 35
+    await wait_for_state(hass, VOLUME, "35")
+    await hass.services.async_call(
+        NOTIFY,
+        SERVICE_SEND_MESSAGE,
+        {
+            ATTR_ENTITY_ID: "notify.kitchen_box_screen_message",
+            ATTR_MESSAGE: "The post is here",
+            ATTR_TITLE: "Door",
+        },
+        blocking=True,
+    )
+    await device.wait_for(lambda: device.screen.system_text == "The post is here", 3)
+    assert device.screen.status == "Door"
+    assert device.state is State.IDLE
+
+
+async def test_an_answer_of_a_tool_that_is_too_large_fails_its_call_and_the_link_stays(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    """One message has room for 65,535 bytes."""
+    profile = get_profile()
+    device = await boot(replace(profile, board=replace(profile.board, also=("sensecap-watcher",))))
+    await wait_for_state(hass, VOLUME, "70")
+    known: KnownDevice = linked_entry.runtime_data.devices[MAC]
+    assert (link := known._session) is not None
+    device.values["model_target"] = "x" * 70_000
+    with pytest.raises(HomeAssistantError, match=r"answer of 70\d\d\d bytes is larger than 65535 bytes"):
+        await known.call_tool("self.model.param_get")
+    device.values["model_target"] = "cat"
+    assert "cat" in str(await known.call_tool("self.model.param_get"))
+    assert known._session is link
+
+
+async def test_a_handshake_that_fails_is_tried_again(
+    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new device would have no controls as long as it stays connected."""
+    monkeypatch.setattr(session, "_POLL_SECONDS", 0.1)
+    monkeypatch.setattr(mcp_client, "_TOOL_TIMEOUT", 0.2)
+    monkeypatch.setitem(mcp_client.McpClient.initialize.__kwdefaults__, "timeout", 0.2)
+    device = await boot(misbehaviours=(Misbehaviour.NEVER_ANSWER_MCP,))
+    await wait_for_state(hass, CONNECTED, "on")
+    await asyncio.sleep(0.5)
+    device.misbehaviours.clear()
+    await wait_for_state(hass, VOLUME, "70")
+
+
+async def test_a_device_that_is_told_to_use_websocket_is_not_connected_over_mqtt_any_more(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    """Its old connection, of which nobody has heard that it is gone, would swallow commands."""
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    (paired,) = linked_entry.subentries.values()
+    hass.config_entries.async_update_subentry(
+        linked_entry, paired, data={**paired.data, CONF_LINK: DeviceLink.WEBSOCKET.value}
+    )
+    await hass.async_block_till_done()
+    await device.lose_power()
+    assert hass.states.is_state(CONNECTED, "on")
+    await device.boot()
+    assert hass.states.is_state(CONNECTED, "off")
+    with pytest.raises(HomeAssistantError) as failure:
+        await set_volume(hass, 5)
+    assert failure.value.translation_key == "only_in_conversation"
+
+
+async def test_a_listener_that_fails_stops_neither_the_others_nor_the_device(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    known = linked_entry.runtime_data.devices[MAC]
+    stop = known.add_listener(fail)
+    await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    stop()
+    assert "A change of Kitchen box could not be shown" in caplog.text
+    caplog.clear()
+
+
+async def test_a_device_that_only_is_there_is_not_saved_again_and_again(
+    hass: HomeAssistant,
+    hass_storage: dict[str, Any],
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "_POLL_SECONDS", 0.1)
+    monkeypatch.setattr(store, "_SAVE_DELAY", 0.2)
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await asyncio.sleep(0.7)
+    known = linked_entry.runtime_data.devices[MAC]
+
+    def stored() -> dict[str, Any]:
+        record: dict[str, Any] = hass_storage[f"{DOMAIN}.{linked_entry.entry_id}"]["data"][MAC]
+        return record
+
+    before, contact = stored(), known.last_contact
+    await asyncio.sleep(0.7)
+    assert stored() == before
+    # Polls do not move it: each would be a row of the database, 1,440 of them a day.
+    assert known.last_contact == contact
+    monkeypatch.setattr(known_state, "_COARSE", timedelta(0))
+    await device.wait_for(lambda: known.last_contact > contact, 3)
+    await set_volume(hass, 35)
+    await device.wait_for(lambda: stored()["status"]["volume"] == 35, 3)
+
+
+async def test_a_device_that_goes_is_unavailable_and_a_command_says_so(
+    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "custom_components.xiaozhi")
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await device.power_off()
+    await wait_for_state(hass, VOLUME, "unavailable")
+    assert hass.states.is_state(CONNECTED, "off")
+    assert hass.states.is_state("sensor.kitchen_box_conversation", "unavailable")
+    await device.boot()
+    await wait_for_state(hass, VOLUME, "70")
+    said = [record.getMessage() for record in caplog.records if "Kitchen box" in record.getMessage()]
+    assert len([text for text in said if "is not connected any more" in text]) == 1
+    assert len([text for text in said if "is connected over mqtt" in text]) == 2
+
+
+async def test_a_command_to_a_device_that_is_away_names_it(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await device.power_off()
+    await wait_for_state(hass, VOLUME, "unavailable")
+    gateway = linked_entry.runtime_data
+    with pytest.raises(HomeAssistantError, match="Kitchen box is not connected") as failure:
+        await gateway.devices[device.mac].call_tool("self.audio_speaker.set_volume", {"volume": 1})
+    assert failure.value.translation_key == "not_connected"
+
+
+async def test_after_a_conversation_the_device_is_idle_and_still_linked(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+) -> None:
+    device = await boot()
+    speech.ears.lines = [COMMAND]
+    talk = await converse(device, command)
+    assert talk.played_seconds > 0.9
+    assert not talk.hung_up
+    assert hass.states.is_state(LIGHT, "on")
+    assert device.state is State.IDLE
+    assert hass.states.is_state(CONNECTED, "on")
+    await set_volume(hass, 20)
+    assert device.values["volume"] == 20
+
+
+async def test_the_device_comes_back_by_itself_when_home_assistant_has_restarted(
+    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    await asyncio.sleep(0.3)
+    assert await hass.config_entries.async_setup(linked_entry.entry_id)
+    await wait_for_state(hass, CONNECTED, "on", 10)
+    await wait_for_state(hass, VOLUME, "70")
+    await set_volume(hass, 20)
+    assert device.values["volume"] == 20
+
+
+async def test_a_device_left_listening_by_a_lost_connection_is_made_idle(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await device.wake()
+    await device.wait_state(State.LISTENING, 3)
+    gateway = linked_entry.runtime_data
+    # As after a crash: nothing was said to the device.
+    gateway.devices[device.mac]._session.link._carrier.abort()
+    await device.wait_state(State.IDLE, 10)
+    await wait_for_state(hass, CONNECTED, "on", 10)
+    speech.ears.lines = [COMMAND]
+    assert (await converse(device, command, word="hello again")).heard == [COMMAND]
+
+
+@pytest.mark.parametrize("version", ["1.6.6", "1.7.5"])
+async def test_old_firmware_that_cannot_answer_after_a_restart_of_home_assistant_is_asked_nothing(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+    version: str,
+) -> None:
+    """It would sound an alarm for each answer, until it begins a conversation or starts again."""
+    device = await boot(get_profile("s3", version))
+    await wait_for_state(hass, VOLUME, "70")
+    # With a conversation of before the restart, which would be ended.
+    speech.ears.lines = [COMMAND] * 2
+    await converse(device, command)
+    errors = len(device.events("error"))
+    assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    links = len(device.events("link"))
+    await device.wait_for(lambda: len(device.events("link")) > links or not device.connected)
+    assert await hass.config_entries.async_setup(linked_entry.entry_id)
+    known = linked_entry.runtime_data.devices[MAC]
+    await until(lambda: known._session is not None)
+    # Longer than until the goodbye, the questions after the connection and after a change.
+    await asyncio.sleep(1.5)
+    assert len(device.events("error")) == errors
+    assert hass.states.is_state(CONNECTED, "off")
+    with pytest.raises(HomeAssistantError, match="is not connected"):
+        await known.call_tool("self.audio_speaker.set_volume", {"volume": 1})
+    assert (await converse(device, command, word="hello again")).heard == [COMMAND]
+    await wait_for_state(hass, CONNECTED, "on")
+    await set_volume(hass, 20)
+    await device.power_off()
+    await wait_for_state(hass, VOLUME, "unavailable")
+    await device.boot()
+    await wait_for_state(hass, VOLUME, "20")
+    assert len(device.events("error")) == errors
+
+
+async def test_a_device_that_never_told_its_firmware_is_not_asked_again_when_it_does_not_answer(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after Home Assistant has lost what it knew; the hello of a conversation tells that it can answer."""
+    monkeypatch.setattr(session, "_POLL_SECONDS", 0.05)
+    monkeypatch.setitem(mcp_client.McpClient.initialize.__kwdefaults__, "timeout", 0.05)
+    client = await WireClient.login(linked_entry.data[CONF_MQTT_PORT], mqtt_client_id(MAC), MAC, TOKEN)
+    assert (await next_request(client))["method"] == "initialize"
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await next_request(client)
+    await client.send(publish(uplink_topic(MAC), encoded(HELLO)))
+    assert (await next_request(client))["method"] == "initialize"
+    await client.close()
+
+
+async def test_a_conversation_that_begins_with_the_connection_is_not_ended_by_the_goodbye_of_an_older_one(
+    hass: HomeAssistant, linked_entry: MockConfigEntry
+) -> None:
+    linked_entry.runtime_data.devices[MAC]._record.session = "of before the restart"
+    client = await WireClient.open(linked_entry.data[CONF_MQTT_PORT])
+    hello = publish(uplink_topic(MAC), encoded(HELLO))
+    await client.send(connect(mqtt_client_id(MAC), MAC, TOKEN), hello)
+    assert await client.receive() == (0x20, b"\x00\x00")
+    received: list[Any] = []
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(session._HANG_UP_DELAY + 0.5):
+            while True:
+                received.append(json.loads((await client.receive_message())[1]))
+    await client.close()
+    assert "hello" in [message["type"] for message in received]
+    assert {"type": "goodbye", "session_id": "of before the restart"} not in received
+
+
+async def next_request(client: WireClient) -> Any:
+    """Return the next MCP request."""
+    while (message := json.loads((await client.receive_message())[1]))["type"] != "mcp":
+        pass
+    return message["payload"]
+
+
+async def test_a_conversation_is_on_disk_before_the_device_is_in_it(
+    hass_storage: dict[str, Any], linked_entry: MockConfigEntry
+) -> None:
+    """Or a crash in this moment would leave it listening."""
+    client = await WireClient.login(linked_entry.data[CONF_MQTT_PORT], mqtt_client_id(MAC), MAC, TOKEN)
+    await client.send(publish(uplink_topic(MAC), encoded(HELLO)))
+    message: dict[str, Any] = {}
+    while message.get("type") != "hello":
+        message = json.loads((await client.receive_message())[1])
+    stored = hass_storage[f"{DOMAIN}.{linked_entry.entry_id}"]["data"][MAC]
+    assert stored["session"] == message["session_id"]
+    await client.close()

@@ -1,0 +1,374 @@
+"""What can happen to a device on MQTT and to its network; it comes back by itself, and others go on."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+import contextlib
+from functools import partial
+import json
+import logging
+from typing import Any
+
+from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
+from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.const import ATTR_ENTITY_ID
+from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
+from homeassistant.helpers.event import async_track_state_change_event
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi import listeners
+from custom_components.xiaozhi.const import CONF_MQTT_PORT, DOMAIN
+from custom_components.xiaozhi.listeners import mqtt_client_id
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.mqtt import endpoint
+from custom_components.xiaozhi.protocol.transport.mqtt.connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.mqtt.link import uplink_topic
+from simulator import Conversation, Misbehaviour, Pace, SimulatedDevice, State, UdpWeather, converse
+from tests.integration.boxes import (
+    CLIENT_ID,
+    COMMAND,
+    MAC,
+    OTHER_MAC,
+    SATELLITE,
+    Boot,
+    Speech,
+    mac_of,
+    paired_boxes,
+    wait_for_state,
+)
+from tests.integration.http_device import TOKEN, paired_device
+from tests.protocol.transport.mqtt.wire import WireClient, connect, publish
+from tests.protocol.transport.udp.device import until
+
+VOLUME = "number.kitchen_box_volume"
+CONNECTED = "binary_sensor.kitchen_box_connectivity"
+OTHER_VOLUME = "number.hall_box_volume"
+# Quick to try again; shows every second that it is there.
+STEADY = Pace(waits=0.02, timeouts=0.2, main_loop_delay=0.001)
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    """This is about MQTT."""
+    return LinkKind.MQTT
+
+
+@pytest.fixture
+def paired() -> tuple[ConfigSubentryData, ...]:
+    """One that has trouble, and one that has none."""
+    return paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Hall box")
+
+
+@pytest.fixture(autouse=True)
+def short_keep_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device of which nothing is heard for three seconds is gone."""
+    monkeypatch.setattr(listeners, "_KEEP_ALIVE", 10)
+    monkeypatch.setattr(endpoint, "Timeouts", partial(Timeouts, keep_alive_factor=0.3))
+
+
+@pytest.fixture
+async def volume_states(hass: HomeAssistant) -> AsyncGenerator[list[str]]:
+    """What the volume has been from now on."""
+    seen: list[str] = []
+
+    @callback
+    def changed(event: Event[EventStateChangedData]) -> None:
+        if state := event.data["new_state"]:
+            seen.append(state.state)
+
+    stop = async_track_state_change_event(hass, [VOLUME], changed)
+    yield seen
+    stop()
+
+
+async def set_volume(hass: HomeAssistant, device: SimulatedDevice, volume: int) -> None:
+    """Have a device do something, and see that it has."""
+    entity_id = VOLUME if device.mac == MAC else OTHER_VOLUME
+    await hass.services.async_call(
+        NUMBER, SERVICE_SET_VALUE, {ATTR_ENTITY_ID: entity_id, ATTR_VALUE: volume}, blocking=True
+    )
+    assert device.values["volume"] == volume
+
+
+async def begin_to_speak(speech: Speech, device: SimulatedDevice, sound: bytes) -> None:
+    """Wake a device and speak to it; returns in mid-sentence."""
+    before = len(speech.ears.streams)
+    await device.wake()
+    device.say(sound)
+    # The lead of silence, and half a second of speech.
+    await until(lambda: len(speech.ears.streams) > before and len(speech.ears.streams[-1]) > 1.3 * 32000)
+
+
+def said_of(caplog: pytest.LogCaptureFixture, text: str) -> list[str]:
+    """Return the log lines that an owner sees by default."""
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.levelno >= logging.INFO and text in record.getMessage() and "xiaozhi" in record.name
+    ]
+
+
+# The network
+
+
+async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+) -> None:
+    speech.ears.lines = [COMMAND] * 3
+    device = await boot(pace=STEADY)
+    other = await boot(mac=OTHER_MAC, pace=STEADY)
+    await wait_for_state(hass, VOLUME, "70")
+    await begin_to_speak(speech, device, command)
+    device.cut_network()
+    assert (await converse(other, command, word="hello")).heard == [COMMAND]
+    await wait_for_state(hass, VOLUME, "unavailable", 10)
+    assert hass.states.is_state(SATELLITE, "unavailable")
+    assert hass.states.is_state("sensor.kitchen_box_conversation", "unavailable")
+    assert hass.states.is_state(OTHER_VOLUME, "70")
+    device.restore_network()
+    await wait_for_state(hass, CONNECTED, "on", 10)
+    await device.wait_state(State.IDLE, 10)
+    assert (await converse(device, command, word="hello again")).heard == [COMMAND]
+
+
+async def test_an_idle_device_that_is_cut_off_becomes_unavailable_and_comes_back(
+    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    device = await boot(pace=STEADY)
+    other = await boot(mac=OTHER_MAC, pace=STEADY)
+    await wait_for_state(hass, VOLUME, "70")
+    await wait_for_state(hass, OTHER_VOLUME, "70")
+    device.cut_network()
+    await wait_for_state(hass, VOLUME, "unavailable", 10)
+    assert hass.states.is_state(CONNECTED, "off")
+    await set_volume(hass, other, 40)
+    device.restore_network()
+    await wait_for_state(hass, VOLUME, "70", 10)
+    await set_volume(hass, device, 20)
+    assert said_of(caplog, "Kitchen box is not connected") == [
+        "Kitchen box is not connected any more: nothing heard from the device in time"
+    ]
+    assert len(said_of(caplog, "Kitchen box is connected")) == 2
+
+
+async def test_a_device_that_does_not_keep_its_connection_alive_is_let_go(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    device = await boot(pace=STEADY, misbehaviours=(Misbehaviour.NEVER_PING,))
+    other = await boot(mac=OTHER_MAC, pace=STEADY)
+    await wait_for_state(hass, VOLUME, "70")
+    await wait_for_state(hass, CONNECTED, "off", 10)
+    device.misbehaviours.clear()
+    await wait_for_state(hass, CONNECTED, "on", 10)
+    await set_volume(hass, device, 20)
+    await set_volume(hass, other, 40)
+
+
+async def test_a_device_that_lost_its_power_in_a_conversation_takes_over_from_itself(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    volume_states: list[str],
+) -> None:
+    """Its old connection, of which nobody has heard that it is gone, neither blocks nor disturbs it."""
+    speech.ears.lines = [COMMAND] * 2
+    device = await boot(pace=STEADY)
+    await wait_for_state(hass, VOLUME, "70")
+    await begin_to_speak(speech, device, command)
+    await device.lose_power()
+    assert hass.states.is_state(CONNECTED, "on")
+    await device.boot()
+    await set_volume(hass, device, 20)
+    # Longer than the old connection would have had.
+    await asyncio.sleep(3.5)
+    assert hass.states.is_state(CONNECTED, "on")
+    assert hass.states.is_state(SATELLITE, "idle")
+    assert (await converse(device, command, word="hello again")).heard == [COMMAND]
+    assert "unavailable" not in volume_states
+
+
+async def test_what_a_device_can_do_is_on_disk_before_home_assistant_can_crash(
+    hass_storage: dict[str, Any], hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    """Otherwise its entities would be gone after a crash, until it calls."""
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await until(lambda: bool(_stored(hass_storage, linked_entry, device.mac).get("tools")))
+    assert _stored(hass_storage, linked_entry, device.mac)["status"]["volume"] == 70
+
+
+def _stored(hass_storage: dict[str, Any], entry: MockConfigEntry, mac: str) -> dict[str, Any]:
+    records = hass_storage.get(f"{DOMAIN}.{entry.entry_id}", {}).get("data", {})
+    record: dict[str, Any] = records.get(mac, {})
+    return record
+
+
+WEATHERS = {
+    "loss-5": UdpWeather(loss=5),
+    "loss-10": UdpWeather(loss=10),
+    "disorder": UdpWeather(jitter=80, reorder=10, duplicate=10),
+    "all": UdpWeather(loss=10, jitter=80, reorder=10, duplicate=10),
+}
+
+
+@pytest.mark.parametrize("paired", [paired_boxes(len(WEATHERS))], ids=["together"])
+async def test_audio_over_a_bad_network_stays_on_the_clock(
+    speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
+) -> None:
+    """What is lost is silence as long as it was: speech ends when it ends, and the answer is heard."""
+    devices = [
+        await boot(mac=mac_of(number), weather=weather) for number, weather in enumerate(WEATHERS.values(), 1)
+    ]
+    talks = await converse_together(speech, devices, command)
+    said = len(speech.mouth.spoken[0]) / 20
+    for number, (name, talk) in enumerate(zip(WEATHERS, talks, strict=True)):
+        with subtests.test(name):
+            played = assert_understood(talk, speech.ears.streams[number], command).played_seconds
+            assert played > 0.7 * said
+
+
+async def converse_together(
+    speech: Speech, devices: list[SimulatedDevice], sound: bytes
+) -> list[Conversation | BaseException]:
+    """Have devices say the same at the same time; the streams that the ears hear are in their order."""
+    speech.ears.lines = [COMMAND] * len(devices)
+    for number, device in enumerate(devices, 1):
+        await device.wake(f"hello {number}")
+        await until(partial(_heard, speech, number))
+    return await asyncio.gather(*(converse(device, sound) for device in devices), return_exceptions=True)
+
+
+def _heard(speech: Speech, number: int) -> bool:
+    return len(speech.ears.streams) == number
+
+
+def assert_understood(talk: Conversation | BaseException, stream: bytearray, sound: bytes) -> Conversation:
+    """Return a conversation that was as it should be."""
+    if isinstance(talk, BaseException):
+        raise talk
+    assert talk.heard == [COMMAND]
+    assert not talk.hung_up
+    assert_on_the_clock(stream, sound)
+    return talk
+
+
+def assert_on_the_clock(stream: bytearray, sound: bytes) -> None:
+    """What speech recognition heard is as long as what was said, with the silence before and after."""
+    around = (len(stream) - len(sound)) / 32000
+    # 0.76 s of lead; some until the person speaks; 0.7 to 1.4 s until the end of speech is noticed.
+    assert 1.4 < around < 3.2, f"{around:.2f} s of silence around the speech"
+
+
+# Others in the network
+
+
+STRANGE = (Misbehaviour.UDP_REPLAY, Misbehaviour.UDP_FORGERY, Misbehaviour.UDP_UNKNOWN)
+
+
+@pytest.mark.parametrize("paired", [paired_boxes(len(STRANGE))], ids=["together"])
+async def test_datagrams_that_are_not_the_device_s_do_not_disturb_its_conversation(
+    speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
+) -> None:
+    devices = [
+        await boot(mac=mac_of(number), misbehaviours=(what,)) for number, what in enumerate(STRANGE, 1)
+    ]
+    talks = await converse_together(speech, devices, command)
+    said = len(speech.mouth.spoken[0]) / 20
+    for number, (what, talk) in enumerate(zip(STRANGE, talks, strict=True)):
+        with subtests.test(str(what)):
+            played = assert_understood(talk, speech.ears.streams[number], command).played_seconds
+            assert said <= played < said + 0.2
+
+
+async def test_wrong_passwords_at_speed_lock_nobody_out(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+) -> None:
+    """Not even where they come from the address of the device, and name it."""
+    speech.ears.lines = [COMMAND]
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    port: int = linked_entry.data[CONF_MQTT_PORT]
+    tried = 0
+
+    async def attack() -> None:
+        nonlocal tried
+        while True:
+            client = await WireClient.open(port)
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, TimeoutError):
+                await client.send(connect(mqtt_client_id(MAC), MAC, f"guess {tried}"))
+                tried += 1
+                # The connection is crowded out by the others before it is answered.
+                assert await client.receive() == (0x20, b"\x00\x05")
+            await client.close()
+            # Locking out is what is tried, not taking all of the processor.
+            await asyncio.sleep(0.02)
+
+    attackers = [asyncio.create_task(attack()) for _ in range(100)]
+    try:
+        await until(lambda: tried >= 200)
+        await set_volume(hass, device, 20)
+        other = await boot(mac=OTHER_MAC)
+        await wait_for_state(hass, OTHER_VOLUME, "70")
+        await set_volume(hass, other, 40)
+        await device.power_off()
+        await wait_for_state(hass, VOLUME, "unavailable")
+        await device.boot()
+        await wait_for_state(hass, VOLUME, "20")
+        assert (await converse(device, command)).heard == [COMMAND]
+    finally:
+        for attacker in attackers:
+            attacker.cancel()
+        ends = await asyncio.gather(*attackers, return_exceptions=True)
+    assert {type(end) for end in ends} == {asyncio.CancelledError}
+
+
+async def test_a_device_that_takes_over_from_itself_at_speed_does_not_fill_the_log(
+    linked_entry: MockConfigEntry, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    port: int = linked_entry.data[CONF_MQTT_PORT]
+    clients = [await WireClient.login(port, mqtt_client_id(MAC), MAC, TOKEN) for _ in range(5)]
+    await until(lambda: bool(said_of(caplog, "Kitchen box")))
+    assert said_of(caplog, "Kitchen box") == ["Kitchen box is connected over mqtt"]
+    for client in clients:
+        await client.close()
+
+
+async def test_a_device_with_a_wrong_password_gets_in_with_the_right_one(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    device = await boot(misbehaviours=(Misbehaviour.WRONG_PASSWORD,))
+    assert not device.connected
+    assert not hass.states.is_state(CONNECTED, "on")
+    device.misbehaviours.clear()
+    await wait_for_state(hass, CONNECTED, "on", 10)
+    await wait_for_state(hass, VOLUME, "70")
+    await set_volume(hass, device, 20)
+
+
+async def test_a_device_cannot_speak_for_another(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+) -> None:
+    """What it publishes to the topic of another does nothing, and the link of neither suffers."""
+    speech.ears.lines = [COMMAND]
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    intruder = await WireClient.login(
+        linked_entry.data[CONF_MQTT_PORT], mqtt_client_id(OTHER_MAC), OTHER_MAC, TOKEN
+    )
+    await wait_for_state(hass, "binary_sensor.hall_box_connectivity", "on")
+    await begin_to_speak(speech, device, command)
+    messages: list[dict[str, Any]] = [
+        {"type": "abort"},
+        {"type": "listen", "state": "stop"},
+        {"type": "hello", "version": 3, "transport": "udp", "audio_params": {"sample_rate": 16000}},
+        {"type": "goodbye"},
+    ]
+    await intruder.send(*(publish(uplink_topic(MAC), json.dumps(message).encode()) for message in messages))
+    await device.wait_state(State.IDLE, 20)
+    assert device.screen.captions == ["Turned on the switch"]
+    assert_on_the_clock(speech.ears.streams[-1], command)
+    assert hass.states.is_state("binary_sensor.hall_box_connectivity", "on")
+    await intruder.close()

@@ -1,0 +1,55 @@
+"""Programs that are no device are served like one on each link."""
+
+from typing import Any
+
+from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.core import HomeAssistant
+import pytest
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
+
+from custom_components.xiaozhi.const import OTA_PATH
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from tests.integration.boxes import COMMAND, LIGHT, Speech, wait_for_state
+from tests.integration.http_device import paired_device
+from tests.integration.links import pc_client
+from tests.integration.links.pc_client import WebSocketClient, check_in
+
+
+@pytest.fixture(params=list(LinkKind))
+def link(request: pytest.FixtureRequest) -> LinkKind:
+    """Each link has its own kind of client."""
+    kind: LinkKind = request.param
+    return kind
+
+
+@pytest.fixture
+def paired() -> tuple[ConfigSubentryData, ...]:
+    """The client."""
+    return (paired_device(pc_client.MAC, pc_client.CLIENT_ID),)
+
+
+async def test_a_client_on_a_computer_talks_like_a_device(
+    hass: HomeAssistant,
+    speech: Speech,
+    linked_entry: Any,
+    hass_client_no_auth: ClientSessionGenerator,
+    command: bytes,
+    link: LinkKind,
+) -> None:
+    """Its 20 ms packets are understood, its answer is heard to the end, and it is let go without a fuss."""
+    speech.ears.lines = [COMMAND]
+    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))[link]
+    async with pc_client.CLIENTS[link].connected(settings) as client:
+        await client.converse(command)
+        assert hass.states.is_state(LIGHT, "on")
+        assert (await client.wait_for("stt"))["text"] == COMMAND
+        assert (await client.wait_for("tts", state="sentence_start"))["text"]
+        await client.wait_for("mcp")
+        # 60 ms each, as our hello announces: half a second of speech at the least.
+        assert len(client.packets) > 8
+        (heard,) = speech.ears.streams
+        # A second before it and some after, and no silence between the packets.
+        assert len(command) < len(heard) < len(command) + 3.2 * 32000
+    if isinstance(client, WebSocketClient):
+        assert client.close_code == 1000
+    await wait_for_state(hass, "sensor.kitchen_box_conversation", "idle")

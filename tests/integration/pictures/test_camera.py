@@ -1,0 +1,326 @@
+"""A device with a camera: its photos are kept, told, and looked at by the AI Task that the owner prefers."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from http import HTTPStatus
+import json
+from typing import Any
+
+from aiohttp import FormData
+from aiohttp.test_utils import TestClient
+from homeassistant.components.image import async_get_image
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import entity_registry as er, issue_registry as ir
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
+
+from custom_components.xiaozhi.const import CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE, VISION_PATH
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.pictures import jpeg as device_pictures, views, vision
+from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO, PHOTO_TOOL
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import SimulatedDevice, get_profile
+from simulator.board.picture import jpeg
+from tests.integration.boxes import CLIENT_ID, MAC, Boot, Speech, wait_for_state
+from tests.integration.http_device import TOKEN
+from tests.integration.pictures.eyes import FAILURE, ScriptedEyes, open_eyes
+
+CONNECTED = "binary_sensor.kitchen_box_connectivity"
+PHOTO = "image.kitchen_box_photo"
+QUESTION = "What do you see?"
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    """Photos are taken at any time."""
+    return LinkKind.MQTT
+
+
+@pytest.fixture
+async def camera(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
+    """A device with a camera that Home Assistant knows."""
+    device = await boot(get_profile("camera"))
+    await wait_for_state(hass, PHOTO, "unknown")
+    return device
+
+
+@pytest.fixture
+async def eyes(hass: HomeAssistant, linked_entry: MockConfigEntry) -> ScriptedEyes:
+    """The owner has chosen a model that takes pictures."""
+    return await open_eyes(hass)
+
+
+@pytest.fixture
+def device(linked_entry: MockConfigEntry) -> Device:
+    """What Home Assistant knows of the simulated device."""
+    known: Device = linked_entry.runtime_data.devices[MAC]
+    return known
+
+
+async def take_photo(device: Device, question: str = QUESTION) -> dict[str, Any]:
+    """Let the device take a photo, and return what it was answered."""
+    result = await device.call_tool(PHOTO_TOOL, {"question": question})
+    answer: dict[str, Any] = json.loads(result.text or "")
+    return answer
+
+
+async def test_a_photo_is_kept_told_and_answered(
+    hass: HomeAssistant, eyes: ScriptedEyes, camera: SimulatedDevice, device: Device
+) -> None:
+    events = async_capture_events(hass, EVENT_PHOTO)
+    assert await take_photo(device) == {"success": True, "result": "A cat on the sofa."}
+    assert eyes.questions == [QUESTION]
+    assert eyes.photos == [jpeg(320, 240)]
+    assert eyes.tools == [None], "what is written on a photo must not be able to do anything"
+    assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
+    state = hass.states.get(PHOTO)
+    assert state is not None
+    assert state.state.startswith("20")
+    [event] = events
+    entry = er.async_get(hass).async_get(PHOTO)
+    assert entry is not None
+    assert event.data == {"device_id": entry.device_id, "entity_id": PHOTO}
+
+
+async def test_a_photo_without_question_is_only_kept(
+    hass: HomeAssistant, camera: SimulatedDevice, device: Device
+) -> None:
+    assert await take_photo(device, "") == {"success": True, "result": ""}
+    assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
+    assert not ir.async_get(hass).issues
+
+
+async def test_without_a_model_the_device_says_so_and_the_owner_is_told_until_there_is_one(
+    hass: HomeAssistant, camera: SimulatedDevice, device: Device
+) -> None:
+    answer = await take_photo(device)
+    assert answer["success"] is False
+    assert "no AI model" in answer["message"]
+    registry = ir.async_get(hass)
+    assert registry.async_get_issue(DOMAIN, NO_MODEL_ISSUE)
+    await open_eyes(hass)
+    assert (await take_photo(device))["success"]
+    assert not registry.async_get_issue(DOMAIN, NO_MODEL_ISSUE)
+
+
+async def test_a_model_that_takes_no_pictures_is_none(
+    hass: HomeAssistant, eyes: ScriptedEyes, camera: SimulatedDevice, device: Device
+) -> None:
+    eyes._attr_supported_features = type(eyes._attr_supported_features).GENERATE_DATA
+    eyes.async_write_ha_state()
+    assert "no AI model" in (await take_photo(device))["message"]
+    assert ir.async_get(hass).async_get_issue(DOMAIN, NO_MODEL_ISSUE)
+
+
+@pytest.mark.parametrize("failure", [FAILURE, KeyError("a bug")])
+async def test_a_model_that_fails_is_told_in_plain_words(
+    eyes: ScriptedEyes, camera: SimulatedDevice, device: Device, failure: Exception
+) -> None:
+    eyes.sees = failure
+    answer = await take_photo(device)
+    assert answer == {"success": False, "message": vision._FAILED}
+
+
+async def test_a_model_that_is_slow_is_not_waited_for(
+    eyes: ScriptedEyes, camera: SimulatedDevice, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vision, "_ANSWER_SECONDS", 0.2)
+    eyes.ready.clear()
+    assert await take_photo(device) == {"success": False, "message": vision._TOO_SLOW}
+
+
+async def test_a_long_answer_is_cut_below_what_hangs_the_device(
+    eyes: ScriptedEyes, camera: SimulatedDevice, device: Device
+) -> None:
+    eyes.sees = "很长" * 10_000
+    answer = await take_photo(device)
+    assert answer["success"]
+    assert eyes.sees.startswith(answer["result"])
+    assert len(answer["result"]) > 1500
+    assert camera.crash is None
+
+
+async def test_a_disabled_entity_is_named(
+    hass: HomeAssistant, eyes: ScriptedEyes, camera: SimulatedDevice, device: Device
+) -> None:
+    er.async_get(hass).async_update_entity(PHOTO, disabled_by=er.RegistryEntryDisabler.USER)
+    await hass.async_block_till_done()
+    assert "disabled" in (await take_photo(device))["message"]
+
+
+async def test_the_address_that_the_owner_set_is_the_one_for_photos(
+    hass: HomeAssistant,
+    linked_entry: MockConfigEntry,
+    eyes: ScriptedEyes,
+    camera: SimulatedDevice,
+    device: Device,
+) -> None:
+    hass.config_entries.async_update_entry(
+        linked_entry, data={**linked_entry.data, CONF_ADDRESS: "localhost"}
+    )
+    await hass.async_block_till_done()
+    before = device.web_origin
+    await camera.power_off()
+    await camera.boot()
+    assert before is not None
+    assert before.startswith("http://127.0.0.1:")
+    assert device.web_origin == before.replace("127.0.0.1", "localhost")
+    await wait_for_state(hass, CONNECTED, "on")
+    assert (await take_photo(device))["success"]
+
+
+class TestUploads:
+    """Whatever calls the address for photos is answered, and nothing of it is believed."""
+
+    @pytest.fixture
+    async def client(
+        self, hass_client_no_auth: ClientSessionGenerator, linked_entry: MockConfigEntry
+    ) -> TestClient[Any, Any]:
+        return await hass_client_no_auth()
+
+    @pytest.fixture
+    def headers(self, device: Device) -> dict[str, str]:
+        return {
+            "Device-Id": MAC,
+            "Client-Id": CLIENT_ID,
+            "Authorization": f"Bearer {device.vision_token}",
+        }
+
+    @staticmethod
+    def form(photo: bytes = jpeg(320, 240), question: str = QUESTION) -> FormData:
+        form = FormData({"question": question})
+        form.add_field("file", photo, filename="camera.jpg", content_type="image/jpeg")
+        return form
+
+    @staticmethod
+    async def message(response: Any) -> str:
+        assert response.status == HTTPStatus.OK
+        assert int(response.headers["Content-Length"]) < 8192
+        answer = await response.json()
+        assert answer["success"] is False
+        text: str = answer["message"]
+        return text
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"Authorization": f"Bearer {TOKEN}"},
+            {"Authorization": ""},
+            {"Authorization": "Bearer ü"},
+            {"Device-Id": "24:6f:28:aa:bb:02"},
+            {"Device-Id": ""},
+        ],
+    )
+    async def test_strangers_are_refused_without_being_banned(
+        self, client: TestClient[Any, Any], headers: dict[str, str], change: dict[str, str]
+    ) -> None:
+        response = await client.post(VISION_PATH, headers=headers | change, data=self.form())
+        assert response.status == HTTPStatus.FORBIDDEN
+
+    @pytest.mark.parametrize(
+        "photo", [b"", b"GIF89a" + bytes(100), b"\xff\xd8\xff" + bytes(500), jpeg(320, 240)[:400]]
+    )
+    async def test_what_is_no_whole_jpeg_is_not_kept(
+        self,
+        client: TestClient[Any, Any],
+        headers: dict[str, str],
+        device: Device,
+        photo: bytes,
+    ) -> None:
+        response = await client.post(VISION_PATH, headers=headers, data=self.form(photo))
+        assert await self.message(response) == vision._BROKEN
+        assert not device.pictures
+
+    async def test_a_picture_with_too_many_pixels_is_not_decoded(
+        self,
+        client: TestClient[Any, Any],
+        headers: dict[str, str],
+        device: Device,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(device_pictures, "_MAX_DEVICE_PIXELS", 320 * 240 - 1)
+        response = await client.post(VISION_PATH, headers=headers, data=self.form())
+        assert await self.message(response) == vision._TOO_COSTLY
+        assert not device.pictures
+
+    async def test_too_much_is_not_read(
+        self, client: TestClient[Any, Any], headers: dict[str, str], device: Device
+    ) -> None:
+        response = await client.post(
+            VISION_PATH, headers=headers, data=self.form(bytes(device_pictures.MAX_JPEG_BYTES + 20_000))
+        )
+        assert await self.message(response) == vision._NOT_RECEIVED
+        assert not device.pictures
+
+    async def test_what_is_no_form_is_said_to_be_broken(
+        self, client: TestClient[Any, Any], headers: dict[str, str]
+    ) -> None:
+        response = await client.post(VISION_PATH, headers=headers, data=jpeg(320, 240))
+        assert await self.message(response) == vision._BROKEN
+
+    async def test_an_upload_that_stalls_is_ended(
+        self, client: TestClient[Any, Any], headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(views, "_UPLOAD_SECONDS", 0.1)
+        gone_on = asyncio.Event()
+
+        async def stalling() -> AsyncGenerator[bytes]:
+            yield b"--x\r\n"
+            await gone_on.wait()
+
+        headers["Content-Type"] = "multipart/form-data; boundary=x"
+        response = await client.post(VISION_PATH, headers=headers, data=stalling())
+        assert await self.message(response) == vision._NOT_RECEIVED
+        gone_on.set()
+
+    async def test_a_device_that_sends_one_photo_after_the_other_is_told_to_wait(
+        self,
+        hass: HomeAssistant,
+        client: TestClient[Any, Any],
+        headers: dict[str, str],
+        device: Device,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(vision, "_PHOTOS_PER_SECOND", 0)
+        for _ in range(vision._PHOTOS_AT_ONCE):
+            response = await client.post(VISION_PATH, headers=headers, data=self.form(question=""))
+            assert (await response.json())["success"] is True
+        last = device.pictures[device_pictures.PictureKind.PHOTO]
+        response = await client.post(VISION_PATH, headers=headers, data=self.form(question=""))
+        assert await self.message(response) == vision._BUSY
+        assert device.pictures[device_pictures.PictureKind.PHOTO] is last
+
+    async def test_one_photo_at_a_time(
+        self,
+        eyes: ScriptedEyes,
+        camera: SimulatedDevice,
+        client: TestClient[Any, Any],
+        headers: dict[str, str],
+        device: Device,
+    ) -> None:
+        eyes.ready.clear()
+        first = asyncio.ensure_future(take_photo(device))
+        async with asyncio.timeout(5):
+            await eyes.asked.wait()
+        second = await client.post(VISION_PATH, headers=headers, data=self.form())
+        assert await self.message(second) == vision._BUSY
+        eyes.ready.set()
+        assert (await first)["success"]
+
+
+class TestWebSocket:
+    """The same, on the link that lasts for a conversation only."""
+
+    @pytest.fixture
+    def link(self) -> LinkKind:
+        return LinkKind.WEBSOCKET
+
+    async def test_a_photo_is_taken_in_the_middle_of_a_conversation(
+        self, hass: HomeAssistant, speech: Speech, boot: Boot, device: Device
+    ) -> None:
+        eyes = await open_eyes(hass)
+        simulated = await boot(get_profile("camera"))
+        await simulated.wake()
+        await wait_for_state(hass, PHOTO, "unknown")
+        assert await take_photo(device) == {"success": True, "result": eyes.sees}

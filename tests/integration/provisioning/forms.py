@@ -1,0 +1,90 @@
+"""What tests of forms have in common: filling them in, with a look at their texts."""
+
+import json
+from string import Formatter
+from typing import Any, Final
+
+from homeassistant.config_entries import SOURCE_USER, ConfigEntry
+from homeassistant.core import HomeAssistant
+from homeassistant.data_entry_flow import FlowResultType
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.const import DOMAIN
+from tests.paths import ROOT
+
+ADDRESS: Final = "http://192.168.1.10:8123/api/xiaozhi/ota"
+"""What Home Assistant tells people to type into devices, with the fixture `own_address`."""
+# Not shown where a gateway has one link to offer.
+_ONLY_WITH_A_CHOICE: Final = {"link", "restart_now"}
+
+
+def websocket_only(port: int, **fields: Any) -> dict[str, Any]:
+    """Fill in the form of a gateway that opens this port and no other."""
+    return {"link": "websocket", "websocket_port": port, **fields}
+
+
+def stored(port: int, **fields: Any) -> dict[str, Any]:
+    """Return what is stored of `websocket_only`: the ports for other links, too."""
+    return {**websocket_only(port), "mqtt_port": 1884, "udp_port": 8765, **fields}
+
+
+def texts(section: str) -> dict[str, Any]:
+    """Return the texts of a section."""
+    path = ROOT / "custom_components" / DOMAIN / "translations" / "en.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))[section]
+    return found
+
+
+def check_texts(section: dict[str, Any], result: Any) -> Any:
+    """Return what the user is shown, after a look that it has all its texts and placeholders."""
+    if result.get("translation_domain"):
+        return result
+    shown: list[str] = []
+    if result["type"] is FlowResultType.ABORT:
+        shown.append(section["abort"][result["reason"]])
+    if result["type"] is FlowResultType.FORM:
+        step = section["step"][result["step_id"]]
+        shown += [step["title"], step.get("description", "")]
+        shown += [section["error"][error] for error in (result["errors"] or {}).values()]
+        assert result["data_schema"] is not None
+        fields = {str(field) for field in result["data_schema"].schema}
+        hidden = set() if "link" in fields else _ONLY_WITH_A_CHOICE
+        # Only of a device that has told its tools.
+        hidden = hidden | ({"assistant_tools"} - fields)
+        assert fields == step.get("data", {}).keys() - hidden
+    needed = {name for text in shown for _, name, _, _ in Formatter().parse(text) if name}
+    assert needed <= (result.get("description_placeholders") or {}).keys()
+    return result
+
+
+async def start(hass: HomeAssistant, source: str = SOURCE_USER, data: Any = None) -> Any:
+    """Open a form of the integration."""
+    result = await hass.config_entries.flow.async_init(DOMAIN, context={"source": source}, data=data)
+    return check_texts(texts("config"), result)
+
+
+async def submit(hass: HomeAssistant, form: Any, **user_input: Any) -> Any:
+    """Fill in a form of the integration."""
+    result = await hass.config_entries.flow.async_configure(form["flow_id"], user_input)
+    return check_texts(texts("config"), result)
+
+
+async def start_device(hass: HomeAssistant, entry: ConfigEntry) -> Any:
+    """Press *Add device*."""
+    result = await hass.config_entries.subentries.async_init(
+        (entry.entry_id, "device"), context={"source": SOURCE_USER}
+    )
+    return check_texts(texts("config_subentries")["device"], result)
+
+
+async def submit_device(hass: HomeAssistant, form: Any, **user_input: Any) -> Any:
+    """Fill in a form of *Add device*."""
+    result = await hass.config_entries.subentries.async_configure(form["flow_id"], user_input)
+    return check_texts(texts("config_subentries")["device"], result)
+
+
+async def change_device(hass: HomeAssistant, entry: MockConfigEntry) -> Any:
+    """Press *Change device* on the only device of a gateway."""
+    (subentry_id,) = entry.subentries
+    result = await entry.start_subentry_reconfigure_flow(hass, subentry_id)
+    return check_texts(texts("config_subentries")["device"], result)

@@ -1,0 +1,405 @@
+"""The forms: set up the gateway, and change it and its devices."""
+
+import errno
+from http import HTTPStatus
+import json
+import socket
+from typing import Any
+from unittest.mock import patch
+
+from homeassistant.components.http import ApiConfig
+from homeassistant.config_entries import SOURCE_DHCP, SOURCE_IGNORE, SOURCE_USER, ConfigEntryState
+from homeassistant.core import HomeAssistant
+from homeassistant.data_entry_flow import FlowResultType, InvalidData
+from homeassistant.helpers.service_info.dhcp import DhcpServiceInfo
+from homeassistant.setup import async_setup_component
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
+
+from custom_components.xiaozhi.const import DOMAIN, GATEWAY_UNIQUE_ID
+from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, MakeDevice, MakeEntry, paired_device
+from tests.integration.provisioning.forms import (
+    ADDRESS,
+    change_device,
+    start,
+    stored,
+    submit,
+    submit_device,
+    texts,
+    websocket_only,
+)
+from tests.paths import ROOT
+
+OTHER_MAC = "94:a9:90:00:00:01"
+DHCP = DhcpServiceInfo(ip="192.168.1.20", hostname="xiaozhi-a45f", macaddress=MAC.replace(":", ""))
+with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
+pytestmark = pytest.mark.usefixtures("own_address")
+
+
+# The gateway.
+
+
+async def test_the_gateway_is_set_up_and_says_what_to_type_into_devices(
+    hass: HomeAssistant, free_port: int, unload_gateway: None
+) -> None:
+    """Port, address, done; the port is open at once."""
+    form = await start(hass)
+    assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "gateway")
+    form = await submit(hass, form, **websocket_only(free_port))
+    assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "address")
+    assert form["description_placeholders"] == {
+        "check_in_url": ADDRESS,
+        "portal_url": "http://192.168.4.1",
+        "docs_url": (await hass.async_add_executor_job(manifest))["documentation"]
+        + "/blob/main/docs/devices.md#no-field-for-the-address",
+    }
+    result = await submit(hass, form)
+    await hass.async_block_till_done()
+    assert (result["type"], result["title"]) == (FlowResultType.CREATE_ENTRY, "XiaoZhi")
+    entry = result["result"]
+    assert (entry.unique_id, dict(entry.data)) == (GATEWAY_UNIQUE_ID, stored(free_port))
+    assert entry.state is ConfigEntryState.LOADED
+    with socket.create_connection(("127.0.0.1", free_port), timeout=5):
+        pass
+
+
+def manifest() -> dict[str, Any]:
+    """Return the manifest."""
+    path = ROOT / "custom_components" / DOMAIN / "manifest.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+async def test_ports_and_the_link_without_a_broker_are_suggested(hass: HomeAssistant) -> None:
+    """Who knows nothing about ports just goes on."""
+    form = await start(hass)
+    assert form["data_schema"]({}) == {
+        "link": "mqtt",
+        "websocket_port": 8765,
+        "mqtt_port": 1884,
+        "udp_port": 8765,
+    }
+
+
+async def test_a_taken_port_is_said_and_another_one_taken(
+    hass: HomeAssistant, taken_port: int, free_port: int, unload_gateway: None
+) -> None:
+    """The form tries the port before it accepts it."""
+    form = await submit(hass, await start(hass), **websocket_only(taken_port))
+    assert form["errors"] == {"websocket_port": "port_in_use"}
+    form = await submit(hass, form, **websocket_only(free_port))
+    assert (await submit(hass, form))["type"] is FlowResultType.CREATE_ENTRY
+
+
+async def test_a_forbidden_port_is_said_and_another_one_taken(
+    hass: HomeAssistant, free_port: int, unload_gateway: None
+) -> None:
+    """Ports below 1024 are for root, where Home Assistant is not root."""
+    with patch("asyncio.start_server", side_effect=PermissionError(errno.EACCES, "Permission denied")):
+        form = await submit(hass, await start(hass), **websocket_only(80))
+    assert form["errors"] == {"websocket_port": "port_not_allowed"}
+    form = await submit(hass, form, **websocket_only(free_port))
+    assert (await submit(hass, form))["type"] is FlowResultType.CREATE_ENTRY
+
+
+@pytest.mark.parametrize("port", [0, 65536, "x"])
+async def test_what_is_no_port_is_refused(hass: HomeAssistant, port: Any) -> None:
+    """By the form itself."""
+    with pytest.raises(InvalidData):
+        await submit(hass, await start(hass), **websocket_only(port))
+
+
+@pytest.mark.parametrize("address", ["http://192.168.1.10:8123", "192.168.1", "fe80::1", "a b", "-"])
+async def test_what_is_no_address_is_said_and_a_right_one_taken(
+    hass: HomeAssistant, free_port: int, unload_gateway: None, address: str
+) -> None:
+    """People paste what their browser shows. Case and blanks do not matter."""
+    form = await submit(hass, await start(hass), **websocket_only(free_port, address=address))
+    assert form["errors"] == {"address": "invalid_address"}
+    form = await submit(hass, form, **websocket_only(free_port, address=" HA.lan "))
+    assert form["description_placeholders"]["check_in_url"] == "http://ha.lan:8123/api/xiaozhi/ota"
+    result = await submit(hass, form)
+    assert result["data"] == stored(free_port, address="ha.lan")
+
+
+async def test_both_fields_can_be_wrong_at_once(hass: HomeAssistant, taken_port: int) -> None:
+    """Nobody likes to be told one thing after the other."""
+    form = await submit(hass, await start(hass), **websocket_only(taken_port, address="a/b"))
+    assert form["errors"] == {"websocket_port": "port_in_use", "address": "invalid_address"}
+
+
+async def test_without_an_address_of_its_own_home_assistant_asks_for_one(
+    hass: HomeAssistant, free_port: int, unload_gateway: None
+) -> None:
+    """It would tell devices to call the loopback address otherwise."""
+    form = await start(hass)
+    hass.config.internal_url = None
+    hass.config.api = ApiConfig("127.0.0.1", "127.0.0.1", 8123, use_ssl=False)
+    form = await submit(hass, form, **websocket_only(free_port, address=" "))
+    assert form["errors"] == {"address": "address_needed"}
+    form = await submit(hass, form, **websocket_only(free_port, address="192.168.1.10"))
+    assert form["description_placeholders"]["check_in_url"] == ADDRESS
+    assert (await submit(hass, form))["type"] is FlowResultType.CREATE_ENTRY
+
+
+async def test_with_https_only_the_limits_are_said(
+    hass: HomeAssistant, free_port: int, unload_gateway: None
+) -> None:
+    """A device accepts no certificate but a publicly trusted one."""
+    form = await start(hass)
+    hass.config.internal_url = None
+    hass.config.api = ApiConfig("192.168.1.10", "192.168.1.10", 443, use_ssl=True)
+    form = await submit(hass, form, **websocket_only(free_port, address="ha.example.org"))
+    assert form["step_id"] == "address_https"
+    assert form["description_placeholders"]["check_in_url"] == "https://ha.example.org/api/xiaozhi/ota"
+    assert (await submit(hass, form))["type"] is FlowResultType.CREATE_ENTRY
+
+
+async def test_there_is_one_gateway_only(hass: HomeAssistant, free_port: int, unload_gateway: None) -> None:
+    """Also when two windows set it up at once."""
+    first, second = await start(hass), await start(hass)
+    second = await submit(hass, second, **websocket_only(free_port))
+    await submit(hass, await submit(hass, first, **websocket_only(free_port)))
+    assert hass.config_entries.flow.async_progress_by_handler(DOMAIN) == []
+    assert len(hass.config_entries.async_entries(DOMAIN)) == 1
+
+
+async def test_a_gateway_that_appears_meanwhile_is_not_replaced(
+    hass: HomeAssistant, free_port: int, make_entry: MakeEntry
+) -> None:
+    """Home Assistant would remove the first one, with all its devices."""
+    form = await submit(hass, await start(hass), **websocket_only(free_port))
+    entry = make_entry()
+    result = await submit(hass, form)
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "already_configured")
+    assert hass.config_entries.async_entries(DOMAIN) == [entry]
+
+
+async def test_changing_the_port_restarts_the_gateway_there(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, taken_port: int
+) -> None:
+    """After trying it, and without touching the devices."""
+    before = gateway_entry.data["websocket_port"]
+    form: Any = await gateway_entry.start_reconfigure_flow(hass)
+    assert form["step_id"] == "reconfigure"
+    assert form["description_placeholders"]["check_in_url"] == ADDRESS
+    form = await submit(hass, form, **websocket_only(taken_port))
+    assert form["errors"] == {"websocket_port": "port_in_use"}
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        after = probe.getsockname()[1]
+    result = await submit(hass, form, **websocket_only(after))
+    await hass.async_block_till_done()
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "reconfigure_successful")
+    assert gateway_entry.state is ConfigEntryState.LOADED
+    with socket.create_connection(("127.0.0.1", after), timeout=5):
+        pass
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", before), timeout=5)
+
+
+async def test_the_address_can_be_set_and_taken_back(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry
+) -> None:
+    """The port, which the gateway itself has in use, is then no fault."""
+    port = gateway_entry.data["websocket_port"]
+    form: Any = await gateway_entry.start_reconfigure_flow(hass)
+    form = await submit(hass, form, **websocket_only(port, address="a/b"))
+    assert form["errors"] == {"address": "invalid_address"}
+    await submit(hass, form, **websocket_only(port, address="ha.lan"))
+    await hass.async_block_till_done()
+    assert gateway_entry.data == stored(port, address="ha.lan")
+    form = await gateway_entry.start_reconfigure_flow(hass)
+    assert form["description_placeholders"]["check_in_url"] == "http://ha.lan:8123/api/xiaozhi/ota"
+    await submit(hass, form, **websocket_only(port))
+    await hass.async_block_till_done()
+    assert gateway_entry.data == stored(port)
+    assert gateway_entry.state is ConfigEntryState.LOADED
+
+
+async def test_saving_without_a_change_restarts_nothing(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry
+) -> None:
+    """Devices that are talking go on."""
+    port = gateway_entry.data["websocket_port"]
+    form: Any = await gateway_entry.start_reconfigure_flow(hass)
+    await submit(hass, form, **websocket_only(port))
+    await hass.async_block_till_done()
+    running = gateway_entry.runtime_data
+    form = await gateway_entry.start_reconfigure_flow(hass)
+    await submit(hass, form, **websocket_only(port))
+    await hass.async_block_till_done()
+    assert gateway_entry.runtime_data is running
+
+
+async def test_reconfiguring_a_gateway_that_could_not_start_starts_it(
+    hass: HomeAssistant, make_entry: MakeEntry, free_port: int, unload_gateway: None
+) -> None:
+    """The user has stopped the program that took the port, and saves the form as it is."""
+    entry = make_entry()
+    with socket.create_server(("", free_port)):
+        await hass.config_entries.async_setup(entry.entry_id)
+    assert entry.state is ConfigEntryState.SETUP_RETRY
+    form = await entry.start_reconfigure_flow(hass)
+    await submit(hass, form, **websocket_only(free_port))
+    await hass.async_block_till_done()
+    assert entry.state is ConfigEntryState.LOADED
+
+
+# Devices seen on the network.
+
+
+async def test_a_device_on_the_network_leads_to_the_gateway_form(
+    hass: HomeAssistant, free_port: int, unload_gateway: None
+) -> None:
+    """It is the first that Home Assistant hears of XiaoZhi. However many there are, there is one card."""
+    form = await start(hass, SOURCE_DHCP, DHCP)
+    assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "gateway")
+    (card,) = hass.config_entries.flow.async_progress_by_handler(DOMAIN)
+    assert card["context"]["title_placeholders"] == {"name": "xiaozhi-a45f"}
+    other = DhcpServiceInfo(ip="192.168.1.21", hostname="xiaozhi-0001", macaddress=OTHER_MAC.replace(":", ""))
+    result = await start(hass, SOURCE_DHCP, other)
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "already_in_progress")
+    form = await submit(hass, form, **websocket_only(free_port))
+    assert (await submit(hass, form))["type"] is FlowResultType.CREATE_ENTRY
+
+
+async def test_the_card_goes_when_the_gateway_is_set_up_by_hand(
+    hass: HomeAssistant, free_port: int, unload_gateway: None
+) -> None:
+    """And does not keep anybody from setting it up by hand."""
+    await start(hass, SOURCE_DHCP, DHCP)
+    await submit(hass, await submit(hass, await start(hass), **websocket_only(free_port)))
+    assert hass.config_entries.flow.async_progress_by_handler(DOMAIN) == []
+
+
+async def test_an_ignored_card_stays_away_until_the_gateway_is_set_up_by_hand(
+    hass: HomeAssistant, free_port: int, unload_gateway: None
+) -> None:
+    """Ignoring is no gateway."""
+    await start(hass, SOURCE_DHCP, DHCP)
+    await start(hass, SOURCE_IGNORE, {"unique_id": GATEWAY_UNIQUE_ID, "title": "xiaozhi-a45f"})
+    result = await start(hass, SOURCE_DHCP, DHCP)
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "already_configured")
+    form = await submit(hass, await start(hass), **websocket_only(free_port))
+    assert (await submit(hass, form))["type"] is FlowResultType.CREATE_ENTRY
+    (entry,) = hass.config_entries.async_entries(DOMAIN)
+    assert entry.source == SOURCE_USER
+
+
+@pytest.mark.parametrize(
+    ("gateway_entry", "reason"),
+    [([paired_device()], "already_configured"), ([], "points_elsewhere")],
+    indirect=["gateway_entry"],
+)
+async def test_with_a_gateway_a_device_on_the_network_shows_nothing(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, reason: str
+) -> None:
+    """Its check-in will make a card, once it is pointed here."""
+    result = await start(hass, SOURCE_DHCP, DHCP)
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, reason)
+
+
+# A device that is there.
+
+
+@with_paired_device
+async def test_how_a_device_converses_can_be_changed(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry
+) -> None:
+    """Without restarting the gateway, and without touching its token."""
+    running = gateway_entry.runtime_data
+    (subentry,) = gateway_entry.subentries.values()
+    form = await change_device(hass, gateway_entry)
+    assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "reconfigure")
+    assert form["description_placeholders"] == {"name": "Kitchen box"}
+    with pytest.raises(InvalidData):
+        await submit_device(hass, form, conversation_style="endless")
+    result = await submit_device(hass, form, conversation_style="open")
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "reconfigure_successful")
+    assert gateway_entry.subentries[subentry.subentry_id].data == {
+        "client_id": CLIENT_ID,
+        "token": TOKEN,
+        "board": "bread-compact-wifi",
+        "conversation_style": "open",
+        "share_transcripts": False,
+    }
+    assert gateway_entry.runtime_data is running
+
+
+# As the frontend sees it.
+
+
+@pytest.fixture
+async def frontend_api(hass: HomeAssistant, gateway_entry: MockConfigEntry) -> None:
+    """The calls by which the frontend shows forms; set up before the web server starts."""
+    assert await async_setup_component(hass, "config", {})
+
+
+@with_paired_device
+async def test_the_frontend_gets_every_form(
+    hass: HomeAssistant,
+    gateway_entry: MockConfigEntry,
+    frontend_api: None,
+    make_device: MakeDevice,
+    mqtt_data: dict[str, Any],
+    hass_client: ClientSessionGenerator,
+) -> None:
+    """Over the web: whatever is in a form must be something that it can draw."""
+    client = await hass_client()
+
+    async def post(path: str, content: dict[str, Any]) -> dict[str, Any]:
+        response = await client.post(f"/api/config/config_entries/{path}", json=content)
+        assert response.status == HTTPStatus.OK
+        form: dict[str, Any] = await response.json()
+        assert form["type"] == "form"
+        return form
+
+    handler = [gateway_entry.entry_id, "device"]
+    (subentry_id,) = gateway_entry.subentries
+    reconfigure = await post("flow", {"handler": DOMAIN, "entry_id": gateway_entry.entry_id})
+    wait = await post("subentries/flow", {"handler": handler})
+    assert (reconfigure["step_id"], wait["step_id"]) == ("reconfigure", "wait")
+    link, port, *_ = reconfigure["data_schema"]
+    assert [field["name"] for field in reconfigure["data_schema"]] == [
+        "link",
+        "websocket_port",
+        "mqtt_port",
+        "udp_port",
+        "address",
+        "firmware_releases",
+    ]
+    assert link["description"] == {"suggested_value": "websocket"}
+    assert port["description"] == {"suggested_value": gateway_entry.data["websocket_port"]}
+    fields = {**gateway_entry.data, **mqtt_data, "link": "broker"}
+    broker = await post(f"flow/{reconfigure['flow_id']}", fields)
+    assert [field["name"] for field in broker["data_schema"]] == [
+        "host",
+        "port",
+        "username",
+        "password",
+        "tls",
+    ]
+    assert broker["description_placeholders"]["subscribe_topic"] == "xiaozhi/${clientid}/down"
+    code = await make_device(mac=OTHER_MAC).code()
+    form = await post(f"subentries/flow/{wait['flow_id']}", {})
+    form = await post(f"subentries/flow/{form['flow_id']}", {"code": code})
+    name, area = form["data_schema"]
+    assert (name["default"], area["name"]) == ("Bread Compact Wi-Fi", "area_id")
+    form = await post("subentries/flow", {"handler": handler, "subentry_id": subentry_id})
+    style, share, *_ = form["data_schema"]
+    assert style["selector"]["select"]["options"] == ["single", "open"]
+    assert (share["name"], share["default"]) == ("share_transcripts", False)
+
+
+# Texts.
+
+
+def test_every_field_is_described() -> None:
+    """In all steps of all forms."""
+    steps = [*texts("config")["step"].items(), *texts("config_subentries")["device"]["step"].items()]
+    assert steps
+    for name, step in steps:
+        assert step["title"], name
+        assert step.get("data", {}).keys() == step.get("data_description", {}).keys(), name
+        assert all(step.get("data_description", {}).values()), name

@@ -1,0 +1,601 @@
+"""The forms in which the owner chooses the link: of the gateway, through a broker, and of one device."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator
+import json
+import logging
+from pathlib import Path
+import socket
+from typing import Any
+
+from aiomqtt import Client
+from homeassistant.config_entries import ConfigEntryState
+from homeassistant.core import HomeAssistant
+from homeassistant.data_entry_flow import FlowResultType
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
+
+from custom_components.xiaozhi.listeners import AUTO_SUBSCRIBE_TOPIC, mqtt_client_id
+from custom_components.xiaozhi.protocol.messages import AudioFormat
+from custom_components.xiaozhi.protocol.transport.link import Admission
+from custom_components.xiaozhi.protocol.transport.mqtt import broker_connection
+from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
+from custom_components.xiaozhi.provisioning import gateway_form
+from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device
+from tests.integration.provisioning.forms import change_device, start, submit, submit_device, websocket_only
+from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, command, mosquitto
+from tests.protocol.transport.websocket.peer import Recorder
+
+pytestmark = pytest.mark.usefixtures("own_address")
+
+
+@pytest.fixture
+def taken_udp_port() -> Generator[int]:
+    """A UDP port that another program uses."""
+    with socket.socket(type=socket.SOCK_DGRAM) as other:
+        other.bind(("", 0))
+        yield other.getsockname()[1]
+
+
+@pytest.fixture
+def settings(free_port: int, mqtt_data: dict[str, Any]) -> dict[str, Any]:
+    """What an owner fills in who takes MQTT without a broker."""
+    return {"websocket_port": free_port, **mqtt_data}
+
+
+@pytest.fixture
+async def entry(
+    hass: HomeAssistant, make_entry: MakeEntry, mqtt_data: dict[str, Any], unload_gateway: None
+) -> MockConfigEntry:
+    """A running gateway that offers MQTT, with a paired device."""
+    return await running(hass, make_entry(paired_device(), **mqtt_data))
+
+
+async def running(hass: HomeAssistant, entry: MockConfigEntry) -> MockConfigEntry:
+    """Start a gateway."""
+    assert await hass.config_entries.async_setup(entry.entry_id)
+    await hass.async_block_till_done()
+    return entry
+
+
+@pytest.fixture
+async def device(entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator) -> HttpDevice:
+    """The paired device, which has not checked in yet."""
+    return HttpDevice(client=await hass_client_no_auth())
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one computer, what a broker pushes comes at once."""
+    monkeypatch.setattr(broker_connection, "_PUSH_SECONDS", 0.05)
+
+
+@pytest.fixture
+async def broker(tmp_path: Path) -> AsyncGenerator[Mosquitto]:
+    """A Mosquitto that asks for the password `secret` of the user `ha`."""
+    passwords = tmp_path / "passwords"
+    process = await asyncio.create_subprocess_exec(
+        command("mosquitto_passwd"), "-c", "-b", str(passwords), "ha", "secret"
+    )
+    await process.wait()
+    async with mosquitto(tmp_path, f"password_file {passwords}", "allow_anonymous false") as running_broker:
+        yield running_broker
+
+
+def at(broker: Mosquitto, **fields: Any) -> dict[str, Any]:
+    """Fill in the form of a broker."""
+    return {
+        "host": "127.0.0.1",
+        "port": broker.port,
+        "username": "ha",
+        "password": "secret",
+        "tls": False,
+        **fields,
+    }
+
+
+def opens(port: int) -> bool:
+    """Whether somebody listens on a TCP port."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def takes(port: int) -> bool:
+    """Whether somebody uses a UDP port."""
+    with socket.socket(type=socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+        return False
+
+
+def suggested(form: Any) -> dict[str, Any]:
+    """Return what a form is filled in with."""
+    return {
+        str(field): field.description["suggested_value"]
+        for field in form["data_schema"].schema
+        if field.description
+    }
+
+
+# MQTT without a broker.
+
+
+async def test_the_gateway_offers_mqtt_and_opens_its_ports(
+    hass: HomeAssistant, settings: dict[str, Any], unload_gateway: None
+) -> None:
+    """They are tried, stored and open at once."""
+    form = await submit(hass, await start(hass), **settings)
+    assert form["step_id"] == "address"
+    result = await submit(hass, form)
+    await hass.async_block_till_done()
+    assert result["type"] is FlowResultType.CREATE_ENTRY
+    assert result["data"] == settings
+    assert opens(settings["websocket_port"])
+    assert opens(settings["mqtt_port"])
+    assert takes(settings["udp_port"])
+
+
+async def test_every_port_that_will_be_opened_is_tried(
+    hass: HomeAssistant, settings: dict[str, Any], taken_port: int, taken_udp_port: int
+) -> None:
+    """And said to be taken at its own field."""
+    form = await submit(
+        hass, await start(hass), **settings | {"mqtt_port": taken_port, "udp_port": taken_udp_port}
+    )
+    assert form["errors"] == {"mqtt_port": "port_in_use", "udp_port": "port_in_use"}
+    form = await submit(hass, form, **settings)
+    assert form["step_id"] == "address"
+
+
+async def test_ports_that_stay_closed_may_be_anybodys(
+    hass: HomeAssistant, free_port: int, taken_port: int, taken_udp_port: int, unload_gateway: None
+) -> None:
+    """With WebSocket only, those for MQTT and UDP are not opened."""
+    fields = websocket_only(free_port, mqtt_port=taken_port, udp_port=taken_udp_port)
+    result = await submit(hass, await submit(hass, await start(hass), **fields))
+    await hass.async_block_till_done()
+    assert result["data"] == fields
+    assert result["result"].state is ConfigEntryState.LOADED
+
+
+async def test_websocket_and_mqtt_cannot_share_a_port(hass: HomeAssistant, settings: dict[str, Any]) -> None:
+    """Audio can share one with them: its transport is another."""
+    port = settings["websocket_port"]
+    form = await submit(hass, await start(hass), **settings | {"mqtt_port": port})
+    assert form["errors"] == {"mqtt_port": "port_twice"}
+    form = await submit(hass, form, **settings | {"udp_port": port})
+    assert form["step_id"] == "address"
+
+
+async def test_the_port_on_which_devices_encrypt_is_refused_for_mqtt(
+    hass: HomeAssistant, settings: dict[str, Any]
+) -> None:
+    """We do not. With WebSocket only, that port stays closed, whatever its number."""
+    form = await submit(hass, await start(hass), **settings | {"mqtt_port": 8883})
+    assert form["errors"] == {"mqtt_port": "port_is_tls"}
+    form = await submit(hass, form, **settings | {"link": "websocket", "mqtt_port": 8883})
+    assert form["step_id"] == "address"
+
+
+async def test_the_ports_of_the_gateway_itself_are_no_fault(
+    hass: HomeAssistant, entry: MockConfigEntry, taken_udp_port: int, settings: dict[str, Any]
+) -> None:
+    """Two of them can even change places."""
+    form: Any = await entry.start_reconfigure_flow(hass)
+    assert suggested(form) == settings
+    form = await submit(hass, form, **settings | {"udp_port": taken_udp_port})
+    assert form["errors"] == {"udp_port": "port_in_use"}
+    changed = settings | {
+        "websocket_port": settings["mqtt_port"],
+        "mqtt_port": settings["websocket_port"],
+        "address": "ha.lan",
+    }
+    await submit(hass, form, **changed)
+    await hass.async_block_till_done()
+    assert entry.data == changed
+    assert entry.state is ConfigEntryState.LOADED
+    assert opens(settings["mqtt_port"])
+    assert opens(settings["websocket_port"])
+
+
+async def test_a_saved_list_of_firmware_that_is_down_blocks_no_change(
+    hass: HomeAssistant, make_entry: MakeEntry, settings: dict[str, Any], unload_gateway: None
+) -> None:
+    """One that is typed anew is tried."""
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        down = f"http://127.0.0.1:{nobody.getsockname()[1]}/releases"
+    entry = await running(hass, make_entry(**settings, firmware_releases=down))
+    changed = settings | {"firmware_releases": down, "address": "ha.lan"}
+    form: Any = await entry.start_reconfigure_flow(hass)
+    form = await submit(hass, form, **changed | {"firmware_releases": f"{down}/latest"})
+    assert form["errors"] == {"firmware_releases": "no_releases"}
+    assert (await submit(hass, form, **changed))["reason"] == "reconfigure_successful"
+    await hass.async_block_till_done()
+    assert entry.data == changed
+
+
+async def test_a_gateway_that_could_not_start_holds_no_port(
+    hass: HomeAssistant, make_entry: MakeEntry, settings: dict[str, Any], unload_gateway: None
+) -> None:
+    """What is taken is taken by another program, whatever the settings say."""
+    entry = make_entry(**settings)
+    with socket.create_server(("", settings["mqtt_port"])):
+        await hass.config_entries.async_setup(entry.entry_id)
+        assert entry.state is ConfigEntryState.SETUP_RETRY
+        form = await entry.start_reconfigure_flow(hass)
+        form = await submit(hass, form, **settings)
+        assert form["errors"] == {"mqtt_port": "port_in_use"}
+        await submit(hass, form, **settings | {"mqtt_port": settings["udp_port"]})
+        await hass.async_block_till_done()
+        assert entry.state is ConfigEntryState.LOADED
+    assert opens(settings["udp_port"])
+
+
+async def test_a_gateway_from_before_mqtt_can_take_to_it(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    settings: dict[str, Any],
+    unload_gateway: None,
+    hass_client_no_auth: ClientSessionGenerator,
+) -> None:
+    """Until then it offers WebSocket only. Its devices learn of the change when they check in."""
+    entry = await running(hass, make_entry(paired_device()))
+    device = HttpDevice(client=await hass_client_no_auth())
+    assert "websocket" in await device.check_in()
+    form: Any = await entry.start_reconfigure_flow(hass)
+    assert suggested(form) == {"link": "websocket", "websocket_port": settings["websocket_port"]}
+    await submit(hass, form, **settings)
+    await hass.async_block_till_done()
+    reply = await device.check_in()
+    assert "websocket" in reply
+    assert reply["mqtt"]["endpoint"].endswith(f":{settings['mqtt_port']}")
+    assert opens(settings["mqtt_port"])
+
+
+# Through a broker.
+
+
+# The brokers of these tests are on this computer, and so must be the devices.
+HERE = {"link": "broker", "address": "127.0.0.1"}
+
+
+async def to_broker(hass: HomeAssistant, settings: dict[str, Any]) -> Any:
+    """Choose a broker in the form of a new gateway; return the form that asks for it."""
+    return await submit(hass, await start(hass), **settings | HERE)
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "127.0.0.1", "127.1.2.3", "box.localhost", "core-mosquitto", "a0d7b954-emqx"]
+)
+async def test_a_broker_that_only_this_computer_knows_is_refused(
+    hass: HomeAssistant, settings: dict[str, Any], host: str
+) -> None:
+    """Devices are told the same host; that they are on this computer, too, is the exception."""
+    form = await submit(hass, await start(hass), **settings | {"link": "broker"})
+    form = await submit(hass, form, host=host, port=1, tls=False)
+    assert form["errors"] == {"host": "broker_known_here_only"}
+
+
+async def submit_twice(hass: HomeAssistant, form: Any, **fields: Any) -> Any:
+    """Fill in the form of a broker that does not push, and insist."""
+    form = await submit(hass, form, **fields)
+    assert form["errors"] == {"base": "broker_does_not_push"}
+    return await submit(hass, form, **fields)
+
+
+async def test_a_broker_that_pushes_is_taken_at_once(hass: HomeAssistant, settings: dict[str, Any]) -> None:
+    """As EMQX does when its owner has told it to."""
+    broker = await PushingBroker().start()
+    form = await to_broker(hass, settings)
+    form = await submit(hass, form, host="127.0.0.1", port=broker.port, tls=False)
+    await broker.stop()
+    assert form["step_id"] == "address"
+
+
+async def test_a_broker_that_does_not_push_is_taken_by_who_insists(
+    hass: HomeAssistant, settings: dict[str, Any], broker: Mosquitto
+) -> None:
+    """There is firmware that subscribes. Whoever changes something in between is warned again."""
+    form = await to_broker(hass, settings)
+    for fields in ({}, {"password": "wrong"}, {}):
+        form = await submit(hass, form, **at(broker, **fields))
+        assert form["step_id"] == "broker"
+    assert form["errors"] == {"base": "broker_does_not_push"}
+    assert (await submit(hass, form, **at(broker)))["step_id"] == "address"
+
+
+async def test_a_broker_is_tried_and_stored(
+    hass: HomeAssistant,
+    settings: dict[str, Any],
+    broker: Mosquitto,
+    taken_port: int,
+    unload_gateway: None,
+) -> None:
+    """After the gateway's own settings, and before the address for devices. MQTT needs no port of ours."""
+    settings |= {**HERE, "mqtt_port": taken_port}
+    form = await to_broker(hass, settings)
+    assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "broker")
+    form = await submit_twice(hass, form, **at(broker, host=" 127.0.0.1 ", username=" ha "))
+    assert form["step_id"] == "address"
+    result = await submit(hass, form)
+    await hass.async_block_till_done()
+    assert result["data"] == settings | {"broker": at(broker)}
+    assert result["result"].state is ConfigEntryState.LOADED
+    assert takes(settings["udp_port"])
+
+
+async def test_a_broker_may_ask_for_no_password(
+    hass: HomeAssistant, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    """Port and encryption need not be touched."""
+    form = await to_broker(hass, settings)
+    assert form["data_schema"]({"host": "broker.lan"}) == {"host": "broker.lan", "port": 1883, "tls": False}
+    async with mosquitto(tmp_path, "allow_anonymous true") as broker:
+        form = await submit_twice(hass, form, host="127.0.0.1", port=broker.port, tls=False)
+    assert form["step_id"] == "address"
+
+
+async def test_the_form_shows_what_to_put_into_the_broker(
+    hass: HomeAssistant, settings: dict[str, Any]
+) -> None:
+    """Exactly as it is to be typed."""
+    form = await to_broker(hass, settings)
+    assert form["description_placeholders"]["subscribe_topic"] == "xiaozhi/${clientid}/down"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "errors", "reason"),
+    [
+        ({"password": "wrong"}, {"username": "broker_refused"}, "Not authorized"),
+        ({"username": "", "password": ""}, {"username": "broker_refused"}, "Not authorized"),
+        ({"tls": True}, {"tls": "broker_tls"}, "reset"),
+    ],
+    ids=["wrong password", "no password", "TLS at a plain port"],
+)
+async def test_what_is_wrong_with_a_broker_is_said(
+    hass: HomeAssistant,
+    settings: dict[str, Any],
+    broker: Mosquitto,
+    caplog: pytest.LogCaptureFixture,
+    wrong: dict[str, Any],
+    errors: dict[str, str],
+    reason: str,
+) -> None:
+    """In our words, and in those of the broker in the log; then the right thing can be typed."""
+    caplog.set_level(logging.INFO)
+    form = await submit(hass, await to_broker(hass, settings), **at(broker, **wrong))
+    assert form["errors"] == errors
+    assert form["description_placeholders"] == {"subscribe_topic": AUTO_SUBSCRIBE_TOPIC}
+    assert reason in caplog.text
+    assert (await submit_twice(hass, form, **at(broker)))["step_id"] == "address"
+
+
+async def test_a_port_without_a_broker_is_said(
+    hass: HomeAssistant, settings: dict[str, Any], broker: Mosquitto
+) -> None:
+    form = await to_broker(hass, settings)
+    await broker.stop()
+    form = await submit(hass, form, **at(broker))
+    assert form["errors"] == {"host": "broker_unreachable"}
+
+
+async def test_a_user_that_may_not_listen_to_devices_is_said(
+    hass: HomeAssistant, settings: dict[str, Any]
+) -> None:
+    """Our own endpoint lets each device hear its own topics only, so it makes a broker of that kind."""
+    endpoint = MqttEndpoint(
+        lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True),
+        audio=UdpServer(),
+        downlink=AudioFormat(sample_rate=24000, frame_duration=60),
+    )
+    await endpoint.start("127.0.0.1", 0)
+    fields = {"host": "127.0.0.1", "port": endpoint.port, "username": MAC, "password": "x", "tls": False}
+    form = await submit(hass, await to_broker(hass, settings), **fields)
+    await endpoint.stop()
+    assert form["errors"] == {"base": "broker_forbidden"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "errors"),
+    [
+        ({"host": "mqtt://broker.lan"}, {"host": "invalid_address"}),
+        ({"host": "fe80::1"}, {"host": "invalid_address"}),
+        ({"username": "häuschen"}, {"username": "not_for_devices"}),
+        ({"username": "h" * 129}, {"username": "not_for_devices"}),
+        ({"password": "two words"}, {"password": "not_for_devices"}),
+        ({"username": " "}, {"username": "username_needed"}),
+        (
+            {"host": "-", "username": "a b", "password": "ö"},
+            {"host": "invalid_address", "username": "not_for_devices", "password": "not_for_devices"},
+        ),
+    ],
+)
+async def test_what_devices_could_not_be_told_is_refused(
+    hass: HomeAssistant,
+    settings: dict[str, Any],
+    broker: Mosquitto,
+    wrong: dict[str, Any],
+    errors: dict[str, str],
+) -> None:
+    """A check-in reply with it would harm them."""
+    form = await submit(hass, await to_broker(hass, settings), **at(broker, **wrong))
+    assert form["errors"] == errors
+
+
+async def test_a_port_on_which_devices_would_encrypt_and_we_do_not_is_refused(
+    hass: HomeAssistant, settings: dict[str, Any], broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of that port is built into them."""
+    assert gateway_form._TLS_PORT == 8883
+    monkeypatch.setattr(gateway_form, "_TLS_PORT", broker.port)
+    form = await submit(hass, await to_broker(hass, settings), **at(broker))
+    assert form["errors"] == {"port": "broker_port_tls"}
+
+
+async def test_a_gateway_can_change_to_a_broker_and_back(
+    hass: HomeAssistant,
+    entry: MockConfigEntry,
+    device: HttpDevice,
+    settings: dict[str, Any],
+    broker: Mosquitto,
+) -> None:
+    """Devices learn of it when they check in. What is no longer needed is forgotten, the password first."""
+    form: Any = await entry.start_reconfigure_flow(hass)
+    form = await submit(hass, form, **settings | HERE)
+    assert form["step_id"] == "broker"
+    assert entry.data == settings, "nothing is changed before all is filled in"
+    result = await submit_twice(hass, form, **at(broker))
+    await hass.async_block_till_done()
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "reconfigure_successful")
+    assert entry.data == settings | HERE | {"broker": at(broker)}
+    assert not opens(settings["mqtt_port"])
+    section = (await device.check_in())["mqtt"]
+    assert section["endpoint"] == f"127.0.0.1:{broker.port}"
+    assert (section["username"], section["password"]) == ("ha", "secret")
+    assert section["client_id"].endswith(f"-{mqtt_client_id(MAC)}")
+
+    form = await entry.start_reconfigure_flow(hass)
+    result = await submit(hass, form, **settings)
+    await hass.async_block_till_done()
+    assert entry.data == settings
+    assert (await device.check_in())["mqtt"]["password"] == TOKEN
+
+
+async def test_the_form_of_a_known_broker_is_filled_in_except_for_the_password(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    settings: dict[str, Any],
+    broker: Mosquitto,
+    unload_gateway: None,
+) -> None:
+    """Which stays when none is typed, as long as there is a user for it."""
+    entry = await running(hass, make_entry(**settings | HERE | {"broker": at(broker)}))
+    before = entry.runtime_data
+
+    async def change(**fields: Any) -> Any:
+        form: Any = await entry.start_reconfigure_flow(hass)
+        form = await submit(hass, form, **settings | HERE)
+        assert form["step_id"] == "reconfigure_broker"
+        assert suggested(form) == {"host": "127.0.0.1", "port": broker.port, "username": "ha", "tls": False}
+        result = await submit(hass, form, **suggested(form) | fields)
+        await hass.async_block_till_done()
+        return result
+
+    assert (await change())["reason"] == "reconfigure_successful"
+    assert entry.data["broker"] == at(broker)
+    assert entry.runtime_data is before
+    assert (await change(password="wrong"))["errors"] == {"username": "broker_refused"}
+    # Without a user the old password is not sent, and this broker wants one.
+    assert (await change(username=""))["errors"] == {"username": "broker_refused"}
+    assert entry.data["broker"] == at(broker)
+
+
+# One device.
+
+
+def link_of(entry: MockConfigEntry) -> Any:
+    """Return which link is stored for the only device."""
+    (subentry,) = entry.subentries.values()
+    return subentry.data.get("link")
+
+
+async def choose(hass: HomeAssistant, entry: MockConfigEntry, link: str, **fields: Any) -> Any:
+    """Choose a link for the only device; return how the form ends."""
+    form = await change_device(hass, entry)
+    assert form["data_schema"]({"conversation_style": "single"})["restart_now"] is True
+    result = await submit_device(hass, form, conversation_style="single", link=link, **fields)
+    assert result["type"] is FlowResultType.ABORT
+    assert link_of(entry) == link
+    return result
+
+
+async def test_a_device_without_a_choice_is_not_asked_for_one(
+    hass: HomeAssistant, make_entry: MakeEntry, unload_gateway: None
+) -> None:
+    """A gateway with WebSocket only has no other link; what was chosen once stays."""
+    known = paired_device()
+    entry = await running(hass, make_entry({**known, "data": {**known["data"], "link": "mqtt"}}))
+    form = await change_device(hass, entry)
+    assert {str(field) for field in form["data_schema"].schema} == {"conversation_style", "share_transcripts"}
+    result = await submit_device(hass, form, conversation_style="open")
+    assert result["reason"] == "reconfigure_successful"
+    assert link_of(entry) == "mqtt"
+
+
+async def test_a_device_that_is_not_connected_must_be_restarted_by_hand(
+    hass: HomeAssistant, entry: MockConfigEntry, device: HttpDevice
+) -> None:
+    """The user is told so; at its next check-in the device learns of its link."""
+    assert "mqtt" in await device.check_in()
+    result = await choose(hass, entry, "websocket")
+    assert result["reason"] == "device_restart_yourself"
+    assert result["description_placeholders"] == {"name": "Kitchen box"}
+    assert "websocket" in await device.check_in()
+    assert (await choose(hass, entry, "mqtt"))["reason"] == "device_restart_yourself"
+    assert "mqtt" in await device.check_in()
+
+
+async def test_a_restart_can_wait(hass: HomeAssistant, entry: MockConfigEntry, device: HttpDevice) -> None:
+    """Somebody may be talking to the device."""
+    await device.check_in()
+    async with connected(entry):
+        result = await choose(hass, entry, "websocket", restart_now=False)
+        assert result["reason"] == "device_restart_later"
+    assert "restart_now" not in next(iter(entry.subentries.values())).data
+
+
+def connected(entry: MockConfigEntry) -> Client:
+    """Connect as the device, which then is linked."""
+    return Client(
+        "127.0.0.1",
+        entry.data["mqtt_port"],
+        username=MAC,
+        password=TOKEN,
+        identifier=mqtt_client_id(MAC),
+    )
+
+
+async def next_command(client: Client) -> Any:
+    """Return the next command to the device as a whole; calls of its tools are not answered."""
+    async with asyncio.timeout(5):
+        while True:
+            message = await anext(aiter(client.messages))
+            assert isinstance(message.payload, bytes)
+            if (content := json.loads(message.payload))["type"] == "system":
+                return content["command"]
+
+
+async def test_a_connected_device_is_restarted(
+    hass: HomeAssistant, entry: MockConfigEntry, device: HttpDevice
+) -> None:
+    """And learns of its link at once."""
+    await device.check_in()
+    async with connected(entry) as client:
+        result = await choose(hass, entry, "websocket")
+        assert await next_command(client) == "reboot"
+    assert result["reason"] == "device_restarting"
+    assert "websocket" in await device.check_in()
+
+
+async def test_a_choice_that_changes_nothing_for_the_device_restarts_nothing(
+    hass: HomeAssistant, entry: MockConfigEntry, device: HttpDevice
+) -> None:
+    """Because it is the same as before, because it comes to the same, or because nothing was told yet."""
+    assert (await choose(hass, entry, "websocket"))["reason"] == "reconfigure_successful"
+    assert (await choose(hass, entry, "automatic"))["reason"] == "reconfigure_successful"
+    await device.check_in()
+    for link in ("automatic", "mqtt", "mqtt", "automatic"):
+        assert (await choose(hass, entry, link))["reason"] == "reconfigure_successful"
+
+
+async def test_without_a_running_gateway_the_device_must_be_restarted_by_hand(
+    hass: HomeAssistant, entry: MockConfigEntry, device: HttpDevice
+) -> None:
+    """Nobody can tell then what it was told."""
+    await device.check_in()
+    assert await hass.config_entries.async_unload(entry.entry_id)
+    assert (await choose(hass, entry, "websocket"))["reason"] == "device_restart_yourself"

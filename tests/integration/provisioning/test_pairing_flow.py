@@ -1,0 +1,259 @@
+"""The forms that add a device: wait for it, type its code, name it."""
+
+from typing import Any
+
+from freezegun.api import FrozenDateTimeFactory
+from homeassistant.config_entries import SOURCE_IGNORE, SOURCE_INTEGRATION_DISCOVERY
+from homeassistant.core import HomeAssistant
+from homeassistant.data_entry_flow import FlowResultType
+from homeassistant.helpers import area_registry as ar, device_registry as dr
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.provisioning.pairing import CODE_SECONDS, MAX_TRIES
+from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, MakeDevice, paired_device
+from tests.integration.provisioning.forms import ADDRESS, start, start_device, submit, submit_device
+
+OTHER_MAC = "94:a9:90:00:00:01"
+with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
+pytestmark = pytest.mark.usefixtures("own_address")
+
+
+async def card(hass: HomeAssistant) -> Any:
+    """Open the card of the device that has checked in."""
+    await hass.async_block_till_done(wait_background_tasks=True)
+    (flow,) = (
+        flow
+        for flow in hass.config_entries.flow.async_progress_by_handler(DOMAIN)
+        if flow["context"]["source"] == SOURCE_INTEGRATION_DISCOVERY
+    )
+    return await hass.config_entries.flow.async_configure(flow["flow_id"])
+
+
+def wrong(code: str) -> str:
+    """Return a code that is not this one."""
+    return f"{(int(code) + 1) % 1_000_000:06}"
+
+
+async def test_a_card_adds_its_device(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """Code, name and area; then device and token are there."""
+    area = ar.async_get(hass).async_create("Kitchen")
+    device = make_device()
+    code = await device.code()
+    form = await card(hass)
+    assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "code")
+    assert form["description_placeholders"]["devices"] == "bread-compact-wifi (A4:5F)"
+    form = await submit(hass, form, code=f" {code[:3]}-{code[3:]} ")
+    assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "details")
+    assert form["data_schema"]({}) == {"name": "Bread Compact Wi-Fi"}
+    result = await submit(hass, form, name=" Kitchen box ", area_id=area.id)
+    await hass.async_block_till_done()
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "device_added")
+    assert result["description_placeholders"] == {"name": "Kitchen box"}
+    (subentry,) = gateway_entry.subentries.values()
+    assert (subentry.subentry_type, subentry.unique_id, subentry.title) == ("device", MAC, "Kitchen box")
+    token = subentry.data["token"]
+    assert len(token) >= 43
+    assert dict(subentry.data) == {
+        "client_id": CLIENT_ID,
+        "token": token,
+        "board": "bread-compact-wifi",
+        "conversation_style": "single",
+        "link": "automatic",
+    }
+    entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), gateway_entry.entry_id)
+    assert entry is not None
+    assert (entry.name, entry.area_id) == ("Kitchen box", area.id)
+    assert hass.config_entries.flow.async_progress_by_handler(DOMAIN) == []
+
+
+async def test_every_device_gets_a_token_of_its_own(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """One that leaks opens one device."""
+    for mac in (MAC, OTHER_MAC):
+        code = await make_device(mac=mac).code()
+        await submit(hass, await submit(hass, await card(hass), code=code), name="Box")
+    one, other = (subentry.data["token"] for subentry in gateway_entry.subentries.values())
+    assert one != other
+
+
+async def test_wrong_codes_are_counted_down_until_the_device_shows_another(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """And the other one is then right."""
+    device = make_device()
+    code = await device.code()
+    form = await card(hass)
+    for left in range(MAX_TRIES - 1, 0, -1):
+        form = await submit(hass, form, code=wrong(code))
+        assert form["errors"] == {"code": "wrong_code"}
+        assert form["description_placeholders"]["tries"] == str(left)
+    form = await submit(hass, form, code=wrong(code))
+    assert form["errors"] == {"code": "code_replaced"}
+    form = await submit(hass, form, code=await device.code())
+    assert form["step_id"] == "details"
+    result = await submit(hass, form, name="  ")
+    assert result["description_placeholders"] == {"name": "Bread Compact Wi-Fi"}
+    assert len(gateway_entry.subentries) == 1
+
+
+async def test_a_code_that_is_too_old_is_said_and_the_next_one_taken(
+    hass: HomeAssistant,
+    gateway_entry: MockConfigEntry,
+    make_device: MakeDevice,
+    freezer: FrozenDateTimeFactory,
+) -> None:
+    """The device shows it at its next check-in."""
+    device = make_device()
+    code = await device.code()
+    form = await card(hass)
+    freezer.tick(CODE_SECONDS)
+    form = await submit(hass, form, code=code)
+    assert form["errors"] == {"code": "code_expired"}
+    form = await submit(hass, form, code=await device.code())
+    assert form["step_id"] == "details"
+
+
+async def test_a_card_takes_the_code_of_its_own_device_only(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """Whoever presses *Add* on a card means that device."""
+    await make_device().check_in()
+    form = await card(hass)
+    form = await submit(hass, form, code=await make_device(mac=OTHER_MAC).code())
+    assert form["errors"] == {"code": "wrong_code"}
+
+
+async def test_a_second_card_for_a_device_is_none(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """Whatever starts it."""
+    await make_device().check_in()
+    await card(hass)
+    result = await start(hass, SOURCE_INTEGRATION_DISCOVERY, {"mac": MAC})
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "already_in_progress")
+
+
+async def test_a_card_for_an_ignored_device_is_none(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """Also when it was ignored while the card was being made."""
+    await start(hass, SOURCE_IGNORE, {"unique_id": MAC, "title": "A device"})
+    await make_device().check_in()
+    result = await start(hass, SOURCE_INTEGRATION_DISCOVERY, {"mac": MAC})
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "already_configured")
+
+
+async def test_a_card_for_a_device_that_does_not_wait_is_none(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry
+) -> None:
+    """There would be no code to type."""
+    result = await start(hass, SOURCE_INTEGRATION_DISCOVERY, {"mac": MAC})
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "nobody_waits")
+
+
+@pytest.mark.parametrize("by_subentry", [True, False], ids=["Add device", "Add integration"])
+async def test_add_device_explains_how_to_point_a_device_here_until_one_has_called(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice, by_subentry: bool
+) -> None:
+    """The window can stay open meanwhile. The code finds its device."""
+    form = await (start_device(hass, gateway_entry) if by_subentry else start(hass))
+    send = submit_device if by_subentry else submit
+    assert (form["type"], form["step_id"], form["errors"]) == (FlowResultType.FORM, "wait", {})
+    assert form["description_placeholders"]["check_in_url"] == ADDRESS
+    form = await send(hass, form)
+    assert (form["step_id"], form["errors"]) == ("wait", {"base": "nobody_waits"})
+    code = await make_device().code()
+    await make_device(mac=OTHER_MAC).check_in()
+    form = await send(hass, form)
+    assert (form["step_id"], form["errors"]) == ("code", {})
+    assert (
+        form["description_placeholders"]["devices"]
+        == "bread-compact-wifi (A4:5F), bread-compact-wifi (00:01)"
+    )
+    form = await send(hass, form, code="no code")
+    assert form["errors"] == {"code": "wrong_code"}
+    form = await send(hass, form, code=code)
+    result = await send(hass, form, name="Kitchen box")
+    await hass.async_block_till_done()
+    assert result["type"] is (FlowResultType.CREATE_ENTRY if by_subentry else FlowResultType.ABORT)
+    (subentry,) = gateway_entry.subentries.values()
+    assert (subentry.unique_id, subentry.title) == (MAC, "Kitchen box")
+    assert (await make_device().check_in())["websocket"]["token"] == subentry.data["token"]
+    (other,) = hass.config_entries.flow.async_progress_by_handler(DOMAIN)
+    assert other["context"]["unique_id"] == OTHER_MAC
+
+
+async def test_add_device_asks_for_the_code_when_one_waits(
+    hass: HomeAssistant,
+    gateway_entry: MockConfigEntry,
+    make_device: MakeDevice,
+    freezer: FrozenDateTimeFactory,
+) -> None:
+    """There is nothing to explain. When it leaves meanwhile, its code is too old."""
+    code = await make_device().code()
+    form = await start_device(hass, gateway_entry)
+    assert form["step_id"] == "code"
+    freezer.tick(CODE_SECONDS)
+    form = await submit_device(hass, form, code=code)
+    assert form["errors"] == {"code": "code_expired"}
+    form = await submit_device(hass, form, code=await make_device().code())
+    assert form["step_id"] == "details"
+
+
+@with_paired_device
+@pytest.mark.parametrize("by_subentry", [True, False], ids=["Add device", "Add integration"])
+async def test_adding_a_device_that_was_reset_pairs_it_again(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice, by_subentry: bool
+) -> None:
+    """It keeps name and area; only its token changes."""
+    reset = make_device(client_id="after-the-reset")
+    code = await reset.code()
+    form = await (start_device(hass, gateway_entry) if by_subentry else start(hass))
+    result = await (submit_device if by_subentry else submit)(hass, form, code=code)
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "device_paired_again")
+    assert result["description_placeholders"] == {"name": "Kitchen box"}
+    (subentry,) = gateway_entry.subentries.values()
+    assert subentry.data["token"] != TOKEN
+    assert (await reset.check_in())["websocket"]["token"] == subentry.data["token"]
+
+
+async def test_a_device_that_was_added_meanwhile_is_not_added_twice(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """Two windows, one device: the second gives it a new token, which it hears at its next check-in."""
+    code = await make_device().code()
+    first, second = [await start_device(hass, gateway_entry) for _ in range(2)]
+    first = await submit_device(hass, first, code=code)
+    second = await submit_device(hass, second, code=code)
+    await submit_device(hass, first, name="Kitchen box")
+    result = await submit_device(hass, second, name="Another name")
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "device_paired_again")
+    (subentry,) = gateway_entry.subentries.values()
+    assert subentry.title == "Kitchen box"
+    assert (await make_device().check_in())["websocket"]["token"] == subentry.data["token"]
+
+
+async def test_without_a_running_gateway_no_device_can_be_added(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """Wherever the user is in the forms when it stops."""
+    code = await make_device().code()
+    at_code, at_details = [await start_device(hass, gateway_entry) for _ in range(2)]
+    at_details = await submit_device(hass, at_details, code=code)
+    assert await hass.config_entries.async_unload(gateway_entry.entry_id)
+    results = [
+        await start(hass),
+        await start(hass, SOURCE_INTEGRATION_DISCOVERY, {"mac": MAC}),
+        await start_device(hass, gateway_entry),
+        await submit_device(hass, at_code, code=code),
+        await submit_device(hass, at_details, name="Box"),
+    ]
+    assert {(result["type"], result["reason"]) for result in results} == {
+        (FlowResultType.ABORT, "gateway_not_running")
+    }
+    assert not gateway_entry.subentries

@@ -1,0 +1,374 @@
+"""The addresses that devices call."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+import logging
+from typing import Any
+from unittest.mock import patch
+
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+from homeassistant.components.http import ApiConfig
+from homeassistant.config_entries import SAVE_DELAY
+from homeassistant.core import HomeAssistant
+from homeassistant.setup import async_setup_component
+from homeassistant.util import dt as dt_util
+from hypothesis import given, strategies as st
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
+
+from custom_components.xiaozhi import device_views
+from custom_components.xiaozhi.const import FILE_PATH, OTA_PATH, UPLOAD_PATH, VISION_PATH, WEBSOCKET_PATH
+from custom_components.xiaozhi.protocol.checkin import MAX_BODY_BYTES
+from custom_components.xiaozhi.protocol.checkin_reply import websocket_url
+from custom_components.xiaozhi.provisioning import views
+from custom_components.xiaozhi.provisioning.views import check_in_url, is_usable_host
+from tests.integration.http_device import TOKEN, HttpDevice, MakeDevice, MakeEntry, paired_device
+
+with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
+CHECK_IN_PATHS = [OTA_PATH, f"{OTA_PATH}/"]
+ACTIVATION_PATHS = [f"{OTA_PATH}/activate", f"{OTA_PATH}/activate/"]
+
+
+@pytest.mark.parametrize("path", CHECK_IN_PATHS)
+async def test_an_unknown_device_gets_a_code_and_no_link(make_device: MakeDevice, path: str) -> None:
+    """It shows and speaks the code, and polls until it is typed."""
+    response = await make_device().post(path)
+    reply = await response.json()
+    assert response.status == HTTPStatus.OK
+    assert reply.keys() == {"activation", "server_time"}
+    assert reply["activation"]["code"] in reply["activation"]["message"]
+    assert reply["activation"]["challenge"]
+
+
+@with_paired_device
+@pytest.mark.parametrize("path", CHECK_IN_PATHS)
+async def test_a_paired_device_gets_its_link_under_the_host_it_used(
+    gateway_entry: MockConfigEntry, make_device: MakeDevice, path: str
+) -> None:
+    """What it could reach once, it can reach again."""
+    response = await make_device(extra_headers={"Host": "Home-Assistant.lan:8123"}).post(path)
+    reply = await response.json()
+    port = gateway_entry.data["websocket_port"]
+    assert reply.keys() == {"websocket", "server_time"}
+    assert reply["websocket"] == {
+        "url": f"ws://Home-Assistant.lan:{port}{WEBSOCKET_PATH}",
+        "token": TOKEN,
+        "version": 1,
+    }
+
+
+@pytest.mark.usefixtures("unload_gateway")
+async def test_an_address_set_by_the_owner_wins(
+    hass: HomeAssistant, make_entry: MakeEntry, hass_client_no_auth: ClientSessionGenerator
+) -> None:
+    """For networks where the address of the check-in is not the one that devices should use afterwards."""
+    await hass.config_entries.async_setup(make_entry(paired_device(), address="192.168.1.10").entry_id)
+    reply = await HttpDevice(client=await hass_client_no_auth()).check_in()
+    assert reply["websocket"]["url"].startswith("ws://192.168.1.10:")
+
+
+@with_paired_device
+@pytest.mark.parametrize("device", [{}, {"mac": "94:a9:90:00:00:01"}], ids=["paired", "unknown"])
+async def test_replies_are_what_the_device_can_read(make_device: MakeDevice, device: dict[str, Any]) -> None:
+    """Neither chunked nor compressed, far below the 8 KiB that hang it, and JSON."""
+    response = await make_device(**device).post()
+    body = await response.read()
+    assert int(response.headers["Content-Length"]) == len(body) < 4096
+    assert "Content-Encoding" not in response.headers
+    assert response.content_type == "application/json"
+
+
+async def test_the_clock_is_set_to_local_time(hass: HomeAssistant, make_device: MakeDevice) -> None:
+    """Milliseconds in UTC, and minutes east of it."""
+    await hass.config.async_set_time_zone("Asia/Kathmandu")
+    server_time = (await make_device().check_in())["server_time"]
+    assert server_time["timezone_offset"] == 345
+    assert abs(server_time["timestamp"] / 1000 - datetime.now(UTC).timestamp()) < 10
+
+
+@with_paired_device
+@pytest.mark.parametrize("path", ACTIVATION_PATHS)
+async def test_activation_says_how_far_the_pairing_is(make_device: MakeDevice, path: str) -> None:
+    """Accepted, waiting, or to check in first; never with an empty body, for which a device waits 30 s."""
+    stranger = make_device(mac="94:a9:90:00:00:01")
+    answers = [await make_device().post(path), await stranger.post(path)]
+    await stranger.check_in()
+    answers += [await stranger.post(path), await make_device(client_id="another").post(path)]
+    answers += [await make_device(mac=stranger.mac, client_id="another").post(path)]
+    assert [answer.status for answer in answers] == [200, 404, 202, 404, 404]
+    assert all([await answer.read() for answer in answers])
+
+
+@with_paired_device
+async def test_a_device_is_accepted_only_when_its_pairing_outlasts_a_crash(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """Told sooner, it would show no code any more, and Home Assistant would not know it."""
+    [subentry] = gateway_entry.subentries.values()
+    hass.config_entries.async_update_subentry(
+        gateway_entry, subentry, data={**subentry.data, "token": "a new token"}
+    )
+    assert (await make_device().post(ACTIVATION_PATHS[0])).status == HTTPStatus.OK
+    assert dt_util.utcnow() - gateway_entry.modified_at > timedelta(seconds=SAVE_DELAY)
+
+
+@with_paired_device
+async def test_a_broken_body_does_not_matter(make_device: MakeDevice) -> None:
+    """The firmware escapes nothing: a quote in the name of a Wi-Fi breaks its JSON."""
+    response = await make_device().post(body=b'{"board":{"ssid":"a"b"},')
+    assert "websocket" in await response.json()
+
+
+@pytest.mark.parametrize("path", CHECK_IN_PATHS + ACTIVATION_PATHS)
+@pytest.mark.parametrize("wrong", [{"mac": ""}, {"mac": "x" * 5000}, {"client_id": ""}, {"client_id": "a b"}])
+async def test_who_does_not_say_who_it_is_is_refused(
+    make_device: MakeDevice, path: str, wrong: dict[str, str]
+) -> None:
+    """A device takes status 200 for success, so a refusal must not have it."""
+    response = await make_device(**wrong).post(path)
+    assert response.status == HTTPStatus.BAD_REQUEST
+    assert await response.read()
+
+
+@pytest.mark.parametrize("path", CHECK_IN_PATHS + ACTIVATION_PATHS)
+async def test_a_body_over_the_limit_is_refused(make_device: MakeDevice, path: str) -> None:
+    """One byte makes the difference."""
+    assert (await make_device().post(path, b" " * MAX_BODY_BYTES)).status != 413
+    assert (await make_device().post(path, b" " * (MAX_BODY_BYTES + 1))).status == 413
+
+
+async def test_a_body_over_the_limit_is_not_read_to_its_end(make_device: MakeDevice) -> None:
+    """Or the limit would not limit anything."""
+
+    async def body() -> AsyncGenerator[bytes]:
+        yield b" " * (MAX_BODY_BYTES + 1)
+        await asyncio.Event().wait()
+
+    device = make_device()
+    response = await device.client.post(OTA_PATH, headers=device.headers, data=body())
+    assert response.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    response.close()
+
+
+async def test_a_body_that_does_not_decode_is_refused(make_device: MakeDevice) -> None:
+    """No device compresses; whoever claims to must do it well."""
+    response = await make_device(extra_headers={"Content-Encoding": "gzip"}).post(body=b"not gzip" * 10)
+    assert response.status == HTTPStatus.BAD_REQUEST
+
+
+async def test_a_body_that_does_not_come_is_given_up(make_device: MakeDevice) -> None:
+    """Or a few connections that never finish would pile up."""
+
+    async def body() -> AsyncGenerator[bytes]:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    device = make_device()
+    with patch.object(views, "_BODY_SECONDS", 0.01):
+        response = await device.client.post(OTA_PATH, headers=device.headers, data=body())
+    assert response.status == HTTPStatus.REQUEST_TIMEOUT
+    response.close()
+
+
+@pytest.mark.parametrize("host", ["[fe80::1]:8123", "a:b:80", "a/b", "-", "x" * 300, "1.2.3", "1.2.3.999:80"])
+async def test_a_host_that_no_device_could_call_is_refused(make_device: MakeDevice, host: str) -> None:
+    """The device would store it and restart or fail whenever it wants to connect."""
+    response = await make_device(extra_headers={"Host": host}).post()
+    assert response.status == HTTPStatus.BAD_REQUEST
+
+
+async def test_without_a_gateway_the_device_tries_again_later(
+    hass: HomeAssistant,
+    gateway_entry: MockConfigEntry,
+    make_device: MakeDevice,
+) -> None:
+    """Answered as out of service while Home Assistant reloads or when the gateway was removed."""
+    device = make_device()
+    await hass.config_entries.async_unload(gateway_entry.entry_id)
+    for path in CHECK_IN_PATHS + ACTIVATION_PATHS:
+        assert (await device.post(path)).status == HTTPStatus.SERVICE_UNAVAILABLE
+    await hass.config_entries.async_setup(gateway_entry.entry_id)
+    assert (await device.post()).status == HTTPStatus.OK
+
+
+@pytest.mark.parametrize(
+    ("remote", "status"),
+    [
+        ("192.168.1.20", HTTPStatus.OK),
+        ("10.1.2.3", HTTPStatus.OK),
+        ("fd12::1", HTTPStatus.OK),
+        ("8.8.8.8", HTTPStatus.FORBIDDEN),
+        ("2001:db8::1", HTTPStatus.FORBIDDEN),
+        ("100.64.0.1", HTTPStatus.FORBIDDEN),
+    ],
+)
+async def test_only_the_local_network_is_let_in(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    unload_gateway: None,
+    hass_client_no_auth: ClientSessionGenerator,
+    remote: str,
+    status: HTTPStatus,
+) -> None:
+    """Whoever comes through a proxy is judged by its own address."""
+    settings = {"use_x_forwarded_for": True, "trusted_proxies": ["127.0.0.1"]}
+    assert await async_setup_component(hass, "http", {"http": settings})
+    await hass.config_entries.async_setup(make_entry().entry_id)
+    client = await hass_client_no_auth()
+    device = HttpDevice(client=client, extra_headers={"X-Forwarded-For": remote})
+    assert (await device.post()).status == status
+    assert (await client.get(OTA_PATH, headers=device.headers)).status == status
+    assert (await device.post(f"{OTA_PATH}/activate")).status == (
+        HTTPStatus.ACCEPTED if status is HTTPStatus.OK else status
+    )
+
+
+VIEWS = (
+    ("POST", OTA_PATH),
+    ("GET", OTA_PATH),
+    ("POST", f"{OTA_PATH}/activate"),
+    ("POST", VISION_PATH),
+    ("POST", f"{UPLOAD_PATH}/a-secret-token"),
+    ("GET", f"{FILE_PATH}/a-secret-token"),
+)
+
+
+async def test_every_view_refuses_the_outside_in_the_same_words_and_logs_nothing_of_the_stranger(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    unload_gateway: None,
+    hass_client_no_auth: ClientSessionGenerator,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Behind a proxy, too: neither a path, which may hold a one-time token, nor a header is in the log."""
+    caplog.set_level(logging.DEBUG, "custom_components.xiaozhi")
+    settings = {"use_x_forwarded_for": True, "trusted_proxies": ["127.0.0.1"]}
+    assert await async_setup_component(hass, "http", {"http": settings})
+    await hass.config_entries.async_setup(make_entry(paired_device()).entry_id)
+    client = await hass_client_no_auth()
+    outside = {"X-Forwarded-For": "8.8.8.8", "Device-Id": "\u202e-secret-", "User-Agent": "\u202e-secret-/1"}
+    for method, path in VIEWS:
+        answer = await client.request(method, f"{path}?-secret-", headers=outside)
+        assert answer.status == HTTPStatus.FORBIDDEN
+        assert await answer.text() == "Only for devices in the local network"
+    for method, path in VIEWS:
+        answer = await client.request(method, path, headers={**outside, "X-Forwarded-For": "192.168.1.20"})
+        assert "secret" not in await answer.text()
+    logged = [record.getMessage() for record in caplog.records if record.name.startswith("custom_components")]
+    assert f"Call of {FILE_PATH}/{{token}} from 8.8.8.8 refused: not in the local network" in logged
+    assert not [text for text in logged if "secret" in text or not text.isprintable()]
+
+
+async def test_a_request_of_a_web_page_is_refused(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    unload_gateway: None,
+    hass_client_no_auth: ClientSessionGenerator,
+) -> None:
+    """A browser says which page makes a request; also one that was loaded from a name that is now ours."""
+    await hass.config_entries.async_setup(make_entry(paired_device()).entry_id)
+    client = await hass_client_no_auth()
+    address = f"http://{client.host}:{client.port}"
+    for method, path in VIEWS:
+        for origin in ("http://evil.example", "null", address):
+            answer = await client.request(
+                method, path, headers=HttpDevice(client=client).headers | {"Origin": origin}
+            )
+            assert answer.status == HTTPStatus.FORBIDDEN
+            assert await answer.text() == "Not for web pages"
+        asked = await client.options(
+            path, headers={"Origin": address, "Access-Control-Request-Method": method}
+        )
+        assert "Access-Control-Allow-Origin" not in asked.headers
+
+
+async def test_nobody_is_let_in_through_the_cloud(make_device: MakeDevice) -> None:
+    """Requests of Home Assistant Cloud come from the loopback address."""
+    with patch.object(device_views, "is_cloud_connection", return_value=True):
+        assert (await make_device().post()).status == HTTPStatus.FORBIDDEN
+
+
+@pytest.mark.usefixtures("gateway_entry")
+async def test_nobody_is_let_in_without_an_address(hass: HomeAssistant) -> None:
+    """As through a Unix socket, where nobody knows who stands behind it."""
+    request = make_mocked_request("GET", OTA_PATH, app=hass.http.app)
+    with pytest.raises(web.HTTPForbidden):
+        await views.CheckInView(OTA_PATH).get(request)
+
+
+@pytest.mark.parametrize("path", CHECK_IN_PATHS)
+async def test_a_person_with_a_browser_is_told_what_this_is(make_device: MakeDevice, path: str) -> None:
+    """Trying the address in a browser is what people do first."""
+    response = await make_device().client.get(path)
+    assert response.status == HTTPStatus.OK
+    assert response.content_type == "text/plain"
+    assert "XiaoZhi" in await response.text()
+
+
+@with_paired_device
+async def test_neither_code_nor_token_is_logged(
+    hass: HomeAssistant, make_device: MakeDevice, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not even at debug, by anybody on the way."""
+    caplog.set_level(logging.DEBUG)
+    code = await make_device(mac="94:a9:90:00:00:01").code()
+    spoof = await make_device(client_id="another").code()
+    await make_device().check_in()
+    await hass.async_block_till_done()
+    assert code not in caplog.text
+    assert spoof not in caplog.text
+    assert TOKEN not in caplog.text
+
+
+@given(host=st.one_of(st.text(max_size=260), st.from_regex(r"[0-9A-Za-z._:-]{1,230}", fullmatch=True)))
+def test_a_usable_host_always_makes_a_url_that_a_device_takes(host: str) -> None:
+    """The check here and the one of the reply agree, so that a reply never fails."""
+    if is_usable_host(host):
+        assert websocket_url(host, 65535, WEBSOCKET_PATH)
+
+
+@pytest.mark.parametrize("host", ["192.168.1.10", "homeassistant", "homeassistant.local", "ha_1.home-net.de"])
+def test_names_and_ipv4_addresses_are_usable(host: str) -> None:
+    """These are what people type."""
+    assert is_usable_host(host)
+
+
+def api(ip: str, port: int = 8123, *, ssl: bool = False) -> ApiConfig:
+    """Return how Home Assistant is reached."""
+    return ApiConfig(ip, ip, port, ssl)
+
+
+@pytest.mark.parametrize(
+    ("api_config", "internal_url", "address", "expected"),
+    [
+        (api("192.168.1.10"), None, None, "http://192.168.1.10:8123"),
+        (api("192.168.1.10", 80), None, None, "http://192.168.1.10"),
+        (api("172.17.0.2"), "http://192.168.1.10:8080", None, "http://192.168.1.10:8080"),
+        (api("172.17.0.2"), "http://192.168.1.10", None, "http://192.168.1.10"),
+        (api("192.168.1.10"), "http://homeassistant.local:8080", None, "http://192.168.1.10:8123"),
+        (api("192.168.1.10"), "https://ha.example.org", None, "http://192.168.1.10:8123"),
+        (api("192.168.1.10"), None, "ha.lan", "http://ha.lan:8123"),
+        (api("127.0.0.1"), None, "192.168.1.10", "http://192.168.1.10:8123"),
+        (api("127.0.0.1"), None, None, None),
+        (api("fd12::1"), None, None, None),
+        (api("192.168.1.10", 443, ssl=True), None, "ha.example.org", "https://ha.example.org"),
+        (api("192.168.1.10", ssl=True), None, None, None),
+        (api("192.168.1.10", ssl=True), "http://192.168.1.10:80", None, "http://192.168.1.10"),
+        (None, None, "ha.lan", None),
+    ],
+)
+def test_the_address_to_type_is_one_that_devices_can_reach(
+    hass: HomeAssistant,
+    api_config: ApiConfig | None,
+    internal_url: str | None,
+    address: str | None,
+    expected: str | None,
+) -> None:
+    """Short, with the real port, and an IPv4 address rather than a name that the device may not resolve."""
+    hass.config.api = api_config
+    hass.config.internal_url = internal_url
+    assert check_in_url(hass, address) == (expected and f"{expected}{OTA_PATH}")

@@ -1,0 +1,347 @@
+"""The actions: what they do on a device, what they answer, and how they fail."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from http import HTTPStatus
+import io
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web as web_server
+from aiohttp.test_utils import TestClient, TestServer
+from homeassistant.components.image import async_get_image
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
+from PIL import Image
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
+import voluptuous as vol
+import yaml
+
+import custom_components.xiaozhi
+from custom_components.xiaozhi.const import DOMAIN, FILE_PATH, UPLOAD_PATH
+from custom_components.xiaozhi.pictures import fetch
+from custom_components.xiaozhi.pictures.jpeg import Screen, fit, open_picture
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.services import (
+    FACES,
+    SERVICE_CALL_TOOL,
+    SERVICE_SCREENSHOT,
+    SERVICE_SET_ASSETS,
+    SERVICE_SET_FACE,
+    SERVICE_SHOW_IMAGE,
+    SERVICE_SHOW_TEXT,
+    SERVICE_TAKE_PHOTO,
+)
+from custom_components.xiaozhi.transfers import TRANSFERS
+from simulator import SimulatedDevice, get_profile
+from simulator.board.picture import jpeg
+from tests.integration.boxes import Boot, Speech, wait_for_state
+from tests.integration.pictures.eyes import FAILURE, open_eyes
+
+PHOTO = "image.kitchen_box_photo"
+SCREEN = "image.kitchen_box_screen"
+CONNECTED = "binary_sensor.kitchen_box_connectivity"
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    """Actions are for devices that can be reached at any time."""
+    return LinkKind.MQTT
+
+
+@pytest.fixture
+async def camera(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
+    """A device with camera and screen that Home Assistant knows."""
+    device = await boot(get_profile("camera"))
+    await wait_for_state(hass, PHOTO, "unknown")
+    return device
+
+
+@dataclass
+class Web:
+    """A web server with one picture."""
+
+    url: str = ""
+    content: bytes = b""
+
+
+@pytest.fixture
+async def web() -> AsyncGenerator[Web]:
+    """Another computer in the house."""
+    site = Web()
+
+    async def answer(_request: web_server.Request) -> web_server.Response:
+        return web_server.Response(body=site.content)
+
+    app = web_server.Application()
+    app.router.add_get("/picture", answer)
+    async with TestServer(app) as server:
+        site.url = str(server.make_url("/picture"))
+        yield site
+
+
+async def act(hass: HomeAssistant, service: str, device_id: str, **data: Any) -> None:
+    await hass.services.async_call(DOMAIN, service, {"device_id": device_id, **data}, blocking=True)
+
+
+async def ask(hass: HomeAssistant, service: str, device_id: str, **data: Any) -> Any:
+    return await hass.services.async_call(
+        DOMAIN, service, {"device_id": device_id, **data}, blocking=True, return_response=True
+    )
+
+
+def png(width: int, height: int) -> bytes:
+    """Return a picture as a browser would save it."""
+    output = io.BytesIO()
+    Image.new("RGBA", (width, height), (200, 30, 30, 128)).save(output, "PNG")
+    return output.getvalue()
+
+
+def pictures_on(device: SimulatedDevice) -> list[Image.Image]:
+    """Return the pictures that the screen has shown."""
+    return [Image.open(io.BytesIO(event["image"])) for event in device.events("screen") if "image" in event]
+
+
+async def test_a_tool_is_called_and_its_answer_parsed(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
+) -> None:
+    answer = await ask(hass, SERVICE_CALL_TOOL, device_id, tool="self.screen.get_info")
+    assert answer == {"result": {"width": 320, "height": 240, "monochrome": False}}
+    answer = await ask(
+        hass,
+        SERVICE_CALL_TOOL,
+        device_id,
+        tool="self.audio_speaker.set_volume",
+        arguments={"volume": 35.0},
+    )
+    assert answer == {"result": True}
+    assert camera.values["volume"] == 35
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "reason"),
+    [
+        ("self.audio_speaker.set_volume", {"volume": 101}, "volume must be a whole number from 0 to 100"),
+        ("self.audio_speaker.set_volume", {"volume": "loud"}, "volume must be a whole number from 0 to 100"),
+        ("self.audio_speaker.set_volume", {}, "volume must be"),
+        ("self.audio_speaker.set_volume", {"volume": 1, "fade": 2}, "fade is not an argument"),
+        ("self.flying.take_off", {}, "no tool self.flying.take_off"),
+    ],
+)
+async def test_wrong_arguments_are_named_before_anything_is_sent(
+    hass: HomeAssistant,
+    camera: SimulatedDevice,
+    device_id: str,
+    tool: str,
+    arguments: dict[str, Any],
+    reason: str,
+) -> None:
+    with pytest.raises(ServiceValidationError, match=reason):
+        await ask(hass, SERVICE_CALL_TOOL, device_id, tool=tool, arguments=arguments)
+    assert camera.values["volume"] == 70
+
+
+async def test_a_text_is_shown_with_title_and_face(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
+) -> None:
+    await act(hass, SERVICE_SHOW_TEXT, device_id, message="The post is here", status="Door", face="happy")
+    await camera.wait_for(lambda: camera.screen.system_text == "The post is here", 3)
+    assert (camera.screen.status, camera.screen.emotion) == ("Door", "happy")
+    await act(hass, SERVICE_SET_FACE, device_id, face="sleepy")
+    await camera.wait_for(lambda: camera.screen.emotion == "sleepy", 3)
+
+
+@pytest.mark.parametrize(
+    ("service", "data"),
+    [
+        (SERVICE_SHOW_TEXT, {"message": "x" * 501}),
+        (SERVICE_SHOW_TEXT, {"message": "Hello", "status": "x" * 61}),
+        (SERVICE_SHOW_TEXT, {"message": "Hello", "face": "grim"}),
+        (SERVICE_SET_FACE, {"face": "grim"}),
+        (SERVICE_TAKE_PHOTO, {"question": "x" * 1001}),
+        (SERVICE_SHOW_IMAGE, {}),
+        (SERVICE_SHOW_IMAGE, {"url": "http://127.0.0.1/", "image": PHOTO}),
+        (SERVICE_SHOW_IMAGE, {"url": "file:///etc/passwd"}),
+        (SERVICE_SHOW_IMAGE, {"image": "light.kitchen"}),
+        (SERVICE_SET_ASSETS, {"url": "no address"}),
+    ],
+)
+async def test_what_makes_no_sense_is_not_taken(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, service: str, data: dict[str, Any]
+) -> None:
+    with pytest.raises(vol.Invalid):
+        await act(hass, service, device_id, **data)
+
+
+async def test_a_photo_is_taken_with_an_answer_and_without(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
+) -> None:
+    assert await ask(hass, SERVICE_TAKE_PHOTO, device_id) == {"answer": None, "entity_id": PHOTO}
+    eyes = await open_eyes(hass)
+    answer = await ask(hass, SERVICE_TAKE_PHOTO, device_id, question="What is there?")
+    assert answer == {"answer": "A cat on the sofa.", "entity_id": PHOTO}
+    assert eyes.questions == ["What is there?"]
+    eyes.sees = FAILURE
+    with pytest.raises(HomeAssistantError, match="could not look at it"):
+        await ask(hass, SERVICE_TAKE_PHOTO, device_id, question="And now?")
+
+
+async def test_the_screen_becomes_a_picture(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
+) -> None:
+    assert hass.states.is_state(SCREEN, "unknown")
+    await act(hass, SERVICE_SCREENSHOT, device_id)
+    assert (await async_get_image(hass, SCREEN)).content == jpeg(320, 240)
+    [call] = [event for event in camera.events("tool") if event["name"] == "self.screen.snapshot"]
+    transfers = hass.data[TRANSFERS]
+    assert transfers.take_upload(call["arguments"]["url"].rpartition("/")[2]) is None
+
+
+async def test_a_button_renews_the_picture_of_the_screen(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
+) -> None:
+    button = {"entity_id": "button.kitchen_box_take_screenshot"}
+    await hass.services.async_call("button", "press", button, blocking=True)
+    assert (await async_get_image(hass, SCREEN)).content == jpeg(320, 240)
+
+
+async def test_a_screen_that_sends_nothing_is_said_to(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simulator.application.device_tools.jpeg", lambda _width, _height: b"no picture")
+    with pytest.raises(HomeAssistantError, match="did not send a picture"):
+        await act(hass, SERVICE_SCREENSHOT, device_id)
+    assert hass.states.is_state(SCREEN, "unknown")
+
+
+async def test_addresses_that_nobody_opened_are_closed(
+    hass_client_no_auth: ClientSessionGenerator, linked_entry: MockConfigEntry
+) -> None:
+    client: TestClient[Any, Any] = await hass_client_no_auth()
+    assert (await client.post(f"{UPLOAD_PATH}/guess", data=b"x")).status == HTTPStatus.NOT_FOUND
+    assert (await client.get(f"{FILE_PATH}/guess")).status == HTTPStatus.NOT_FOUND
+
+
+@pytest.mark.parametrize("size", [(640, 240), (32, 64)])
+async def test_a_picture_from_an_address_is_fitted_into_the_screen(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, web: Web, size: tuple[int, int]
+) -> None:
+    web.content = png(*size)
+    await act(hass, SERVICE_SHOW_IMAGE, device_id, url=web.url)
+    [picture] = pictures_on(camera)
+    assert picture.format == "PNG"
+    assert picture.size == {(640, 240): (320, 120), (32, 64): (120, 240)}[size]
+
+
+async def test_a_picture_of_an_entity_and_of_the_media_library_is_shown(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, tmp_path: Path
+) -> None:
+    await act(hass, SERVICE_SCREENSHOT, device_id)
+    await act(hass, SERVICE_SHOW_IMAGE, device_id, image=SCREEN)
+    await act(
+        hass, SERVICE_SHOW_IMAGE, device_id, media={"media_content_id": f"media-source://image/{SCREEN}"}
+    )
+    hass.config.media_dirs["local"] = str(tmp_path)
+    await asyncio.to_thread((tmp_path / "cat.png").write_bytes, png(240, 240))
+    media = {"media_content_id": "media-source://media_source/local/cat.png", "metadata": {}}
+    await act(hass, SERVICE_SHOW_IMAGE, device_id, media=media)
+    assert [picture.size for picture in pictures_on(camera)] == [(320, 240), (320, 240), (240, 240)]
+
+
+async def test_what_is_no_picture_is_named(
+    hass: HomeAssistant,
+    camera: SimulatedDevice,
+    device_id: str,
+    web: Web,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    web.content = b"<html>"
+    with pytest.raises(ServiceValidationError, match="no picture that can be shown"):
+        await act(hass, SERVICE_SHOW_IMAGE, device_id, url=web.url)
+    monkeypatch.setattr(fetch, "MAX_FETCHED_BYTES", 5)
+    with pytest.raises(HomeAssistantError, match="larger than"):
+        await act(hass, SERVICE_SHOW_IMAGE, device_id, url=web.url)
+    with pytest.raises(HomeAssistantError, match="No picture could be fetched"):
+        await act(hass, SERVICE_SHOW_IMAGE, device_id, url="http://127.0.0.1:9/")
+    with pytest.raises(HomeAssistantError, match=r"no camera camera\.door"):
+        await act(hass, SERVICE_SHOW_IMAGE, device_id, image="camera.door")
+    assert not pictures_on(camera)
+
+
+def test_a_picture_for_a_black_and_white_screen_has_these_colours() -> None:
+    picture = Image.open(io.BytesIO(fit(open_picture(png(256, 128)), Screen(128, 64, monochrome=True))))
+    assert (picture.mode, picture.size) == ("1", (128, 64))
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [((5000, 1), (240, 1)), ((1, 5000), (1, 240)), ((2000, 3), (240, 1)), ((480, 320), (240, 160))],
+)
+def test_of_a_long_thin_picture_a_line_is_left(size: tuple[int, int], shown: tuple[int, int]) -> None:
+    assert (
+        Image.open(io.BytesIO(fit(open_picture(png(*size)), Screen(240, 240, monochrome=False)))).size
+        == shown
+    )
+
+
+async def test_assets_are_set_for_the_next_start(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
+) -> None:
+    url = "http://192.168.1.10/assets.bin"
+    await act(hass, SERVICE_SET_ASSETS, device_id, url=url)
+    calls = [event["arguments"] for event in camera.events("tool")]
+    assert {"url": url} in calls
+
+
+async def test_all_devices_are_tried_although_one_is_out_of_reach(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
+) -> None:
+    with pytest.raises(ServiceValidationError, match="nobody"):
+        await hass.services.async_call(
+            DOMAIN, SERVICE_SET_FACE, {"device_id": ["nobody", device_id], "face": "sleepy"}, blocking=True
+        )
+    await camera.wait_for(lambda: camera.screen.emotion == "sleepy", 3)
+    await camera.power_off()
+    await wait_for_state(hass, CONNECTED, "off")
+    for service, data in (
+        (SERVICE_CALL_TOOL, {"tool": "self.reboot"}),
+        (SERVICE_SHOW_TEXT, {"message": "Hello"}),
+        (SERVICE_SET_FACE, {"face": "happy"}),
+        (SERVICE_TAKE_PHOTO, {}),
+        (SERVICE_SCREENSHOT, {}),
+        (SERVICE_SET_ASSETS, {"url": "http://192.168.1.10/assets.bin"}),
+    ):
+        with pytest.raises(HomeAssistantError) as problem:
+            await act(hass, service, device_id, **data)
+        assert problem.value.translation_key == "not_connected", service
+
+
+async def test_the_form_offers_the_faces_that_the_action_takes() -> None:
+    path = Path(custom_components.xiaozhi.__file__).parent / "services.yaml"
+    services = yaml.safe_load(await asyncio.to_thread(path.read_text))
+    for service in (SERVICE_SHOW_TEXT, SERVICE_SET_FACE):
+        assert tuple(services[service]["fields"]["face"]["selector"]["select"]["options"]) == FACES
+
+
+class TestWebSocket:
+    """The same, on the link that lasts for a conversation only."""
+
+    @pytest.fixture
+    def link(self) -> LinkKind:
+        return LinkKind.WEBSOCKET
+
+    async def test_actions_work_in_a_conversation_and_say_so_outside(
+        self, hass: HomeAssistant, speech: Speech, boot: Boot, device_id: str
+    ) -> None:
+        simulated = await boot(get_profile("camera"))
+        with pytest.raises(HomeAssistantError) as problem:
+            await ask(hass, SERVICE_TAKE_PHOTO, device_id)
+        assert problem.value.translation_key == "only_in_conversation"
+        await simulated.wake()
+        await wait_for_state(hass, PHOTO, "unknown")
+        assert (await ask(hass, SERVICE_TAKE_PHOTO, device_id))["entity_id"] == PHOTO
+        await act(hass, SERVICE_SCREENSHOT, device_id)
+        assert (await async_get_image(hass, SCREEN)).content == jpeg(320, 240)

@@ -1,0 +1,416 @@
+"""The blueprints: Home Assistant takes them, and what they promise is seen at the devices."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from datetime import datetime, timedelta
+import json
+from pathlib import Path
+import shutil
+from typing import Any, Final, override
+
+from homeassistant.components.assist_satellite import (
+    AssistSatelliteAnnouncement,
+    AssistSatelliteConfiguration,
+    AssistSatelliteEntity,
+    AssistSatelliteEntityFeature,
+)
+from homeassistant.components.automation.helpers import async_get_blueprints
+from homeassistant.components.blueprint.models import Blueprint
+from homeassistant.components.local_file.const import DOMAIN as LOCAL_FILE
+from homeassistant.components.persistent_notification import (
+    Notification,
+    UpdateType,
+    async_register_callback,
+)
+from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.const import CONF_FILE_PATH, CONF_NAME, EVENT_HOMEASSISTANT_STARTED
+from homeassistant.core import CoreState, HomeAssistant, callback
+from homeassistant.helpers import device_registry as dr, entity_component
+from homeassistant.helpers.selector import selector
+from homeassistant.setup import async_setup_component
+from homeassistant.util import dt as dt_util
+from homeassistant.util.yaml import load_yaml_dict
+from PIL import Image
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_fire_time_changed
+
+from custom_components.xiaozhi.const import CONF_LINK, DOMAIN
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.services import FACES
+from simulator import SimulatedDevice, get_profile
+from tests.integration.boxes import CLIENT_ID, LIGHT, MAC, OTHER_MAC, Boot, introduce, wait_for_state
+from tests.integration.http_device import paired_device
+from tests.paths import ROOT
+
+_FOLDER: Final = "blueprints/automation/xiaozhi"
+_FILES: Final = sorted((ROOT / _FOLDER).glob("**/*"))
+_DOORBELL, _VOLUME, _WAKE = _TESTED = ("doorbell.yaml", "volume.yaml", "wake.yaml")
+
+VOLUMES: Final = ["number.kitchen_box_volume", "number.hall_box_volume"]
+RANG: Final = {"event_type": "ring", "event_types": ["ring", "motion"], "device_class": "doorbell"}
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    """What is shown at any time is shown over MQTT."""
+    return LinkKind.MQTT
+
+
+@pytest.fixture
+def paired() -> tuple[ConfigSubentryData, ...]:
+    """A device on MQTT, and one on WebSocket, which cannot be reached while it is idle."""
+    hall = paired_device(OTHER_MAC, CLIENT_ID, title="Hall box")
+    return paired_device(MAC, CLIENT_ID), {**hall, "data": {**hall["data"], CONF_LINK: "websocket"}}
+
+
+@pytest.fixture
+async def front_door(hass: HomeAssistant, core: None, tmp_path: Path) -> str:
+    """A camera whose picture is a file; there before the web server starts."""
+    path = tmp_path / "door.png"
+    await asyncio.to_thread(Image.new("RGB", (320, 240), "red").save, path)
+    entry = MockConfigEntry(domain=LOCAL_FILE, options={CONF_NAME: "Front door", CONF_FILE_PATH: str(path)})
+    entry.add_to_hass(hass)
+    assert await hass.config_entries.async_setup(entry.entry_id)
+    await hass.async_block_till_done()
+    return "camera.front_door"
+
+
+@pytest.fixture
+def device_ids(hass: HomeAssistant, linked_entry: MockConfigEntry) -> list[str]:
+    """Ids of both in the device registry."""
+    registry = dr.async_get(hass)
+    entries = [
+        registry.async_get_device_by_identifier((DOMAIN, mac), linked_entry.entry_id)
+        for mac in (MAC, OTHER_MAC)
+    ]
+    return [entry.id for entry in entries if entry]
+
+
+@pytest.fixture
+async def installed(hass: HomeAssistant) -> AsyncGenerator[None]:
+    """Copy the folder as the documentation says, and in the end switch off what was made of it."""
+    await asyncio.to_thread(shutil.copytree, ROOT / _FOLDER, Path(hass.config.path(_FOLDER)))
+    yield
+    if hass.states.get("automation.one"):
+        await hass.services.async_call(
+            "automation", "turn_off", {"entity_id": "automation.one"}, blocking=True
+        )
+
+
+@pytest.fixture
+async def notes(hass: HomeAssistant) -> list[str]:
+    """What appears among the notifications of Home Assistant."""
+    assert await async_setup_component(hass, "persistent_notification", {})
+    told: list[str] = []
+
+    @callback
+    def changed(update: UpdateType, notifications: dict[str, Notification]) -> None:
+        if update is UpdateType.ADDED:
+            told.extend(notification["message"] for notification in notifications.values())
+
+    async_register_callback(hass, changed)
+    return told
+
+
+async def use(hass: HomeAssistant, blueprint: str, **inputs: Any) -> None:
+    """Make an automation of a blueprint."""
+    config = {
+        "id": "one",
+        "alias": "One",
+        "use_blueprint": {"path": f"xiaozhi/{blueprint}", "input": inputs},
+    }
+    assert await async_setup_component(hass, "automation", {"automation": [config]})
+    await hass.async_block_till_done()
+    assert hass.states.is_state("automation.one", "on")
+
+
+async def ring(hass: HomeAssistant, entity_id: str, state: str, **attributes: Any) -> None:
+    """Let the doorbell tell something, and wait for what is done about it."""
+    hass.states.async_set(entity_id, state, attributes)
+    await hass.async_block_till_done()
+
+
+def texts_on(device: SimulatedDevice) -> list[str]:
+    """Return the messages that the screen has shown."""
+    return [event["text"] for event in device.events("screen") if event.get("role") == "system"]
+
+
+def pictures_on(device: SimulatedDevice) -> int:
+    """Return how many pictures the screen has shown."""
+    return sum("image" in event for event in device.events("screen"))
+
+
+async def inputs_of(file: str) -> dict[str, dict[str, Any]]:
+    """Return the inputs as they are written, also those in sections."""
+    blueprint: Any = await asyncio.to_thread(load_yaml_dict, str(ROOT / _FOLDER / file))
+    inputs: dict[str, dict[str, Any]] = {}
+    for name, about in blueprint["blueprint"]["input"].items():
+        inputs |= about.get("input", {name: about})
+    return inputs
+
+
+def test_every_file_of_the_folder_is_tested() -> None:
+    assert tuple(path.relative_to(ROOT / _FOLDER).as_posix() for path in _FILES) == _TESTED
+
+
+@pytest.mark.usefixtures("installed")
+async def test_home_assistant_takes_them_and_finds_what_the_editor_shows(hass: HomeAssistant) -> None:
+    assert await async_setup_component(hass, "automation", {})
+    known = await async_get_blueprints(hass).async_get_blueprints()
+    manifest = json.loads((ROOT / "custom_components/xiaozhi/manifest.json").read_text())
+    oldest = json.loads((ROOT / "hacs.json").read_text())["homeassistant"]
+    for file in _TESTED:
+        blueprint = known[f"xiaozhi/{file}"]
+        assert isinstance(blueprint, Blueprint), blueprint
+        about = blueprint.metadata
+        assert about["source_url"] == f"{manifest['documentation']}/blob/main/{_FOLDER}/{file}"
+        assert about["homeassistant"]["min_version"] == oldest
+        assert about["author"]
+        assert len(about["description"]) > 100
+        for name, asked in (await inputs_of(file)).items():
+            assert asked["name"], name
+            if "default" in asked:
+                selector(asked["selector"])(asked["default"])
+    faces = (await inputs_of(_DOORBELL))["face"]["selector"]["select"]["options"]
+    assert {face["value"] for face in faces} <= set(FACES)
+
+
+class Speaker(AssistSatelliteEntity):
+    """A satellite that can speak by itself."""
+
+    _attr_name = "Speaker"
+    _attr_supported_features = AssistSatelliteEntityFeature.ANNOUNCE
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    @override
+    def async_get_configuration(self) -> AssistSatelliteConfiguration:
+        raise NotImplementedError
+
+    @override
+    async def async_set_configuration(self, config: AssistSatelliteConfiguration) -> None:
+        raise NotImplementedError
+
+    @override
+    def on_pipeline_event(self, event: Any) -> None:
+        raise NotImplementedError
+
+    @override
+    async def async_announce(self, announcement: AssistSatelliteAnnouncement) -> None:
+        self.said.append(announcement.message)
+
+
+@pytest.mark.usefixtures("installed", "speech")
+async def test_who_rings_is_shown_and_said_although_one_device_is_out_of_reach(
+    hass: HomeAssistant, front_door: str, boot: Boot, device_ids: list[str]
+) -> None:
+    device = await boot(get_profile("camera"))
+    await wait_for_state(hass, "image.kitchen_box_photo", "unknown")
+    speaker = Speaker()
+    await hass.data[entity_component.DATA_INSTANCES]["assist_satellite"].async_add_entities([speaker])
+    await use(
+        hass,
+        _DOORBELL,
+        doorbell=["event.doorbell", "binary_sensor.doorbell", "input_button.doorbell"],
+        picture=front_door,
+        devices=device_ids[::-1],
+        message="The post is here.",
+        speakers=[speaker.entity_id],
+    )
+    # What it was before, and what is no ring.
+    now = dt_util.utcnow()
+    await ring(hass, "event.doorbell", "unavailable")
+    await ring(hass, "event.doorbell", now.isoformat(), **RANG)
+    await ring(
+        hass, "event.doorbell", (now + timedelta(seconds=1)).isoformat(), **RANG | {"event_type": "motion"}
+    )
+    await ring(hass, "binary_sensor.doorbell", "unknown")
+    await ring(hass, "binary_sensor.doorbell", "on")
+    await ring(hass, "binary_sensor.doorbell", "off")
+    await ring(hass, "input_button.doorbell", "unknown")
+    assert not texts_on(device)
+    await ring(hass, "event.doorbell", (now + timedelta(seconds=2)).isoformat(), **RANG)
+    assert texts_on(device) == ["The post is here."]
+    assert (device.screen.status, device.screen.emotion) == ("Doorbell", "surprised")
+    assert pictures_on(device) == 1
+    assert speaker.said == ["The post is here."]
+    await ring(hass, "binary_sensor.doorbell", "on")
+    await ring(hass, "input_button.doorbell", now.isoformat())
+    assert pictures_on(device) == len(texts_on(device)) == len(speaker.said) == 3
+
+
+@pytest.mark.usefixtures("installed")
+async def test_the_picture_is_renewed_and_a_condition_forbids_all(
+    hass: HomeAssistant, front_door: str, boot: Boot, device_ids: list[str]
+) -> None:
+    device = await boot(get_profile("camera"))
+    await wait_for_state(hass, "image.kitchen_box_photo", "unknown")
+    hass.states.async_set("input_boolean.party", "on")
+    quiet = {"condition": "state", "entity_id": "input_boolean.party", "state": "off"}
+    await use(
+        hass,
+        _DOORBELL,
+        doorbell=["binary_sensor.doorbell"],
+        picture=front_door,
+        devices=device_ids[:1],
+        pictures=2,
+        only_if=[quiet],
+    )
+    await ring(hass, "binary_sensor.doorbell", "off")
+    await ring(hass, "binary_sensor.doorbell", "on")
+    assert not texts_on(device)
+    hass.states.async_set("input_boolean.party", "off")
+    await ring(hass, "binary_sensor.doorbell", "off")
+    hass.states.async_set("binary_sensor.doorbell", "on")
+    await device.wait_for(lambda: pictures_on(device) == 1, 5)
+    # Should it be too short, the pause is waited for.
+    await asyncio.sleep(0.2)
+    async_fire_time_changed(hass, dt_util.utcnow() + timedelta(seconds=6))
+    await hass.async_block_till_done()
+    assert (len(texts_on(device)), pictures_on(device)) == (1, 2)
+
+
+async def is_set(device: SimulatedDevice, volume: int) -> None:
+    """Wait until the device has a volume."""
+    await device.wait_for(lambda: device.values["volume"] == volume, 5)
+
+
+def clock(moment: datetime) -> str:
+    """Return a time of the day as the editor gives it."""
+    return f"{dt_util.as_local(moment):%H:%M:%S}"
+
+
+@pytest.mark.usefixtures("installed", "speech", "quick_reader")
+async def test_the_volume_follows_the_clock_and_waits_for_who_is_away(
+    hass: HomeAssistant, boot: Boot, device_ids: list[str]
+) -> None:
+    kitchen = await boot()
+    hall = await boot(mac=OTHER_MAC)
+    await introduce(hass, hall)
+    await hall.wake()
+    for entity_id in VOLUMES:
+        await wait_for_state(hass, entity_id, "70")
+    now = dt_util.utcnow()
+    hass.set_state(CoreState.starting)
+    await use(
+        hass,
+        _VOLUME,
+        volumes=VOLUMES,
+        websocket_devices=device_ids[1:],
+        day_from=clock(now - timedelta(hours=2)),
+        day_volume=60,
+        evening=True,
+        evening_from=clock(now + timedelta(seconds=4)),
+        evening_volume=40,
+        night_from=clock(now + timedelta(hours=2)),
+    )
+    hass.set_state(CoreState.running)
+    hass.bus.async_fire(EVENT_HOMEASSISTANT_STARTED)
+    await is_set(kitchen, 60)
+    await is_set(hall, 60)
+    await hall.click()
+    await wait_for_state(hass, "binary_sensor.hall_box_connectivity", "off")
+    # The evening begins. One device cannot be reached, and the other one gets its volume.
+    await is_set(kitchen, 40)
+    await hass.async_block_till_done()
+    assert hall.values["volume"] == 60
+    # Who comes back gets its volume, and only that one.
+    kitchen.values["volume"] = 33
+    await hall.wake()
+    await is_set(hall, 40)
+    await hass.async_block_till_done()
+    assert kitchen.values["volume"] == 33
+    hall.values["volume"] = 34
+    await kitchen.power_off()
+    await wait_for_state(hass, VOLUMES[0], "unavailable")
+    await kitchen.boot()
+    await is_set(kitchen, 40)
+    await hass.async_block_till_done()
+    assert hall.values["volume"] == 34
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(("evening", "at_eight"), [(False, 61), (True, 45)])
+async def test_every_time_of_the_day_has_its_volume(
+    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch, evening: bool, at_eight: int
+) -> None:
+    device = await boot()
+    await wait_for_state(hass, VOLUMES[0], "70")
+    await use(hass, _VOLUME, volumes=VOLUMES[:1], day_volume=61, night_volume=16, evening=evening)
+    for time, volume in (("03:00", 16), ("07:00", 61), ("18:59", 61), ("20:00", at_eight), ("22:00", 16)):
+        today = dt_util.parse_datetime(f"2026-11-20 {time}", raise_on_error=True)
+        moment = today.replace(tzinfo=dt_util.get_default_time_zone())
+        monkeypatch.setattr(dt_util, "now", lambda _zone=None, moment=moment: moment)
+        await hass.services.async_call(
+            "automation", "trigger", {"entity_id": "automation.one"}, blocking=True
+        )
+        assert device.values["volume"] == volume, time
+
+
+async def talk(hass: HomeAssistant, device: SimulatedDevice, box: str) -> None:
+    """Wake a device, and say nothing."""
+    await device.wake()
+    await wait_for_state(hass, f"sensor.{box}_conversation", "listening")
+    await hass.async_block_till_done()
+    await device.click()
+    await wait_for_state(hass, f"sensor.{box}_conversation", "idle")
+
+
+@pytest.mark.usefixtures("installed", "speech")
+async def test_who_wakes_a_device_is_told_although_one_receiver_is_out_of_reach(
+    hass: HomeAssistant, boot: Boot, device_ids: list[str], notes: list[str]
+) -> None:
+    """The message goes to screens, which take it as phones do."""
+    kitchen = await boot()
+    hall = await boot(mac=OTHER_MAC)
+    now = dt_util.utcnow()
+    hass.states.async_set("zone.home", "1")
+    await use(
+        hass,
+        _WAKE,
+        devices=device_ids[:1],
+        receivers=[f"notify.{box}_screen_message" for box in ("hall_box", "kitchen_box")],
+        nobody_home=True,
+        after=clock(now - timedelta(hours=1)),
+        before=clock(now + timedelta(hours=1)),
+        then_do=[{"action": "input_boolean.turn_on", "target": {"entity_id": LIGHT}}],
+    )
+    # Somebody is at home; then it is another device.
+    await talk(hass, kitchen, "kitchen_box")
+    hass.states.async_set("zone.home", "0")
+    await talk(hass, hall, "hall_box")
+    assert not texts_on(kitchen)
+    await talk(hass, kitchen, "kitchen_box")
+    assert texts_on(kitchen) == notes == ["Somebody talks to Kitchen box."]
+    assert not texts_on(hall)
+    assert hass.states.is_state(LIGHT, "on")
+
+
+@pytest.mark.usefixtures("installed", "speech")
+@pytest.mark.parametrize(
+    ("inputs", "expected"),
+    [
+        ({"message": "{{ name }}!", "pause": 1}, ["Kitchen box!"]),
+        ({"message": "Hi", "moment": "wake_word"}, ["Hi", "Hi"]),
+        ({"show": False}, []),
+        ({"only_if": [{"condition": "state", "entity_id": LIGHT, "state": "on"}]}, []),
+        ({"after": "before", "before": "now"}, []),
+    ],
+)
+async def test_what_the_owner_wants_to_be_told(
+    hass: HomeAssistant,
+    boot: Boot,
+    device_ids: list[str],
+    notes: list[str],
+    inputs: dict[str, Any],
+    expected: list[str],
+) -> None:
+    device = await boot()
+    now = dt_util.utcnow()
+    hours = {"before": clock(now - timedelta(hours=2)), "now": clock(now - timedelta(hours=1))}
+    wishes = {name: hours.get(str(wish), wish) for name, wish in inputs.items()}
+    await use(hass, _WAKE, devices=device_ids[:1], **wishes)
+    for _ in range(2):
+        await talk(hass, device, "kitchen_box")
+    assert notes == expected

@@ -1,0 +1,167 @@
+"""Devices close their connections to the web server first: some firmware crashes when the server does."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from aiohttp.test_utils import TestServer
+from homeassistant.const import EVENT_HOMEASSISTANT_STOP
+from homeassistant.core import HomeAssistant
+import pytest
+
+from custom_components.xiaozhi import device_views
+from custom_components.xiaozhi.const import FILE_PATH, OTA_PATH, UPLOAD_PATH, VISION_PATH
+from custom_components.xiaozhi.transfers import TRANSFERS, Download
+from tests.integration.http_device import CLIENT_ID, MAC, MakeEntry, paired_device
+
+LONG = 600.0
+# The server must have answered everything before this is over.
+PATIENCE = 20
+
+# What a device may be answered: method, path, its own headers, status.
+CALLS = {
+    "check-in": ("POST", OTA_PATH, f"Device-Id: {MAC}\r\nClient-Id: {CLIENT_ID}\r\n", 200),
+    "no device": ("POST", OTA_PATH, "", 400),
+    "activation": ("POST", f"{OTA_PATH}/activate", f"Device-Id: {MAC}\r\nClient-Id: {CLIENT_ID}\r\n", 200),
+    "photo refused": ("POST", VISION_PATH, "", 403),
+    "photo": ("POST", VISION_PATH, "known", 200),
+    "picture not expected": ("POST", f"{UPLOAD_PATH}/x", "", 404),
+    "picture": ("POST", "expected", "", 200),
+    "file not offered": ("GET", f"{FILE_PATH}/x", "", 404),
+    "file": ("GET", "offered", "", 200),
+}
+
+
+@pytest.fixture
+def seconds() -> float:
+    """How long the server waits for a device to hang up; tests override this."""
+    return LONG
+
+
+@pytest.fixture
+async def server(
+    hass: HomeAssistant,
+    home_assistant: None,
+    make_entry: MakeEntry,
+    unload_gateway: None,
+    seconds: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncGenerator[TestServer]:
+    """The web server, which ends what is done for callers that are gone, as Home Assistant's does."""
+    monkeypatch.setattr(device_views, "HANG_UP_SECONDS", seconds)
+    entry = make_entry(paired_device())
+    assert await hass.config_entries.async_setup(entry.entry_id)
+    server = TestServer(hass.http.app)
+    await server.start_server(shutdown_timeout=PATIENCE)
+    yield server
+    # What still waits would keep it from stopping.
+    hass.bus.async_fire(EVENT_HOMEASSISTANT_STOP)
+    await server.close()
+
+
+class Caller:
+    """A device that wants its connection closed, on a bare socket."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Speak over an open connection."""
+        self._reader = reader
+        self._writer = writer
+
+    async def ask(self, method: str, path: str, headers: str = "") -> int:
+        """Send a request, read the answer to its last byte and return its status."""
+        self._writer.write(
+            f"{method} {path} HTTP/1.1\r\nHost: box.local:8123\r\nConnection: close\r\n"
+            f"Content-Length: 0\r\n{headers}\r\n".encode()
+        )
+        async with asyncio.timeout(PATIENCE):
+            head = (await self._reader.readuntil(b"\r\n\r\n")).decode().lower()
+            length = next(line for line in head.split("\r\n") if line.startswith("content-length:"))
+            await self._reader.readexactly(int(length.partition(":")[2]))
+        return int(head.split()[1])
+
+    async def closed(self, timeout: float = PATIENCE) -> bool:  # noqa: ASYNC109
+        """Return whether the server closes the connection within so many seconds."""
+        try:
+            async with asyncio.timeout(timeout):
+                assert await self._reader.read() == b""
+        except TimeoutError:
+            return False
+        return True
+
+
+@asynccontextmanager
+async def calling(server: TestServer) -> AsyncGenerator[Caller]:
+    """Connect to the server, and hang up afterwards."""
+    reader, writer = await asyncio.open_connection(server.host, server.port)
+    try:
+        yield Caller(reader, writer)
+    finally:
+        writer.close()
+
+
+def hang_ups(hass: HomeAssistant) -> device_views.HangUps:
+    return hass.data[device_views._HANG_UPS]
+
+
+async def until_waiting(hass: HomeAssistant, number: int) -> None:
+    """Wait until the server waits for so many callers."""
+    async with asyncio.timeout(PATIENCE):
+        while hang_ups(hass).waiting != number:  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(0.01)
+
+
+async def ask(hass: HomeAssistant, server: TestServer, caller: Caller, name: str) -> None:
+    """Make one of the calls."""
+    method, path, headers, status = CALLS[name]
+    transfers = hass.data[TRANSFERS]
+    entry = hass.config_entries.async_entries("xiaozhi")[0]
+    if headers == "known":
+        token = entry.runtime_data.devices[MAC].vision_token
+        headers = f"Device-Id: {MAC}\r\nAuthorization: Bearer {token}\r\n"
+    with transfers.expect("") as upload, transfers.offer(Download(b"x" * 100_000, "image/png")) as offered:
+        path = {"expected": upload.url, "offered": offered}.get(path, path)
+        assert await caller.ask(method, path, headers) == status
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_the_server_does_not_close_before_the_device(
+    hass: HomeAssistant, server: TestServer, name: str
+) -> None:
+    async with calling(server) as caller:
+        await ask(hass, server, caller, name)
+        assert not await caller.closed(0.2)
+        await until_waiting(hass, 1)
+    await until_waiting(hass, 0)
+
+
+@pytest.mark.parametrize("seconds", [0.05])
+async def test_the_server_closes_when_the_device_does_not(hass: HomeAssistant, server: TestServer) -> None:
+    for name in CALLS:
+        async with calling(server) as caller:
+            await ask(hass, server, caller, name)
+            assert await caller.closed()
+    await until_waiting(hass, 0)
+
+
+async def test_strangers_who_do_not_hang_up_do_not_pile_up(hass: HomeAssistant, server: TestServer) -> None:
+    async with AsyncExitStack() as stack:
+        callers = [await stack.enter_async_context(calling(server)) for _ in range(200)]
+        for caller in callers:
+            assert await caller.ask("POST", OTA_PATH) == 400
+        closed = [await caller.closed() for caller in callers[8:]]
+        assert all(closed)
+        assert not await callers[0].closed(0.1)
+        assert hang_ups(hass).waiting == 8
+    await until_waiting(hass, 0)
+
+
+async def test_waiting_callers_do_not_delay_the_stop_of_home_assistant(
+    hass: HomeAssistant, server: TestServer
+) -> None:
+    async with calling(server) as caller, calling(server) as late:
+        assert await caller.ask("POST", OTA_PATH) == 400
+        await until_waiting(hass, 1)
+        hass.bus.async_fire(EVENT_HOMEASSISTANT_STOP)
+        assert await caller.closed()
+        assert await late.ask("POST", OTA_PATH) == 400
+        assert await late.closed()

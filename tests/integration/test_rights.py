@@ -1,0 +1,140 @@
+"""Who may have a device do what: administrators, other users and automations."""
+
+from typing import Any
+
+from homeassistant.components.homeassistant.exposed_entities import async_should_expose
+from homeassistant.core import Context, HomeAssistant
+from homeassistant.exceptions import Unauthorized
+from homeassistant.helpers import entity_registry as er
+import pytest
+
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import SimulatedDevice, get_profile
+from simulator.board.tools import Tool
+from tests.integration.boxes import MAC, Boot, wait_for_state
+from tests.integration.tools.own_tools import announce, register
+
+SCREEN = "image.kitchen_box_screen"
+RESTART = "button.kitchen_box_restart"
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    """Actions are for devices that can be reached at any time."""
+    return LinkKind.MQTT
+
+
+@pytest.fixture
+async def camera(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
+    """A device with camera and screen that Home Assistant knows."""
+    device = await boot(get_profile("camera"))
+    await wait_for_state(hass, SCREEN, "unknown")
+    return device
+
+
+@pytest.fixture
+async def owner(hass: HomeAssistant) -> Context:
+    """An administrator; Home Assistant makes the first user the owner."""
+    user = await hass.auth.async_create_user("Owner", group_ids=["system-admin"])
+    return Context(user_id=user.id)
+
+
+@pytest.fixture
+async def anna(hass: HomeAssistant, owner: Context) -> Context:
+    """Somebody who lives in the house and is no administrator."""
+    user = await hass.auth.async_create_user("Anna", group_ids=["system-users"])
+    return Context(user_id=user.id)
+
+
+async def call(
+    hass: HomeAssistant, context: Context | None, action: str, device_id: str, **data: Any
+) -> None:
+    await hass.services.async_call(
+        DOMAIN, action, {"device_id": device_id, **data}, blocking=True, context=context
+    )
+
+
+FIRMWARE = {"tool": "self.upgrade_firmware", "arguments": {"url": "http://192.168.1.66/bad.bin"}}
+
+
+@pytest.mark.parametrize(
+    ("action", "data"),
+    [
+        ("call_tool", FIRMWARE),
+        ("call_tool", {"tool": "self.reboot"}),
+        ("call_tool", {"tool": "self.get_system_info"}),
+        (
+            "call_tool",
+            {"tool": "self.assets.set_download_url", "arguments": {"url": "http://192.168.1.66/a"}},
+        ),
+        ("set_assets", {"url": "http://192.168.1.66/a"}),
+    ],
+)
+async def test_only_an_administrator_reaches_firmware_assets_and_user_tools(
+    hass: HomeAssistant,
+    camera: SimulatedDevice,
+    device_id: str,
+    anna: Context,
+    action: str,
+    data: dict[str, Any],
+) -> None:
+    called = len(camera.events("tool"))
+    with pytest.raises(Unauthorized):
+        await call(hass, anna, action, device_id, **data)
+    assert len(camera.events("tool")) == called
+
+
+async def test_a_user_calls_harmless_tools(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, anna: Context
+) -> None:
+    volume = {"tool": "self.audio_speaker.set_volume", "arguments": {"volume": 35}}
+    await call(hass, anna, "call_tool", device_id, **volume)
+    assert camera.values["volume"] == 35
+
+
+async def test_administrators_and_automations_call_everything(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context
+) -> None:
+    for context in (owner, None):
+        await call(hass, context, "call_tool", device_id, tool="self.get_system_info")
+        await call(hass, context, "set_assets", device_id, url="http://192.168.1.10/a.bin")
+
+
+async def test_a_user_may_press_restart_as_with_other_devices(
+    hass: HomeAssistant, camera: SimulatedDevice, anna: Context
+) -> None:
+    await hass.services.async_call("button", "press", {"entity_id": RESTART}, blocking=True, context=anna)
+
+
+async def test_only_an_administrator_presses_wifi_set_up(
+    hass: HomeAssistant, boot: Boot, owner: Context, anna: Context
+) -> None:
+    name = "self.system.reconfigure_wifi"
+    # It is disabled at first.
+    button = er.async_get(hass).async_get_or_create(
+        "button", DOMAIN, f"{MAC}_tool_{name}", suggested_object_id="wifi_setup", disabled_by=None
+    )
+    device = await boot()
+    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    register(device, Tool(name=name, description="Open the access point."))
+    announce(device)
+    await wait_for_state(hass, button.entity_id, "unknown")
+
+    def pressed() -> list[dict[str, Any]]:
+        return [event for event in device.events("tool") if event["name"] == name]
+
+    press = {"entity_id": button.entity_id}
+    with pytest.raises(Unauthorized):
+        await hass.services.async_call("button", "press", press, blocking=True, context=anna)
+    assert not pressed()
+    for count, context in enumerate((owner, None), 1):
+        await hass.services.async_call("button", "press", press, blocking=True, context=context)
+        assert len(pressed()) == count
+
+
+async def test_home_assistant_does_not_expose_entities_of_user_tools(
+    hass: HomeAssistant, camera: SimulatedDevice
+) -> None:
+    assert er.async_get(hass).async_get(RESTART) is not None
+    assert not async_should_expose(hass, "conversation", RESTART)

@@ -1,0 +1,295 @@
+"""In a conversation with a device, the assistant can use what that device can do; elsewhere it cannot."""
+
+import logging
+from typing import Any
+
+from homeassistant.components.conversation import async_converse
+from homeassistant.core import Context, HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import device_registry as dr, llm
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.protocol.mcp.client import Tool
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import SimulatedDevice, State, converse
+from simulator.audio.espeak import synthesize
+from simulator.board.tools import Tool as SimulatedTool
+from tests.integration.boxes import MAC, Boot, Speech, introduce, wait_for_state
+from tests.integration.provisioning.forms import change_device, submit_device
+from tests.integration.tools.own_tools import announce, register
+from tests.protocol.transport.udp.device import until
+
+VOLUME = "number.kitchen_box_volume"
+DOING = "sensor.kitchen_box_conversation"
+SET_VOLUME = "xiaozhi__audio_speaker_set_volume"
+SENTENCE = "turn your volume down"
+
+pytestmark = pytest.mark.usefixtures("quick_reader")
+
+
+@pytest.fixture(params=list(LinkKind))
+def link(request: pytest.FixtureRequest) -> LinkKind:
+    """The assistant is the same over both links."""
+    kind: LinkKind = request.param
+    return kind
+
+
+@pytest.fixture(scope="session")
+def command() -> bytes:
+    """A spoken sentence: 16 kHz mono PCM."""
+    pcm, _ = synthesize(SENTENCE, sample_rate=16000)
+    return pcm
+
+
+@pytest.fixture
+async def brain(speech: Speech) -> Speech:
+    """A language model answers."""
+    await speech.use(conversation_engine=speech.brain.entity_id)
+    return speech
+
+
+def registry_id(hass: HomeAssistant, entry: MockConfigEntry) -> str:
+    device = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), entry.entry_id)
+    assert device is not None
+    return device.id
+
+
+async def talking(device: SimulatedDevice, hass: HomeAssistant) -> None:
+    """Open a conversation, in which the device of either link can be reached and has told its tools."""
+    await introduce(hass, device)
+    await wait_for_state(hass, VOLUME, "70")
+    await device.wake()
+    await device.wait_state(State.LISTENING, 5)
+
+
+async def own_tools(hass: HomeAssistant, device_id: str | None) -> list[llm.Tool]:
+    """Return the tools of ours that a request from a device gets."""
+    context = llm.LLMContext(
+        platform="test", context=None, language="en", assistant="conversation", device_id=device_id
+    )
+    api = await llm.async_get_api(hass, llm.LLM_API_ASSIST, context)
+    return [tool for tool in api.tools if tool.integration == DOMAIN]
+
+
+async def test_turn_your_volume_down_reaches_the_device(
+    hass: HomeAssistant, brain: Speech, boot: Boot, command: bytes
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    await device.click()
+    await device.wait_state(State.IDLE, 5)
+    brain.ears.lines = [SENTENCE]
+    brain.brain.uses = [llm.ToolInput(tool_name=SET_VOLUME, tool_args={"volume": 30})]
+    brain.brain.lines = ["Is this better now."]
+    talk = await converse(device, command, word="hello again")
+    assert device.values["volume"] == 30
+    assert talk.answers == ["Is this better now."]
+    (result,) = brain.brain.results
+    assert (result.tool_name, result.result.data) == (SET_VOLUME, {"result": True})
+    assert "'Kitchen box'" in brain.brain.prompt
+    assert "xiaozhi__reboot" not in brain.brain.offered
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"volume": 500}, "volume must be a whole number from 0 to 100"),
+        ({}, "volume must be a whole number from 0 to 100"),
+        ({"volume": None}, "volume must be a whole number from 0 to 100"),
+        ({"loudness": 3, "volume": 3}, "loudness is not an argument"),
+    ],
+)
+async def test_a_wrong_argument_is_told_to_the_assistant(
+    hass: HomeAssistant,
+    brain: Speech,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    arguments: dict[str, Any],
+    words: str,
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    brain.brain.uses = [llm.ToolInput(tool_name=SET_VOLUME, tool_args=arguments)]
+    brain.brain.lines = ["Sorry."]
+    await ask(hass, brain, registry_id(hass, linked_entry))
+    (result,) = brain.brain.results
+    assert result.result.error
+    assert words in str(result.result.data["error_text"])
+    assert device.values["volume"] == 70
+
+
+async def ask(hass: HomeAssistant, brain: Speech, device_id: str | None) -> None:
+    """Ask the language model by text."""
+    await async_converse(hass, SENTENCE, None, Context(), agent_id=brain.brain.entity_id, device_id=device_id)
+
+
+async def add(device: SimulatedDevice, entry: MockConfigEntry, tool: SimulatedTool) -> None:
+    """Give a device that talks one more tool, and wait until Home Assistant knows it as it is."""
+    server_tools = register(device)
+    server_tools[:] = [*(each for each in server_tools if each.name != tool.name), tool]
+    announce(device)
+    (box,) = entry.runtime_data.devices.values()
+    await until(lambda: (known := box.tools.get(tool.name)) and known.user_only is tool.user_only)
+
+
+async def test_chinese_arguments_are_named_both_ways(
+    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    speed = {"type": "integer", "minimum": 0, "maximum": 9}
+    dance = SimulatedTool(
+        name="self.robot.dance", description="跳舞", properties={"速度": speed, "times": speed}
+    )
+    await add(device, linked_entry, dance)
+    offered = {tool.name: tool for tool in await own_tools(hass, registry_id(hass, linked_entry))}
+    told = {str(key): key.description for key in offered["xiaozhi__robot_dance"].parameters.schema}
+    assert told == {"argument_1": "Name on the device: 速度.", "times": None}
+    brain.brain.uses = [
+        llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 12, "times": 2}),
+        llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 7, "times": 2}),
+    ]
+    brain.brain.lines = ["I dance."]
+    await ask(hass, brain, registry_id(hass, linked_entry))
+    refused, done = brain.brain.results
+    assert "argument_1 must be a whole number from 0 to 9" in str(refused.result.data["error_text"])
+    assert done.result.data == {"result": True}
+    danced = [event["arguments"] for event in device.events("tool") if event["name"] == dance.name]
+    assert danced == [{"速度": 7, "times": 2}]
+
+
+async def test_a_tool_that_has_become_user_only_is_refused_by_name(
+    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    await add(device, linked_entry, SimulatedTool(name="self.robot.dance", description="Dance."))
+    offered = {tool.name: tool for tool in await own_tools(hass, registry_id(hass, linked_entry))}
+    dance = offered["xiaozhi__robot_dance"]
+    await add(
+        device, linked_entry, SimulatedTool(name="self.robot.dance", description="Dance.", user_only=True)
+    )
+    context = llm.LLMContext(
+        platform="test", context=None, language="en", assistant="conversation", device_id=None
+    )
+    with pytest.raises(HomeAssistantError) as refused:
+        await dance.async_call(hass, llm.ToolInput(tool_name=dance.name, tool_args={}), context)
+    assert refused.value.translation_key == "not_offered"
+    assert "self.robot.dance" not in [event["name"] for event in device.events("tool")]
+
+
+async def test_a_user_only_tool_cannot_be_asked_for_by_name(
+    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    (box,) = linked_entry.runtime_data.devices.values()
+    assert box.tools["self.reboot"].user_only
+    brain.brain.uses = [
+        llm.ToolInput(tool_name=name, tool_args={}) for name in ("xiaozhi__reboot", "self.reboot")
+    ]
+    brain.brain.lines = ["No."]
+    await ask(hass, brain, registry_id(hass, linked_entry))
+    assert all(result.result.error for result in brain.brain.results)
+    assert "self.reboot" not in [event["name"] for event in device.events("tool")]
+
+
+async def test_typed_chat_and_other_satellites_get_nothing(
+    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    other = dr.async_get(hass).async_get_or_create(
+        config_entry_id=linked_entry.entry_id, identifiers={("other", "satellite")}
+    )
+    for device_id, count in ((None, 0), (other.id, 0), (registry_id(hass, linked_entry), 1)):
+        brain.brain.lines = ["Well."]
+        await ask(hass, brain, device_id)
+        assert brain.brain.offered.count(SET_VOLUME) == count
+
+
+async def test_a_device_that_cannot_be_reached_gets_nothing(
+    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    assert await own_tools(hass, registry_id(hass, linked_entry))
+    await device.power_off()
+    await wait_for_state(hass, "binary_sensor.kitchen_box_connectivity", "off")
+    assert not await own_tools(hass, registry_id(hass, linked_entry))
+
+
+async def test_every_tool_follows_the_rules_of_home_assistant(
+    hass: HomeAssistant,
+    brain: Speech,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    caplog.clear()
+    tools = await own_tools(hass, registry_id(hass, linked_entry))
+    assert {tool.name for tool in tools} >= {SET_VOLUME, "xiaozhi__get_device_status"}
+    assert all(tool.name.startswith("xiaozhi__") and tool.description for tool in tools)
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+async def test_the_owner_chooses_what_the_assistant_may_do(
+    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    (subentry_id,) = linked_entry.subentries
+    device_id = registry_id(hass, linked_entry)
+    automatic = {tool.name for tool in await own_tools(hass, device_id)}
+    form = await change_device(hass, linked_entry)
+    (field,) = (field for field in form["data_schema"].schema if field == "assistant_tools")
+    suggested = field.description["suggested_value"]
+    assert "self.reboot" not in form["data_schema"].schema[field].config["options"]
+    await submit_device(
+        hass, form, conversation_style="single", assistant_tools=["self.audio_speaker.set_volume"]
+    )
+    await hass.async_block_till_done()
+    assert [tool.name for tool in await own_tools(hass, device_id)] == [SET_VOLUME]
+    form = await change_device(hass, linked_entry)
+    await submit_device(hass, form, conversation_style="single", assistant_tools=suggested)
+    await hass.async_block_till_done()
+    assert "assistant_tools" not in linked_entry.subentries[subentry_id].data
+    assert {tool.name for tool in await own_tools(hass, device_id)} == automatic
+
+
+async def test_the_form_says_what_is_off_and_why(
+    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    (box,) = linked_entry.runtime_data.devices.values()
+    found = Tool.from_dict({"name": "lock.open", "title": "Front door"})
+    assert found is not None
+    box.toolbox.listed((*box.tools.values(), found))
+    form = await change_device(hass, linked_entry)
+    (field,) = (field for field in form["data_schema"].schema if field == "assistant_tools")
+    labels = {each["value"]: each["label"] for each in form["data_schema"].schema[field].config["options"]}
+    assert labels["lock.open"] == "lock.open · Front door (off at first: locks, doors and gates)"
+    assert labels["self.audio_speaker.set_volume"] == "audio_speaker.set_volume"
+    assert "lock.open" not in field.description["suggested_value"]
+
+
+async def test_a_choice_outlives_a_change_while_the_gateway_is_stopped(
+    hass: HomeAssistant, linked_entry: MockConfigEntry
+) -> None:
+    (subentry,) = linked_entry.subentries.values()
+    chosen = ["self.audio_speaker.set_volume"]
+    hass.config_entries.async_update_subentry(
+        linked_entry, subentry, data={**subentry.data, "assistant_tools": chosen}
+    )
+    await hass.config_entries.async_unload(linked_entry.entry_id)
+    form = await change_device(hass, linked_entry)
+    assert "assistant_tools" not in form["data_schema"].schema
+    await submit_device(hass, form, conversation_style="open")
+    data = linked_entry.subentries[subentry.subentry_id].data
+    assert (data["conversation_style"], data["assistant_tools"]) == ("open", chosen)
+    assert await hass.config_entries.async_setup(linked_entry.entry_id)

@@ -1,0 +1,600 @@
+"""Whatever a board's tools can do becomes an entity that does it, and that says no more than is known."""
+
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+import json
+import re
+from typing import Any
+
+from homeassistant.components.button import DOMAIN as BUTTON, SERVICE_PRESS
+from homeassistant.components.light import ATTR_BRIGHTNESS, ATTR_RGB_COLOR, DOMAIN as LIGHT
+from homeassistant.components.notify import ATTR_MESSAGE, DOMAIN as NOTIFY, SERVICE_SEND_MESSAGE
+from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
+from homeassistant.components.select import ATTR_OPTION, DOMAIN as SELECT, SERVICE_SELECT_OPTION
+from homeassistant.components.switch import DOMAIN as SWITCH
+from homeassistant.const import (
+    ATTR_ASSUMED_STATE,
+    ATTR_ENTITY_ID,
+    ATTR_ICON,
+    ATTR_RESTORED,
+    ATTR_UNIT_OF_MEASUREMENT,
+    PERCENTAGE,
+    SERVICE_TURN_OFF,
+    SERVICE_TURN_ON,
+    STATE_UNAVAILABLE,
+    STATE_UNKNOWN,
+    EntityCategory,
+)
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import entity_registry as er, issue_registry as ir
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.gateway import Gateway
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.tools import entity_limits
+from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
+from simulator import Misbehaviour, SimulatedDevice, get_profile
+from simulator.board.tools import Tool as SimulatedTool
+from tests.integration.boxes import MAC, Boot, wait_for_state
+from tests.integration.tools.own_tools import announce, register
+from tests.paths import ROOT
+from tests.protocol.transport.udp.device import until
+
+PAGE = ROOT / "docs/entities.md"
+STRIP = "light.kitchen_box_led_strip"
+STATUS_LIGHT = "number.kitchen_box_status_light_brightness"
+DOG_LIGHT = "light.kitchen_box_light"
+LAMP = "light.kitchen_box_lamp"
+VOLUME = "number.kitchen_box_volume"
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    """A device on MQTT can be reached while it is idle."""
+    return LinkKind.MQTT
+
+
+async def act(hass: HomeAssistant, domain: str, service: str, entity_id: str, **data: Any) -> None:
+    await hass.services.async_call(domain, service, {ATTR_ENTITY_ID: entity_id, **data}, blocking=True)
+
+
+def colour(device: SimulatedDevice) -> tuple[int, ...]:
+    return tuple(device.values[f"led_{part}"] for part in ("red", "green", "blue"))
+
+
+def calls(device: SimulatedDevice) -> list[str]:
+    return [data["name"] for data in device.events("tool") if data["name"] != "self.get_device_status"]
+
+
+async def test_a_strip_of_leds_is_darkened_by_its_colour_and_not_by_its_status_light(
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
+) -> None:
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
+    state = hass.states.get(STRIP)
+    assert state is not None
+    assert state.attributes["supported_color_modes"] == ["rgb"]
+    assert state.attributes[ATTR_ASSUMED_STATE] is True
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [255, 64, 0], ATTR_BRIGHTNESS: 191})
+    assert colour(device) == (191, 48, 0)
+    state = hass.states.get(STRIP)
+    assert state is not None
+    assert state.state == "on"
+    assert state.attributes[ATTR_RGB_COLOR] == (255, 64, 0)
+    assert state.attributes[ATTR_BRIGHTNESS] == 191
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_BRIGHTNESS: 255})
+    assert colour(device) == (255, 64, 0)
+    # However dark, what is switched on is not off.
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [10, 0, 0], ATTR_BRIGHTNESS: 10})
+    assert colour(device) == (1, 0, 0)
+    assert hass.states.is_state(STRIP, "on")
+
+    await wait_for_state(hass, STATUS_LIGHT, "4")
+    entry = entity_registry.async_get(STATUS_LIGHT)
+    assert entry is not None
+    assert entry.entity_category is EntityCategory.CONFIG
+    await act(hass, NUMBER, SERVICE_SET_VALUE, STATUS_LIGHT, **{ATTR_VALUE: 7})
+    assert device.values["led_brightness"] == 7
+    await wait_for_state(hass, STATUS_LIGHT, "7")
+
+
+async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
+    channel = {"type": "integer", "minimum": 0, "maximum": 255}
+    register(
+        device,
+        SimulatedTool(
+            name="self.bar.set_color",
+            description="",
+            properties={"red": channel, "green": channel, "blue": channel},
+            set={"led_red": "$red", "led_green": "$green", "led_blue": "$blue"},
+        ),
+        SimulatedTool(
+            name="self.bar.set_brightness",
+            description="",
+            properties={"level": {"type": "integer", "minimum": 0, "maximum": 8}},
+            set={"bar": "$level"},
+        ),
+        SimulatedTool(name="self.bar.get_brightness", description="", get="bar"),
+    )
+    announce(device)
+    bar = "light.kitchen_box_bar"
+    await wait_for_state(hass, bar, STATE_UNKNOWN)
+    await act(hass, LIGHT, SERVICE_TURN_ON, bar, **{ATTR_RGB_COLOR: [255, 64, 0], ATTR_BRIGHTNESS: 191})
+    assert colour(device) == (255, 64, 0)
+    assert device.values["bar"] == 6
+    assert [name for name in calls(device) if "set" in name] == [
+        "self.bar.set_brightness",
+        "self.bar.set_color",
+    ]
+    await device.wait_for(lambda: calls(device)[-1] == "self.bar.get_brightness", 5)
+    # One tool at a time: what is called next waits for that answer.
+    await act(hass, LIGHT, SERVICE_TURN_ON, bar)
+    assert colour(device) == (255, 64, 0)
+    state = hass.states.get(bar)
+    assert state is not None
+    assert state.state == "on"
+    assert state.attributes[ATTR_RGB_COLOR] == (255, 64, 0)
+    assert state.attributes[ATTR_BRIGHTNESS] == 191
+
+
+async def test_a_board_is_believed_only_what_it_tells(hass: HomeAssistant, boot: Boot) -> None:
+    profile = get_profile("lamp")
+    folders = ("zhengchen/cam", "espressif/esp-sparkbot")
+    device = await boot(replace(profile, board=replace(profile.board, also=folders)))
+    echo, effect = "switch.kitchen_box_echo_cancellation", "number.kitchen_box_light_effect"
+    await wait_for_state(hass, echo, "off")
+    device.values["aec_mode"] = "kAecOnDeviceSide"
+    await act(hass, NUMBER, SERVICE_SET_VALUE, effect, **{ATTR_VALUE: 5})
+    assert device.values["chassis_light_mode"] == 5
+    await wait_for_state(hass, echo, "on")
+    # What the device says of its effect, it always says.
+    state = hass.states.get(effect)
+    assert state is not None
+    assert (state.state, state.attributes[ATTR_ASSUMED_STATE]) == ("5", True)
+    assert "self.chassis.get_light_mode" not in calls(device)
+    await act(hass, SWITCH, SERVICE_TURN_OFF, echo)
+    assert device.values["aec_mode"] == "kAecOff"
+    await act(hass, NUMBER, SERVICE_SET_VALUE, effect, **{ATTR_VALUE: 3})
+    await wait_for_state(hass, echo, "off")
+
+
+async def test_a_light_that_is_switched_off_and_on_has_its_colour_again(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [10, 20, 30]})
+    await act(hass, LIGHT, SERVICE_TURN_OFF, STRIP)
+    assert colour(device) == (0, 0, 0)
+    assert hass.states.is_state(STRIP, "off")
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP)
+    assert colour(device) == (10, 20, 30)
+    assert hass.states.is_state(STRIP, "on")
+
+
+async def test_a_light_that_never_had_a_colour_is_switched_on_white(hass: HomeAssistant, boot: Boot) -> None:
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP)
+    assert colour(device) == (255, 255, 255)
+
+
+async def test_what_was_last_set_stays_known_after_a_restart_of_home_assistant(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [10, 20, 30]})
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await wait_for_state(hass, STRIP, "on", 30)
+    state = hass.states.get(STRIP)
+    assert state is not None
+    assert state.attributes[ATTR_RGB_COLOR] == (85, 170, 255)
+    assert state.attributes[ATTR_BRIGHTNESS] == 30
+    await device.wait_for(lambda: device.connected, 5)
+
+
+async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(get_profile("dog"))
+    await wait_for_state(hass, DOG_LIGHT, "off")
+    state = hass.states.get(DOG_LIGHT)
+    assert state is not None
+    assert state.attributes[ATTR_ASSUMED_STATE] is True
+    await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT)
+    assert calls(device)[-1] == "self.light.turn_on"
+    await wait_for_state(hass, DOG_LIGHT, "on")
+    # Half as bright: without a scale of its own it is in the colour.
+    await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT, **{ATTR_RGB_COLOR: [0, 0, 255], ATTR_BRIGHTNESS: 128})
+    assert [device.values[f"light_{part}"] for part in "rgb"] == [0, 0, 128]
+    state = hass.states.get(DOG_LIGHT)
+    assert state is not None
+    assert state.attributes[ATTR_RGB_COLOR] == (0, 0, 255)
+    assert state.attributes[ATTR_BRIGHTNESS] == 128
+    await act(hass, LIGHT, SERVICE_TURN_OFF, DOG_LIGHT)
+    await wait_for_state(hass, DOG_LIGHT, "off")
+    assert device.values["light"] is False
+    await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT)
+    assert [device.values[f"light_{part}"] for part in "rgb"] == [0, 0, 128]
+    # An assistant switches it on by name, and the device chooses the colour.
+    gateway: Gateway = linked_entry.runtime_data
+    await gateway.devices[MAC].call_tool("self.light.turn_on", {})
+    state = hass.states.get(DOG_LIGHT)
+    assert state is not None
+    assert (state.attributes[ATTR_RGB_COLOR], state.attributes[ATTR_BRIGHTNESS]) == (None, None)
+    await act(hass, LIGHT, SERVICE_TURN_OFF, DOG_LIGHT)
+    await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT)
+    assert [device.values[f"light_{part}"] for part in "rgb"] == [255, 255, 255]
+
+
+async def test_a_lamp_without_colour_can_only_be_on_or_off(hass: HomeAssistant, boot: Boot) -> None:
+    device = await boot(get_profile("lamp"))
+    await wait_for_state(hass, LAMP, "off")
+    state = hass.states.get(LAMP)
+    assert state is not None
+    assert state.attributes["supported_color_modes"] == ["onoff"]
+    assert ATTR_ASSUMED_STATE not in state.attributes
+    await act(hass, LIGHT, SERVICE_TURN_ON, LAMP)
+    await wait_for_state(hass, LAMP, "on")
+    assert device.values["lamp"] is True
+
+
+async def test_what_is_done_without_home_assistant_is_read_every_few_minutes(
+    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("custom_components.xiaozhi.device.session._POLL_SECONDS", 0.1)
+    device = await boot(get_profile("lamp"))
+    await wait_for_state(hass, LAMP, "off")
+    await hass.async_block_till_done()
+    device.values["lamp"] = True
+    await wait_for_state(hass, LAMP, "on")
+    asked = [name for data in device.events("tool") if (name := data["name"])]
+    assert asked.count("self.get_device_status") > 2 * asked.count("self.lamp.get_state")
+
+
+async def test_a_trick_is_done_and_is_no_state_afterwards(hass: HomeAssistant, boot: Boot) -> None:
+    device = await boot(get_profile("dog"))
+    entity_id = "select.kitchen_box_dog_movement"
+    await wait_for_state(hass, entity_id, STATE_UNKNOWN)
+    await act(hass, SELECT, SERVICE_SELECT_OPTION, entity_id, **{ATTR_OPTION: "turn_left"})
+    assert device.values["motion"] == "turn_left"
+    assert hass.states.is_state(entity_id, STATE_UNKNOWN)
+
+
+async def test_a_choice_that_the_device_does_not_tell_is_assumed(
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
+) -> None:
+    device = await boot(get_profile("c3"))
+    entity_id = "select.kitchen_box_talk_button"
+    await wait_for_state(hass, entity_id, STATE_UNKNOWN)
+    state = hass.states.get(entity_id)
+    assert state is not None
+    assert state.attributes[ATTR_ASSUMED_STATE] is True
+    await act(hass, SELECT, SERVICE_SELECT_OPTION, entity_id, **{ATTR_OPTION: "press_to_talk"})
+    assert device.values["talk_mode"] == "press_to_talk"
+    assert hass.states.is_state(entity_id, "press_to_talk")
+    entry = entity_registry.async_get(entity_id)
+    assert entry is not None
+    assert entry.entity_category is EntityCategory.CONFIG
+    assert entry.unique_id == f"{MAC}_tool_self.set_press_to_talk"
+
+
+async def test_what_another_caller_sets_is_known_too(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
+    gateway: Gateway = linked_entry.runtime_data
+    arguments = {"red": 1, "green": 2, "blue": 3}
+    await gateway.devices[MAC].call_tool("self.led_strip.set_all_color", arguments)
+    assert hass.states.is_state(STRIP, "on")
+    with pytest.raises(HomeAssistantError):
+        await gateway.devices[MAC].call_tool("self.led_strip.set_all_color", {**arguments, "red": 256})
+    state = hass.states.get(STRIP)
+    assert state is not None
+    assert state.attributes[ATTR_RGB_COLOR] == (85, 170, 255)
+    assert state.attributes[ATTR_BRIGHTNESS] == 3
+
+
+async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_want_them(
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(get_profile("electron"))
+    await wait_for_state(hass, "button.kitchen_box_electron_home", STATE_UNKNOWN)
+    await act(hass, BUTTON, SERVICE_PRESS, "button.kitchen_box_electron_home")
+    assert device.values["motion"] == "home"
+    sensors = ("motion", "servo_offsets", "battery_of_the_robot", "ip_address")
+    for sensor in sensors:
+        entry = entity_registry.async_get(f"sensor.kitchen_box_{sensor}")
+        assert entry is not None, sensor
+        assert entry.disabled_by is er.RegistryEntryDisabler.INTEGRATION
+        assert entry.entity_category is EntityCategory.DIAGNOSTIC
+        entity_registry.async_update_entity(entry.entity_id, disabled_by=None)
+    assert "self.electron.get_trims" not in calls(device)
+    device.values["trim_head"] = 7
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await wait_for_state(hass, "sensor.kitchen_box_battery_of_the_robot", "82", 30)
+    await wait_for_state(hass, "sensor.kitchen_box_motion", "idle")
+    await wait_for_state(hass, "sensor.kitchen_box_ip_address", device.values["ip"])
+    offsets = "right_pitch: 0, right_roll: 0, left_pitch: 0, left_roll: 0, body: 0, head: 7"
+    await wait_for_state(hass, "sensor.kitchen_box_servo_offsets", offsets)
+    state = hass.states.get("sensor.kitchen_box_battery_of_the_robot")
+    assert state is not None
+    assert state.attributes["charging"] is False
+    state = hass.states.get("sensor.kitchen_box_servo_offsets")
+    assert state is not None
+    assert state.attributes["head"] == 7
+
+
+async def test_a_tool_that_comes_later_is_there_at_once_and_one_that_goes_can_be_deleted(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
+    fan = "number.kitchen_box_fan_speed"
+    pump = "switch.kitchen_box_pump"
+    tools = register(
+        device,
+        SimulatedTool(
+            name="self.fan.set_speed",
+            description="",
+            properties={"speed": {"type": "integer", "minimum": 0, "maximum": 5}},
+            set={"fan": "$speed"},
+        ),
+        SimulatedTool(name="self.fan.get_speed", description="", get="fan"),
+        SimulatedTool(name="self.pump.turn_on", description="", set={"pump": True}),
+        SimulatedTool(name="self.pump.turn_off", description="", set={"pump": False}),
+    )
+    announce(device)
+    await wait_for_state(hass, fan, "0")
+    await act(hass, NUMBER, SERVICE_SET_VALUE, fan, **{ATTR_VALUE: 3})
+    assert device.values["fan"] == 3
+    await wait_for_state(hass, fan, "3")
+    state = hass.states.get(fan)
+    assert state is not None
+    assert (state.attributes["min"], state.attributes["max"]) == (0, 5)
+    await wait_for_state(hass, pump, STATE_UNKNOWN)
+    await act(hass, SWITCH, SERVICE_TURN_ON, pump)
+    assert hass.states.is_state(pump, "on")
+    await act(hass, SWITCH, SERVICE_TURN_OFF, pump)
+    assert hass.states.is_state(pump, "off")
+
+    gone = [tool for tool in tools if tool.name.startswith("self.fan")]
+    for tool in gone:
+        tools.remove(tool)
+    announce(device)
+    await wait_for_state(hass, fan, STATE_UNAVAILABLE)
+    state = hass.states.get(fan)
+    assert state is not None
+    # Home Assistant lets an owner delete what its integration no longer has.
+    assert state.attributes[ATTR_RESTORED] is True
+    assert hass.states.is_state(pump, "off")
+
+    tools += gone
+    announce(device)
+    await wait_for_state(hass, fan, "3")
+
+
+async def test_a_number_follows_what_changes_about_its_tools(
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
+) -> None:
+    """A getter that comes later is read, and a unit that comes later is shown, without a reload."""
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
+    heater = "number.kitchen_box_heater_level"
+
+    def setter(maximum: int) -> SimulatedTool:
+        return SimulatedTool(
+            name="self.heater.set_level",
+            description="",
+            properties={"level": {"type": "integer", "minimum": 0, "maximum": maximum}},
+            set={"heater": "$level"},
+        )
+
+    tools = register(device, setter(10))
+    announce(device)
+    await wait_for_state(hass, heater, STATE_UNKNOWN)
+    state = hass.states.get(heater)
+    assert state is not None
+    assert (state.attributes["max"], state.attributes[ATTR_ASSUMED_STATE]) == (10, True)
+    assert ATTR_UNIT_OF_MEASUREMENT not in state.attributes
+    entity_registry.async_update_entity(heater, icon="mdi:fire")
+
+    device.values["heater"] = 40
+    tools[-1:] = [setter(100), SimulatedTool(name="self.heater.get_level", description="", get="heater")]
+    announce(device)
+    await wait_for_state(hass, heater, "40")
+    state = hass.states.get(heater)
+    assert state is not None
+    assert ATTR_ASSUMED_STATE not in state.attributes
+    assert (state.attributes["max"], state.attributes[ATTR_UNIT_OF_MEASUREMENT]) == (100, PERCENTAGE)
+    assert state.attributes[ATTR_ICON] == "mdi:fire"
+    await act(hass, NUMBER, SERVICE_SET_VALUE, heater, **{ATTR_VALUE: 55})
+    await wait_for_state(hass, heater, "55")
+
+    del tools[-1]
+    announce(device)
+    await until(lambda: (now := hass.states.get(heater)) is not None and ATTR_ASSUMED_STATE in now.attributes)
+    read = calls(device).count("self.heater.get_level")
+    await act(hass, NUMBER, SERVICE_SET_VALUE, heater, **{ATTR_VALUE: 60})
+    assert hass.states.is_state(heater, "60")
+    assert calls(device).count("self.heater.get_level") == read
+
+
+async def test_without_a_status_tool_the_volume_is_read_from_its_own_getter(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    """As with programs that are no stock firmware."""
+    device = await boot(get_profile("otto"), misbehaviours=(Misbehaviour.NEVER_ANSWER_MCP,))
+    tools = register(device)
+    tools[:] = [tool for tool in tools if tool.name == "self.audio_speaker.set_volume"]
+    register(device, SimulatedTool(name="self.audio_speaker.get_volume", description="", get="volume"))
+    device.misbehaviours.clear()
+    announce(device)
+    await wait_for_state(hass, VOLUME, "70")
+    await act(hass, NUMBER, SERVICE_SET_VALUE, VOLUME, **{ATTR_VALUE: 35})
+    assert device.values["volume"] == 35
+    await wait_for_state(hass, VOLUME, "35")
+
+
+async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_were(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
+    gateway: Gateway = linked_entry.runtime_data
+
+    def listings() -> int:
+        requests = [data["message"].get("payload") or {} for data in device.events("received")]
+        return sum(
+            request.get("method") == "tools/list" and not request["params"].get("cursor")
+            for request in requests
+        )
+
+    while gateway.devices[MAC].events.admit_notification():
+        pass
+    register(device, SimulatedTool(name="self.fan.stop", description=""))
+    announce(device)
+    await wait_for_state(hass, "button.kitchen_box_fan_stop", STATE_UNKNOWN)
+
+    before = listings()
+    for _ in range(15):
+        announce(device)
+    # The device does one thing after the other: now all of these have arrived.
+    await gateway.devices[MAC].call_tool("self.get_device_status")
+    register(device, SimulatedTool(name="self.pump.stop", description=""))
+    announce(device)
+    await wait_for_state(hass, "button.kitchen_box_pump_stop", STATE_UNKNOWN)
+    assert 1 <= listings() - before <= 2
+
+
+async def test_an_answer_that_is_nonsense_is_an_unknown_state(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(get_profile("lamp"))
+    await wait_for_state(hass, LAMP, "off")
+    gateway: Gateway = linked_entry.runtime_data
+    for answer in ("[[[", "null", json.dumps({"power": "perhaps"}), "x" * 60000, json.dumps(["on"] * 9000)):
+        tools = device._on.mcp.tools
+        index = next(index for index, tool in enumerate(tools) if tool.name == "self.lamp.get_state")
+        tools[index] = SimulatedTool(name="self.lamp.get_state", description="", result=answer)
+        asked = calls(device).count("self.lamp.get_state")
+        gateway.devices[MAC].read_regularly("self.lamp.get_state")()
+        await device.wait_for(lambda asked=asked: calls(device).count("self.lamp.get_state") > asked, 5)
+        await wait_for_state(hass, LAMP, STATE_UNKNOWN)
+
+
+async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says_so(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
+    await device.power_off()
+    await wait_for_state(hass, STRIP, STATE_UNAVAILABLE)
+    gateway: Gateway = linked_entry.runtime_data
+    with pytest.raises(HomeAssistantError, match="is not connected"):
+        await gateway.devices[MAC].change("self.led_strip.set_brightness", {"level": 1})
+    for domain, service, entity_id, data in (
+        (NUMBER, SERVICE_SET_VALUE, STATUS_LIGHT, {ATTR_VALUE: 1}),
+        (NUMBER, SERVICE_SET_VALUE, "number.kitchen_box_volume", {ATTR_VALUE: 10}),
+        (LIGHT, SERVICE_TURN_ON, STRIP, {}),
+        (BUTTON, SERVICE_PRESS, "button.kitchen_box_restart", {}),
+        (
+            NOTIFY,
+            SERVICE_SEND_MESSAGE,
+            "notify.kitchen_box_screen_message",
+            {ATTR_MESSAGE: "The post"},
+        ),
+    ):
+        with pytest.raises(HomeAssistantError, match="is not connected"):
+            await act(hass, domain, service, entity_id, **data)
+        assert hass.states.is_state(entity_id, STATE_UNAVAILABLE), entity_id
+    there = {
+        state.name.removeprefix("Kitchen box ")
+        for state in hass.states.async_all()
+        if state.name.startswith("Kitchen box ") and state.state != STATE_UNAVAILABLE
+    }
+    (row,) = [line for line in PAGE.read_text().splitlines() if line.startswith("| Not connected |")]
+    told = {name for name in re.findall(r"\*([^*]+)\*", row) if name != STATE_UNAVAILABLE}
+    assert there == told
+
+
+def made_up(device: SimulatedDevice, generation: int, count: int) -> None:
+    """Give the device another list of tools, whose names have never been seen."""
+    device._on.mcp.tools[:] = [
+        SimulatedTool(name=f"self.gadget{generation}.do{number}", description="") for number in range(count)
+    ]
+    announce(device)
+
+
+def of_tools(registry: er.EntityRegistry) -> set[str]:
+    return {entry.unique_id for entry in registry.entities.values() if "_tool_" in entry.unique_id}
+
+
+async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
+    hass: HomeAssistant,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    entity_registry: er.EntityRegistry,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    device = await boot(get_profile("otto"))
+    stop = "button.kitchen_box_otto_stop"
+    await wait_for_state(hass, stop, STATE_UNKNOWN)
+    stock = [*device._on.mcp.tools]
+    own = of_tools(entity_registry)
+    entity_registry.async_update_entity(stop, name="Stop that")
+
+    def listed(generation: int) -> bool:
+        gateway: Gateway = linked_entry.runtime_data
+        return f"self.gadget{generation}.do0" in gateway.devices[MAC].tools
+
+    for generation in range(1, 5):
+        made_up(device, generation, 60)
+        await until(partial(listed, generation))
+        await hass.async_block_till_done()
+    assert len(of_tools(entity_registry)) == MAX_ENTITIES
+    issues = ir.async_get(hass).issues
+    (issue,) = [key for key in issues if key[1].startswith("too_many_entities_")]
+    assert caplog.text.count("has told of more than 128 new tools in a day") == 1
+    # The bound holds over a restart.
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await hass.async_block_till_done()
+    assert len(of_tools(entity_registry)) == MAX_ENTITIES
+
+    # In the next days there is room, and what is gone makes place. Real sockets need a clock that goes on.
+    monkeypatch.setattr(entity_limits, "_NEW_FOR", timedelta(0))
+    for generation in range(5, 9):
+        made_up(device, generation, 100)
+        await until(partial(listed, generation))
+        await hass.async_block_till_done()
+        assert f"{MAC}_tool_self.gadget{generation}.do99" in of_tools(entity_registry)
+    assert issue not in ir.async_get(hass).issues
+    assert len(of_tools(entity_registry)) == 2 * MAX_ENTITIES
+    assert own <= of_tools(entity_registry)
+    remembered = entity_registry.deleted_entities.values()
+    assert {entry.config_entry_id for entry in remembered if "_tool_" in entry.unique_id} == {None}
+
+    # The same tools get their old entities back, those that were removed and those that were not.
+    removed = next(entry for entry in remembered if "_tool_" in entry.unique_id)
+    generation = int(removed.unique_id.split("gadget")[1].split(".")[0])
+    made_up(device, generation, 100)
+    device._on.mcp.tools += stock
+    announce(device)
+    await wait_for_state(hass, removed.entity_id, STATE_UNKNOWN, 30)
+    await wait_for_state(hass, stop, STATE_UNKNOWN, 30)
+    entry = entity_registry.async_get(removed.entity_id)
+    assert entry is not None
+    assert (entry.id, entry.config_entry_id) == (removed.id, linked_entry.entry_id)
+    entry = entity_registry.async_get(stop)
+    assert entry is not None
+    assert entry.name == "Stop that"

@@ -1,0 +1,191 @@
+"""One turn after the other: what is cut off, typed, or comes too fast does not disturb the next turn."""
+
+import asyncio
+from contextlib import suppress
+from time import monotonic
+
+from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.core import HomeAssistant
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.gateway import Gateway
+from custom_components.xiaozhi.protocol import messages
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import State, converse
+from tests.integration.boxes import (
+    COMMAND,
+    LIGHT,
+    MAC,
+    OTHER_MAC,
+    SATELLITE,
+    Boot,
+    Speech,
+    paired_boxes,
+    wait_for_state,
+)
+
+BATTERY = "sensor.kitchen_box_battery"
+
+pytestmark = pytest.mark.usefixtures("quick_reader")
+
+
+@pytest.fixture(params=list(LinkKind))
+def link(request: pytest.FixtureRequest) -> LinkKind:
+    """The same over both links."""
+    kind: LinkKind = request.param
+    return kind
+
+
+# On MQTT the first device would connect again, and take its place back.
+@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
+async def test_a_conversation_that_is_replaced_ends_before_the_next_and_does_not_disturb_it(
+    speech: Speech, boot: Boot, command: bytes, states: list[str]
+) -> None:
+    speech.ears.stops_slowly = True
+    speech.ears.lines = [COMMAND]
+    first = await boot()
+    await first.wake()
+    await first.wait_for(lambda: bool(speech.ears.streams), 10)
+    second = await boot()
+    talk = await converse(second, command, word="hello again")
+    assert talk.answers == ["Turned on the switch"]
+    # What the first pipeline told while it ended is not in between.
+    assert states[-4:] == ["listening", "processing", "responding", "idle"]
+    assert states.count("processing") == 1
+
+
+async def test_one_device_cannot_start_pipelines_as_fast_as_it_likes(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    device = await boot()
+    began = monotonic()
+    for _ in range(30):
+        await device.press()
+        await device.release()
+    await hass.async_block_till_done()
+    seconds = monotonic() - began
+    assert 0 < len(speech.ears.streams) <= 7 + seconds
+
+
+class TestTwoDevices:
+    """What one device does, and what another has of it."""
+
+    @pytest.fixture
+    def paired(self) -> tuple[ConfigSubentryData, ...]:
+        return paired_boxes(2)
+
+    async def test_a_device_that_begins_conversations_without_end_leaves_another_its_answer(
+        self, speech: Speech, boot: Boot, command: bytes
+    ) -> None:
+        speech.ears.lines = [COMMAND]
+        good = await boot()
+        flooding = await boot(mac=OTHER_MAC)
+        begun = 0
+
+        async def flood() -> None:
+            nonlocal begun
+            while True:
+                await flooding.press()
+                begun += flooding.state is State.LISTENING
+                await flooding.click()
+
+        began = monotonic()
+        flood_task = asyncio.create_task(flood())
+        try:
+            await flooding.wait_for(lambda: begun > 15, 30)
+            talk = await converse(good, command, timeout=20)
+            await flooding.wait_for(lambda: begun > 60, 30)
+        finally:
+            flood_task.cancel()
+            with suppress(asyncio.CancelledError):
+                await flood_task
+        assert talk.answers == ["Turned on the switch"]
+        # One run is the other device's.
+        assert len(speech.ears.streams) - 1 <= 7 + monotonic() - began
+
+
+async def test_a_typed_question_is_answered_like_speech(
+    hass: HomeAssistant, speech: Speech, boot: Boot, link: LinkKind
+) -> None:
+    """Some clients send what was typed as a wake word, and no microphone follows."""
+    device = await boot()
+    await device.type(COMMAND)
+    await device.wait_for(lambda: "Turned on the switch" in device.screen.captions, 20)
+    await device.wait_for(lambda: not device.channel_open, 20)
+    assert hass.states.is_state(LIGHT, "on")
+    assert not speech.ears.streams
+    # Over UDP, where a client is to be sent sound is known from the sound that it sent.
+    assert link is LinkKind.MQTT or device.played_seconds > 0.9
+    await wait_for_state(hass, SATELLITE, "idle")
+
+
+async def test_a_typed_question_goes_on_with_the_spoken_conversation_and_shows_in_the_state(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str]
+) -> None:
+    """Also shows whether the members of Home Assistant's satellite that this takes have changed."""
+    await speech.use(conversation_engine=speech.brain.entity_id)
+    speech.ears.lines = [COMMAND]
+    speech.brain.lines = ["It is on.", "It is still on."]
+    device = await boot()
+    await converse(device, command)
+    await device.type("is it on")
+    await device.wait_for(lambda: "It is still on." in device.screen.captions, 20)
+    await device.wait_for(lambda: not device.channel_open, 20)
+    await wait_for_state(hass, SATELLITE, "idle")
+    assert speech.brain.heard == [COMMAND, "is it on"]
+    assert speech.brain.conversations[0] == speech.brain.conversations[1]
+    assert states == ["listening", "processing", "responding", "idle", "processing", "responding", "idle"]
+
+
+async def test_an_alert_in_mid_answer_is_shown_after_it_and_costs_no_speech(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+) -> None:
+    gateway: Gateway = linked_entry.runtime_data
+    await speech.use(conversation_engine=speech.brain.entity_id)
+    speech.ears.lines = [COMMAND]
+    speech.brain.lines = ["word " * 12]
+    device = await boot()
+    await device.wake()
+    device.say(command)
+    await device.wait_for(lambda: device.played_seconds > 0.3, 20)
+    for number in range(3):
+        await gateway.devices[MAC].send(
+            messages.alert(status="Door", message=f"Ring {number}", emotion="happy")
+        )
+    assert not device.screen.system_text
+    await device.wait_for(lambda: device.screen.system_text == "Ring 2", 20)
+    await device.wait_state(State.IDLE, 20)
+    await device.wait_played()
+    speaker = device.speaker
+    assert (speaker.dropped, speaker.ignored, speaker.flushed) == (0, 0, 0)
+    assert device.played_seconds >= 3
+    assert speaker.own_seconds == pytest.approx(3 * 0.84)
+
+
+async def test_after_a_hang_up_while_listening_the_status_is_read_at_the_next_chance(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    link: LinkKind,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On MQTT at once; on WebSocket the device is away until its next conversation."""
+    monkeypatch.setattr("custom_components.xiaozhi.device.session._POLL_SECONDS", 0.2)
+    speech.ears.lines = [COMMAND]
+    device = await boot()
+    await converse(device, command)
+    await wait_for_state(hass, BATTERY, "82")
+    await device.wake("hello again")
+    await device.wait_state(State.LISTENING, 10)
+    device.values["battery_level"] = 40
+    device.say(bytes(2 * 16000))
+    await device.wait_said(20)
+    assert hass.states.is_state(BATTERY, "82")
+    await device.click()
+    if link is LinkKind.WEBSOCKET:
+        await device.wait_for(lambda: not device.channel_open, 10)
+        speech.ears.lines = [COMMAND]
+        await converse(device, command, word="hello once more")
+    await wait_for_state(hass, BATTERY, "40", 10)

@@ -1,0 +1,394 @@
+"""The MCP client against a scripted device."""
+
+import asyncio
+import contextlib
+import json
+import logging
+from typing import Any
+
+from hypothesis import given, settings, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.mcp.client import (
+    RESTARTING_TOOLS,
+    McpCallError,
+    McpClient,
+    McpDisconnectedError,
+    McpError,
+    McpProtocolError,
+    McpTimeoutError,
+    ServerInfo,
+    ToolResult,
+    VisionEndpoint,
+)
+from custom_components.xiaozhi.protocol.messages import JsonObject
+from tests.protocol.mcp.device import DONE, JSON_VALUES, Clock, Device
+
+
+async def test_initialize_tells_who_we_are_and_where_photos_go() -> None:
+    """The device reads `capabilities.vision` only; the initialized notification follows unasked."""
+    device = Device(
+        initialize=lambda _: {
+            "result": {
+                "protocolVersion": "2024-11-05",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "bread-compact-wifi", "version": "2.4.2"},
+            }
+        }
+    )
+    vision = VisionEndpoint(url="http://192.0.2.1:8123/v", token="secret")
+    info = await device.client.initialize(client_name="us", client_version="1", vision=vision)
+    assert info == ServerInfo(name="bread-compact-wifi", version="2.4.2")
+    assert ServerInfo.from_dict(info.as_dict()) == info
+    assert "secret" not in repr(vision)
+    request, notification = device.sent
+    assert request["params"] == {
+        "protocolVersion": "2024-11-05",
+        "capabilities": {"vision": {"url": "http://192.0.2.1:8123/v", "token": "secret"}},
+        "clientInfo": {"name": "us", "version": "1"},
+    }
+    assert notification == {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+async def test_initialize_without_a_camera_and_with_a_silent_server() -> None:
+    """Without vision the capability is left out; a server without name or version is accepted."""
+    device = Device(initialize=lambda _: {"result": {"serverInfo": {"name": 7, "version": ""}}})
+    info = await device.client.initialize(client_name="us", client_version="1", vision=None)
+    assert info == ServerInfo(name=None, version=None)
+    assert device.sent[0]["params"]["capabilities"] == {}
+    vision = VisionEndpoint(url="http://192.0.2.1/v")
+    await device.client.initialize(client_name="us", client_version="1", vision=vision)
+    assert device.sent[2]["params"]["capabilities"] == {"vision": {"url": "http://192.0.2.1/v"}}
+
+
+async def test_a_link_that_breaks_after_initialize_is_reported() -> None:
+    """The device hangs up between its answer and our notification."""
+
+    def answer_and_go(_: JsonObject) -> JsonObject:
+        device.gone = True
+        return {"result": {}}
+
+    device = Device(initialize=answer_and_go)
+    with pytest.raises(McpDisconnectedError, match="hung up"):
+        await device.client.initialize(client_name="us", client_version="1", vision=None)
+
+
+async def test_a_call_sends_an_object_and_returns_the_result() -> None:
+    """Arguments are always an object, and the progress token is the id."""
+    device = Device(tools_call=lambda _: DONE)
+    result = await device.client.call_tool("self.audio_speaker.set_volume", {"volume": 40})
+    assert result.text == "true"
+    assert result.json() is True
+    assert await device.client.call_tool("self.lamp.turn_on") == result
+    first, second = device.sent
+    assert first["params"] == {
+        "name": "self.audio_speaker.set_volume",
+        "arguments": {"volume": 40},
+        "_meta": {"progressToken": first["id"]},
+    }
+    assert second["params"]["arguments"] == {}
+
+
+async def test_ids_fit_32_bits_and_skip_pending_calls() -> None:
+    """After the largest id comes 1, unless a call still waits with it."""
+    device = Device()
+    first = await device.begin()
+    device.client._last_id = 2**31 - 2
+    others = [await device.begin(), await device.begin()]
+    assert [message["id"] for message in device.sent] == [1, 2**31 - 1, 2]
+    for request, task in zip(device.sent, [first, *others], strict=True):
+        device.answer(request["id"], {"result": {"content": [{"type": "text", "text": str(request["id"])}]}})
+        assert (await task).json() == request["id"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "code"),
+    [
+        ({"error": {"message": "Unknown tool: x"}}, "Unknown tool: x", None),
+        ({"error": {"message": "no", "code": -32602}, "result": None}, "no", -32602),
+        ({"error": {"message": "no", "code": True}}, "no", None),
+        ({"error": "plain words"}, "plain words", None),
+        ({"error": {"message": ""}}, "the device gave no reason", None),
+        ({"error": {"message": "x" * 9000}}, "x" * 500, None),
+        ({"error": {"message": "\ud800"}}, "?", None),
+        ({"result": {"content": [{"type": "text", "text": "jammed"}], "isError": True}}, "jammed", None),
+        ({"result": {"content": [], "isError": True}}, "the device gave no reason", None),
+    ],
+)
+async def test_a_refusal_carries_the_devices_words(reply: JsonObject, text: str, code: int | None) -> None:
+    """With code or without, as an error or as a result marked as one."""
+    device = Device(tools_call=lambda _: reply)
+    with pytest.raises(McpCallError) as raised:
+        await device.client.call_tool("self.x")
+    assert (str(raised.value), raised.value.code) == (text, code)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {},
+        {"result": None},
+        {"result": "true"},
+        {"result": {}},
+        {"result": {}, "error": {"message": "no"}},
+        {"error": {"code": 1}},
+        {"error": 5},
+        {"error": {"message": 5}},
+    ],
+)
+async def test_a_malformed_answer_fails_its_call_only(reply: JsonObject) -> None:
+    """The next call works."""
+    answers = iter([reply, DONE])
+    device = Device(tools_call=lambda _: next(answers))
+    with pytest.raises(McpProtocolError):
+        await device.client.call_tool("self.x")
+    assert (await device.client.call_tool("self.x")).text == "true"
+
+
+@pytest.mark.parametrize(
+    ("name", "patience"),
+    [("self.lamp.turn_on", 10), ("self.camera.take_photo", 90), ("self.screen.snapshot", 60)],
+)
+async def test_a_device_that_never_answers_is_given_up_in_time(
+    name: str, patience: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each tool has the time that suits it; a late answer is only counted."""
+    device = Device()
+    clock = Clock(monkeypatch)
+    task = await device.begin(name)
+    await clock.advance(patience - 0.5)
+    assert not task.done()
+    await clock.advance(1)
+    with pytest.raises(McpTimeoutError) as raised:
+        await task
+    assert raised.value.sent
+    device.client.receive({"id": device.sent[0]["id"], **DONE})
+    assert device.client.dropped == 1
+
+
+async def test_a_call_can_have_its_own_timeout() -> None:
+    """The caller's limit replaces the table's."""
+    with pytest.raises(McpTimeoutError):
+        await Device().client.call_tool("self.camera.take_photo", timeout=0)
+
+
+async def test_progress_extends_only_its_call_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten minutes of progress are the most; the notification is handed on."""
+    device = Device()
+    clock = Clock(monkeypatch)
+    slow = await device.begin("self.slow")
+    other = await device.begin("self.other")
+    progress = {
+        "method": "notifications/progress",
+        "params": {"progressToken": device.sent[0]["id"], "progress": 1},
+    }
+    for seconds in range(5, 605, 5):
+        device.client.receive(progress)
+        await clock.advance(5)
+        assert other.done() is (seconds >= 10)
+        assert slow.done() is (seconds == 600)
+    for task in (slow, other):
+        with pytest.raises(McpTimeoutError):
+            await task
+    assert device.notified[0] == ("notifications/progress", progress["params"])
+    assert device.client.receive(progress) is None
+
+
+async def test_progress_of_a_call_that_has_just_expired_changes_nothing() -> None:
+    """It comes between the expiry and the end of the call, while its sending is stuck."""
+    device = Device()
+    stuck = asyncio.Event()
+
+    async def send(message: JsonObject) -> None:
+        try:
+            await stuck.wait()
+        finally:
+            device.client.receive({"method": "notifications/progress", "params": {"progressToken": 1}})
+
+    device.client._send = send
+    with pytest.raises(McpTimeoutError) as raised:
+        await device.client.call_tool("self.reboot", timeout=0)
+    assert not raised.value.sent
+
+
+@pytest.mark.parametrize("name", sorted(RESTARTING_TOOLS))
+async def test_no_answer_is_the_success_of_a_restarting_tool(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the device goes silent or goes away; its words still count when it has any."""
+    device = Device()
+    clock = Clock(monkeypatch)
+    silent, leaving = await device.begin(name), await device.begin(name)
+    refused, answered = await device.begin(name), await device.begin(name)
+    device.answer(device.sent[2]["id"], {"error": {"message": "no"}})
+    device.answer(device.sent[3]["id"], DONE)
+    with pytest.raises(McpCallError, match="no"):
+        await refused
+    assert (await answered).text == "true"
+    await clock.advance(2.5)
+    assert not silent.done()
+    await clock.advance(1)
+    assert await silent == await leaving == ToolResult()
+    leaving = await device.begin(name)
+    device.client.close("gone")
+    assert await leaving == ToolResult()
+
+
+async def test_a_restarting_tool_that_could_not_be_sent_has_failed() -> None:
+    """Nothing restarts when the device was gone before."""
+    device = Device()
+    device.gone = True
+    with pytest.raises(McpDisconnectedError, match="hung up") as raised:
+        await device.client.call_tool("self.reboot")
+    assert not raised.value.sent
+    device.client.close("gone")
+    with pytest.raises(McpDisconnectedError, match="gone"):
+        await device.client.call_tool("self.reboot")
+    assert device.sent == []
+
+
+async def test_closing_fails_all_calls_now_and_later() -> None:
+    """The first reason stays; an answer that came just before the close still counts."""
+    device = Device()
+    answered, *tasks = [await device.begin() for _ in range(3)]
+    device.client.receive({"id": device.sent[0]["id"], **DONE})
+    device.client.close("the Wi-Fi is gone")
+    device.client.close("again")
+    assert (await answered).text == "true"
+    for task in tasks:
+        with pytest.raises(McpDisconnectedError, match="Wi-Fi"):
+            await task
+    with pytest.raises(McpDisconnectedError, match="Wi-Fi"):
+        await device.client.call_tool("self.x")
+
+
+async def test_a_cancelled_call_leaves_nothing_behind() -> None:
+    """Its late answer is ignored."""
+    device = Device()
+    task = await device.begin()
+    task.cancel()
+    device.client.receive({"id": 1, **DONE})
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert device.client._calls == {}
+    assert device.client.dropped == 1
+
+
+@pytest.mark.parametrize("reply_id", [2, 0, -1, 1.0, True, "1", None, [1], {"1": 1}])
+async def test_answers_to_other_ids_are_ignored(reply_id: Any) -> None:
+    """Nothing but the integer that was sent ends the call."""
+    device = Device()
+    task = await device.begin()
+    device.client.receive({"id": reply_id, **DONE})
+    device.client.receive(DONE)
+    assert device.client.dropped == 2
+    device.answer(1, DONE)
+    assert (await task).text == "true"
+
+
+async def test_a_second_answer_is_ignored() -> None:
+    """The first counts."""
+    device = Device()
+    task = await device.begin()
+    device.client.receive({"id": 1, **DONE})
+    device.client.receive({"id": 1, "error": {"message": "no"}})
+    assert (await task).text == "true"
+    assert device.client.dropped == 1
+
+
+def test_requests_of_the_device_are_answered() -> None:
+    """A ping gets an empty result, everything else the standard's error."""
+    client = Device().client
+    assert client.receive({"method": "ping", "id": 5}) == {"jsonrpc": "2.0", "id": 5, "result": {}}
+    assert client.receive({"method": "roots/list", "id": "a", "params": {}}) == {
+        "jsonrpc": "2.0",
+        "id": "a",
+        "error": {"code": -32601, "message": "Method not found"},
+    }
+    for bad_id in (None, True, 1.5, [1], "x" * 1000, "\ud800", 2**70):
+        assert client.receive({"method": "ping", "id": bad_id}) is None
+    assert client.dropped == 7
+
+
+def test_notifications_are_handed_on_within_bounds(caplog: pytest.LogCaptureFixture) -> None:
+    """What is too large or of the wrong type is dropped, and logged once."""
+    caplog.set_level(logging.DEBUG)
+    device = Device()
+    good = [
+        ("notifications/tools/list_changed", {}),
+        ("notifications/state_changed", {"newState": "idle"}),
+    ]
+    for method, params in good:
+        assert device.client.receive({"method": method, "params": params}) is None
+    device.client.receive({"method": "notifications/message", "params": None})
+    device.client.receive({"method": "notifications/message"})
+    assert device.notified == [*good, ("notifications/message", {}), ("notifications/message", {})]
+    deep: Any = {}
+    for _ in range(50_000):
+        deep = {"a": deep}
+    bad: list[JsonObject] = [
+        {"method": 7},
+        {"method": None},
+        {"method": "x" * 129},
+        {"method": "a\nb"},
+        {"method": "m", "params": [1]},
+        {"method": "m", "params": "text"},
+        {"method": "m", "params": {"a": "x" * 20_000}},
+        {"method": "m", "params": {"a": float("nan")}},
+        {"method": "m", "params": {"a": 2**64}},
+        {"method": "m", "params": {"a": "\ud800"}},
+        {"method": "m", "params": deep},
+    ]
+    for payload in bad:
+        assert device.client.receive(payload) is None
+    assert len(device.notified) == 4
+    assert device.client.dropped == len(bad)
+    assert caplog.text.count("Dropped") == 1
+
+
+def test_a_fault_of_the_listener_does_not_reach_the_link(caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged; the device is not to blame."""
+
+    async def send(message: JsonObject) -> None:
+        raise AssertionError
+
+    def fail(method: str, params: JsonObject) -> None:
+        raise KeyError(method)
+
+    client = McpClient(send, on_notification=fail)
+    assert client.receive({"method": "notifications/message"}) is None
+    assert "could not be handled" in caplog.text
+    assert McpClient(send).receive({"method": "notifications/message"}) is None
+
+
+PAYLOADS = st.dictionaries(st.text(max_size=8), JSON_VALUES, max_size=4) | st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.just("2.0") | JSON_VALUES,
+        "id": st.integers(0, 2) | JSON_VALUES,
+        "method": st.sampled_from(["ping", "notifications/progress"]) | JSON_VALUES,
+        "params": st.fixed_dictionaries({"progressToken": st.integers(0, 2) | JSON_VALUES}) | JSON_VALUES,
+        "result": st.fixed_dictionaries({"content": JSON_VALUES}) | JSON_VALUES,
+        "error": st.fixed_dictionaries({"message": JSON_VALUES}) | JSON_VALUES,
+    },
+)
+
+
+@given(payloads=st.lists(PAYLOADS, max_size=6))
+@settings(max_examples=150, deadline=None)
+async def test_whatever_a_device_sends_is_survived(payloads: list[JsonObject]) -> None:
+    """Nothing raises; a waiting call ends cleanly, or goes on waiting and gets its answer."""
+    device = Device()
+    task = await device.begin()
+    for payload in payloads:
+        reply = device.client.receive(payload)
+        assert reply is None or json.loads(json.dumps(reply, allow_nan=False)) == reply
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    if not task.done():
+        device.answer(1, DONE)
+        assert (await task).text == "true"
+    else:
+        with contextlib.suppress(McpError):
+            assert isinstance(await task, ToolResult)
+    assert device.client._calls == {}

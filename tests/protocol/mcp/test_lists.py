@@ -1,0 +1,104 @@
+"""Tool lists: pages, bounds, and devices that list without end."""
+
+import asyncio
+import logging
+
+import pytest
+
+from custom_components.xiaozhi.protocol.mcp.client import (
+    MAX_TOOLS,
+    McpCallError,
+    McpProtocolError,
+    McpTimeoutError,
+)
+from tests.protocol.mcp.device import Clock, Device, a_tool, firmware_pages
+
+
+async def test_all_pages_are_listed_in_order_with_and_without_user_tools() -> None:
+    """`withUserTools` is on every page; the tools keep the device's order."""
+    tools = [a_tool(f"self.tool_{number:03}", description="描述" * 50) for number in range(60)]
+    tools.append(a_tool("self.reboot", annotations={"audience": ["user"]}))
+    device = Device(tools_list=firmware_pages(tools))
+    listed = await device.client.list_tools(with_user_tools=True)
+    assert [tool.name for tool in listed] == [tool["name"] for tool in tools]
+    assert listed[-1].user_only
+    assert not listed[0].user_only
+    assert len(device.sent) > 2
+    assert all(request["params"]["withUserTools"] is True for request in device.sent)
+    visible = await device.client.list_tools(with_user_tools=False)
+    assert visible == listed[:-1]
+
+
+async def test_an_error_on_a_later_page_ends_the_list_and_keeps_it() -> None:
+    """The firmware answers so when a tool is larger than a page."""
+    tools = [a_tool(f"self.tool_{number}", description="x" * 500) for number in range(20)]
+    tools.append(a_tool("self.huge", description="x" * 9000))
+    device = Device(tools_list=firmware_pages(tools))
+    listed = await device.client.list_tools(with_user_tools=True)
+    assert [tool.name for tool in listed] == [f"self.tool_{number}" for number in range(20)]
+    assert device.sent[-1]["params"]["cursor"] == "self.huge"
+
+
+async def test_an_error_on_the_first_page_is_raised() -> None:
+    """No list is not an empty list."""
+    device = Device(tools_list=firmware_pages([]))
+    with pytest.raises(McpCallError, match="Failed to add tool") as raised:
+        await device.client.list_tools(with_user_tools=True)
+    assert raised.value.code is None
+    device = Device(tools_list=lambda _: {"result": {"tools": "none"}})
+    with pytest.raises(McpProtocolError):
+        await device.client.list_tools(with_user_tools=True)
+
+
+async def test_a_device_that_stops_answering_has_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a list would make tools vanish that are still there."""
+    first = firmware_pages([a_tool(f"self.tool_{number}", description="x" * 500) for number in range(20)])
+    device = Device(tools_list=lambda params: None if "cursor" in params else first(params))
+    clock = Clock(monkeypatch)
+    listing = asyncio.create_task(device.client.list_tools(with_user_tools=True))
+    await clock.advance(0)
+    assert len(device.sent) == 2
+    await clock.advance(11)
+    with pytest.raises(McpTimeoutError):
+        await listing
+
+
+@pytest.mark.parametrize("cursor", ["same", "x" * 2000])
+async def test_a_list_in_circles_ends(cursor: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A repeated cursor, or one too long to be sent back, is not followed; what came is kept."""
+    device = Device(tools_list=lambda _: {"result": {"tools": [a_tool("self.a")], "nextCursor": cursor}})
+    tools = await device.client.list_tools(with_user_tools=False)
+    assert [tool.name for tool in tools] == ["self.a"]
+    assert len(device.sent) <= 2
+    assert "circles" in caplog.text
+
+
+async def test_an_endless_list_ends_after_64_pages(caplog: pytest.LogCaptureFixture) -> None:
+    """Every page has a new cursor and no new tool."""
+    device = Device(
+        tools_list=lambda params: {"result": {"tools": [], "nextCursor": f"{params.get('cursor', '')}x"}}
+    )
+    assert await device.client.list_tools(with_user_tools=False) == ()
+    assert len(device.sent) == 64
+    assert "more than 64 pages" in caplog.text
+
+
+@pytest.mark.parametrize("paged", [True, False])
+async def test_of_1000_tools_the_first_512_are_kept(paged: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """The list is cut, said once, whether it comes in pages or at once."""
+    tools = [a_tool(f"self.tool_{number}") for number in range(1000)]
+    script = firmware_pages(tools) if paged else lambda _: {"result": {"tools": tools}}
+    device = Device(tools_list=script)
+    listed = await device.client.list_tools(with_user_tools=False)
+    assert [tool.name for tool in listed] == [f"self.tool_{number}" for number in range(MAX_TOOLS)]
+    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warnings) == 1
+    assert "512" in warnings[0].getMessage()
+
+
+async def test_malformed_and_repeated_tools_are_skipped() -> None:
+    """One bad tool does not cost the others; of two with one name the first counts."""
+    tools = [7, a_tool("self.a"), {"name": 1}, a_tool("self.a", description="second"), a_tool("self.b")]
+    device = Device(tools_list=lambda _: {"result": {"tools": tools, "nextCursor": 5}})
+    first, second = await device.client.list_tools(with_user_tools=False)
+    assert (first.name, first.description, second.name) == ("self.a", "tool", "self.b")

@@ -1,0 +1,406 @@
+"""Tools, their arguments and their results, as devices describe them."""
+
+import base64
+import json
+from typing import Any
+
+from hypothesis import given, settings
+import pytest
+
+from custom_components.xiaozhi.protocol.mcp.client import (
+    ArgumentError,
+    ArgumentFault,
+    ImageContent,
+    McpProtocolError,
+    Tool,
+    ToolProperty,
+    ToolResult,
+    check_arguments,
+)
+from custom_components.xiaozhi.protocol.mcp.model import is_bounded
+from custom_components.xiaozhi.protocol.messages import JsonObject
+from tests.protocol.mcp.device import JSON_VALUES
+
+LED: JsonObject = {
+    "name": "self.led_strip.blink",
+    "description": "Blink the strip",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "red": {"type": "integer", "minimum": 0, "maximum": 255},
+            "times": {"type": "integer", "default": 3},
+            "loud": {"type": "boolean", "default": True},
+            "mode": {"type": "string", "default": "soft"},
+            "extra": {"type": "array", "items": {"type": "integer"}},
+        },
+        "required": ["red", "gone"],
+    },
+}
+
+
+def tool(data: JsonObject) -> Tool:
+    """A tool that is known to be well-formed."""
+    parsed = Tool.from_dict(data)
+    assert parsed
+    return parsed
+
+
+def test_a_tool_is_read_and_can_be_stored() -> None:
+    """Through JSON and back it is the same, and can be used as a key."""
+    led = tool(LED)
+    assert (led.name, led.description, led.user_only) == ("self.led_strip.blink", "Blink the strip", False)
+    assert led.properties == {
+        "red": ToolProperty(kind="integer", minimum=0, maximum=255),
+        "times": ToolProperty(kind="integer", default=3),
+        "loud": ToolProperty(kind="boolean", default=True),
+        "mode": ToolProperty(kind="string", default="soft"),
+        "extra": ToolProperty(kind="unknown"),
+    }
+    assert led.required == ("red",)
+    user_only = tool({**LED, "annotations": {"audience": ["user"]}})
+    assert user_only.user_only
+    for stored in (led, user_only):
+        assert Tool.from_dict(json.loads(json.dumps(stored.as_dict()))) == stored
+    assert len({led, user_only, tool(LED)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("annotations", "user_only"),
+    [
+        ({"audience": ["user"]}, True),
+        ({"audience": ["user", "assistant"]}, False),
+        ({"audience": []}, False),
+        ({"audience": "user"}, False),
+        ({}, False),
+        ("user", False),
+    ],
+)
+def test_a_tool_for_the_user_only_is_told_by_its_audience(annotations: Any, user_only: bool) -> None:
+    """What a language model may see is not hidden."""
+    assert tool({**LED, "annotations": annotations}).user_only is user_only
+
+
+def test_a_tool_may_lack_description_and_schema() -> None:
+    """Then it takes no arguments."""
+    bare = tool({"name": "self.dog.sit", "description": None})
+    assert (bare.description, bare.properties, bare.required) == ("", {}, ())
+
+
+def test_a_long_description_is_cut_and_cleaned() -> None:
+    """The tool stays usable."""
+    assert tool({**LED, "description": "说" * 9000}).description == "说" * 4096
+    assert tool({**LED, "description": "a\ud800b"}).description == "a?b"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {},
+        {"name": 7},
+        {"name": ""},
+        {"name": "x" * 129},
+        {"name": "a\nb"},
+        {"name": "\ud800"},
+        {"name": "a", "inputSchema": None},
+        {"name": "a", "inputSchema": []},
+        {"name": "a", "inputSchema": {"properties": []}},
+        {"name": "a", "inputSchema": {"properties": {}, "required": "all"}},
+        {"name": "a", "inputSchema": {"properties": {"b": {"description": "x" * 5000}}}},
+        {"name": "a", "inputSchema": {"properties": {f"argument_{n}": {} for n in range(1000)}}},
+        {"name": "a", "inputSchema": {"properties": {"b": {"c": {"d": {"e": {"f": {"g": {"h": {}}}}}}}}}},
+        {"name": "a", "inputSchema": {"properties": {"b": {"default": 2**64}}}},
+        {"name": "a", "inputSchema": {"properties": {"b": {"default": float("inf")}}}},
+        {"name": "a", "inputSchema": {"properties": {"\ud800": {}}}},
+    ],
+)
+def test_a_tool_that_cannot_be_called_or_stored_is_refused(data: Any) -> None:
+    """Malformed, too large, too deep, or with values that JSON cannot carry on."""
+    assert Tool.from_dict(data) is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        (
+            {"type": "integer", "minimum": 5, "maximum": 1, "default": 3},
+            ToolProperty(kind="integer", default=3),
+        ),
+        ({"type": "integer", "minimum": True, "maximum": 1.5, "default": "1"}, ToolProperty(kind="integer")),
+        ({"type": "boolean", "default": 1}, ToolProperty(kind="boolean")),
+        ({"type": "string", "default": 1}, ToolProperty(kind="string")),
+        ({"type": ["string", "null"]}, ToolProperty(kind="unknown")),
+        (
+            {"type": "number", "minimum": 0.5, "maximum": 2},
+            ToolProperty(kind="number", minimum=0.5, maximum=2),
+        ),
+        ({"type": "integer", "minimum": 1.0}, ToolProperty(kind="integer", minimum=1)),
+        ({"type": "string", "enum": ["a", 1, "b"]}, ToolProperty(kind="string", choices=("a", "b"))),
+        ({}, ToolProperty(kind="unknown")),
+        (7, ToolProperty(kind="unknown")),
+    ],
+)
+def test_limits_and_defaults_that_contradict_the_type_are_dropped(
+    schema: Any, expected: ToolProperty
+) -> None:
+    """A schema of another firmware cannot mislead."""
+    assert ToolProperty.from_schema(schema) == expected
+
+
+def test_limits_never_leave_32_bits() -> None:
+    """Beyond them the device would clamp silently."""
+    wide = ToolProperty.from_schema({"type": "integer", "minimum": -(2**40), "maximum": 2**40})
+    assert wide.limits == ToolProperty(kind="integer").limits == (-(2**31), 2**31 - 1)
+    assert ToolProperty(kind="integer", minimum=1, maximum=7).limits == (1, 7)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "good"),
+    [
+        ({"type": "number", "minimum": 0.5, "maximum": 2}, 0.5, True),
+        ({"type": "number", "minimum": 0.5, "maximum": 2}, 2, True),
+        ({"type": "number", "minimum": 0.5, "maximum": 2}, 2.01, False),
+        ({"type": "number"}, float("inf"), False),
+        ({"type": "number"}, True, False),
+        ({"type": "string", "enum": ["low", "high"]}, "high", True),
+        ({"type": "string", "enum": ["low", "high"]}, "middle", False),
+        ({"type": "integer", "enum": [1, 5]}, 5.0, True),
+        ({"type": "integer", "enum": [1, 5]}, 3, False),
+    ],
+)
+def test_choices_and_limits_of_numbers_are_checked(schema: JsonObject, value: Any, good: bool) -> None:
+    """Before anything is sent."""
+    found = tool({"name": "x", "inputSchema": {"properties": {"a": schema}}})
+    if good:
+        assert check_arguments(found, {"a": value}) == {"a": value}
+    else:
+        with pytest.raises(ArgumentError):
+            check_arguments(found, {"a": value})
+
+
+def test_a_title_and_hints_are_read_and_stored() -> None:
+    """From both places where the standard has had the title."""
+    hints = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": 1, "openWorldHint": True}
+    found = tool({"name": "x", "title": "Make\ncoffee", "annotations": {**hints, "audience": ["user"]}})
+    assert found.title == "Make coffee"
+    assert (found.hints.read_only, found.hints.destructive) == (True, False)
+    assert (found.hints.idempotent, found.hints.open_world) == (None, True)
+    assert tool(found.as_dict()) == found
+    assert tool({"name": "x", "annotations": {"title": "Brew"}}).title == "Brew"
+
+
+LINK = {"type": "resource_link", "uri": "file:///log.txt", "name": "log"}
+
+
+@pytest.mark.parametrize(
+    ("result", "value"),
+    [
+        ({"content": [], "structuredContent": {"level": 3}}, {"level": 3}),
+        ({"structuredContent": {"level": 3}}, {"level": 3}),
+        ({"content": [LINK]}, LINK),
+        (
+            {"content": [LINK, {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}, {"type": "new"}]},
+            [LINK, {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}],
+        ),
+        ({"content": [{"type": "text", "text": "[1]"}, LINK]}, [1]),
+        ({"content": []}, None),
+    ],
+)
+def test_what_is_no_text_is_a_value_too(result: JsonObject, value: Any) -> None:
+    """A result without text is not nothing."""
+    assert ToolResult.from_dict(result).value == value
+
+
+@pytest.mark.parametrize(
+    ("structured", "reason"),
+    [({"error": "too hot"}, "too hot"), ({"code": 5}, '{"code": 5}')],
+)
+def test_an_error_in_structured_content_has_a_reason(structured: JsonObject, reason: str) -> None:
+    """Its text is not needed for that."""
+    assert ToolResult.from_dict({"structuredContent": structured, "isError": True}).reason == reason
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"red": 0},
+        {"red": 255, "times": -(2**31), "loud": False, "mode": "", "extra": [1, {"a": None}]},
+        {"red": 1, "mode": "说" * 1365},
+        {"red": 1, "mode": "x" * 4096},
+    ],
+)
+def test_good_arguments_are_sent_as_they_are(arguments: JsonObject) -> None:
+    """Limits are inclusive."""
+    assert check_arguments(tool(LED), arguments) == arguments
+
+
+def test_a_whole_float_becomes_an_integer() -> None:
+    """Forms and templates give floats; the device would truncate others."""
+    checked = check_arguments(tool(LED), {"red": 40.0})
+    assert checked == {"red": 40}
+    assert type(checked["red"]) is int
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "reason", "text"),
+    [
+        ({"red": 1, "blue": 1}, "blue", ArgumentFault.UNKNOWN, "blue is not an argument of this tool"),
+        ({"RED": 1}, "RED", ArgumentFault.UNKNOWN, "RED is not"),
+        ({"loud": True}, "red", ArgumentFault.MISSING, "red must be a whole number from 0 to 255"),
+        ({"red": "1"}, "red", ArgumentFault.TYPE, "red must be a whole number from 0 to 255"),
+        ({"red": True}, "red", ArgumentFault.TYPE, "red must"),
+        ({"red": None}, "red", ArgumentFault.TYPE, "red must"),
+        ({"red": 1.5}, "red", ArgumentFault.TYPE, "red must"),
+        ({"red": float("nan")}, "red", ArgumentFault.TYPE, "red must"),
+        ({"red": float("inf")}, "red", ArgumentFault.TYPE, "red must"),
+        ({"red": 256}, "red", ArgumentFault.RANGE, "red must"),
+        ({"red": -1}, "red", ArgumentFault.RANGE, "red must"),
+        ({"red": 1, "times": 2**31}, "times", ArgumentFault.RANGE, "from -2147483648 to 2147483647"),
+        ({"red": 1, "loud": 1}, "loud", ArgumentFault.TYPE, "loud must be true or false"),
+        ({"red": 1, "mode": 1}, "mode", ArgumentFault.TYPE, "mode must be a text of at most 4096 bytes"),
+        ({"red": 1, "mode": "x" * 4097}, "mode", ArgumentFault.RANGE, "mode must"),
+        ({"red": 1, "mode": "说" * 1366}, "mode", ArgumentFault.RANGE, "mode must"),
+        ({"red": 1, "mode": "\ud800"}, "mode", ArgumentFault.RANGE, "mode must"),
+        ({"red": 1, "extra": ["x" * 5000]}, "extra", ArgumentFault.RANGE, "extra must be a JSON value"),
+        ({"red": 1, "extra": object()}, "extra", ArgumentFault.RANGE, "extra must"),
+    ],
+)
+def test_a_bad_argument_is_named_with_what_is_expected(
+    arguments: JsonObject, name: str, reason: ArgumentFault, text: str
+) -> None:
+    """The firmware would silently take its default instead."""
+    with pytest.raises(ArgumentError, match=text) as raised:
+        check_arguments(tool(LED), arguments)
+    assert (raised.value.name, raised.value.reason) == (name, reason)
+    assert raised.value.expected == tool(LED).properties.get(name)
+
+
+PIXEL = base64.b64encode(b"\xff\xd8pixel").decode()
+IMAGE = {"type": "image", "mimeType": "image/jpeg", "data": PIXEL}
+
+
+@pytest.mark.parametrize(
+    "item",
+    [IMAGE, {"type": "image", "image": json.dumps(IMAGE)}, {"type": "image", "image": IMAGE}],
+)
+def test_an_image_is_found_in_the_standards_form_and_in_the_firmwares(item: JsonObject) -> None:
+    """The firmware wraps the standard item, as JSON text, into another one."""
+    result = ToolResult.from_dict({"content": [item, {"type": "image"}]})
+    assert result.image == ImageContent(data=b"\xff\xd8pixel", mime_type="image/jpeg")
+    assert result.text is None
+    assert result.json() is None
+
+
+def test_several_items_are_gathered() -> None:
+    """Texts are lines, the first image counts, unknown kinds are ignored."""
+    content = [
+        {"type": "text", "text": "a\ud800"},
+        {"type": "audio"},
+        IMAGE,
+        7,
+        {"type": "text", "text": "b"},
+    ]
+    result = ToolResult.from_dict({"content": content, "isError": False})
+    assert (result.text, result.is_error) == ("a?\nb", False)
+    assert result.image
+    assert ToolResult.from_dict({"content": [], "isError": True}).is_error
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {},
+        {"content": None},
+        {"content": {"type": "text"}},
+        {"content": [{"type": "text"}]},
+        {"content": [{"type": "text", "text": 5}]},
+        {"content": [{"type": "text", "text": "x" * 40_000}, {"type": "text", "text": "x" * 40_000}]},
+        {"content": [{"type": "image"}]},
+        {"content": [{"type": "image", "image": "{"}]},
+        {"content": [{"type": "image", "image": "[" * 30_000}]},
+        {"content": [{"type": "image", "image": "[]"}]},
+        {"content": [{**IMAGE, "data": "x" * 70_000}]},
+        {"content": [{**IMAGE, "data": "no base64!"}]},
+        {"content": [{**IMAGE, "data": "说"}]},
+        {"content": [{**IMAGE, "mimeType": "text/html"}]},
+        {"content": [{**IMAGE, "mimeType": "image/png\r\nX: y"}]},
+    ],
+)
+def test_a_malformed_result_is_an_error(result: JsonObject) -> None:
+    """Not an empty success."""
+    with pytest.raises(McpProtocolError):
+        ToolResult.from_dict(result)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("true", True),
+        ("42", 42),
+        ('{"ip": "192.0.2.1"}', {"ip": "192.0.2.1"}),
+        ("moving", None),
+        ("", None),
+        ("NaN", None),
+        ("1" + "0" * 30, None),
+        ('"\\ud800"', None),
+        ("[" * 40 + "]" * 40, None),
+        ("[" * 60_000, None),
+    ],
+)
+def test_the_text_of_a_result_as_json(text: str, value: Any) -> None:
+    """What could not be stored or sent on counts as no JSON."""
+    assert ToolResult(text=text).json() == value
+
+
+def test_bounds_count_size_depth_and_encodability() -> None:
+    """The limits are on the safe side of the encoded length."""
+    assert is_bounded({"a": [1, 2.5, None, True, "说"]}, size=100, depth=3)
+    assert not is_bounded({"a": [1]}, size=100, depth=2)
+    assert not is_bounded(["x" * 100], size=100, depth=9)
+    assert not is_bounded([0] * 51, size=100, depth=9)
+
+
+@given(data=JSON_VALUES, schema=JSON_VALUES, properties=JSON_VALUES)
+@settings(max_examples=200, deadline=None)
+def test_any_tool_is_refused_or_can_be_stored(data: Any, schema: Any, properties: Any) -> None:
+    """What is kept can be encoded strictly, and is read back the same."""
+    for candidate in (
+        data,
+        {"name": "a", "description": data, "inputSchema": schema, "annotations": properties},
+        {"name": "a", "inputSchema": {"properties": properties, "required": [data]}},
+        {"name": "a", "inputSchema": {"properties": {"b": schema}, "required": ["b"]}},
+    ):
+        parsed = Tool.from_dict(candidate)
+        if parsed is not None:
+            stored = json.dumps(parsed.as_dict(), ensure_ascii=False, allow_nan=False).encode()
+            assert Tool.from_dict(json.loads(stored)) == parsed
+            hash(parsed)
+
+
+@given(content=JSON_VALUES, image=JSON_VALUES, text=JSON_VALUES)
+@settings(max_examples=200, deadline=None)
+def test_any_result_is_read_or_refused(content: Any, image: Any, text: Any) -> None:
+    """No other error comes out of it."""
+    for result in (
+        {"content": content},
+        {"content": [{"type": "image", "image": image}, {"type": "text", "text": text}]},
+        {"content": [{"type": "image", "image": json.dumps(image)}]},
+    ):
+        try:
+            parsed = ToolResult.from_dict(result)
+        except McpProtocolError:
+            continue
+        json.dumps(parsed.json(), allow_nan=False)
+
+
+@given(value=JSON_VALUES)
+@settings(max_examples=200, deadline=None)
+def test_any_argument_is_sent_or_refused(value: Any) -> None:
+    """What passes can be encoded strictly."""
+    for name in ("red", "times", "loud", "mode", "extra"):
+        try:
+            checked = check_arguments(tool(LED), {"red": 1} | {name: value})
+        except ArgumentError:
+            continue
+        json.dumps(checked, ensure_ascii=False, allow_nan=False).encode()

@@ -1,0 +1,742 @@
+"""Devices through the owner's broker: a real Mosquitto, and a broker that pushes."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+import ipaddress
+import json
+from pathlib import Path
+import socket
+import ssl
+from typing import Any, override
+
+from aiomqtt import Client, MqttError
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+import pytest
+
+from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
+from custom_components.xiaozhi.protocol.transport.link import Admission, Link, LinkClosedError, LinkHandler
+from custom_components.xiaozhi.protocol.transport.mqtt import (
+    broker_connection,
+    broker_listener,
+)
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_connection import (
+    BrokerError,
+    BrokerProblem,
+    BrokerSettings,
+    check_broker,
+    pushes,
+)
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_listener import BrokerListener
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_topics import Address
+from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
+from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
+from tests.paths import ROOT
+from tests.protocol.transport.mqtt.brokers import (
+    KickingBroker,
+    Mosquitto,
+    PushingBroker,
+    command,
+    free_port,
+    mosquitto,
+)
+from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
+from tests.protocol.transport.mqtt.wire import WireClient, publish
+from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
+from tests.protocol.transport.websocket.peer import Recorder
+
+_ANONYMOUS = "allow_anonymous true"
+_GATEWAY = "00c0ffee"
+
+
+class _Site:
+    """A listener at a broker, and whoever owns its links."""
+
+    def __init__(self, port: int, gateway: str = _GATEWAY, **settings: Any) -> None:
+        self.audio = UdpServer()
+        self.links: list[MqttLink] = []
+        self.recorders: list[Recorder] = []
+        self.make_recorder: type[Recorder] = Recorder
+        self.problems: list[BrokerProblem | None] = []
+        self.devices: list[str] = []
+        self.paired = {MAC, OTHER_MAC}
+        self.listener = BrokerListener(
+            BrokerSettings(host="127.0.0.1", port=port, **settings),
+            self._admit,
+            gateway=gateway,
+            devices=lambda: self.devices,
+            address=lambda _mac: "127.0.0.1",
+            audio=self.audio,
+            downlink=DOWNLINK,
+            state_changed=lambda problem: self.problems.append(problem.problem if problem else None),
+        )
+
+    def _admit(self, mac: str) -> Admission | None:
+        return Admission(attach=self._attach, pings_safe=True) if mac in self.paired else None
+
+    def _attach(self, link: Link) -> LinkHandler:
+        assert isinstance(link, MqttLink)
+        self.links.append(link)
+        self.recorders.append(self.make_recorder())
+        return self.recorders[-1]
+
+    async def linked(self, count: int = 1) -> tuple[MqttLink, Recorder]:
+        """Wait for a link."""
+        await until(lambda: len(self.links) >= count)
+        return self.links[count - 1], self.recorders[count - 1]
+
+
+@asynccontextmanager
+async def _running(port: int, **options: Any) -> AsyncGenerator[_Site]:
+    site = _Site(port, **options)
+    site.audio.start("127.0.0.1", 0)
+    site.listener.start()
+    await until(lambda: site.listener.connected)
+    try:
+        yield site
+    finally:
+        await site.listener.stop()
+        site.audio.stop()
+
+
+@pytest.fixture
+async def broker(tmp_path: Path, socket_enabled: None) -> AsyncGenerator[Mosquitto]:
+    """A Mosquitto that lets everybody in."""
+    async with mosquitto(tmp_path, _ANONYMOUS) as broker:
+        yield broker
+
+
+@asynccontextmanager
+async def _device(
+    broker: Mosquitto, mac: str = MAC, prefix: str = "xiaozhi", gateway: str = _GATEWAY
+) -> AsyncGenerator[_Device]:
+    address = Address(mac, gateway)
+    async with Client("127.0.0.1", broker.port) as client:
+        await client.subscribe(address.downlink(prefix))
+        yield _Device(client, address.uplink(prefix))
+
+
+class _Device:
+    """A device whose firmware subscribes."""
+
+    def __init__(self, client: Client, topic: str) -> None:
+        self._client = client
+        self._topic = topic
+
+    async def say(self, message: Any, **options: Any) -> None:
+        """Publish a message."""
+        await self._client.publish(self._topic, encoded(message), **options)
+
+    async def hear(self) -> Any:
+        """Wait for a message."""
+        async with asyncio.timeout(5):
+            message = await anext(aiter(self._client.messages))
+            return json.loads(message.payload)
+
+
+# Mosquitto, and a device that subscribes
+
+
+async def test_a_conversation_through_mosquitto(broker: Mosquitto) -> None:
+    """From the device's first message to its goodbye, with audio both ways."""
+    async with _running(broker.port) as site, _device(broker) as device:
+        await device.say(HELLO)
+        hello = await device.hear()
+        link, recorder = await site.linked()
+        assert link.channel is not None
+        assert hello["session_id"] == link.channel.session_id
+        audio, device_socket = DeviceAudio.from_offer(hello["udp"]), await DeviceSocket.open(site.audio.port)
+        await device.say(LISTEN)
+        await recorder.wait_for("message")
+        device_socket.send(audio.seal(opus_packet(b"question")))
+        assert await recorder.wait_for("audio") == (opus_packet(b"question"), 0)
+        await link.send(tts_start())
+        assert await device.hear() == {"type": "tts", "state": "start"}
+        await link.send_audio(opus_packet(b"answer"))
+        assert audio.open(await device_socket.receive()) == opus_packet(b"answer")
+        await device.say({"type": "goodbye", "session_id": hello["session_id"]})
+        await recorder.wait_for("channel_closed")
+        assert recorder.names == ["opened", "message", "audio", "channel_closed"]
+        assert len(site.links) == 1
+        device_socket.close()
+    assert recorder.names[-1] == "link_closed"
+    assert site.problems == [None]
+
+
+async def test_devices_are_told_apart_by_their_topics(broker: Mosquitto) -> None:
+    """Each gets its own link; nobody's topic gets none."""
+    async with (
+        _running(broker.port, prefix="home/xz") as site,
+        _device(broker, MAC, "home/xz") as one,
+        _device(broker, OTHER_MAC, "home/xz") as other,
+        _device(broker, "02:00:00:00:00:03", "home/xz") as stranger,
+        Client("127.0.0.1", broker.port) as client,
+    ):
+        await stranger.say(LISTEN)
+        await client.publish("home/xz/nonsense/up", encoded(LISTEN))
+        await one.say(LISTEN)
+        await site.linked(1)
+        await other.say(HELLO)
+        await other.hear()
+        link, recorder = await site.linked(2)
+        await recorder.wait_for("opened")
+        await site.links[0].send(tts_start())
+        assert (await one.hear())["type"] == "tts"
+        await link.close_channel()
+        assert (await other.hear())["type"] == "goodbye"
+        assert site.recorders[0].names == ["message"]
+        assert site.listener.counters.unknown == 2
+
+
+async def test_a_message_that_the_broker_has_kept_is_old(broker: Mosquitto) -> None:
+    """It says nothing of the device's presence."""
+    async with _device(broker) as device:
+        await device.say(LISTEN, retain=True)
+        async with _running(broker.port) as site:
+            await until(lambda: site.listener.counters.unknown == 1)
+            assert not site.links
+
+
+async def test_an_idle_device_is_found_by_probing(broker: Mosquitto) -> None:
+    """It says nothing by itself; its answer to a ping links it, even if it is an error."""
+    async with _device(broker) as device:
+        site = _Site(broker.port)
+        site.devices = [MAC]
+        site.listener.start()
+        ping = await device.hear()
+        assert (ping["type"], ping["payload"]["method"]) == ("mcp", "ping")
+        answer = {"jsonrpc": "2.0", "id": ping["payload"]["id"], "error": {"message": "not implemented"}}
+        await device.say({"session_id": "", "type": "mcp", "payload": answer})
+        link, recorder = await site.linked()
+        assert await recorder.wait_for("message") == McpMessage(answer)
+        seen = link.last_seen
+        await device.say(LISTEN)
+        await recorder.wait_for("message", 2)
+        assert link.last_seen > seen
+        await site.listener.stop()
+
+
+async def test_a_device_is_probed_soon_after_its_check_in(
+    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then ever more seldom, until it answers; also one that is not to be asked at other times."""
+    monkeypatch.setattr(broker_listener, "_FIRST_PROBE_AFTER_CHECK_IN", 0.05)
+    async with _running(broker.port) as site:
+        site.listener.expect(MAC)
+        async with _device(broker) as device:
+            ping = await device.hear()
+            assert ping["payload"]["method"] == "ping"
+            await device.say({"type": "mcp", "payload": {"id": ping["payload"]["id"], "result": {}}})
+            await site.linked()
+
+
+async def test_a_device_keeps_its_old_topics_until_it_has_checked_in(
+    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an update it must not fall silent; from its check-in on, the old ones are another gateway's."""
+    monkeypatch.setattr(broker_listener, "_FIRST_PROBE", 0.05)
+    async with _device(broker, gateway="") as old, _device(broker) as new:
+        site = _Site(broker.port)
+        site.audio.start("127.0.0.1", 0)
+        site.devices = [MAC]
+        site.listener.start()
+        assert (await old.hear())["type"] == "mcp"
+        await old.say(HELLO)
+        while (hello := await old.hear())["type"] == "mcp":
+            pass
+        assert hello["type"] == "hello"
+        link, recorder = await site.linked()
+        await recorder.wait_for("opened")
+        site.listener.expect(MAC)
+        await old.say(LISTEN)
+        await until(lambda: site.listener.counters.unknown == 1)
+        await new.say(LISTEN)
+        await recorder.wait_for("message")
+        await link.send(tts_start())
+        while (heard := await new.hear())["type"] == "mcp":
+            pass
+        assert heard["type"] == "tts"
+        await site.listener.stop()
+        site.audio.stop()
+
+
+async def test_two_gateways_share_a_broker(broker: Mosquitto) -> None:
+    """A device is paired with both; only the one that answered its check-in hears it."""
+    async with (
+        _running(broker.port) as site,
+        _running(broker.port, gateway="0badcafe") as other,
+        _device(broker) as device,
+        _device(broker, OTHER_MAC, gateway="0badcafe") as others_device,
+    ):
+        await device.say(HELLO)
+        await others_device.say(HELLO)
+        await site.linked()
+        await other.linked()
+        await until(lambda: site.listener.counters.unknown == other.listener.counters.unknown == 1)
+        assert (len(site.links), len(other.links)) == (1, 1)
+        assert (await device.hear())["type"] == "hello"
+        assert (await others_device.hear())["type"] == "hello"
+
+
+async def test_a_device_that_has_gone_is_found_again(broker: Mosquitto) -> None:
+    """Whoever uses the link closes it when calls are not answered; a probe brings it back."""
+    async with _running(broker.port) as site, _device(broker) as device:
+        await device.say(LISTEN)
+        link, recorder = await site.linked()
+        await link.close("no answer")
+        assert recorder.names[-1] == "link_closed"
+        await site.listener.probe(MAC)
+        ping = await device.hear()
+        await device.say({"type": "mcp", "payload": {"id": ping["payload"]["id"], "result": {}}})
+        second, _ = await site.linked(2)
+        await second.send(tts_start())
+        assert (await device.hear())["type"] == "tts"
+        with pytest.raises(LinkClosedError, match="no answer"):
+            await link.send(tts_start())
+
+
+def _has_another_problem(site: _Site, before: BrokerError | None) -> bool:
+    return site.listener.problem is not before
+
+
+async def test_the_broker_may_go_and_come_back(broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links end with it; it is looked for again, subscribed to again, and devices are linked again.
+
+    Its owner hears once that it has gone, however often it is looked for in vain.
+    """
+    monkeypatch.setattr(broker_listener, "_FIRST_RETRY", 0.01)
+    monkeypatch.setattr(broker_listener, "_LAST_RETRY", 0.05)
+    async with _running(broker.port) as site:
+        async with _device(broker) as device:
+            await device.say(HELLO)
+            await device.hear()
+            link, recorder = await site.linked()
+            await recorder.wait_for("opened")
+        await broker.stop()
+        await recorder.wait_for("link_closed")
+        assert recorder.names == ["opened", "channel_closed", "link_closed"]
+        for _ in range(3):
+            before = site.listener.problem
+            await until(partial(_has_another_problem, site, before))
+        assert not site.listener.connected
+        with pytest.raises(LinkClosedError):
+            await link.send(tts_start())
+        await site.listener.probe(MAC)
+        site.devices = [MAC]
+        await broker.start()
+        await until(lambda: site.listener.connected)
+        async with _device(broker) as device:
+            await device.say(LISTEN)
+            await site.linked(2)
+            await site.links[1].send(tts_start())
+            assert (await device.hear())["type"] == "tts"
+        assert site.problems == [None, BrokerProblem.UNREACHABLE, None]
+
+
+async def test_a_broker_that_throws_us_out_is_asked_less_and_less(
+    socket_enabled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To be let in is not enough to begin anew: only to be let in for a while is."""
+    monkeypatch.setattr(broker_listener, "_FIRST_RETRY", 0.01)
+    broker = await KickingBroker().start()
+    now = asyncio.get_running_loop().time
+    site = _Site(broker.port)
+    start = now()
+    site.listener.start()
+    await until(lambda: broker.kicks >= 6)
+    assert now() - start >= 0.01 * (1 + 2 + 4 + 8 + 16)
+    # From here on, each time has been long enough; else, this many would take minutes.
+    monkeypatch.setattr(broker_listener, "_STEADY_SECONDS", 0.0)
+    await until(lambda: broker.kicks >= 20)
+    await site.listener.stop()
+    await broker.stop()
+
+
+async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
+    broker: Mosquitto, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is logged with its traceback and told as a problem; then the broker is used again."""
+    monkeypatch.setattr(broker_listener, "_FIRST_RETRY", 0.01)
+    heard: list[BrokerError | None] = []
+
+    def changed(problem: BrokerError | None) -> None:
+        heard.append(problem)
+        if len(heard) == 1:
+            raise ZeroDivisionError
+
+    listener = BrokerListener(
+        BrokerSettings(host="127.0.0.1", port=broker.port),
+        lambda _mac: None,
+        gateway=_GATEWAY,
+        devices=list,
+        address=lambda _mac: "127.0.0.1",
+        audio=UdpServer(),
+        downlink=DOWNLINK,
+        state_changed=changed,
+    )
+    listener.start()
+    await until(lambda: len(heard) >= 3)
+    assert listener.connected
+    assert (heard[0], heard[2]) == (None, None)
+    assert "ZeroDivisionError" in str(heard[1])
+    assert "Traceback" in caplog.text
+    await listener.stop()
+
+
+async def test_a_device_that_floods_is_cut_off_for_a_while(broker: Mosquitto) -> None:
+    """While the flood lasts, no message of another device is lost or has to wait for its end."""
+    async with (
+        _running(broker.port) as site,
+        _device(broker, MAC) as wild,
+        _device(broker, OTHER_MAC) as calm,
+    ):
+        await calm.say(LISTEN)
+        await site.linked(1)
+
+        async def flood() -> None:
+            while True:
+                await wild.say("garbage")
+
+        flooding = asyncio.create_task(flood())
+        await until(lambda: site.listener.counters.unknown >= 1)
+        assert site.recorders[1].names[-1] == "link_closed"
+        for number in range(20):
+            await calm.say(LISTEN)
+            await site.recorders[0].wait_for("message", 2 + number)
+        assert not flooding.done()
+        flooding.cancel()
+        assert len(site.links) == 2
+        assert site.listener.counters.floods == 1
+
+
+async def test_a_device_that_has_flooded_is_heard_again_later(
+    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_listener, "_BAN_SECONDS", 0.1)
+    async with _running(broker.port) as site, _device(broker) as device:
+        for _ in range(100):
+            await device.say("garbage")
+        await until(lambda: site.listener.counters.floods >= 1)
+        while "message" not in site.recorders[-1].names:
+            await device.say(LISTEN)
+            await asyncio.sleep(0.05)
+
+
+async def test_a_link_that_is_closed_late_leaves_a_newer_link_of_its_device_alone(
+    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its goodbye may take longer than the broker needs to go and come back."""
+    async with _running(broker.port) as site, _device(broker) as device:
+        await device.say(HELLO)
+        first, recorder = await site.linked(1)
+        await recorder.wait_for("opened")
+        publish_now, may_publish = site.listener.publish, asyncio.Event()
+
+        async def publish_late(mac: str, payload: bytes) -> None:
+            await may_publish.wait()
+            await publish_now(mac, payload)
+
+        monkeypatch.setattr(site.listener, "publish", publish_late)
+        closing = asyncio.create_task(first.close("replaced"))
+        await asyncio.sleep(0)
+        site.listener._end(MAC, first, "the broker is not there any more")
+        await device.say(LISTEN)
+        _, second = await site.linked(2)
+        may_publish.set()
+        await closing
+        await device.say(LISTEN)
+        await until(lambda: len(second.values("message")) == 2 or len(site.links) == 3)
+        assert len(site.links) == 2
+
+
+class _Failing(Recorder):
+    """Can stand neither messages nor the end."""
+
+    @override
+    def message_received(self, message: DeviceMessage) -> None:
+        raise ZeroDivisionError
+
+    @override
+    def link_closed(self, reason: str) -> None:
+        super().link_closed(reason)
+        raise ZeroDivisionError
+
+
+async def test_a_handler_that_fails_ends_its_own_link_only(
+    broker: Mosquitto, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is our fault: logged with its traceback, and the next message begins anew."""
+    async with _running(broker.port) as site, _device(broker) as device:
+        site.make_recorder = _Failing
+        await device.say(LISTEN)
+        _, recorder = await site.linked()
+        assert await recorder.wait_for("link_closed") == "internal error"
+        assert "Unexpected error on a link" in caplog.text
+        assert "Unexpected error while ending the link" in caplog.text
+        site.make_recorder = Recorder
+        await device.say(LISTEN)
+        _, recorder = await site.linked(2)
+        await recorder.wait_for("message")
+
+
+# A broker that pushes, and a device that never subscribes
+
+
+async def test_stock_firmware_hears_us_through_a_broker_that_pushes(socket_enabled: None) -> None:
+    """EMQX subscribes the device when it connects."""
+    broker = await PushingBroker().start()
+    async with _running(broker.port) as site:
+        address = site.listener.address(MAC)
+        device = await WireClient.login(broker.port, address.client_id, "anybody", "whatever")
+        await device.send(publish(address.uplink("xiaozhi"), encoded(HELLO)))
+        topic, payload = await device.receive_message()
+        assert topic == address.downlink("xiaozhi")
+        hello = json.loads(payload)
+        assert hello["type"] == "hello"
+        link, _ = await site.linked()
+        await link.close_channel()
+        assert json.loads((await device.receive_message())[1]) == {
+            "type": "goodbye",
+            "session_id": hello["session_id"],
+        }
+        await device.close()
+    await broker.stop()
+
+
+# What can be wrong with a broker
+
+
+async def _problem(**settings: Any) -> tuple[BrokerProblem, str]:
+    with pytest.raises(BrokerError) as caught:
+        await check_broker(BrokerSettings(host="127.0.0.1", **settings))
+    return caught.value.problem, str(caught.value)
+
+
+async def test_a_good_broker_passes_the_test(tmp_path: Path, socket_enabled: None) -> None:
+    """With user and password; a wrong password, or none, is told apart."""
+    passwords = tmp_path / "passwords"
+    process = await asyncio.create_subprocess_exec(
+        command("mosquitto_passwd"), "-c", "-b", str(passwords), "ha", "secret"
+    )
+    await process.wait()
+    async with mosquitto(tmp_path, f"password_file {passwords}", "allow_anonymous false") as broker:
+        good = BrokerSettings(host="127.0.0.1", port=broker.port, username="ha", password="secret")
+        await check_broker(good)
+        assert "secret" not in repr(good)
+        assert await _problem(port=broker.port, username="ha", password="wrong") == (
+            BrokerProblem.REFUSED,
+            "[code:135] Not authorized",
+        )
+        assert (await _problem(port=broker.port))[0] is BrokerProblem.REFUSED
+
+
+async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path, socket_enabled: None) -> None:
+    """Devices and Home Assistant can talk as one user; others cannot join, and it cannot leave its topics."""
+    page = (ROOT / "docs/links.md").read_text()
+    rules = page.split("```text\nuser xiaozhi\n")[1].split("```")[0]
+    (tmp_path / "acl").write_text(f"user other\ntopic readwrite other/#\n\nuser xiaozhi\n{rules}")
+    passwords = tmp_path / "passwords"
+    for options, user in ((("-c", "-b"), "xiaozhi"), (("-b",), "other")):
+        process = await asyncio.create_subprocess_exec(
+            command("mosquitto_passwd"), *options, str(passwords), user, "secret"
+        )
+        await process.wait()
+    lines = (f"acl_file {tmp_path / 'acl'}", f"password_file {passwords}", "allow_anonymous false")
+    async with mosquitto(tmp_path, *lines) as broker:
+        ours = {"username": "xiaozhi", "password": "secret"}
+        await check_broker(BrokerSettings(host="127.0.0.1", port=broker.port, **ours))
+        async with (
+            _running(broker.port, **ours) as site,
+            Client("127.0.0.1", broker.port, **ours) as client,
+            Client("127.0.0.1", broker.port, username="other", password="secret") as other,
+        ):
+            address = site.listener.address(MAC)
+            device = _Device(client, address.uplink("xiaozhi"))
+            await client.subscribe(address.downlink("xiaozhi"))
+            await device.say(HELLO)
+            assert (await device.hear())["type"] == "hello"
+            link, recorder = await site.linked()
+            with suppress(MqttError):
+                await other.subscribe("xiaozhi/#")
+            await other.subscribe("other/#")
+            await other.publish(address.uplink("xiaozhi"), encoded({"type": "goodbye"}))
+            await client.publish("other/lamp", b"not allowed")
+            await link.send(tts_start())
+            assert (await device.hear())["type"] == "tts"
+            await other.publish("other/lamp", b"allowed")
+            async with asyncio.timeout(5):
+                message = await anext(aiter(other.messages))
+            assert (message.topic.value, message.payload) == ("other/lamp", b"allowed")
+            await device.say(LISTEN)
+            await recorder.wait_for("message")
+            assert "channel_closed" not in recorder.names
+
+
+async def test_a_broker_that_pushes_is_told_from_one_that_does_not(
+    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mosquitto takes everything, and delivers nothing to who does not subscribe."""
+    pushing = await PushingBroker().start()
+    assert await pushes(BrokerSettings(host="127.0.0.1", port=pushing.port))
+    await pushing.stop()
+    monkeypatch.setattr(broker_connection, "_PUSH_SECONDS", 0.1)
+    assert not await pushes(BrokerSettings(host="127.0.0.1", port=broker.port))
+    await broker.stop()
+    with pytest.raises(BrokerError):
+        await pushes(BrokerSettings(host="127.0.0.1", port=broker.port))
+
+
+async def test_nobody_at_the_port_is_told(socket_enabled: None) -> None:
+    """In the words of the network."""
+    assert await _problem(port=free_port()) == (
+        BrokerProblem.UNREACHABLE,
+        "[Errno 111] Connection refused",
+    )
+
+
+async def test_a_name_that_nobody_has_is_told(socket_enabled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no name server here, so this stands for its answer."""
+
+    def unknown(*_arguments: Any, **_options: Any) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(BrokerError) as caught:
+        await check_broker(BrokerSettings(host="broker.lan"))
+    assert caught.value.problem is BrokerProblem.UNKNOWN_HOST
+
+
+@pytest.mark.parametrize("settings", [{"host": ""}, {"host": "127.0.0.1", "port": 0}])
+async def test_an_address_that_is_none_is_told(settings: dict[str, Any], socket_enabled: None) -> None:
+    """Whoever types it gets an answer, and a listener goes on trying."""
+    with pytest.raises(BrokerError) as caught:
+        await check_broker(BrokerSettings(**settings))
+    assert caught.value.problem is BrokerProblem.UNREACHABLE
+    assert str(caught.value)
+
+
+async def test_who_may_not_subscribe_is_told(socket_enabled: None) -> None:
+    """Our own endpoint lets the client in but grants it no topic of others."""
+    audio = UdpServer()
+    endpoint = MqttEndpoint(
+        lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True),
+        audio=audio,
+        downlink=DOWNLINK,
+    )
+    await endpoint.start("127.0.0.1", 0)
+    problem, text = await _problem(port=endpoint.port, username=MAC, password="x")
+    assert problem is BrokerProblem.FORBIDDEN
+    assert "xiaozhi/+/up" in text
+    await endpoint.stop()
+
+
+@asynccontextmanager
+async def _answering(answer: bytes | None) -> AsyncGenerator[int]:
+    """Listen as something that is no broker: it answers once, or closes at once."""
+    tasks, writers = set(), set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.current_task())
+        writers.add(writer)
+        if answer is not None:
+            writer.write(answer)
+            with suppress(ConnectionError):
+                while await reader.read(4096):
+                    pass
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+    for writer in writers:
+        writer.transport.abort()
+    await asyncio.gather(*filter(None, tasks))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x20\x02\x00\x03"],
+    ids=["closes", "silent", "http", "not available"],
+)
+async def test_something_else_at_the_port_is_told(
+    answer: bytes | None, socket_enabled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing of the attempt is left: neither task nor socket."""
+    monkeypatch.setattr(broker_connection, "_TIMEOUT", 0.1)
+    async with _answering(answer) as port:
+        before = asyncio.all_tasks()
+        assert (await _problem(port=port))[0] is BrokerProblem.UNREACHABLE
+        await until(lambda: asyncio.all_tasks() <= before)
+
+
+@pytest.mark.parametrize("rounds", range(5))
+async def test_stopping_while_it_connects_leaves_nothing(
+    rounds: int, socket_enabled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At whatever moment: the library's thread comes to its end, and what it made is closed."""
+    monkeypatch.setattr(broker_connection, "_TIMEOUT", 0.2)
+    async with _answering(b"") as port:
+        site = _Site(port)
+        site.listener.start()
+        for _ in range(rounds * 3):
+            await asyncio.sleep(0.001)
+        await site.listener.stop()
+        await site.listener.stop()
+    assert not site.problems
+
+
+async def test_an_encrypted_broker(
+    tmp_path: Path, socket_enabled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its certificate is checked; a port without encryption is told apart from one without a broker."""
+    monkeypatch.setattr(broker_connection, "_TIMEOUT", 1.0)
+    certificate = _certificate(tmp_path)
+    lines = (_ANONYMOUS, f"certfile {certificate}", f"keyfile {certificate.with_suffix('.key')}")
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    async with mosquitto(tmp_path, *lines) as broker:
+        await check_broker(BrokerSettings(host="127.0.0.1", port=broker.port, tls=trusting))
+        problem, text = await _problem(port=broker.port, tls=ssl.create_default_context())
+        assert problem is BrokerProblem.CERTIFICATE
+        assert "certificate verify failed" in text
+        assert (await _problem(port=broker.port))[0] is BrokerProblem.UNREACHABLE
+        async with _running(broker.port, tls=trusting) as site:
+            assert site.listener.connected
+    async with _answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+        assert (await _problem(port=port, tls=trusting))[0] is BrokerProblem.TLS
+    async with mosquitto(tmp_path, _ANONYMOUS) as plain:
+        assert (await _problem(port=plain.port, tls=trusting))[0] is BrokerProblem.TLS
+
+
+def _certificate(folder: Path) -> Path:
+    """Make a certificate for 127.0.0.1, readable for a Mosquitto that has given up its rights."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "broker")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "broker.pem"
+    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    path.with_suffix(".key").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return path

@@ -1,0 +1,258 @@
+"""The server's side of MQTT 3.1.1, byte by byte."""
+
+from hypothesis import given, settings, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.transport.mqtt import codec as mqtt
+from custom_components.xiaozhi.protocol.transport.mqtt.codec import (
+    MAX_PACKET_BYTES,
+    MqttProtocolError,
+    OversizedPublish,
+    Packet,
+    PacketReader,
+    PingRequest,
+    UnsupportedProtocolError,
+)
+from tests.protocol.transport.mqtt import wire
+
+_NO_NULL = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
+_TEXTS = st.text(_NO_NULL, max_size=30)
+_NAMES = st.text(_NO_NULL, min_size=1, max_size=30)
+_TOPICS = st.text(
+    st.characters(exclude_characters="\0+#", exclude_categories=["Cs"]), min_size=1, max_size=30
+)
+_IDS = st.integers(1, 65535)
+
+
+@st.composite
+def _connects(draw: st.DrawFn) -> tuple[bytes, Packet]:
+    client_id, username = draw(_TEXTS), draw(st.none() | _TEXTS)
+    password = draw(st.none() | st.binary(max_size=30)) if username is not None else None
+    keep_alive, clean = draw(st.integers(0, 65535)), draw(st.booleans())
+    will = draw(st.none() | st.tuples(_TOPICS, st.binary(max_size=30)))
+    encoded = wire.connect(
+        client_id, username, password, keep_alive=keep_alive, clean_session=clean, will=will
+    )
+    return encoded, mqtt.Connect(
+        client_id=client_id,
+        username=username,
+        password=password,
+        keep_alive=keep_alive,
+        clean_session=clean,
+    )
+
+
+@st.composite
+def _publishes(draw: st.DrawFn) -> tuple[bytes, Packet]:
+    topic, qos, packet_id = draw(_TOPICS), draw(st.integers(0, 2)), draw(_IDS)
+    payload = draw(st.binary(max_size=300))
+    encoded = wire.publish(topic, payload, qos=qos, packet_id=packet_id)
+    return encoded, mqtt.Publish(topic=topic, payload=payload, qos=qos, packet_id=packet_id if qos else None)
+
+
+_FILTERS = st.lists(_NAMES, min_size=1, max_size=5).map(tuple)
+_PACKETS = st.one_of(
+    _connects(),
+    _publishes(),
+    st.builds(lambda i, f: (wire.subscribe(i, *f), mqtt.Subscribe(i, f)), _IDS, _FILTERS),
+    st.builds(lambda i, f: (wire.unsubscribe(i, *f), mqtt.Unsubscribe(i, f)), _IDS, _FILTERS),
+    st.builds(lambda i: (wire.packet(0x40, i.to_bytes(2)), mqtt.PubAck(i)), _IDS),
+    st.just((wire.PINGREQ, mqtt.PingRequest())),
+    st.just((wire.DISCONNECT, mqtt.Disconnect())),
+)
+
+
+def _read_all(reader: PacketReader) -> list[Packet]:
+    return list(iter(reader.next_packet, None))
+
+
+def _read(data: bytes) -> Packet | None:
+    reader = PacketReader()
+    reader.feed(data)
+    return reader.next_packet()
+
+
+@settings(max_examples=150)
+@given(packets=st.lists(_PACKETS, max_size=6), cuts=st.lists(st.integers(1, 40), min_size=1, max_size=20))
+def test_packets_survive_any_cutting_of_the_stream(
+    packets: list[tuple[bytes, Packet]], cuts: list[int]
+) -> None:
+    """However TCP cuts or joins them, the packets that come out are those that went in."""
+    stream = b"".join(encoded for encoded, _ in packets)
+    reader, read, position, turn = PacketReader(), [], 0, 0
+    while position < len(stream):
+        size = cuts[turn % len(cuts)]
+        reader.feed(stream[position : position + size])
+        read += _read_all(reader)
+        position, turn = position + size, turn + 1
+    assert read == [expected for _, expected in packets]
+    assert reader.buffered == 0
+
+
+@settings(max_examples=150)
+@given(_PACKETS)
+def test_a_packet_that_ends_early_or_late_is_refused(packet: tuple[bytes, Packet]) -> None:
+    """A body shorter or longer than its fields is no packet, but for a PUBLISH, whose payload is the rest."""
+    encoded, expected = packet
+    first, body = encoded[0], encoded[-_remaining(encoded) :] if _remaining(encoded) else b""
+    if not isinstance(expected, mqtt.Publish):
+        with pytest.raises(MqttProtocolError):
+            _read(wire.packet(first, body + b"\x00"))
+    if body and not isinstance(expected, mqtt.Publish):
+        with pytest.raises(MqttProtocolError):
+            _read(wire.packet(first, body[:-1]))
+
+
+def _remaining(encoded: bytes) -> int:
+    length, shift = 0, 0
+    for byte in encoded[1:]:
+        length |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    return length
+
+
+@settings(max_examples=300)
+@given(st.lists(st.binary(max_size=80) | _PACKETS.map(lambda packet: packet[0]), max_size=8), st.data())
+def test_garbage_raises_one_kind_of_error_and_fills_no_memory(
+    chunks: list[bytes], data: st.DataObject
+) -> None:
+    """Random bytes, and packets with changed bytes, are packets, incomplete, or a protocol error."""
+    limit = 100
+    reader = PacketReader(limit)
+    for chunk in chunks:
+        mangled = bytearray(chunk)
+        if chunk and data.draw(st.booleans()):
+            mangled[data.draw(st.integers(0, len(chunk) - 1))] = data.draw(st.integers(0, 255))
+        reader.feed(bytes(mangled))
+        try:
+            _read_all(reader)
+        except MqttProtocolError:
+            return
+        assert reader.buffered <= limit + 5
+
+
+def test_the_example_of_the_standard_is_understood() -> None:
+    """The CONNECT of section 3.1 with its flags and keep-alive, will included."""
+    body = bytes.fromhex("00044d515454 04 ce 000a") + b"\x00\x02id\x00\x01w\x00\x01m\x00\x01u\x00\x01p"
+    assert _read(wire.packet(0x10, body)) == mqtt.Connect(
+        client_id="id", username="u", password=b"p", keep_alive=10, clean_session=True
+    )
+
+
+def test_a_length_over_the_limit_is_refused_before_the_packet_comes() -> None:
+    """Five bytes are enough to end it; nothing is kept for what was announced."""
+    reader = PacketReader()
+    reader.feed(wire.packet(0x30, bytes(MAX_PACKET_BYTES + 1))[:4])
+    with pytest.raises(MqttProtocolError, match="over the limit"):
+        reader.next_packet()
+
+
+def test_what_is_no_packet_is_not_waited_for() -> None:
+    """The first byte tells, so that a browser or a scanner does not hold a place."""
+    with pytest.raises(MqttProtocolError):
+        _read(b"G")
+
+
+def test_the_largest_message_of_a_device_fits() -> None:
+    """65535 bytes and a topic."""
+    payload = bytes(65535)
+    packet = _read(wire.publish("xiaozhi/112233445566/up", payload))
+    assert isinstance(packet, mqtt.Publish)
+    assert packet.payload == payload
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (b"\x30\xff\xff\xff\xff", "more than four bytes"),
+        (b"\x30\x80\x80\x80\x80\x01", "more than four bytes"),
+        (b"\x00\x00", "packet type 0"),
+        (b"\x20\x02\x00\x00", "packet type 2"),
+        (b"\x62\x02\x00\x01", "packet type 6"),
+        (b"\x90\x03\x00\x01\x00", "packet type 9"),
+        (b"\xd0\x00", "packet type 13"),
+        (b"\xf0\x00", "packet type 15"),
+        (b"\xc1\x00", "flags 0x1"),
+        (b"\x80" + wire.subscribe(1, "a")[1:], "flags 0x0"),
+        (b"\x11" + wire.connect()[1:], "flags 0x1"),
+        (b"\x36" + wire.publish("a", b"", qos=2)[1:], "flags 0x6"),
+        (b"\x38" + wire.publish("a", b"")[1:], "flags 0x8"),
+        (wire.publish("a/+/b", b""), "wildcard"),
+        (wire.publish("a/#", b""), "wildcard"),
+        (wire.publish("", b""), "topic is empty"),
+        (wire.publish("a", b"", qos=1, packet_id=0), "identifier is 0"),
+        (wire.subscribe(0, "a"), "identifier is 0"),
+        (wire.subscribe(1), "ends within"),
+        (wire.subscribe(1, ""), "filter is empty"),
+        (wire.packet(0x82, b"\x00\x01\x00\x01a\x03"), "QoS is over 2"),
+        (wire.unsubscribe(1), "ends within"),
+        (wire.publish("a\0b", b""), "null"),
+        (wire.packet(0x30, b"\x00\x02\xc3\x28"), "not UTF-8"),
+        (wire.packet(0x30, b"\x00\x03\xed\xa0\x80"), "not UTF-8"),
+        (wire.connect(password="p"), "connect flags"),
+        (wire.packet(0x10, b"\x00\x04MQTT\x04\x03\x00\x00\x00\x00"), "connect flags"),
+        (wire.packet(0x10, b"\x00\x04MQTT\x04\x1e\x00\x00\x00\x00\x00\x01w\x00\x00"), "connect flags"),
+        (wire.packet(0x10, b"\x00\x04MQTT\x04\x22\x00\x00\x00\x00"), "connect flags"),
+    ],
+)
+def test_violations_of_the_standard_are_named(data: bytes, complaint: str) -> None:
+    """Each ends the connection with a reason that says what was wrong."""
+    with pytest.raises(MqttProtocolError, match=complaint):
+        _read(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [wire.connect(level=5), wire.connect(level=3), wire.packet(0x10, b"\x00\x06MQIsdp\x03\x02\x00\x00")],
+)
+def test_other_versions_of_mqtt_are_told_apart_from_garbage(data: bytes) -> None:
+    """They deserve an answer that says so."""
+    with pytest.raises(UnsupportedProtocolError):
+        _read(data)
+
+
+@pytest.mark.parametrize("size", [0, 1, 123, 124, 125, 16379, 16380, 16381, 65535])
+def test_messages_of_every_size_are_framed(size: int) -> None:
+    """Around the sizes where the length takes one more byte."""
+    payload = bytes(size)
+    assert mqtt.publish("tä", payload) == wire.publish("tä", payload)
+
+
+def test_answers_are_those_of_the_standard() -> None:
+    """Each is short enough to be written down."""
+    assert mqtt.connack(mqtt.ConnectCode.NOT_AUTHORIZED) == b"\x20\x02\x00\x05"
+    assert mqtt.puback(0x1234) == b"\x40\x02\x12\x34"
+    assert mqtt.suback(0x1234, b"\x00\x80") == b"\x90\x04\x12\x34\x00\x80"
+    assert mqtt.unsuback(0x1234) == b"\xb0\x02\x12\x34"
+    assert mqtt.PINGRESP == b"\xd0\x00"
+
+
+@pytest.mark.parametrize("piece", [1, 700, 4096])
+def test_a_message_over_the_limit_can_be_skipped_without_being_kept(piece: int) -> None:
+    """Its beginning tells what it was; what comes behind it is read."""
+    reader = PacketReader(limit=2000)
+    reader.skip_limit = 5000
+    payload = b"head" + bytes(4000)
+    data = wire.publish("up", payload, qos=1, packet_id=9) + wire.PINGREQ
+    packets = []
+    for start in range(0, len(data), piece):
+        reader.feed(data[start : start + piece])
+        assert reader.buffered <= 1024 + 5 + piece
+        while (packet := reader.next_packet()) is not None:
+            packets.append(packet)
+    oversized, ping = packets
+    assert isinstance(oversized, OversizedPublish)
+    assert (oversized.topic, oversized.qos, oversized.packet_id) == ("up", 1, 9)
+    assert (oversized.size, oversized.head[:4], len(oversized.head) < 1024) == (4004, b"head", True)
+    assert isinstance(ping, PingRequest)
+
+
+@pytest.mark.parametrize("first", [0x10, 0x82])
+def test_only_a_message_is_skipped(first: int) -> None:
+    reader = PacketReader(limit=2000)
+    reader.skip_limit = 5000
+    reader.feed(wire.packet(first, bytes(3000))[:10])
+    with pytest.raises(MqttProtocolError, match="over the limit"):
+        reader.next_packet()

@@ -1,0 +1,674 @@
+"""The MQTT endpoint for devices, at the level of packets."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+import json
+from typing import override
+
+import pytest
+
+from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
+from custom_components.xiaozhi.protocol.transport.link import (
+    Admission,
+    Credentials,
+    Link,
+    LinkClosedError,
+    LinkHandler,
+)
+from custom_components.xiaozhi.protocol.transport.mqtt.codec import MAX_PACKET_BYTES, MAX_SKIPPED_BYTES
+from custom_components.xiaozhi.protocol.transport.mqtt.connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint, RefusalDelays
+from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink, downlink_topic, uplink_topic
+from custom_components.xiaozhi.protocol.transport.peers import is_local
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
+from tests.protocol.transport.mqtt import wire
+from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
+from tests.protocol.transport.mqtt.wire import WireClient
+from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
+from tests.protocol.transport.websocket.peer import Recorder
+
+TOKEN = "f00dcafe"
+
+
+@dataclass
+class Site:
+    """A running endpoint that lets in every MAC with the token."""
+
+    endpoint: MqttEndpoint = field(init=False)
+    audio: UdpServer = field(default_factory=UdpServer)
+    seen: list[Credentials] = field(default_factory=list)
+    links: list[MqttLink] = field(default_factory=list)
+    recorders: list[Recorder] = field(default_factory=list)
+    make_recorder: type[Recorder] = Recorder
+    admits: Callable[[str], bool] = is_local
+
+    def authenticate(self, credentials: Credentials) -> Admission | None:
+        """Look at the token only."""
+        self.seen.append(credentials)
+        return Admission(attach=self.attach, pings_safe=True) if credentials.token == TOKEN else None
+
+    def attach(self, link: Link) -> LinkHandler:
+        """Take a link over."""
+        assert isinstance(link, MqttLink)
+        self.links.append(link)
+        self.recorders.append(self.make_recorder())
+        return self.recorders[-1]
+
+    async def start(self, **timeouts: float) -> None:
+        """Listen on free ports."""
+        self.endpoint = MqttEndpoint(
+            self.authenticate,
+            audio=self.audio,
+            downlink=DOWNLINK,
+            timeouts=Timeouts(**{"first_refusal": 0, "close": 0.05} | timeouts),
+            admits=self.admits,
+        )
+        self.audio.start("127.0.0.1", 0)
+        await self.endpoint.start("127.0.0.1", 0)
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        await self.endpoint.stop()
+        self.audio.stop()
+
+    async def client(self) -> WireClient:
+        """Connect, and say nothing."""
+        return await WireClient.open(self.endpoint.port)
+
+    async def device(self, mac: str = MAC) -> WireClient:
+        """Connect as a device."""
+        return await WireClient.login(self.endpoint.port, "xiaozhi-1", mac, TOKEN)
+
+    async def fails(self, *packets: bytes) -> None:
+        """Check that a device which sends this is cut off, with an end that its handler hears of once."""
+        device = await self.device()
+        recorder = self.recorders[-1]
+        await device.send(*packets)
+        assert await device.closed()
+        await recorder.wait_for("link_closed")
+        assert recorder.names == ["link_closed"]
+        await device.close()
+
+
+@pytest.fixture
+async def site(socket_enabled: None) -> AsyncGenerator[Site]:
+    """An endpoint whose refusals come at once."""
+    site = Site()
+    await site.start()
+    yield site
+    await site.stop()
+
+
+@pytest.fixture
+async def bystander(site: Site) -> AsyncGenerator[None]:
+    """Another device, whose conversation must go on whatever the test does."""
+    device = await site.device(OTHER_MAC)
+    link, recorder = site.links[-1], site.recorders[-1]
+    yield
+    await device.send(wire.publish(uplink_topic(OTHER_MAC), encoded(LISTEN)))
+    await recorder.wait_for("message")
+    await link.send(tts_start())
+    assert (await device.receive_message())[0] == downlink_topic(OTHER_MAC)
+    assert recorder.names == ["message"]
+    await device.close()
+    await recorder.wait_for("link_closed")
+
+
+# Connecting
+
+
+async def test_a_device_shows_mac_token_and_client_id(site: Site) -> None:
+    """All that it claims goes to whoever decides, the MAC in one spelling."""
+    client = await site.client()
+    await client.send(wire.connect("some-id", "02:00:00:00:00:AB", "wrong"))
+    assert await client.receive() == (0x20, b"\x00\x05")
+    assert await client.closed()
+    [credentials] = site.seen
+    assert credentials == Credentials(
+        mac="02:00:00:00:00:ab", client_id="some-id", token="wrong", remote="127.0.0.1"
+    )
+    assert not site.links
+    assert site.endpoint.counters.refused == 1
+    await client.close()
+
+
+@pytest.mark.parametrize(
+    ("packet", "code"),
+    [
+        (wire.connect("id", MAC, "wrong"), 5),
+        (wire.connect("id", MAC), 4),
+        (wire.connect("id", MAC, ""), 4),
+        (wire.connect("id", "nobody", TOKEN), 4),
+        (wire.connect("id"), 4),
+        (wire.connect("id", MAC, b"\xff\xfe"), 5),
+        (wire.connect("", MAC, TOKEN), 2),
+        (wire.connect("", MAC, TOKEN, clean_session=False), 2),
+        (wire.connect("id", MAC, TOKEN, level=5), 1),
+        (wire.connect("id", MAC, TOKEN, level=3), 1),
+    ],
+    ids=[
+        "wrong token",
+        "no token",
+        "empty token",
+        "no MAC",
+        "nobody",
+        "binary token",
+        "no client id",
+        "no client id, old session",
+        "MQTT 5",
+        "MQTT 3.1",
+    ],
+)
+@pytest.mark.usefixtures("bystander")
+async def test_a_bad_connect_is_answered_with_the_code_of_the_standard(
+    site: Site, packet: bytes, code: int
+) -> None:
+    """And the connection is closed."""
+    client = await site.client()
+    await client.send(packet)
+    assert await client.receive() == (0x20, bytes((0, code)))
+    assert await client.closed()
+    assert len(site.links) == 1
+    await client.close()
+
+
+async def test_every_session_is_clean(site: Site) -> None:
+    """Who asks for an old session is told that there is none, and a last will is let be."""
+    client = await site.client()
+    await client.send(wire.connect("id", MAC, TOKEN, clean_session=False, will=("a", b"b")))
+    assert await client.receive() == (0x20, b"\x00\x00")
+    assert len(site.links) == 1
+    await client.close()
+
+
+@pytest.mark.usefixtures("bystander")
+@pytest.mark.parametrize(
+    "first",
+    [
+        wire.PINGREQ,
+        wire.publish(uplink_topic(MAC), b"{}"),
+        wire.subscribe(1, "#"),
+        wire.DISCONNECT,
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"\x00" * 1000,
+        b"\x10\xff\xff\xff\x7f",
+        b"\x10" + (5000).to_bytes(2, "little") + bytes(5000),
+    ],
+    ids=["ping", "publish", "subscribe", "disconnect", "http", "tls", "zeros", "giant", "large connect"],
+)
+async def test_anything_but_a_connect_at_first_ends_the_connection(site: Site, first: bytes) -> None:
+    """Without a word, as the standard wants it."""
+    client = await site.client()
+    await client.send(first)
+    assert await client.closed()
+    assert len(site.links) == 1
+    assert site.endpoint.counters.violations == 1
+    await client.close()
+
+
+async def test_a_client_that_says_nothing_is_dropped(socket_enabled: None) -> None:
+    """After ten seconds; here sooner."""
+    site = Site()
+    await site.start(connect=0.02)
+    silent, slow = await site.client(), await site.client()
+    await slow.send(wire.connect("id", MAC, TOKEN)[:-1])
+    assert await silent.closed()
+    assert await slow.closed()
+    assert not site.seen
+    await silent.close()
+    await slow.close()
+    await site.stop()
+
+
+async def test_a_connect_may_come_byte_by_byte_and_more_behind_it(site: Site) -> None:
+    """TCP cuts where it likes, and a client need not wait for the answer."""
+    client = await site.client()
+    packets = wire.connect("id", MAC, TOKEN) + wire.PINGREQ + wire.publish(uplink_topic(MAC), encoded(LISTEN))
+    for index in range(0, len(packets), 7):
+        await client.send(packets[index : index + 7])
+        await asyncio.sleep(0)
+    assert await client.receive() == (0x20, b"\x00\x00")
+    assert await client.receive() == (0xD0, b"")
+    await site.recorders[0].wait_for("message")
+    await client.close()
+
+
+# Packets of a device
+
+
+async def test_messages_are_pushed_without_a_subscription(site: Site) -> None:
+    """To the device's own topic, at QoS 0."""
+    device = await site.device()
+    await site.links[0].send(tts_start())
+    topic, payload = await device.receive_message()
+    assert topic == "xiaozhi/020000000001/down"
+    assert json.loads(payload) == {"type": "tts", "state": "start"}
+    await device.close()
+
+
+async def test_a_message_of_qos_1_is_acknowledged(site: Site) -> None:
+    """Even one to a topic that nobody reads: this version of MQTT has no way to say no."""
+    device = await site.device()
+    await device.send(
+        wire.publish(uplink_topic(MAC), encoded(LISTEN), qos=1, packet_id=7),
+        wire.publish("elsewhere", b"{}", qos=1, packet_id=8),
+    )
+    assert await device.receive() == (0x40, b"\x00\x07")
+    assert await device.receive() == (0x40, b"\x00\x08")
+    assert site.recorders[0].names == ["message"]
+    await device.close()
+
+
+@pytest.mark.usefixtures("bystander")
+async def test_a_device_reaches_nobody_but_us(site: Site) -> None:
+    """Topics of other devices, ours to it, and any other are dropped, counted, and sent to nobody."""
+    device = await site.device()
+    for topic in (uplink_topic(OTHER_MAC), downlink_topic(OTHER_MAC), downlink_topic(MAC), "$SYS/x", "a"):
+        await device.send(wire.publish(topic, encoded(LISTEN)))
+    await device.send(wire.publish(uplink_topic(MAC), encoded(LISTEN)))
+    await site.recorders[-1].wait_for("message")
+    assert site.endpoint.counters.foreign_topics == 5
+    await device.close()
+
+
+async def test_a_subscription_is_granted_for_the_own_topic_only(site: Site) -> None:
+    """With it or without, the device gets the same."""
+    device = await site.device()
+    filters = (downlink_topic(MAC), downlink_topic(OTHER_MAC), "#", "xiaozhi/+/down", uplink_topic(MAC))
+    await device.send(wire.subscribe(5, *filters), wire.unsubscribe(6, "#", downlink_topic(MAC)))
+    assert await device.receive() == (0x90, b"\x00\x05\x00\x80\x80\x80\x80")
+    assert await device.receive() == (0xB0, b"\x00\x06")
+    await site.links[0].send(tts_start())
+    assert (await device.receive_message())[0] == downlink_topic(MAC)
+    await device.close()
+
+
+async def test_a_disconnect_ends_the_link(site: Site) -> None:
+    """What follows it is not looked at."""
+    device = await site.device()
+    await device.send(wire.DISCONNECT, wire.publish(uplink_topic(MAC), encoded(LISTEN)))
+    assert await device.closed()
+    assert await site.recorders[0].wait_for("link_closed") == "the device disconnected"
+    assert site.recorders[0].names == ["link_closed"]
+    with pytest.raises(LinkClosedError, match="the device disconnected"):
+        await site.links[0].send(tts_start())
+    await device.close()
+
+
+@pytest.mark.usefixtures("bystander")
+@pytest.mark.parametrize(
+    "packets",
+    [
+        wire.connect("id", MAC, TOKEN),
+        wire.publish(uplink_topic(MAC), b"{}", qos=2),
+        b"\x62\x02\x00\x01",
+        b"\x30" + b"\xff" * 4,
+        wire.packet(0x30, bytes(MAX_SKIPPED_BYTES + 1))[:10],
+        wire.publish("elsewhere", bytes(MAX_PACKET_BYTES)) * 3 + b"\xf0\x00",
+        wire.publish(uplink_topic(MAC), bytes(MAX_PACKET_BYTES)) * 10,
+        b"\xf0\x00",
+        wire.packet(0x30, b"\x00\x10short"),
+        wire.PINGREQ * 1000,
+        wire.publish("elsewhere", b"x") * 1000,
+        wire.publish(uplink_topic(MAC), b"garbage") * 100,
+    ],
+    ids=[
+        "second connect",
+        "qos 2",
+        "pubrel",
+        "long length",
+        "giant",
+        "giants for others",
+        "flood of giants",
+        "reserved type",
+        "truncated topic",
+        "ping flood",
+        "foreign flood",
+        "garbage flood",
+    ],
+)
+async def test_what_a_device_must_not_send_ends_its_link(site: Site, packets: bytes) -> None:
+    """And nothing else: the bystander goes on."""
+    await site.fails(packets)
+    assert site.endpoint.counters.violations == 1
+
+
+async def test_silence_beyond_the_keep_alive_ends_the_link(socket_enabled: None) -> None:
+    """1.5 times what the device has promised; any packet counts, half of one does not."""
+    site = Site()
+    await site.start(keep_alive_factor=0.4)
+    device = await site.client()
+    await device.send(wire.connect("id", MAC, TOKEN, keep_alive=1))
+    await device.receive()
+    for _ in range(6):
+        await device.send(wire.PINGREQ)
+        assert await device.receive() == (0xD0, b"")
+        await asyncio.sleep(0.1)
+    await device.send(wire.PINGREQ[:1])
+    assert await site.recorders[0].wait_for("link_closed") == "nothing heard from the device in time"
+    assert await device.closed()
+    await device.close()
+    await site.stop()
+
+
+async def test_without_keep_alive_only_the_connection_counts(socket_enabled: None) -> None:
+    """As the standard has it."""
+    site = Site()
+    await site.start(keep_alive_factor=0.0001)
+    device = await site.client()
+    await device.send(wire.connect("id", MAC, TOKEN, keep_alive=0))
+    await device.receive()
+    await site.links[0].send(tts_start())
+    await device.receive_message()
+    await device.send(wire.PINGREQ)
+    assert await device.receive() == (0xD0, b"")
+    assert site.recorders[0].names == []
+    await device.close()
+    await site.stop()
+
+
+async def test_a_device_that_reads_nothing_is_given_up(socket_enabled: None) -> None:
+    """Sending does not wait for ever, nor keep what nobody takes."""
+    site = Site()
+    await site.start(send=0.05)
+    device = await site.device()
+    message = {"type": "alert", "message": "x" * 60_000}
+
+    async def send_much() -> None:
+        for _ in range(1000):
+            await site.links[0].send(message)
+
+    with pytest.raises(LinkClosedError, match="does not take"):
+        await send_much()
+    await site.recorders[0].wait_for("link_closed")
+    with pytest.raises(LinkClosedError):
+        await site.links[0].send(message)
+    await device.close()
+    await site.stop()
+
+
+async def test_a_device_that_reads_no_answers_is_given_up(socket_enabled: None) -> None:
+    """What it asks for does not pile up: 15 KB of answer to every request."""
+    site = Site()
+    await site.start(send=0.05)
+    device = await site.device()
+    with suppress(ConnectionError):
+        for _ in range(190):
+            await device.send(wire.subscribe(1, *["a"] * 15_000))
+    assert await site.recorders[0].wait_for("link_closed") == "the device does not take what it is sent"
+    await device.close()
+    await site.stop()
+
+
+# Takeover, power loss, end
+
+
+async def test_a_newer_connection_of_a_device_replaces_the_older(site: Site) -> None:
+    """The older link ends with its conversation; messages go to the newer."""
+    older = await site.device()
+    await older.send(wire.publish(uplink_topic(MAC), encoded(HELLO)))
+    await older.receive_message()
+    await site.recorders[0].wait_for("opened")
+    newer = await site.device()
+    assert site.recorders[0].names == ["opened", "channel_closed", "link_closed"]
+    assert site.recorders[0].values("link_closed") == ["replaced by a newer connection"]
+    assert await older.closed()
+    await site.links[1].send(tts_start())
+    await newer.receive_message()
+    await newer.send(wire.publish(uplink_topic(MAC), encoded(LISTEN)))
+    await site.recorders[1].wait_for("message")
+    newest = await site.device()
+    assert site.recorders[1].values("link_closed") == ["replaced by a newer connection"]
+    assert site.endpoint.counters.replaced == 2
+    for device in (older, newer, newest):
+        await device.close()
+    await site.recorders[2].wait_for("link_closed")
+
+
+async def test_a_lost_connection_ends_the_link(site: Site) -> None:
+    """A reset or an end in the middle of a packet."""
+    device = await site.device()
+    await device.send(wire.publish(uplink_topic(MAC), encoded(LISTEN))[:-3])
+    device.writer.transport.abort()
+    await site.recorders[0].wait_for("link_closed")
+    assert site.recorders[0].names == ["link_closed"]
+
+
+async def test_stopping_ends_every_link_with_a_goodbye(site: Site) -> None:
+    """Devices in a conversation go idle; connections that are half open are dropped."""
+    talking, idle, stranger = await site.device(), await site.device(OTHER_MAC), await site.client()
+    await talking.send(wire.publish(uplink_topic(MAC), encoded(HELLO)))
+    hello = json.loads((await talking.receive_message())[1])
+    await site.recorders[0].wait_for("opened")
+    port = site.endpoint.port
+    await site.endpoint.stop()
+    await site.endpoint.stop()
+    goodbye = json.loads((await talking.receive_message())[1])
+    assert goodbye == {"type": "goodbye", "session_id": hello["session_id"]}
+    for client in (talking, idle, stranger):
+        assert await client.closed()
+        await client.close()
+    assert [recorder.names[-1] for recorder in site.recorders] == ["link_closed"] * 2
+    with pytest.raises(RuntimeError):
+        _ = site.endpoint.port
+    with pytest.raises(ConnectionError):
+        await WireClient.open(port)
+
+
+async def test_an_endpoint_can_be_started_again(site: Site) -> None:
+    """On the same port at once: its owner changed a setting."""
+    port = site.endpoint.port
+    device = await site.device()
+    await site.endpoint.stop()
+    await site.endpoint.start("127.0.0.1", port)
+    again = await site.device()
+    await site.links[1].send(tts_start())
+    await again.receive_message()
+    await device.close()
+    await again.close()
+
+
+async def test_a_port_in_use_is_an_error(site: Site) -> None:
+    """The caller hears of it."""
+    other = MqttEndpoint(site.authenticate, audio=site.audio, downlink=DOWNLINK)
+    with pytest.raises(OSError, match="in use"):
+        await other.start("127.0.0.1", site.endpoint.port)
+    await other.stop()
+
+
+async def test_closing_a_link_hangs_up(site: Site) -> None:
+    """After what was sent before has arrived."""
+    device = await site.device()
+    await site.links[0].send(tts_start())
+    await site.links[0].close("removed")
+    assert json.loads((await device.receive_message())[1]) == {"type": "tts", "state": "start"}
+    assert await device.closed()
+    assert site.recorders[0].events == [("link_closed", "removed")]
+    await device.close()
+
+
+class _Failing(Recorder):
+    """Cannot stand messages."""
+
+    @override
+    def message_received(self, message: DeviceMessage) -> None:
+        raise ZeroDivisionError
+
+
+@pytest.mark.usefixtures("bystander")
+async def test_a_handler_that_fails_ends_its_own_link_only(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is our fault: logged with its traceback."""
+    site.make_recorder = _Failing
+    device = await site.device()
+    await device.send(wire.publish(uplink_topic(MAC), encoded(LISTEN)))
+    assert await device.closed()
+    await site.recorders[-1].wait_for("link_closed")
+    assert "ZeroDivisionError" in caplog.text
+    await device.close()
+
+
+# Conversations
+
+
+async def test_a_conversation_over_the_endpoint(site: Site) -> None:
+    """Hello, audio both ways, goodbye; the device reaches the audio where it reached us."""
+    device = await site.device()
+    await device.send(wire.publish(uplink_topic(MAC), encoded(HELLO)))
+    hello = json.loads((await device.receive_message())[1])
+    assert hello["udp"]["server"] == "127.0.0.1"
+    audio, device_socket = DeviceAudio.from_offer(hello["udp"]), await DeviceSocket.open(hello["udp"]["port"])
+    device_socket.send(audio.seal(opus_packet(b"question")))
+    assert await site.recorders[0].wait_for("audio") == (opus_packet(b"question"), 0)
+    await site.links[0].send_audio(opus_packet(b"answer"))
+    assert audio.open(await device_socket.receive()) == opus_packet(b"answer")
+    await site.links[0].close_channel()
+    goodbye = json.loads((await device.receive_message())[1])
+    assert goodbye == {"type": "goodbye", "session_id": hello["session_id"]}
+    await device.send(wire.PINGREQ)
+    assert await device.receive() == (0xD0, b"")
+    assert site.recorders[0].names == ["opened", "audio", "channel_closed"]
+    device_socket.close()
+    await device.close()
+
+
+async def test_the_owner_may_say_where_devices_reach_the_audio(site: Site) -> None:
+    """Behind a container's network our own address is of no use to them."""
+    await site.endpoint.stop()
+    endpoint = MqttEndpoint(
+        site.authenticate, audio=site.audio, downlink=DOWNLINK, address={MAC: "ha.example"}.get
+    )
+    await endpoint.start("127.0.0.1", 0)
+    for mac, address in ((MAC, "ha.example"), (OTHER_MAC, "127.0.0.1")):
+        device = await WireClient.login(endpoint.port, "id", mac, TOKEN)
+        await device.send(wire.publish(uplink_topic(mac), encoded(HELLO)))
+        assert json.loads((await device.receive_message())[1])["udp"]["server"] == address
+        await device.close()
+    await endpoint.stop()
+
+
+# Strangers
+
+
+@pytest.mark.usefixtures("bystander")
+async def test_500_connections_that_never_finish_lock_nobody_out(site: Site) -> None:
+    """The oldest of them go; a device gets in at once, before and after."""
+    strangers = [await site.client() for _ in range(250)]
+    for stranger in strangers:
+        stranger.writer.write(wire.connect("id", MAC, TOKEN)[:9])
+    device = await site.device()
+    strangers += [await site.client() for _ in range(250)]
+    await until(lambda: site.endpoint.counters.crowded_out >= 436)
+    again = await site.device()
+    await site.links[-1].send(tts_start())
+    await again.receive_message()
+    assert await strangers[0].closed()
+    for client in (*strangers, device, again):
+        await client.close()
+
+
+async def test_wrong_passwords_are_slowed_and_right_ones_are_not(socket_enabled: None) -> None:
+    """Who guesses waits for the answer; the device behind the same address does not."""
+    site = Site()
+    await site.start(first_refusal=60, longest_refusal=60)
+    guesser = await site.client()
+    await guesser.send(wire.connect("id", MAC, "guess"))
+    await until(lambda: site.endpoint.counters.refused == 1)
+    device = await site.device()
+    answer = asyncio.create_task(guesser.receive())
+    await device.send(wire.PINGREQ)
+    assert await device.receive() == (0xD0, b"")
+    assert not answer.done()
+    await site.stop()
+    with pytest.raises(asyncio.IncompleteReadError):
+        await answer
+    await guesser.close()
+    await device.close()
+
+
+async def test_many_guesses_at_once_wait_in_a_bounded_room(socket_enabled: None) -> None:
+    """200 wrong passwords in parallel; the device gets in at once."""
+    site = Site()
+    await site.start(first_refusal=5, longest_refusal=5)
+    guessers = [await site.client() for _ in range(200)]
+    for guesser in guessers:
+        await guesser.send(wire.connect("id", MAC, "guess"))
+    await until(lambda: site.endpoint.counters.crowded_out >= 200 - 64)
+    device = await site.device()
+    await site.links[0].send(tts_start())
+    await device.receive_message()
+    for client in (*guessers, device):
+        await client.close()
+    await site.stop()
+
+
+def test_refusals_take_longer_each_time_up_to_a_limit_and_are_forgotten() -> None:
+    """For each address by itself, and for a bounded number of addresses."""
+    delays = RefusalDelays(0.5, 8)
+    assert [delays.refuse("a", 0.0) for _ in range(7)] == [0.5, 1, 2, 4, 8, 8, 8]
+    assert delays.refuse("b", 0.0) == 0.5
+    assert delays.refuse("a", 601.0) == 0.5
+    assert delays.refuse("a", 1201.0) == 1
+    for number in range(1000):
+        delays.refuse(f"address {number}", 1202.0)
+    assert delays.refuse("a", 1203.0) == 0.5
+    assert delays.refuse("address 999", 1203.0) == 1
+
+
+@pytest.mark.usefixtures("bystander")
+@pytest.mark.parametrize("size", [65_536, MAX_PACKET_BYTES, 300_000])
+@pytest.mark.parametrize("qos", [0, 1])
+async def test_an_answer_that_is_too_large_is_skipped_and_its_call_fails_at_once(
+    site: Site, size: int, qos: int
+) -> None:
+    """The link stays, and what comes behind the answer is read."""
+    device = await site.device()
+    start = b'{"session_id":"","type":"mcp","payload":{"jsonrpc":"2.0","id":7,"result":{"text":"'
+    answer = start + b"x" * (size - len(start) - 4) + b'"}}}'
+    assert len(answer) == size
+    await device.send(
+        wire.publish(uplink_topic(MAC), answer, qos=qos), wire.publish(uplink_topic(MAC), encoded(LISTEN))
+    )
+    await site.recorders[-1].wait_for("message", 2)
+    refused = site.recorders[-1].values("message")[0]
+    assert refused == McpMessage(
+        {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "error": {"message": f"its answer of {size} bytes is larger than 65535 bytes"},
+        }
+    )
+    if qos:
+        assert await device.receive() == (0x40, b"\x00\x01")
+    await device.send(wire.PINGREQ)
+    assert await device.receive() == (0xD0, b"")
+    assert site.recorders[-1].names == ["message", "message"]
+    await device.close()
+
+
+async def test_who_calls_from_outside_the_home_network_is_dropped_and_takes_no_place(
+    socket_enabled: None,
+) -> None:
+    """Not even right credentials are read; 64 places wait for devices that are at home."""
+    site = Site(admits=lambda address: address != "127.0.0.2")
+    await site.start()
+    waiting = await site.client()
+    for _ in range(100):
+        _, writer = connection = await asyncio.open_connection(
+            "127.0.0.1", site.endpoint.port, local_addr=("127.0.0.2", 0)
+        )
+        outside = WireClient(*connection)
+        with suppress(ConnectionError):
+            await outside.send(wire.connect("id", MAC, TOKEN))
+        assert await outside.closed()
+        writer.close()
+    await waiting.send(wire.connect("id", MAC, TOKEN))
+    assert await waiting.receive() == (0x20, b"\x00\x00")
+    assert {credentials.remote for credentials in site.seen} == {"127.0.0.1"}
+    assert site.endpoint.counters.not_local == 100
+    await waiting.close()
+    await site.stop()

@@ -1,0 +1,484 @@
+"""A device's link over MQTT and UDP: hellos, goodbyes and sessions, apart from what carries the messages."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+import json
+from typing import Any, override
+
+import pytest
+
+from custom_components.xiaozhi.protocol.limits import FloodError
+from custom_components.xiaozhi.protocol.messages import ListenMode, ListenStart, McpMessage, tts_start
+from custom_components.xiaozhi.protocol.transport.link import (
+    Admission,
+    Link,
+    LinkClosedError,
+    LinkHandler,
+    LinkKind,
+)
+from custom_components.xiaozhi.protocol.transport.mqtt.link import (
+    Carrier,
+    MqttLink,
+    downlink_topic,
+    uplink_topic,
+)
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
+from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, encoded
+from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
+from tests.protocol.transport.websocket.peer import Recorder
+
+
+class _Carrier(Carrier):
+    """Keeps what is published; may be broken."""
+
+    def __init__(self) -> None:
+        self.published: list[Any] = []
+        self.connected = True
+        self.on_publish: list[Any] = []
+
+    @property
+    @override
+    def remote(self) -> str:
+        return "192.0.2.7"
+
+    @override
+    async def publish(self, payload: bytes) -> None:
+        for action in self.on_publish:
+            action()
+        if not self.connected:
+            raise LinkClosedError("the carrier is broken")
+        self.published.append(json.loads(payload))
+
+    @override
+    def disconnect(self) -> None:
+        self.connected = False
+
+
+class _Site:
+    """A link with all that is around it."""
+
+    def __init__(self, audio: UdpServer, **options: Any) -> None:
+        self.audio = audio
+        self.carrier = _Carrier()
+        self.handler = Recorder()
+        self.link = MqttLink(
+            self.carrier,
+            Admission(attach=lambda _link: self.handler, pings_safe=False),
+            audio=audio,
+            address="192.0.2.1",
+            downlink=DOWNLINK,
+            **options,
+        )
+
+    async def say(self, message: Any) -> None:
+        """Let the device publish a message."""
+        await self.link.receive(encoded(message))
+
+    async def hello(self) -> dict[str, Any]:
+        """Let the device say hello; return our answer."""
+        await self.say(HELLO)
+        answer: dict[str, Any] = self.carrier.published[-1]
+        assert answer["type"] == "hello"
+        return answer
+
+
+@pytest.fixture
+async def site(socket_enabled: None) -> AsyncGenerator[_Site]:
+    """A link of an idle device."""
+    audio = UdpServer()
+    audio.start("127.0.0.1", 0)
+    yield _Site(audio)
+    audio.stop()
+
+
+# Topics
+
+
+def test_every_device_has_topics_of_its_own() -> None:
+    """Named by the MAC or the client id."""
+    assert uplink_topic(MAC) == "xiaozhi/020000000001/up"
+    assert downlink_topic(MAC) == "xiaozhi/020000000001/down"
+    assert uplink_topic(MAC, "home/xz") == "home/xz/020000000001/up"
+
+
+# While idle
+
+
+async def test_an_idle_device_can_be_talked_to(site: _Site) -> None:
+    """The link stays up between conversations: messages go both ways without a channel."""
+    assert site.link.kind is LinkKind.MQTT
+    assert site.link.stays_connected
+    assert site.link.channel is None
+    assert site.link.remote == "192.0.2.7"
+    await site.link.send({"type": "alert", "status": "a", "message": "b", "emotion": "neutral"})
+    assert site.carrier.published[-1]["type"] == "alert"
+    await site.say({"session_id": "", "type": "mcp", "payload": {"jsonrpc": "2.0", "id": 1, "result": {}}})
+    assert site.handler.values("message") == [McpMessage({"jsonrpc": "2.0", "id": 1, "result": {}})]
+    with pytest.raises(LinkClosedError):
+        await site.link.send_audio(opus_packet())
+
+
+# Conversations
+
+
+async def test_a_hello_is_answered_with_all_that_the_firmware_needs(site: _Site) -> None:
+    """Older firmware crashes when anything is missing."""
+    answer = await site.hello()
+    assert answer["transport"] == "udp"
+    assert answer["audio_params"] == {
+        "format": "opus",
+        "sample_rate": 24000,
+        "channels": 1,
+        "frame_duration": 60,
+    }
+    assert answer["udp"]["server"] == "192.0.2.1"
+    assert answer["udp"]["port"] == site.audio.port
+    assert len(answer["udp"]["key"]) == len(answer["udp"]["nonce"]) == 32
+    assert answer["udp"]["nonce"].startswith("01")
+    [channel] = site.handler.values("opened")
+    assert site.link.channel == channel
+    assert channel.session_id == answer["session_id"]
+    assert channel.hello.supports_mcp
+    assert (channel.uplink.sample_rate, channel.uplink.frame_duration) == (16000, 60)
+    assert channel.downlink == DOWNLINK
+
+
+async def test_a_conversation_from_hello_to_goodbye(site: _Site) -> None:
+    """Audio both ways, messages both ways, and the device idle but linked at the end."""
+    answer = await site.hello()
+    device = DeviceAudio.from_offer(answer["udp"])
+    device_socket = await DeviceSocket.open(site.audio.port)
+    await site.say(LISTEN)
+    device_socket.send(device.seal(opus_packet(b"question")))
+    assert await site.handler.wait_for("audio") == (opus_packet(b"question"), 0)
+    assert site.link.remote == "127.0.0.1"
+    await site.link.send(tts_start())
+    await site.link.send_audio(opus_packet(b"answer"))
+    assert device.open(await device_socket.receive()) == opus_packet(b"answer")
+    await site.say({"session_id": answer["session_id"], "type": "goodbye"})
+    assert site.link.channel is None
+    assert site.handler.names == ["opened", "message", "audio", "channel_closed"]
+    assert [message["type"] for message in site.carrier.published] == ["hello", "tts"]
+    assert (site.link.counters.packets_in, site.link.counters.packets_out) == (1, 1)
+    await site.hello()
+    assert site.handler.names[-1] == "opened"
+    device_socket.close()
+
+
+async def test_audio_before_the_device_has_spoken_is_dropped_and_counted(site: _Site) -> None:
+    """No error: whoever paces the audio has nothing to do about it."""
+    await site.hello()
+    await site.link.send_audio(opus_packet())
+    assert site.link.audio_counters.unsent == 1
+    assert site.link.counters.packets_out == 0
+
+
+async def test_our_goodbye_names_the_session_and_an_echo_is_ignored(site: _Site) -> None:
+    """Since v2.3.0 the firmware compares the session; up to v2.2.1 it answers with a goodbye of its own."""
+    answer = await site.hello()
+    await site.link.close_channel()
+    assert site.carrier.published[-1] == {"type": "goodbye", "session_id": answer["session_id"]}
+    assert site.handler.names == ["opened", "channel_closed"]
+    await site.say({"session_id": answer["session_id"], "type": "goodbye"})
+    second = await site.hello()
+    await site.say({"session_id": answer["session_id"], "type": "goodbye"})
+    assert site.link.channel is not None
+    assert site.link.channel.session_id == second["session_id"] != answer["session_id"]
+    await site.link.close_channel()
+    await site.link.close_channel()
+    assert site.handler.names == ["opened", "channel_closed", "opened", "channel_closed"]
+    assert [message["type"] for message in site.carrier.published] == ["hello", "goodbye"] * 2
+
+
+async def test_a_goodbye_without_session_means_the_current_one(site: _Site) -> None:
+    """There is no other that it could mean."""
+    await site.hello()
+    await site.say({"type": "goodbye"})
+    assert site.handler.names == ["opened", "channel_closed"]
+
+
+async def test_a_second_hello_ends_the_conversation_before(site: _Site) -> None:
+    """A stale channel is opened anew without a goodbye: with other keys, and the old ones are dead."""
+    first, second = await site.hello(), await site.hello()
+    assert first["udp"]["key"] != second["udp"]["key"]
+    assert first["udp"]["nonce"] != second["udp"]["nonce"]
+    assert first["session_id"] != second["session_id"]
+    assert site.handler.names == ["opened", "channel_closed", "opened"]
+    device_socket = await DeviceSocket.open(site.audio.port)
+    device_socket.send(DeviceAudio.from_offer(first["udp"]).seal(opus_packet(b"old")))
+    device_socket.send(DeviceAudio.from_offer(second["udp"]).seal(opus_packet(b"new")))
+    assert await site.handler.wait_for("audio") == (opus_packet(b"new"), 0)
+    assert site.audio.counters.unknown == 1
+    device_socket.close()
+
+
+async def test_the_answer_starts_with_packet_one_in_every_conversation(site: _Site) -> None:
+    """Or the device would drop it as old."""
+    for _ in range(2):
+        device = DeviceAudio.from_offer((await site.hello())["udp"])
+        device_socket = await DeviceSocket.open(site.audio.port)
+        before = len(site.handler.values("audio"))
+        device_socket.send(device.seal(opus_packet()))
+        await site.handler.wait_for("audio", before + 1)
+        await site.link.send_audio(opus_packet(b"answer"))
+        datagram = await device_socket.receive()
+        assert datagram[12:16] == b"\x00\x00\x00\x01"
+        assert device.open(datagram) == opus_packet(b"answer")
+        device_socket.close()
+
+
+async def test_a_hello_without_a_transport_is_for_this_link(site: _Site) -> None:
+    """Some clients leave it out."""
+    await site.say({name: value for name, value in HELLO.items() if name != "transport"})
+    assert site.handler.names == ["opened"]
+
+
+async def test_a_hello_for_another_transport_gets_no_answer(site: _Site) -> None:
+    """An answer with another transport would crash the device, and it could not use ours."""
+    await site.say(HELLO | {"transport": "websocket"})
+    assert site.carrier.published == []
+    assert site.handler.names == []
+    assert site.link.counters.malformed == 1
+
+
+async def test_words_of_the_device_let_held_back_audio_pass(site: _Site) -> None:
+    """The last word of push-to-talk must not wait for a packet that was lost."""
+    device = DeviceAudio.from_offer((await site.hello())["udp"])
+    device_socket = await DeviceSocket.open(site.audio.port)
+    device_socket.send(device.seal(opus_packet(b"one")))
+    await site.handler.wait_for("audio")
+    device.seal(opus_packet(b"lost"))
+    device_socket.send(device.seal(opus_packet(b"three")))
+    # A datagram of nobody, sent after it by the same socket, shows that it has arrived.
+    device_socket.send(bytes(20))
+    await until(lambda: site.audio.counters.unknown == 1)
+    assert len(site.handler.values("audio")) == 1
+    await site.say({"session_id": "", "type": "listen", "state": "stop"})
+    assert site.handler.values("audio")[1:] == [(opus_packet(b"three"), 1)]
+    assert site.handler.names[-2:] == ["audio", "message"]
+    device_socket.close()
+
+
+# Conversations that we do not hold
+
+_GRACE = 0.05
+
+
+def _goodbyes(site: _Site) -> list[str]:
+    """Return the sessions that the device was told to leave."""
+    return [message["session_id"] for message in site.carrier.published if message["type"] == "goodbye"]
+
+
+@pytest.mark.parametrize("session_id", ["of yesterday", ""])
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "listen", "state": "start", "mode": "auto"},
+        {"type": "listen", "state": "detect", "text": "hello"},
+        {"type": "listen", "state": "stop"},
+        {"type": "abort"},
+    ],
+    ids=["start", "detect", "stop", "abort"],
+)
+async def test_a_conversation_that_we_do_not_hold_is_ended(
+    site: _Site, message: dict[str, Any], session_id: str
+) -> None:
+    """The device listens or speaks, and nothing else would make it idle. After its start the id is empty."""
+    stray = _Site(site.audio, grace=_GRACE)
+    for _ in range(20):
+        await stray.say({"session_id": session_id, **message})
+    await until(lambda: bool(_goodbyes(stray)))
+    assert _goodbyes(stray) == [session_id], "however often the device says it"
+    # Firmware up to v2.2.1 answers with a goodbye of its own, which must not be answered again.
+    await stray.say({"session_id": session_id, "type": "goodbye"})
+    await asyncio.sleep(3 * _GRACE)
+    assert _goodbyes(stray) == [session_id]
+    assert stray.handler.names == ["message"] * 20
+    assert stray.link.counters.malformed == 0
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 1, "result": {}}},
+        {"type": "iot", "descriptors": []},
+        {"type": "goodbye"},
+    ],
+    ids=["mcp", "iot", "goodbye"],
+)
+async def test_what_an_idle_device_says_needs_no_goodbye(site: _Site, message: dict[str, Any]) -> None:
+    """Its answers name its last conversation."""
+    idle = _Site(site.audio, grace=0.0)
+    await idle.say({"session_id": "of yesterday", **message})
+    await asyncio.sleep(_GRACE)
+    assert _goodbyes(idle) == []
+
+
+async def test_a_new_conversation_is_not_ended_with_the_old_one(site: _Site) -> None:
+    """A goodbye that meets a device which opens a channel would end that one."""
+    stray = _Site(site.audio, grace=_GRACE)
+    await stray.say({"session_id": "of yesterday", "type": "abort"})
+    await stray.hello()
+    await asyncio.sleep(3 * _GRACE)
+    assert _goodbyes(stray) == []
+    assert stray.link.channel is not None
+
+
+async def test_a_message_that_crosses_our_goodbye_is_not_answered(site: _Site) -> None:
+    """After an answer the device listens again, and says so while our goodbye is on its way."""
+    polite = _Site(site.audio, grace=0.3)
+    ended = (await polite.hello())["session_id"]
+    await polite.link.close_channel()
+    await polite.say({"session_id": ended, "type": "listen", "state": "start", "mode": "auto"})
+    await asyncio.sleep(0.4)
+    assert _goodbyes(polite) == [ended]
+    await polite.say({"session_id": "another", "type": "listen", "state": "start", "mode": "auto"})
+    await until(lambda: len(_goodbyes(polite)) == 2)
+    assert _goodbyes(polite) == [ended, "another"]
+
+
+async def test_a_goodbye_of_somebody_else_ends_the_conversation_on_the_device_too(site: _Site) -> None:
+    """On a broker others may publish in the device's name; the device would go on speaking."""
+    shared = _Site(site.audio, grace=_GRACE, others_can_publish=True)
+    answer = await shared.hello()
+    await shared.say({"type": "goodbye", "session_id": "another"})
+    assert shared.link.channel is not None
+    await shared.say({"type": "goodbye"})
+    assert shared.handler.names == ["opened", "channel_closed"]
+    await until(lambda: bool(_goodbyes(shared)))
+    await shared.say({"type": "goodbye", "session_id": answer["session_id"]})
+    await asyncio.sleep(3 * _GRACE)
+    assert _goodbyes(shared) == [answer["session_id"]]
+
+
+async def test_a_link_that_ends_says_no_goodbye_later(site: _Site) -> None:
+    """It would be said to the next link's device."""
+    stray = _Site(site.audio, grace=_GRACE)
+    await stray.say({"session_id": "of yesterday", "type": "abort"})
+    stray.link.ended("replaced")
+    await asyncio.sleep(3 * _GRACE)
+    assert stray.carrier.published == []
+
+
+# Bad messages
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"\x00",
+        b"{",
+        b"[]",
+        b"null",
+        b'{"type": 1}',
+        b'{"type": "listen"}',
+        b'{"type": "mcp", "payload": null}',
+        b'{"type": "hello", "audio_params": {"frame_duration": 61}}',
+        b'{"type": "goodbye", "session_id": 5}',
+        b"[" * 60000,
+        b'{"type": "' + b"x" * 66000 + b'"}',
+    ],
+)
+async def test_a_malformed_message_is_dropped_and_the_link_lives(site: _Site, payload: bytes) -> None:
+    """And the next good one counts."""
+    await site.link.receive(payload)
+    assert site.link.counters.malformed == 1
+    await site.say(LISTEN)
+    assert site.handler.values("message") == [ListenStart(ListenMode.AUTO)]
+
+
+async def test_messages_of_unknown_type_are_counted(site: _Site) -> None:
+    """They are none of the handler's business."""
+    await site.say({"type": "iot", "descriptors": []})
+    assert site.link.counters.unknown == 1
+    assert site.handler.names == []
+
+
+async def test_a_flood_of_messages_is_reported_to_the_carrier(site: _Site) -> None:
+    """Which then ends the link."""
+    with pytest.raises(FloodError, match="100 messages"):
+        await _repeat(site.link, encoded(LISTEN), 150)
+
+
+async def test_a_flood_of_garbage_is_reported_to_the_carrier(site: _Site) -> None:
+    """Long before it is as much as a flood of good messages."""
+    with pytest.raises(FloodError, match="malformed"):
+        await _repeat(site.link, b"garbage", 50)
+
+
+async def _repeat(link: MqttLink, payload: bytes, times: int) -> None:
+    for _ in range(times):
+        await link.receive(payload)
+
+
+# The end
+
+
+async def test_closing_the_link_ends_the_conversation_politely(site: _Site) -> None:
+    """With a goodbye, or the device would show an error; then nothing more goes either way."""
+    answer = await site.hello()
+    await site.link.close("removed")
+    assert site.carrier.published[-1] == {"type": "goodbye", "session_id": answer["session_id"]}
+    assert not site.carrier.connected
+    assert site.handler.names == ["opened", "channel_closed", "link_closed"]
+    assert site.handler.values("link_closed") == ["removed"]
+    await site.link.close("again")
+    await site.say(HELLO)
+    await site.link.close_channel()
+    with pytest.raises(LinkClosedError, match="removed"):
+        await site.link.send(tts_start())
+    assert site.handler.names == ["opened", "channel_closed", "link_closed"]
+
+
+async def test_the_link_ends_with_its_carrier(site: _Site) -> None:
+    """Once, whoever reports it how often."""
+    await site.hello()
+    site.carrier.connected = False
+    site.link.ended("connection lost")
+    site.link.ended("and again")
+    assert site.handler.names == ["opened", "channel_closed", "link_closed"]
+    assert site.handler.values("link_closed") == ["connection lost"]
+
+
+async def test_a_hello_that_cannot_be_answered_opens_nothing(site: _Site) -> None:
+    """The connection broke in that moment."""
+    site.carrier.connected = False
+    await site.say(HELLO)
+    assert site.handler.names == []
+    assert site.link.channel is None
+
+
+async def test_a_link_that_ends_while_it_answers_a_hello_opens_nothing(site: _Site) -> None:
+    """A newer connection of the device may come in between."""
+    site.carrier.on_publish.append(lambda: site.link.ended("replaced"))
+    await site.say(HELLO)
+    assert site.handler.names == ["link_closed"]
+    assert site.link.channel is None
+
+
+async def test_a_goodbye_that_cannot_be_sent_ends_the_conversation_all_the_same(site: _Site) -> None:
+    """Whoever hangs up needs no error."""
+    await site.hello()
+    site.carrier.connected = False
+    await site.link.close_channel()
+    assert site.handler.names == ["opened", "channel_closed"]
+
+
+async def test_a_handler_may_refuse_the_link_at_once(site: _Site) -> None:
+    """It is told of the end like any other."""
+    handler = Recorder()
+
+    def attach(link: Link) -> LinkHandler:
+        assert isinstance(link, MqttLink)
+        link.ended("not wanted")
+        return handler
+
+    MqttLink(
+        _Carrier(),
+        Admission(attach=attach, pings_safe=False),
+        audio=site.audio,
+        address="",
+        downlink=DOWNLINK,
+    )
+    assert handler.events == [("link_closed", "not wanted")]

@@ -1,0 +1,580 @@
+"""Audio over UDP: crypto, order, plausibility and the socket."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from functools import partial
+import random
+import socket
+import struct
+
+import av
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from hypothesis import given, settings, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.audio.opus_packet import opus_samples
+from custom_components.xiaozhi.protocol.messages import AudioFormat
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpChannel, UdpServer
+from custom_components.xiaozhi.protocol.transport.udp.session import (
+    MAX_DATAGRAM_BYTES,
+    AudioCipher,
+    AudioSession,
+    ReorderWindow,
+    Source,
+    UdpCounters,
+)
+from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
+
+_UPLINK = AudioFormat(sample_rate=16000, frame_duration=60)
+_HERE = bytes((127, 0, 0, 1))
+_HOME = Source("192.0.2.1", 5000, _HERE)
+_MOVED = Source("192.0.2.2", 6000, _HERE)
+
+
+class _Session:
+    """A session, its device and a clock."""
+
+    def __init__(self) -> None:
+        self.counters = UdpCounters()
+        self.session = AudioSession(0xA1B2C3D4, _UPLINK, self.counters, 1000.0)
+        self.device = DeviceAudio(self.session.key, self.session.nonce)
+        self.now = 1000.0
+
+    def receive(
+        self, packet: bytes, *, sequence: int | None = None, source: Source = _HOME
+    ) -> list[tuple[bytes, int]]:
+        return self.session.open(self.device.seal(packet, sequence=sequence), source, self.now)
+
+
+# Packets
+
+
+def _encoded(pcm: bytes, frame_ms: int, channels: int = 1, **options: str) -> Iterator[bytes]:
+    encoder = av.CodecContext.create("libopus", "w")
+    assert isinstance(encoder, av.AudioCodecContext)
+    encoder.sample_rate, encoder.format = 16000, "s16"
+    encoder.layout = "mono" if channels == 1 else "stereo"
+    encoder.options = {"frame_duration": str(frame_ms), **options}
+    samples = 16000 * frame_ms // 1000
+    size = samples * 2 * channels
+    for start in range(0, len(pcm) - size + 1, size):
+        frame = av.AudioFrame(format="s16", layout=encoder.layout.name, samples=samples)
+        frame.sample_rate, frame.pts = 16000, start // (2 * channels)
+        frame.planes[0].update(pcm[start : start + size])
+        yield from (bytes(packet) for packet in encoder.encode(frame))
+
+
+@pytest.mark.parametrize("application", ["voip", "audio", "lowdelay"])
+@pytest.mark.parametrize("frame_ms", [10, 20, 40, 60])
+def test_real_opus_packets_have_the_duration_they_were_made_with(frame_ms: int, application: str) -> None:
+    """Of every mode and bit rate of the reference encoder."""
+    pcm = random.Random(1).randbytes(16000 * 2)
+    for bit_rate in ("8000", "24000", "96000"):
+        packets = list(_encoded(pcm, frame_ms, application=application, b=bit_rate))
+        assert len(packets) > 10
+        assert {opus_samples(packet) for packet in packets} == {frame_ms * 48}
+
+
+def test_packets_of_silence_are_packets_too() -> None:
+    """In silence the encoder sends one byte in six of seven packets."""
+    packets = list(_encoded(bytes(16000 * 2 * 3), 60, application="voip", dtx="1", b="16000"))
+    assert any(len(packet) == 1 for packet in packets)
+    assert {opus_samples(packet) for packet in packets} == {2880}
+
+
+def test_stereo_and_broken_packets_have_no_duration() -> None:
+    """The device has one microphone."""
+    assert {opus_samples(packet) for packet in _encoded(bytes(64000), 20, channels=2)} == {None}
+    assert opus_samples(b"") is None
+    assert opus_samples(b"\x5b") is None
+
+
+# Crypto
+
+
+@settings(max_examples=100)
+@given(
+    key=st.binary(min_size=16, max_size=16),
+    packets=st.lists(st.tuples(st.binary(min_size=16, max_size=16), st.binary(max_size=100)), max_size=5),
+)
+def test_a_cipher_used_again_is_as_good_as_a_new_one(key: bytes, packets: list[tuple[bytes, bytes]]) -> None:
+    """Nothing of one packet's key stream reaches the next, whatever its length."""
+    cipher = AudioCipher(key)
+    for header, payload in packets:
+        fresh = Cipher(algorithms.AES(key), modes.CTR(header)).encryptor().update(payload)
+        assert cipher.apply(header, payload) == fresh
+        assert cipher.apply(header, fresh) == payload
+
+
+def test_the_cipher_is_aes_128_ctr() -> None:
+    """Test vector F.5.1 of NIST SP 800-38A."""
+    cipher = AudioCipher(bytes.fromhex("2b7e151628aed2a6abf7158809cf4f3c"))
+    encrypted = cipher.apply(
+        bytes.fromhex("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"),
+        bytes.fromhex("6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"),
+    )
+    assert encrypted.hex() == "874d6191b620e3261bef6864990db6ce9806f66b7970fdff8617187bb9fffdff"
+
+
+def test_no_two_blocks_are_encrypted_with_the_same_counter() -> None:
+    """Neither of two of our packets nor of ours and the device's, which uses the same key.
+
+    Even when the device repeats our timestamps.
+    """
+    talk = _Session()
+    down = [talk.session.seal(opus_packet(bytes(100))) or b"" for _ in range(50)]
+    stamps = [int.from_bytes(datagram[8:12]) for datagram in down]
+    up = [talk.device.seal(opus_packet(bytes(100)), timestamp=stamp) for stamp in stamps]
+    ours, theirs = (
+        [int.from_bytes(datagram[:16]) + block for datagram in datagrams for block in range(7)]
+        for datagrams in (down, up)
+    )
+    assert len(set(ours)) == len(ours)
+    assert not set(ours) & set(theirs)
+
+
+def test_every_conversation_has_its_own_key() -> None:
+    """A packet of one means nothing in another."""
+    one, other = _Session(), _Session()
+    assert one.session.key != other.session.key
+    assert not other.session.open(one.device.seal(opus_packet()), _HOME, 1000.0)
+
+
+# Order
+
+
+@settings(max_examples=200)
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=60))
+def test_packets_that_overtake_up_to_two_others_are_put_back(delays: list[int]) -> None:
+    """Nothing is lost and nothing out of order, when each packet is at most two places late."""
+    arrivals = sorted(range(1, len(delays) + 1), key=lambda number: number + delays[number - 1] * 1.01)
+    window = ReorderWindow(0.06, 0.0)
+    delivered = [
+        pair for number in arrivals for pair in window.push(number, b"%d" % number, 0.0)
+    ] + window.flush()
+    assert delivered == [(b"%d" % number, 0) for number in range(1, len(delays) + 1)]
+
+
+@settings(max_examples=200)
+@given(st.lists(st.integers(1, 40), max_size=80))
+def test_whatever_comes_is_delivered_once_and_in_order(arrivals: list[int]) -> None:
+    """Lost, doubled, late and shuffled: the time line is complete when the gaps are added."""
+    window, delivered = ReorderWindow(0.06, 0.0), []
+    for number in arrivals:
+        if window.wants(number):
+            delivered += window.push(number, b"%d" % number, 0.0)
+    delivered += window.flush()
+    position = 0
+    for packet, missing in delivered:
+        position += missing + 1
+        assert packet == b"%d" % position
+    assert position == max(arrivals, default=0)
+
+
+def test_a_lost_packet_holds_the_others_back_for_two_more_only() -> None:
+    """120 ms of delay at most, and none after that."""
+    talk = _Session()
+    assert talk.receive(opus_packet(b"1")) == [(opus_packet(b"1"), 0)]
+    talk.device.seal(b"lost")
+    assert talk.receive(opus_packet(b"3")) == []
+    assert talk.receive(opus_packet(b"4")) == []
+    assert talk.receive(opus_packet(b"5")) == [
+        (opus_packet(b"3"), 1),
+        (opus_packet(b"4"), 0),
+        (opus_packet(b"5"), 0),
+    ]
+    assert talk.receive(opus_packet(b"6")) == [(opus_packet(b"6"), 0)]
+    assert (talk.counters.received, talk.counters.lost) == (5, 1)
+
+
+def test_a_packet_that_comes_after_its_place_was_given_up_is_dropped_and_counted() -> None:
+    """As are packets that come twice."""
+    talk = _Session()
+    for sequence in (2, 3, 4):
+        talk.receive(opus_packet(), sequence=sequence)
+    assert not talk.receive(opus_packet(), sequence=1)
+    assert not talk.receive(opus_packet(), sequence=4)
+    assert (talk.counters.late, talk.counters.lost) == (2, 1)
+
+
+def test_what_waits_comes_out_when_the_device_says_something() -> None:
+    """Its words follow its audio."""
+    talk = _Session()
+    assert not talk.receive(opus_packet(b"2"), sequence=2)
+    assert talk.session.flush() == [(opus_packet(b"2"), 1)]
+    assert talk.session.flush() == []
+
+
+# Plausibility
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda datagram: b"\x02" + datagram[1:],
+        lambda datagram: datagram[:1] + b"\x01" + datagram[2:],
+        lambda datagram: datagram[:2] + b"\x00\x01" + datagram[4:],
+        lambda datagram: datagram + b"\x00",
+        lambda datagram: datagram[:-1],
+        lambda datagram: datagram[:12] + b"\xff\xff\xff\xff" + datagram[16:],
+    ],
+    ids=["type", "flags", "length", "longer", "shorter", "sequence"],
+)
+def test_a_datagram_with_a_wrong_header_is_rejected(change: Callable[[bytes], bytes]) -> None:
+    """And changes nothing: the true packet is taken afterwards."""
+    talk = _Session()
+    datagram = talk.device.seal(opus_packet())
+    assert not talk.session.open(change(datagram), _MOVED, 1000.0)
+    assert talk.counters.rejected == 1
+    assert talk.session.source is None
+    assert talk.session.open(datagram, _HOME, 1000.0)
+
+
+def test_few_forgeries_look_like_audio() -> None:
+    """Without the key the content is random: about one of 70 is an Opus packet of 60 ms."""
+    randomness = random.Random(7)
+    passed = 0
+    for _ in range(5000):
+        talk = _Session()
+        forged = talk.device.seal(b"")[:2] + struct.pack(">H", 80) + talk.device.nonce[4:8] + bytes(4)
+        forged += struct.pack(">I", 1) + randomness.randbytes(80)
+        passed += bool(talk.session.open(forged, _MOVED, 1000.0))
+    assert 0 < passed < 5000 / 50
+
+
+def test_audio_of_another_duration_than_announced_is_rejected() -> None:
+    """20 ms instead of 60 ms: not the device that said hello."""
+    talk = _Session()
+    assert not talk.receive(b"\x48speech")
+    assert talk.counters.rejected == 1
+
+
+def test_a_sequence_far_ahead_is_a_forgery_until_time_has_passed() -> None:
+    """Two seconds of wake word come at once; a network that was away for a minute swallows a thousand."""
+    talk = _Session()
+    assert not talk.receive(opus_packet(), sequence=101 + 1000)
+    assert talk.counters.rejected == 1
+    talk.now += 60
+    assert talk.receive(opus_packet(), sequence=1001) == []
+    assert talk.session.flush() == [(opus_packet(), 1000)]
+
+
+def test_a_long_conversation_with_losses_goes_on() -> None:
+    """Ten minutes with every tenth packet lost, all delivered in order."""
+    talk, delivered = _Session(), 0
+    for number in range(1, 10_001):
+        talk.now += 0.06
+        if number % 10:
+            delivered += sum(missing + 1 for _, missing in talk.receive(opus_packet(), sequence=number))
+    assert delivered == 9999
+    assert (talk.counters.lost, talk.counters.rejected, talk.counters.flooded) == (999, 0, 0)
+
+
+def test_more_audio_than_any_device_makes_is_dropped() -> None:
+    """400 packets at once, then 400 a second."""
+    talk = _Session()
+    for _ in range(1000):
+        talk.receive(opus_packet())
+    assert talk.counters.received == 400
+    assert talk.counters.flooded + talk.counters.rejected == 600
+
+
+@settings(max_examples=300)
+@given(st.binary(min_size=16, max_size=200), st.booleans())
+def test_garbage_is_dropped_without_an_error(garbage: bytes, addressed: bool) -> None:
+    """Whatever comes for a conversation."""
+    talk = _Session()
+    if addressed:
+        garbage = b"\x01\x00" + (len(garbage) - 16).to_bytes(2) + talk.device.nonce[4:8] + garbage[8:]
+    for packet, missing in talk.session.open(garbage, _HOME, 1000.0):
+        assert opus_samples(packet) == 2880
+        assert missing <= 100
+
+
+# The device's address
+
+
+def test_the_device_is_where_its_newest_genuine_packet_came_from() -> None:
+    """Its address may change; old, repeated, forged and empty packets change nothing."""
+    talk = _Session()
+    first = talk.device.seal(opus_packet(b"first"))
+    talk.session.open(first, _HOME, talk.now)
+    talk.receive(opus_packet(b"second"))
+    assert talk.session.source == _HOME
+    talk.session.open(first, _MOVED, talk.now)
+    talk.receive(b"\x00 not audio", sequence=3, source=_MOVED)
+    talk.receive(b"", sequence=3, source=_MOVED)
+    assert talk.session.source == _HOME
+    talk.receive(opus_packet(b"fifth"), sequence=5, source=_HOME)
+    talk.receive(opus_packet(b"fourth"), sequence=4, source=_MOVED)
+    assert talk.session.source == _HOME
+    talk.receive(opus_packet(b"sixth"), sequence=6, source=_MOVED)
+    assert talk.session.source == _MOVED
+
+
+def test_an_empty_packet_is_silence_when_the_device_sends_it() -> None:
+    """It proves nothing, so that only the known address may send one."""
+    talk = _Session()
+    assert talk.receive(b"", sequence=1) == []
+    talk.receive(opus_packet(), sequence=1)
+    assert talk.receive(b"", sequence=2, source=_MOVED) == []
+    assert talk.receive(b"", sequence=2) == [(b"", 0)]
+
+
+# To the device
+
+
+def test_the_firmware_takes_what_we_send() -> None:
+    """Numbers begin with 1 and timestamps are never 0 nor the same."""
+    talk = _Session()
+    packets = [opus_packet(bytes((number,))) for number in range(10)]
+    assert [talk.device.open(talk.session.seal(packet) or b"") for packet in packets] == packets
+    assert len(set(talk.device.timestamps)) == 10
+    assert 0 not in talk.device.timestamps
+
+
+def test_an_empty_datagram_is_never_made_nor_one_that_would_be_cut() -> None:
+    """The one would end the device's reception, the other be rejected."""
+    talk = _Session()
+    assert talk.session.seal(b"") is None
+    assert talk.session.seal(bytes(MAX_DATAGRAM_BYTES - 15)) is None
+    assert len(talk.session.seal(bytes(MAX_DATAGRAM_BYTES - 16)) or b"") == MAX_DATAGRAM_BYTES
+
+
+# The socket
+
+
+class _Conversation:
+    """A channel on the server with the device's end of it."""
+
+    def __init__(self, server: UdpServer) -> None:
+        self.heard: list[tuple[bytes, int]] = []
+        self.counters = UdpCounters()
+        self.channel: UdpChannel = server.open_channel(_UPLINK, self._hear, self.counters)
+        self.device = DeviceAudio.from_offer(self.channel.offer("192.0.2.1"))
+
+    def _hear(self, packet: bytes, missing: int) -> None:
+        self.heard.append((packet, missing))
+
+
+def _has_heard(talk: _Conversation, count: int) -> bool:
+    return len(talk.heard) == count
+
+
+@pytest.fixture
+async def server(socket_enabled: None) -> AsyncGenerator[UdpServer]:
+    """A server on a free port."""
+    server = UdpServer()
+    server.start("127.0.0.1", 0)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+async def device_socket(server: UdpServer) -> AsyncGenerator[DeviceSocket]:
+    """The device's socket, connected to the server."""
+    device_socket = await DeviceSocket.open(server.port)
+    yield device_socket
+    device_socket.close()
+
+
+async def test_audio_flows_both_ways(server: UdpServer, device_socket: DeviceSocket) -> None:
+    """What the device says is heard, and then it hears us."""
+    talk = _Conversation(server)
+    device_socket.send(talk.device.seal(opus_packet(b"question")))
+    await until(lambda: bool(talk.heard))
+    assert talk.heard == [(opus_packet(b"question"), 0)]
+    assert talk.channel.remote == "127.0.0.1"
+    assert talk.channel.send(opus_packet(b"answer"))
+    assert talk.device.open(await device_socket.receive()) == opus_packet(b"answer")
+
+
+async def test_the_offer_names_address_port_key_and_nonce(server: UdpServer) -> None:
+    """As the firmware reads them."""
+    offer = server.open_channel(_UPLINK, lambda _packet, _missing: None).offer("ha.local")
+    assert (offer["server"], offer["port"]) == ("ha.local", server.port)
+    assert len(offer["key"]) == 32
+    assert bytes.fromhex(offer["nonce"])[:4] == b"\x01\x00\x00\x00"
+    assert bytes.fromhex(offer["nonce"])[8:] == bytes(8)
+
+
+async def test_nothing_is_sent_before_the_device_has(server: UdpServer, device_socket: DeviceSocket) -> None:
+    """Nobody knows where it is; the packet is dropped and counted."""
+    talk = _Conversation(server)
+    assert talk.channel.remote is None
+    assert not talk.channel.send(opus_packet(b"too early"))
+    device_socket.send(talk.device.seal(opus_packet()))
+    await until(lambda: bool(talk.heard))
+    assert talk.channel.send(opus_packet(b"answer"))
+    assert talk.device.open(await device_socket.receive()) == opus_packet(b"answer")
+    assert talk.counters.unsent == 1
+
+
+async def test_conversations_on_one_socket_do_not_mix(server: UdpServer) -> None:
+    """Twenty devices, each with its own key, and each gets its own answer."""
+    talks = [_Conversation(server) for _ in range(20)]
+    sockets = [await DeviceSocket.open(server.port) for _ in talks]
+    for number, (talk, device_socket) in enumerate(zip(talks, sockets, strict=True)):
+        device_socket.send(talk.device.seal(opus_packet(b"%d" % number)))
+    await until(lambda: all(talk.heard for talk in talks))
+    for number, (talk, device_socket) in enumerate(zip(talks, sockets, strict=True)):
+        assert talk.heard == [(opus_packet(b"%d" % number), 0)]
+        talk.channel.send(opus_packet(b"to %d" % number))
+        assert talk.device.open(await device_socket.receive()) == opus_packet(b"to %d" % number)
+        device_socket.close()
+
+
+async def test_a_closed_conversation_takes_nothing(server: UdpServer, device_socket: DeviceSocket) -> None:
+    """Packets still on their way belong to nobody."""
+    talk, witness = _Conversation(server), _Conversation(server)
+    talk.channel.close()
+    talk.channel.close()
+    device_socket.send(talk.device.seal(opus_packet()))
+    device_socket.send(witness.device.seal(opus_packet()))
+    await until(lambda: bool(witness.heard))
+    assert not talk.heard
+    assert not talk.channel.send(opus_packet())
+    assert server.counters.unknown == 1
+
+
+async def test_a_conversation_that_ends_while_packets_are_handed_on_gets_no_more(
+    server: UdpServer, device_socket: DeviceSocket
+) -> None:
+    """Whoever hears the first of several packets may hang up."""
+    heard: list[bytes] = []
+
+    def hear(packet: bytes, _missing: int) -> None:
+        heard.append(packet)
+        channel.close()
+
+    channel = server.open_channel(_UPLINK, hear)
+    device = DeviceAudio.from_offer(channel.offer(""))
+    for sequence in (2, 3, 4):
+        device_socket.send(device.seal(opus_packet(b"%d" % sequence), sequence=sequence))
+    await until(lambda: bool(heard))
+    assert heard == [opus_packet(b"2")]
+
+
+async def test_a_flood_from_unknown_ids_keeps_nobody_from_talking(
+    server: UdpServer, device_socket: DeviceSocket
+) -> None:
+    """Each stray datagram costs a look at its header; the audio of the others arrives."""
+    talk = _Conversation(server)
+    strays = await DeviceSocket.open(server.port)
+    randomness = random.Random(3)
+    sent = 0
+    for number in range(1, 41):
+        for _ in range(50):
+            strays.send(randomness.randbytes(randomness.randrange(0, 300)))
+            sent += 1
+        device_socket.send(talk.device.seal(opus_packet()))
+        await until(partial(_has_heard, talk, number))
+    await until(lambda: server.counters.unknown + server.counters.rejected == sent)
+    assert server.counters.unknown > sent * 0.9
+    strays.close()
+
+
+async def test_datagrams_too_short_or_too_long_are_rejected(
+    server: UdpServer, device_socket: DeviceSocket
+) -> None:
+    """Empty ones included; a long one is not mistaken for the part that was read."""
+    talk = _Conversation(server)
+    for size in (0, 1, 15):
+        device_socket.send(bytes(size))
+    device_socket.send(talk.device.seal(opus_packet(bytes(2000))))
+    device_socket.send(talk.device.seal(opus_packet(), sequence=1))
+    await until(lambda: bool(talk.heard))
+    assert talk.heard == [(opus_packet(), 0)]
+    assert server.counters.rejected == 4
+
+
+async def test_the_answer_comes_from_the_address_that_the_device_sent_to(socket_enabled: None) -> None:
+    """A host has several; the device's socket hears only the one it knows."""
+    server = UdpServer()
+    server.start(None, 0)
+    talk = _Conversation(server)
+    loop = asyncio.get_running_loop()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device_socket:
+        device_socket.setblocking(False)
+        device_socket.bind(("127.0.0.1", 0))
+        device_socket.sendto(talk.device.seal(opus_packet()), ("127.0.0.2", server.port))
+        await until(lambda: bool(talk.heard))
+        talk.channel.send(opus_packet(b"answer"))
+        async with asyncio.timeout(5):
+            answer, sender = await loop.sock_recvfrom(device_socket, 2000)
+    assert sender == ("127.0.0.2", server.port)
+    assert talk.device.open(answer) == opus_packet(b"answer")
+    server.stop()
+
+
+async def test_a_port_in_use_is_an_error_and_leaves_nothing_open(server: UdpServer) -> None:
+    """The caller hears of it."""
+    second = UdpServer()
+    with pytest.raises(OSError, match="in use"):
+        second.start("127.0.0.1", server.port)
+    with pytest.raises(RuntimeError):
+        _ = second.port
+    second.stop()
+
+
+async def test_a_stopped_server_frees_its_port_and_sends_nothing(device_socket: DeviceSocket) -> None:
+    """Whoever still holds a channel gets no error."""
+    server = UdpServer()
+    server.start("127.0.0.1", 0)
+    port = server.port
+    talk = _Conversation(server)
+    own_socket = await DeviceSocket.open(port)
+    own_socket.send(talk.device.seal(opus_packet()))
+    await until(lambda: bool(talk.heard))
+    server.stop()
+    server.stop()
+    assert not talk.channel.send(opus_packet())
+    again = UdpServer()
+    again.start("127.0.0.1", port)
+    again.stop()
+    own_socket.close()
+
+
+async def test_a_server_may_be_stopped_by_whoever_hears_a_packet(
+    server: UdpServer, device_socket: DeviceSocket
+) -> None:
+    """With more packets waiting."""
+    heard: list[bytes] = []
+
+    def hear(packet: bytes, _missing: int) -> None:
+        heard.append(packet)
+        server.stop()
+
+    device = DeviceAudio.from_offer(server.open_channel(_UPLINK, hear).offer(""))
+    for _ in range(5):
+        device_socket.send(device.seal(opus_packet()))
+    await until(lambda: bool(heard))
+    assert len(heard) == 1
+
+
+async def test_what_the_network_refuses_is_dropped_and_counted(server: UdpServer) -> None:
+    """No port 0 can be sent to; the conversation goes on without that packet."""
+    talk = _Conversation(server)
+    server.datagram_received(talk.device.seal(opus_packet()), Source("127.0.0.1", 0, _HERE))
+    assert not talk.channel.send(opus_packet())
+    assert talk.counters.unsent == 1
+
+
+async def test_datagrams_from_outside_the_home_network_are_dropped(socket_enabled: None) -> None:
+    """Whatever they hold: these are the device's own."""
+    server = UdpServer(admits=lambda address: address != "127.0.0.2")
+    server.start("127.0.0.1", 0)
+    heard: list[tuple[bytes, int]] = []
+    channel = server.open_channel(_UPLINK, lambda packet, missing: heard.append((packet, missing)))
+    device = DeviceAudio.from_offer(channel.offer("127.0.0.1"))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as outside:
+        outside.bind(("127.0.0.2", 0))
+        outside.sendto(device.seal(opus_packet(b"outside")), ("127.0.0.1", server.port))
+    await until(lambda: server.counters.not_local == 1)
+    inside = await DeviceSocket.open(server.port)
+    inside.send(device.seal(opus_packet(b"inside"), sequence=1))
+    await until(lambda: bool(heard))
+    assert heard == [(opus_packet(b"inside"), 0)]
+    assert channel.remote == "127.0.0.1"
+    inside.close()
+    server.stop()

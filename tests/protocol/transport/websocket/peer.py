@@ -1,0 +1,258 @@
+"""What stands on both sides of a WebSocket listener in its tests: devices, and whoever owns their links."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+import json
+import socket
+from time import monotonic
+from typing import Any, Self
+
+from websockets.frames import Close, Frame, Opcode
+
+from custom_components.xiaozhi.protocol.messages import AudioFormat, DeviceMessage
+from custom_components.xiaozhi.protocol.transport.link import (
+    Admission,
+    Channel,
+    Credentials,
+    Link,
+    LinkHandler,
+)
+from custom_components.xiaozhi.protocol.transport.peers import is_local
+from custom_components.xiaozhi.protocol.transport.websocket.connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.websocket.link import WebSocketLink
+from custom_components.xiaozhi.protocol.transport.websocket.listener import WebSocketListener
+from tests.protocol.transport.udp.device import opus_packet
+
+TOKEN = "a1b2c3d4"
+DOWNLINK = AudioFormat(24000, 60)
+HELLO: dict[str, Any] = {
+    "type": "hello",
+    "version": 1,
+    "features": {"mcp": True},
+    "transport": "websocket",
+    "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60},
+}
+# Long enough for a busy machine, short enough to fail.
+PATIENCE = 10
+
+
+class Recorder(LinkHandler):
+    """Keeps what happens on one link."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.events: list[tuple[str, Any]] = []
+        self._news = asyncio.Event()
+
+    def channel_opened(self, channel: Channel) -> None:
+        """Keep it."""
+        self._add("opened", channel)
+
+    def message_received(self, message: DeviceMessage) -> None:
+        """Keep it."""
+        self._add("message", message)
+
+    def audio_received(self, packet: bytes, missing: int) -> None:
+        """Keep it."""
+        self._add("audio", (packet, missing))
+
+    def channel_closed(self, reason: str) -> None:
+        """Keep it."""
+        self._add("channel_closed", reason)
+
+    def link_closed(self, reason: str) -> None:
+        """Keep it."""
+        self._add("link_closed", reason)
+
+    @property
+    def names(self) -> list[str]:
+        """What has happened, in order."""
+        return [name for name, _ in self.events]
+
+    def values(self, name: str) -> list[Any]:
+        """Everything of one kind."""
+        return [value for event, value in self.events if event == name]
+
+    async def wait_for(self, name: str, count: int = 1) -> Any:
+        """Return the `count`th event of a kind, when it has come."""
+        async with asyncio.timeout(PATIENCE):
+            while len(self.values(name)) < count:
+                self._news.clear()
+                await self._news.wait()
+        return self.values(name)[count - 1]
+
+    def _add(self, name: str, value: Any) -> None:
+        self.events.append((name, value))
+        self._news.set()
+
+
+@dataclass
+class Site:
+    """A running listener that lets in whoever has the token."""
+
+    pings_safe: bool = False
+    text_limit: int | None = None
+    admits: Callable[[str], bool] = is_local
+    clock: Callable[[], float] = monotonic
+    make_handler: Callable[[], LinkHandler] = Recorder
+    seen: list[Credentials] = field(default_factory=list)
+    links: list[WebSocketLink] = field(default_factory=list)
+    recorders: list[Any] = field(default_factory=list)
+    listener: WebSocketListener = field(init=False)
+
+    def authenticate(self, credentials: Credentials) -> Admission | None:
+        """Look at the token only."""
+        self.seen.append(credentials)
+        if credentials.token != TOKEN:
+            return None
+        return Admission(attach=self.attach, pings_safe=self.pings_safe, text_limit=self.text_limit)
+
+    def attach(self, link: Link) -> LinkHandler:
+        """Take a link over."""
+        assert isinstance(link, WebSocketLink)
+        handler = self.make_handler()
+        self.links.append(link)
+        self.recorders.append(handler)
+        return handler
+
+
+@asynccontextmanager
+async def running(site: Site | None = None, **timeouts: float) -> AsyncIterator[Site]:
+    """Run a listener on loopback; closing takes no time unless a test says so."""
+    site = site or Site()
+    site.listener = WebSocketListener(
+        site.authenticate,
+        downlink=DOWNLINK,
+        timeouts=Timeouts(**{"close": 0.05, "upgrade_delay": 0} | timeouts),
+        admits=site.admits,
+        clock=site.clock,
+    )
+    await site.listener.start("127.0.0.1", 0)
+    try:
+        yield site
+    finally:
+        await site.listener.stop()
+
+
+class RawDevice:
+    """A TCP connection that does what a test tells it to, right or wrong.
+
+    Like the firmware it never answers a close frame and never closes its end by itself.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take over an open TCP connection."""
+        self.reader = reader
+        self.writer = writer
+
+    @classmethod
+    async def dial(cls, site: Site, *, receive_buffer: int | None = None, address: str = "127.0.0.1") -> Self:
+        """Open a TCP connection from a loopback address, and say nothing."""
+        sock = socket.socket()
+        sock.bind((address, 0))
+        sock.setblocking(False)
+        if receive_buffer is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", site.listener.port))
+        return cls(*await asyncio.open_connection(sock=sock, limit=1024))
+
+    @classmethod
+    async def connect(cls, site: Site, *, receive_buffer: int | None = None, **headers: str) -> Self:
+        """Do the opening handshake as the firmware does."""
+        device = await cls.dial(site, receive_buffer=receive_buffer)
+        status, _ = await device.request(**headers)
+        assert status == 101
+        return device
+
+    @classmethod
+    async def talking(cls, site: Site, *, receive_buffer: int | None = None, **headers: str) -> Self:
+        """Connect and exchange hellos."""
+        device = await cls.connect(site, receive_buffer=receive_buffer, **headers)
+        device.send_json(HELLO)
+        assert (await device.receive_json())["type"] == "hello"
+        return device
+
+    async def request(self, path: str = "/xiaozhi/v1/", extra: str = "", **headers: str) -> tuple[int, str]:
+        """Send the firmware's request; return status and head (or all, unless 101) of the response."""
+        values = {
+            # The firmware leaves the port out.
+            "Host": "127.0.0.1",
+            "Authorization": f"Bearer {TOKEN}",
+            "Client-Id": "8a7c3a1e-6f0b-4f0e-9a55-0a9b6f6a2d11",
+            "Connection": "Upgrade",
+            "Device-Id": "94:a9:90:28:a4:5f",
+            "Protocol-Version": "1",
+            "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+            "Sec-WebSocket-Version": "13",
+            "Upgrade": "websocket",
+        } | {name.replace("_", "-"): value for name, value in headers.items()}
+        lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in values.items() if value)]
+        self.writer.write(("\r\n".join(lines) + "\r\n" + extra + "\r\n").encode())
+        async with asyncio.timeout(PATIENCE):
+            head = (await self.reader.readuntil(b"\r\n\r\n")).decode()
+            status = int(head.split(" ", 2)[1])
+            return status, head if status == 101 else head + (await self.reader.read()).decode()
+
+    def send_json(self, message: Any) -> None:
+        """Send one text frame."""
+        self.send_frame(Opcode.TEXT, json.dumps(message).encode())
+
+    def send_frame(self, opcode: Opcode, data: bytes = b"", *, fin: bool = True, mask: bool = True) -> None:
+        """Send any frame."""
+        self.writer.write(Frame(opcode, data, fin).serialize(mask=mask))
+
+    async def receive(self) -> Frame | None:
+        """Return the next frame; None when the server has ended the TCP connection."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                first, length = await self.reader.readexactly(2)
+                if length == 126:
+                    length = int.from_bytes(await self.reader.readexactly(2))
+                return Frame(Opcode(first & 0x0F), await self.reader.readexactly(length))
+        except asyncio.IncompleteReadError, ConnectionError:
+            return None
+
+    async def receive_json(self) -> Any:
+        """Return the next frame, which must be a message."""
+        frame = await self.receive()
+        assert frame is not None
+        assert frame.opcode is Opcode.TEXT
+        return json.loads(bytes(frame.data))
+
+    async def receive_close(self) -> tuple[int, str]:
+        """Skip to the close frame, check that the TCP connection ends after it, and return what it says."""
+        frame = await self.receive()
+        while frame is not None and frame.opcode is not Opcode.CLOSE:
+            frame = await self.receive()
+        assert frame is not None, "the connection ended without a close frame"
+        assert await self.receive() is None, "the TCP connection is still open"
+        close = Close.parse(bytes(frame.data))
+        return close.code, close.reason
+
+    async def wait_until_dropped(self) -> None:
+        """Wait for the end of the TCP connection."""
+        while await self.receive() is not None:
+            pass
+
+    async def hang_up(self) -> None:
+        """End the TCP connection without a close frame, as the firmware does."""
+        self.writer.close()
+        with suppress(ConnectionError):
+            await self.writer.wait_closed()
+
+
+@asynccontextmanager
+async def bystander(site: Site) -> AsyncIterator[None]:
+    """Another device, whose conversation must go on whatever happens inside."""
+    device = await RawDevice.talking(site, Device_Id="02:00:00:00:00:02")
+    link, recorder = site.links[-1], site.recorders[-1]
+    yield
+    device.send_frame(Opcode.BINARY, opus_packet(b"still there"))
+    assert await recorder.wait_for("audio") == (opus_packet(b"still there"), 0)
+    await link.send({"type": "stt", "text": "yes"})
+    assert await device.receive_json() == {"type": "stt", "text": "yes"}
+    assert recorder.names == ["opened", "audio"]
+    await device.hang_up()
+    await recorder.wait_for("link_closed")

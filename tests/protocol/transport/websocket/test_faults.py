@@ -1,0 +1,387 @@
+"""The WebSocket listener with devices that misbehave; other devices must go on."""
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import pytest
+from websockets.frames import Frame, Opcode
+
+from custom_components.xiaozhi.protocol.messages import MAX_MESSAGE_BYTES, DeviceMessage, McpMessage
+from custom_components.xiaozhi.protocol.transport.link import Channel, LinkClosedError
+from tests.protocol.transport.udp.device import opus_packet
+from tests.protocol.transport.websocket.peer import (
+    HELLO,
+    PATIENCE,
+    RawDevice,
+    Recorder,
+    Site,
+    bystander,
+    running,
+)
+
+pytestmark = pytest.mark.usefixtures("socket_enabled")
+
+LOGGER = "custom_components.xiaozhi"
+
+
+def stopped() -> float:
+    """Be the clock of a flood: however slow the machine is, no second passes in which more is allowed."""
+    return 0.0
+
+
+async def test_no_hello_in_time_ends_the_link() -> None:
+    """The device has given up by then too."""
+    async with running(hello=0.05) as site, bystander(site):
+        device = await RawDevice.connect(site)
+        assert await device.receive_close() == (1002, "no hello in time")
+        assert site.recorders[1].events == [("link_closed", "no hello in time")]
+
+
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [
+        ({"type": "listen", "state": "stop"}, "the first message is not a hello"),
+        ({"type": "hullo"}, "the first message is not a hello"),
+        (HELLO | {"transport": "udp"}, "hello for another transport than websocket"),
+        (HELLO | {"transport": 1}, "malformed hello: transport is not a text"),
+        (HELLO | {"audio_params": {"frame_duration": 7}}, "malformed hello: frame_duration is not one of"),
+        ([], "malformed hello: message is not a JSON object"),
+    ],
+)
+async def test_what_comes_first_must_be_a_hello(first: Any, reason: str) -> None:
+    """Nothing is sent to the device, and no channel opens."""
+    async with running() as site, bystander(site):
+        device = await RawDevice.connect(site)
+        device.send_json(first)
+        frame = await device.receive()
+        assert frame is not None
+        assert frame.opcode is Opcode.CLOSE
+        assert bytes(frame.data)[:2] == (1002).to_bytes(2)
+        assert bytes(frame.data)[2:].decode().startswith(reason)
+        await device.wait_until_dropped()
+        assert site.recorders[1].names == ["link_closed"]
+
+
+async def test_audio_before_the_hello_ends_the_link() -> None:
+    """Its format is not known yet."""
+    async with running() as site, bystander(site):
+        device = await RawDevice.connect(site)
+        device.send_frame(Opcode.BINARY, b"opus")
+        assert await device.receive_close() == (1002, "audio before hello")
+        assert site.recorders[1].names == ["link_closed"]
+
+
+async def test_a_second_hello_ends_the_link_and_is_not_answered() -> None:
+    """An answer would make the device's next conversation start with the wrong session."""
+    async with running() as site, bystander(site):
+        device = await RawDevice.talking(site)
+        device.send_json(HELLO)
+        frame = await device.receive()
+        assert frame is not None
+        assert frame.opcode is Opcode.CLOSE
+        assert bytes(frame.data) == (1002).to_bytes(2) + b"second hello"
+        await device.wait_until_dropped()
+        assert site.recorders[1].events[1:] == [
+            ("channel_closed", "second hello"),
+            ("link_closed", "second hello"),
+        ]
+
+
+async def test_a_text_over_the_limit_ends_the_link_even_of_a_device_that_stays() -> None:
+    """The largest that the firmware sends is fine."""
+    async with running() as site, bystander(site):
+        device = await RawDevice.talking(site)
+        fits = json.dumps({"type": "mcp", "payload": {"text": ""}})
+        fits = fits.replace('""', f'"{"x" * (MAX_MESSAGE_BYTES - len(fits))}"')
+        device.send_frame(Opcode.TEXT, fits.encode())
+        message = await site.recorders[1].wait_for("message")
+        assert isinstance(message, McpMessage)
+        device.send_frame(Opcode.TEXT, fits.encode() + b" ")
+        code, _reason = await device.receive_close()
+        assert code == 1009
+        assert "exceeds limit of 65535 bytes" in await site.recorders[1].wait_for("link_closed")
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pytest.param(b"\x81\x02{}", id="unmasked"),
+        pytest.param(b"\x80\x80\x00\x00\x00\x00", id="continuation of nothing"),
+        pytest.param(b"\x09\x80\x00\x00\x00\x00", id="fragmented ping"),
+        pytest.param(b"\x89\xfe\x00\x7e\x00\x00\x00\x00" + bytes(126), id="long ping"),
+        pytest.param(b"\xc1\x80\x00\x00\x00\x00", id="compressed"),
+        pytest.param(b"\x83\x80\x00\x00\x00\x00", id="unknown opcode"),
+    ],
+)
+async def test_frames_against_the_websocket_standard_end_the_link(frame: bytes) -> None:
+    """The library says what was wrong."""
+    async with running() as site, bystander(site):
+        device = await RawDevice.talking(site)
+        device.writer.write(frame)
+        code, _reason = await device.receive_close()
+        assert code == 1002
+        assert "closed for what the device sent" in await site.recorders[1].wait_for("link_closed")
+
+
+@pytest.mark.parametrize(
+    ("opcode", "data"),
+    [
+        (Opcode.TEXT, b""),
+        (Opcode.TEXT, b'{"type":"listen","state":"detect","text":"say "hi""}'),
+        (Opcode.TEXT, b'{"type":"listen","state":7}'),
+        (Opcode.TEXT, b'{"type":"mcp","payload":[]}'),
+        pytest.param(Opcode.TEXT, b"[" * 60_000, id="deep"),
+        pytest.param(Opcode.TEXT, b"\xff\xfe", id="not text"),
+        (Opcode.BINARY, b""),
+        pytest.param(
+            Opcode.BINARY, bytes.fromhex("0002 0000 00000000 00000000 00000005") + b"opus", id="wrong size"
+        ),
+        pytest.param(
+            Opcode.BINARY, bytes.fromhex("0002 0001 00000000 00000000 00000002") + b"{}", id="no audio"
+        ),
+        pytest.param(
+            Opcode.BINARY,
+            bytes.fromhex("0002 0000 00000000 00000000 0000ffef") + bytes(0xFFEF),
+            id="large packet",
+        ),
+    ],
+)
+async def test_a_malformed_message_is_dropped_and_counted(opcode: Opcode, data: bytes) -> None:
+    """The conversation goes on."""
+    async with running() as site, bystander(site):
+        device = await RawDevice.talking(site, Protocol_Version="2")
+        device.send_frame(opcode, data)
+        device.send_json({"type": "abort"})
+        await site.recorders[1].wait_for("message")
+        assert site.recorders[1].names == ["opened", "message"]
+        assert site.links[1].counters.malformed == 1
+        await device.hang_up()
+
+
+async def test_bytes_that_are_no_text_are_replaced_in_a_message_that_is_good_otherwise() -> None:
+    """The name of a Wi-Fi network in the device's status may be in any encoding."""
+    async with running() as site:
+        device = await RawDevice.talking(site)
+        device.send_frame(Opcode.TEXT, b'{"type":"mcp","payload":{"ssid":"\xc4\xe3\xba\xc3"}}')
+        message = await site.recorders[0].wait_for("message")
+        assert isinstance(message, McpMessage)
+        assert "\ufffd" in message.payload["ssid"]
+        await device.hang_up()
+
+
+async def test_unknown_messages_are_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Old firmware describes itself at length; a goodbye has no meaning here."""
+    caplog.set_level(logging.DEBUG, LOGGER)
+    async with running() as site:
+        device = await RawDevice.talking(site)
+        for _ in range(3):
+            device.send_json({"type": "iot", "descriptors": []})
+        device.send_json({"type": "goodbye"})
+        device.send_json({"type": "abort"})
+        await site.recorders[0].wait_for("message")
+        assert site.recorders[0].names == ["opened", "message"]
+        assert (site.links[0].counters.unknown, site.links[0].counters.malformed) == (4, 0)
+        await device.hang_up()
+    assert caplog.text.count("sends messages unknown here") == 1
+
+
+@pytest.mark.parametrize(
+    ("opcode", "data", "count", "reason"),
+    [
+        (Opcode.TEXT, b"garbage", 30, "too many malformed messages"),
+        (Opcode.TEXT, b'{"type":"abort"}', 300, "more than 100 messages a second"),
+        (Opcode.TEXT, b'{"type":"x"}' + b" " * 60_000, 40, "more than 128 KiB of messages a second"),
+        (Opcode.BINARY, b"opus", 500, "more than 400 audio packets a second"),
+    ],
+    ids=["malformed", "messages", "bytes", "packets"],
+)
+async def test_a_flood_ends_the_link(opcode: Opcode, data: bytes, count: int, reason: str) -> None:
+    """With its reason; the flood is not handed on beyond its limit."""
+    async with running(Site(clock=stopped), close=0.2) as site, bystander(site):
+        device = await RawDevice.talking(site)
+        for _ in range(count):
+            device.send_frame(opcode, data)
+        assert await device.receive_close() == (1008, reason)
+        assert await site.recorders[1].wait_for("link_closed") == reason
+        assert len(site.recorders[1].events) < 500
+
+
+@pytest.mark.parametrize(
+    ("opcode", "fin", "count"),
+    [
+        (Opcode.PING, True, 60),
+        (Opcode.PONG, True, 60),
+        (Opcode.CONT, False, 60),
+        (Opcode.BINARY, True, 100_000),
+    ],
+)
+async def test_a_flood_of_frames_that_carry_nothing_ends_the_link(
+    opcode: Opcode, fin: bool, count: int
+) -> None:
+    """Pings, pongs, pieces of a message that never ends, and the smallest frames by the hundred thousand."""
+    async with running(Site(clock=stopped), close=0.2) as site, bystander(site):
+        device = await RawDevice.talking(site)
+        if opcode is Opcode.CONT:
+            device.send_frame(Opcode.TEXT, b"", fin=False)
+        device.writer.write(count * Frame(opcode, b"", fin).serialize(mask=True))
+        assert await device.receive_close() == (1008, "too many frames")
+        assert await site.recorders[1].wait_for("link_closed")
+        assert len(site.recorders[1].events) < 500
+
+
+@pytest.mark.parametrize("audio", [True, False])
+async def test_a_device_that_stops_reading_loses_its_link(audio: bool) -> None:
+    """The sender hears of it in time, and little has piled up until then."""
+    async with running(send=0.2) as site, bystander(site):
+        device = await RawDevice.talking(site, receive_buffer=4096)
+        link, recorder = site.links[1], site.recorders[1]
+        device.writer.transport.pause_reading()
+
+        async def speak() -> None:
+            while True:
+                if audio:
+                    await link.send_audio(bytes(1000))
+                else:
+                    await link.send({"type": "stt", "text": "x" * 1000})
+
+        async with asyncio.timeout(PATIENCE):
+            results = await asyncio.gather(speak(), speak(), return_exceptions=True)
+        assert [type(result) for result in results] == [LinkClosedError, LinkClosedError]
+        assert link.counters.bytes_out < 500_000
+        assert recorder.events[1:] == [
+            ("channel_closed", "the device does not take what it is sent"),
+            ("link_closed", "the device does not take what it is sent"),
+        ]
+        await device.hang_up()
+
+
+async def test_a_link_closes_although_the_device_does_not_read() -> None:
+    """There is no room for the close frame, so the TCP connection just ends."""
+    async with running(send=60, close=0.1) as site, bystander(site):
+        device = await RawDevice.talking(site, receive_buffer=4096)
+        link = site.links[1]
+        device.writer.transport.pause_reading()
+
+        async def speak() -> None:
+            while True:
+                await link.send_audio(bytes(1000))
+
+        speaking = asyncio.create_task(speak())
+        done, _ = await asyncio.wait([speaking], timeout=0.1)
+        assert not done
+        async with asyncio.timeout(2):
+            await link.close("enough")
+            with pytest.raises(LinkClosedError, match="enough"):
+                await speaking
+        await device.hang_up()
+
+
+async def test_a_device_that_neither_reads_nor_writes_any_more_is_dropped() -> None:
+    """What it has not taken yet does not keep the link."""
+    async with running(send=60) as site, bystander(site):
+        device = await RawDevice.talking(site, receive_buffer=4096)
+        link = site.links[1]
+        device.writer.transport.pause_reading()
+
+        async def speak() -> None:
+            while True:
+                await link.send_audio(bytes(1000))
+
+        speaking = asyncio.create_task(speak())
+        done, _ = await asyncio.wait([speaking], timeout=0.1)
+        assert not done
+        device.writer.write_eof()
+        await site.recorders[1].wait_for("link_closed")
+        with pytest.raises(LinkClosedError, match="the device closed the connection"):
+            await speaking
+        await device.hang_up()
+
+
+@pytest.mark.parametrize("method", ["channel_opened", "message_received", "audio_received"])
+async def test_an_error_in_a_handler_is_logged_once_and_ends_only_its_link(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The device is told that it was our fault."""
+
+    class Failing(Recorder):
+        failing = False
+
+        def channel_opened(self, channel: Channel) -> None:
+            super().channel_opened(channel)
+            self.fail("channel_opened")
+
+        def message_received(self, message: DeviceMessage) -> None:
+            self.fail("message_received")
+
+        def audio_received(self, packet: bytes, missing: int) -> None:
+            super().audio_received(packet, missing)
+            self.fail("audio_received")
+
+        def fail(self, where: str) -> None:
+            if self.failing and where == method:
+                raise RuntimeError("no such thing")
+
+    async with running(Site(make_handler=Failing)) as site, bystander(site):
+        Failing.failing = True
+        device = await RawDevice.connect(site)
+        device.send_json(HELLO)
+        device.send_frame(Opcode.BINARY, opus_packet())
+        device.send_json({"type": "abort"})
+        assert await device.receive_close() == (1011, "internal error")
+        assert await site.recorders[1].wait_for("link_closed") == "internal error"
+        assert site.recorders[1].names.count("channel_closed") == 1
+        Failing.failing = False
+    assert [record.message for record in caplog.records if record.levelno == logging.ERROR] == [
+        "Unexpected error on the link of the device at 127.0.0.1"
+    ]
+
+
+async def test_an_error_while_attaching_ends_only_that_connection(caplog: pytest.LogCaptureFixture) -> None:
+    """There is no handler that could be told."""
+
+    def refuse() -> Recorder:
+        raise RuntimeError("no such thing")
+
+    async with running() as site, bystander(site):
+        site.make_handler = refuse
+        device = await RawDevice.connect(site)
+        assert await device.receive_close() == (1011, "internal error")
+    assert [record.message for record in caplog.records if record.levelno == logging.ERROR] == [
+        "Unexpected error on the link of the device at 127.0.0.1"
+    ]
+
+
+async def test_an_error_while_a_handler_is_told_of_the_end_spares_the_rest(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Each of its methods is still called, and the listener stops as always."""
+
+    class Failing(Recorder):
+        def channel_closed(self, reason: str) -> None:
+            super().channel_closed(reason)
+            raise RuntimeError("no such thing")
+
+    async with running(Site(make_handler=Failing)) as site:
+        device = await RawDevice.talking(site)
+        await device.hang_up()
+        await site.recorders[0].wait_for("link_closed")
+    assert "no such thing" in caplog.text
+
+
+async def test_a_reset_connection_is_the_end_of_the_link() -> None:
+    """Power loss behind a router looks like this."""
+    async with running() as site, bystander(site):
+        device = await RawDevice.talking(site)
+        device.writer.transport.abort()
+        await site.recorders[1].wait_for("link_closed")
+
+
+async def test_a_device_that_closes_only_its_half_is_dropped() -> None:
+    """It will not send anything more."""
+    async with running() as site, bystander(site):
+        device = await RawDevice.talking(site)
+        device.writer.write_eof()
+        await site.recorders[1].wait_for("link_closed")
+        await device.wait_until_dropped()

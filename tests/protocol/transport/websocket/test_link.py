@@ -1,0 +1,477 @@
+"""The WebSocket listener and its links, with devices that behave."""
+
+import asyncio
+import json
+import socket
+from typing import override
+
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosedError, ConnectionClosedOK
+from websockets.frames import Frame, Opcode
+
+from custom_components.xiaozhi.protocol.mcp.client import McpCallError, McpClient
+from custom_components.xiaozhi.protocol.messages import (
+    Abort,
+    AudioFormat,
+    DeviceMessage,
+    ListenMode,
+    ListenStart,
+    McpMessage,
+    mcp,
+)
+from custom_components.xiaozhi.protocol.transport.link import (
+    Channel,
+    Credentials,
+    Link,
+    LinkClosedError,
+    LinkHandler,
+    LinkKind,
+)
+from custom_components.xiaozhi.protocol.transport.websocket.connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.websocket.framing import pack
+from custom_components.xiaozhi.protocol.transport.websocket.listener import WebSocketListener
+from tests.protocol.transport.udp.device import opus_packet
+from tests.protocol.transport.websocket.peer import DOWNLINK, HELLO, TOKEN, RawDevice, Recorder, Site, running
+
+pytestmark = pytest.mark.usefixtures("socket_enabled")
+
+HEADERS = {
+    "Authorization": f"Bearer {TOKEN}",
+    "Client-Id": "8a7c3a1e-6f0b-4f0e-9a55-0a9b6f6a2d11",
+    "Device-Id": "94:a9:90:28:a4:5f",
+    "Protocol-Version": "1",
+}
+
+
+def dial(site: Site, **headers: str) -> connect:
+    """Connect with a complete WebSocket client, which answers close frames and pings."""
+    return connect(
+        f"ws://127.0.0.1:{site.listener.port}/xiaozhi/v1/",
+        additional_headers=HEADERS | {name.replace("_", "-"): value for name, value in headers.items()},
+        ping_interval=None,
+        proxy=None,
+    )
+
+
+async def test_a_hello_is_answered_at_once_and_opens_the_channel() -> None:
+    """With one hello that names transport, session and the audio to expect."""
+    async with running() as site, dial(site) as device:
+        link, recorder = site.links[0], site.recorders[0]
+        assert recorder.names == []
+        assert link.channel is None
+        await device.send(json.dumps(HELLO))
+        answer = json.loads(await device.recv())
+        session_id = answer.pop("session_id")
+        assert answer == {
+            "type": "hello",
+            "transport": "websocket",
+            "audio_params": {"format": "opus", "sample_rate": 24000, "channels": 1, "frame_duration": 60},
+        }
+        assert session_id.isascii()
+        assert session_id.isalnum()
+        channel = await recorder.wait_for("opened")
+        assert isinstance(channel, Channel)
+        assert channel is link.channel
+        assert channel.session_id == session_id
+        assert (channel.uplink, channel.downlink) == (AudioFormat(16000, 60), DOWNLINK)
+        assert channel.hello.supports_mcp
+
+
+async def test_every_conversation_has_a_session_of_its_own() -> None:
+    """Nobody can guess the next one from the last."""
+    async with running() as site:
+        for _ in range(2):
+            async with dial(site) as device:
+                await device.send(json.dumps(HELLO))
+                await device.recv()
+                await site.recorders[-1].wait_for("opened")
+        first, second = (recorder.values("opened")[0].session_id for recorder in site.recorders)
+        assert first != second
+
+
+async def test_messages_and_audio_arrive_in_their_order() -> None:
+    """Wake word audio may come before `listen`, and an empty packet is silence."""
+    async with running() as site:
+        device = await RawDevice.talking(site)
+        device.send_frame(Opcode.BINARY, opus_packet(b"wake"))
+        device.send_json({"type": "listen", "state": "start", "mode": "auto"})
+        device.send_frame(Opcode.BINARY, b"")
+        device.send_json({"type": "mcp", "payload": {"id": 1}})
+        device.send_json({"type": "abort"})
+        recorder = site.recorders[0]
+        await recorder.wait_for("message", 3)
+        assert recorder.events[1:] == [
+            ("audio", (opus_packet(b"wake"), 0)),
+            ("message", ListenStart(ListenMode.AUTO)),
+            ("audio", (b"", 0)),
+            ("message", McpMessage({"id": 1})),
+            ("message", Abort(None)),
+        ]
+        await device.hang_up()
+
+
+@pytest.mark.parametrize(("header", "version"), [("1", 1), ("2", 2), ("3", 3), ("", 1), ("7", 1)])
+async def test_audio_is_framed_as_the_device_asked_for(header: str, version: int) -> None:
+    """In both directions, by the header of its request."""
+    async with running() as site:
+        device = await RawDevice.talking(site, Protocol_Version=header)
+        device.send_frame(Opcode.BINARY, pack(version, opus_packet(b"uplink")))
+        assert await site.recorders[0].wait_for("audio") == (opus_packet(b"uplink"), 0)
+        await site.links[0].send_audio(b"downlink")
+        frame = await device.receive()
+        assert frame is not None
+        assert frame.opcode is Opcode.BINARY
+        assert bytes(frame.data) == pack(version, b"downlink")
+        await device.hang_up()
+
+
+async def test_messages_are_sent_as_text() -> None:
+    """In UTF-8 without escapes."""
+    async with running() as site:
+        device = await RawDevice.talking(site)
+        await site.links[0].send({"type": "stt", "text": "Küche"})
+        frame = await device.receive()
+        assert frame is not None
+        assert frame.opcode is Opcode.TEXT
+        assert bytes(frame.data).decode() == '{"type":"stt","text":"Küche"}'
+        await device.hang_up()
+
+
+async def test_ending_the_conversation_closes_the_connection_although_the_device_does_not_answer() -> None:
+    """A close frame, and then the end of TCP: the device would keep it open until it talks again."""
+    async with running() as site:
+        device = await RawDevice.talking(site)
+        link, recorder = site.links[0], site.recorders[0]
+        await link.close_channel()
+        assert await device.receive_close() == (1000, "the conversation is over")
+        assert recorder.events[1:] == [
+            ("channel_closed", "the conversation is over"),
+            ("link_closed", "the conversation is over"),
+        ]
+        assert link.channel is None
+
+
+async def test_what_a_device_says_after_the_end_is_not_handed_on() -> None:
+    """It goes on talking until the close frame has reached it."""
+    async with running() as site:
+        device = await RawDevice.talking(site)
+        link, recorder = site.links[0], site.recorders[0]
+        closing = asyncio.create_task(link.close("enough"))
+        frame = await device.receive()
+        assert frame is not None
+        assert frame.opcode is Opcode.CLOSE
+        device.send_frame(Opcode.BINARY, opus_packet(b"late"))
+        await closing
+        await device.wait_until_dropped()
+        assert recorder.names == ["opened", "channel_closed", "link_closed"]
+
+
+async def test_what_has_arrived_before_the_end_is_not_handed_on_after_it() -> None:
+    """Several messages can come at once; the first one may be the last that anybody wants."""
+    closing: list[asyncio.Task[None]] = []
+
+    class Closing(Recorder):
+        @override
+        def message_received(self, message: DeviceMessage) -> None:
+            super().message_received(message)
+            close = site.links[0].close("enough")
+            closing.append(asyncio.Task(close, loop=asyncio.get_running_loop(), eager_start=True))
+
+    async with running(Site(make_handler=Closing)) as site:
+        device = await RawDevice.talking(site)
+        device.writer.write(3 * Frame(Opcode.TEXT, b'{"type":"abort"}').serialize(mask=True))
+        await device.wait_until_dropped()
+        assert site.recorders[0].names == ["opened", "message", "channel_closed", "link_closed"]
+        await asyncio.gather(*closing)
+
+
+async def test_a_device_that_answers_the_close_frame_is_fine_too() -> None:
+    """Other clients than the firmware do."""
+    async with running(close=5) as site, dial(site) as device:
+        await device.send(json.dumps(HELLO))
+        await device.recv()
+        async with asyncio.timeout(1):
+            await asyncio.gather(site.links[0].close("moved to another link"), device.wait_closed())
+        assert (device.close_code, device.close_reason) == (1000, "moved to another link")
+
+
+async def test_hanging_up_without_a_close_frame_is_how_a_device_ends_a_conversation() -> None:
+    """Nothing is wrong with it."""
+    async with running() as site:
+        device = await RawDevice.talking(site)
+        await device.hang_up()
+        recorder = site.recorders[0]
+        assert await recorder.wait_for("link_closed") == "the device closed the connection"
+        assert recorder.names == ["opened", "channel_closed", "link_closed"]
+
+
+async def test_a_device_may_also_send_a_close_frame() -> None:
+    """Even if it then leaves its end open."""
+    async with running() as site:
+        device = await RawDevice.talking(site)
+        device.send_frame(Opcode.CLOSE, b"\x03\xe8")
+        assert await site.recorders[0].wait_for("link_closed") == "the device closed the connection"
+        await device.wait_until_dropped()
+
+
+async def test_a_closed_link_says_why_nothing_can_be_sent() -> None:
+    """Before the hello, and after the end."""
+    async with running() as site:
+        device = await RawDevice.connect(site)
+        link = site.links[0]
+        with pytest.raises(LinkClosedError, match="no conversation is open yet"):
+            await link.send({"type": "mcp"})
+        await link.close_channel()
+        device.send_json(HELLO)
+        await site.recorders[0].wait_for("opened")
+        await link.close("the device was removed")
+        with pytest.raises(LinkClosedError, match="the device was removed"):
+            await link.send({"type": "stt", "text": "hi"})
+        with pytest.raises(LinkClosedError, match="the device was removed"):
+            await link.send_audio(b"opus")
+        await link.close("again")
+        await link.close_channel()
+        assert site.recorders[0].values("link_closed") == ["the device was removed"]
+
+
+async def test_a_link_can_be_closed_before_the_hello() -> None:
+    """Then no channel was open, and none is reported closed."""
+    async with running() as site:
+        device = await RawDevice.connect(site)
+        await site.links[0].close("x" * 300 + "ü")
+        assert await device.receive_close() == (1000, "x" * 123)
+        assert site.recorders[0].names == ["link_closed"]
+
+
+async def test_a_link_may_be_closed_by_the_one_it_is_attached_to() -> None:
+    """Whoever gets it hears of its end all the same."""
+    closing: list[asyncio.Task[None]] = []
+
+    class Closing(Site):
+        @override
+        def attach(self, link: Link) -> LinkHandler:
+            close = link.close("not now")
+            closing.append(asyncio.Task(close, loop=asyncio.get_running_loop(), eager_start=True))
+            return super().attach(link)
+
+    async with running(Closing()) as site:
+        device = await RawDevice.connect(site)
+        assert await device.receive_close() == (1000, "not now")
+        assert site.recorders[0].events == [("link_closed", "not now")]
+        await asyncio.gather(*closing)
+
+
+async def test_a_link_knows_who_is_behind_it_and_counts_what_it_carries() -> None:
+    """For the state of the device and its diagnostics."""
+    async with running() as site:
+        device = await RawDevice.talking(site)
+        link, recorder = site.links[0], site.recorders[0]
+        assert (link.kind, link.stays_connected, link.remote) == (LinkKind.WEBSOCKET, False, "127.0.0.1")
+        sent = link.counters.bytes_out
+        await link.send({"type": "stt", "text": "ü"})
+        await link.send_audio(b"1234")
+        device.send_frame(Opcode.BINARY, opus_packet(b"12"))
+        device.send_json({"type": "abort"})
+        await recorder.wait_for("message")
+        counters = link.counters
+        assert (counters.messages_in, counters.packets_in, counters.bytes_in) == (1, 1, 3 + 17)
+        assert (counters.messages_out, counters.packets_out) == (1, 1)
+        assert counters.bytes_out - sent == len('{"type":"stt","text":"ü"}'.encode()) + 4
+        assert (counters.malformed, counters.unknown) == (0, 0)
+        await device.hang_up()
+
+
+@pytest.mark.parametrize("path", ["/xiaozhi/v1/", "/xiaozhi/v1", "/xiaozhi/v1/?a=b"])
+async def test_the_path_may_have_a_slash_at_its_end_or_not(path: str) -> None:
+    """And the Host header, which has no port, is not looked at."""
+    async with running() as site:
+        device = await RawDevice.dial(site)
+        status, head = await device.request(path=path, Host="any.thing")
+        assert status == 101
+        assert "Server:" not in head
+        await device.hang_up()
+
+
+async def test_compression_is_never_agreed_on() -> None:
+    """The firmware would read compressed frames as garbage."""
+    async with running() as site:
+        device = await RawDevice.dial(site)
+        status, head = await device.request(Sec_WebSocket_Extensions="permessage-deflate")
+        assert status == 101
+        assert "extensions" not in head.lower()
+        await device.hang_up()
+
+
+async def test_credentials_are_those_of_the_request() -> None:
+    """The MAC in one spelling, the token without its scheme."""
+    async with running() as site:
+        device = await RawDevice.connect(site, Device_Id="94-A9-90-28-A4-5F")
+        assert site.seen == [
+            Credentials(
+                mac="94:a9:90:28:a4:5f",
+                client_id="8a7c3a1e-6f0b-4f0e-9a55-0a9b6f6a2d11",
+                token=TOKEN,
+                remote="127.0.0.1",
+            )
+        ]
+        await device.hang_up()
+
+
+async def test_a_device_whose_firmware_survives_pings_is_pinged() -> None:
+    """And stays connected as long as it answers."""
+    async with running(Site(pings_safe=True), ping_interval=0.01, pong=5) as site:
+        device = await RawDevice.talking(site)
+        for _ in range(3):
+            frame = await device.receive()
+            assert frame is not None
+            assert frame.opcode is Opcode.PING
+            device.send_frame(Opcode.PONG, bytes(frame.data))
+        assert site.recorders[0].names == ["opened"]
+        await device.hang_up()
+        await site.recorders[0].wait_for("link_closed")
+
+
+async def test_a_device_that_does_not_answer_a_ping_is_gone() -> None:
+    """It lost its power or its network."""
+    async with running(Site(pings_safe=True), ping_interval=0.01, pong=0.05) as site:
+        device = await RawDevice.talking(site)
+        assert await device.receive_close() == (1011, "the device does not answer any more")
+        assert site.recorders[0].names == ["opened", "channel_closed", "link_closed"]
+
+
+async def test_a_device_whose_firmware_does_not_survive_pings_is_never_pinged() -> None:
+    """The first thing it sees after a while is what it is sent."""
+    async with running(ping_interval=0.001, pong=0.001) as site:
+        device = await RawDevice.talking(site)
+        for _ in range(50):
+            device.send_frame(Opcode.BINARY, opus_packet())
+            await site.recorders[0].wait_for("audio")
+            site.recorders[0].events.clear()
+        await site.links[0].send_audio(b"first")
+        frame = await device.receive()
+        assert frame is not None
+        assert bytes(frame.data) == b"first"
+        await device.hang_up()
+
+
+async def test_stopping_ends_every_connection_and_frees_the_port() -> None:
+    """In a conversation, before the hello, in the middle of a handshake; and it may be done twice."""
+    async with running() as site:
+        port = site.listener.port
+        talking = await RawDevice.talking(site)
+        connected = await RawDevice.connect(site)
+        half = await RawDevice.dial(site)
+        half.writer.write(b"GET /xiaozhi/v1/ HTTP/1.1\r\nHost: ")
+        silent = await RawDevice.dial(site)
+        async with asyncio.timeout(2):
+            await site.listener.stop()
+        assert await talking.receive_close() == (1001, "the server is stopping")
+        for device in (connected, half, silent):
+            await device.wait_until_dropped()
+        assert [recorder.names[-1] for recorder in site.recorders] == ["link_closed", "link_closed"]
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+        with pytest.raises(RuntimeError, match="not started"):
+            _ = site.listener.port
+        await site.listener.stop()
+        await site.listener.start("127.0.0.1", port)
+        assert site.listener.port == port
+        await (await RawDevice.talking(site)).hang_up()
+
+
+async def test_a_port_that_is_taken_is_an_error() -> None:
+    """The gateway says so to its owner."""
+    async with running() as site:
+        other = WebSocketListener(site.authenticate, downlink=DOWNLINK)
+        with pytest.raises(OSError, match="address already in use"):
+            await other.start("127.0.0.1", site.listener.port)
+        await other.stop()
+
+
+async def test_all_ipv4_addresses_are_listened_on_and_no_ipv6_address() -> None:
+    site = Site()
+    site.listener = WebSocketListener(site.authenticate, downlink=DOWNLINK)
+    await site.listener.start(None, 0)
+    await (await RawDevice.talking(site)).hang_up()
+    assert site.listener._server is not None
+    assert [listening.family for listening in site.listener._server.sockets] == [socket.AF_INET]
+    await site.listener.stop()
+
+
+async def test_a_request_is_not_answered_before_the_device_looks_for_the_answer() -> None:
+    """The firmware can lose an answer that comes within a millisecond."""
+    delay = Timeouts().upgrade_delay
+    assert delay == 0.03
+    async with running(upgrade_delay=delay) as site:
+        device = await RawDevice.dial(site)
+        loop = asyncio.get_running_loop()
+        asked = loop.time()
+        assert (await device.request())[0] == 101
+        assert loop.time() - asked >= delay
+        await device.hang_up()
+
+
+async def test_a_hello_without_a_transport_is_for_this_link() -> None:
+    """Some clients leave it out."""
+    async with running() as site:
+        device = await RawDevice.connect(site)
+        device.send_json({name: value for name, value in HELLO.items() if name != "transport"})
+        assert (await device.receive_json())["transport"] == "websocket"
+        await site.recorders[0].wait_for("opened")
+        await device.hang_up()
+
+
+@pytest.mark.parametrize(("announced", "toc"), [(20, 0x48), (60, 0x58)])
+async def test_packets_of_another_duration_than_announced_are_dropped(announced: int, toc: int) -> None:
+    """They would put silence into speech. They are no flood: a client may do so all the time."""
+    hello = HELLO | {"audio_params": HELLO["audio_params"] | {"frame_duration": announced}}
+    other = 0x58 if announced == 20 else 0x48
+    async with running() as site:
+        device = await RawDevice.connect(site)
+        device.send_json(hello)
+        await device.receive_json()
+        for _ in range(50):
+            device.send_frame(Opcode.BINARY, bytes((other,)) + b"wrong")
+        device.send_frame(Opcode.BINARY, bytes((toc,)) + b"right")
+        assert await site.recorders[0].wait_for("audio") == (bytes((toc,)) + b"right", 50)
+        assert site.recorders[0].names == ["opened", "audio"]
+        assert site.links[0].counters.malformed == 50
+        await device.hang_up()
+
+
+async def test_old_firmware_gets_a_long_text_cut_and_no_long_request() -> None:
+    """Its receive buffer would overflow, and the conversation end."""
+    async with running(Site(text_limit=1440)) as site:
+        device = await RawDevice.talking(site)
+        link = site.links[0]
+        await link.send({"type": "alert", "status": "Hi", "message": "😀" * 480, "emotion": "happy"})
+        frame = await device.receive()
+        assert frame is not None
+        assert 1430 < len(frame.data) <= 1440
+        shown = json.loads(bytes(frame.data))
+        assert (shown["status"], shown["emotion"]) == ("Hi", "happy")
+        assert shown["message"].strip("😀") == "…"
+        client = McpClient(lambda payload: link.send(mcp(payload)))
+        with pytest.raises(McpCallError, match="is longer than the 1440 bytes that this firmware takes"):
+            await client.call_tool("self.screen.show", {"text": "x" * 2000})
+        assert site.recorders[0].names == ["opened"]
+        await device.hang_up()
+
+
+async def test_a_complete_websocket_client_sees_proper_closes() -> None:
+    """A refused second hello is an error to it, a stopped server is not."""
+    async with running() as site:
+        async with dial(site) as device:
+            await device.send(json.dumps(HELLO))
+            await device.recv()
+            await device.send(json.dumps(HELLO))
+            with pytest.raises(ConnectionClosedError, match="second hello"):
+                await device.recv()
+        async with dial(site) as device:
+            await device.send(json.dumps(HELLO))
+            await device.recv()
+            stopping = asyncio.create_task(site.listener.stop())
+            with pytest.raises(ConnectionClosedOK):
+                await device.recv()
+            await stopping
