@@ -7,7 +7,7 @@ import struct
 from typing import Final
 
 from custom_components.xiaozhi.protocol.messages import AudioFormat
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
 from custom_components.xiaozhi.protocol.transport.udp.session import AudioCipher, Source
 
 from .inputs import mutated
@@ -20,13 +20,13 @@ _SOURCES: Final = tuple(Source("127.0.0.1", port, bytes(4)) for port in (9, 10))
 
 
 class _UdpTarget:
-    """A server with a conversation that ends and begins again now and then."""
+    """A listener with a conversation that ends and begins again now and then."""
 
     _INPUTS_PER_CONVERSATION: Final = 500
 
-    def __init__(self, server: UdpServer, chance: random.Random) -> None:
+    def __init__(self, listener: UdpListener, chance: random.Random) -> None:
         self.outcome = Outcome()
-        self._server = server
+        self._listener = listener
         self._chance = chance
         # Another one than the inputs', so that passing over some of them changes no others.
         self._fate = random.Random(0)
@@ -52,10 +52,10 @@ class _UdpTarget:
             yield datagram if chance.random() < 0.5 else mutated(chance, datagram)
 
     async def take(self, data: bytes) -> None:
-        """Let the server receive a datagram."""
-        self._server.datagram_received(data, self._fate.choice(_SOURCES))
+        """Let the listener receive a datagram."""
+        self._listener.datagram_received(data, self._fate.choice(_SOURCES))
         self._channel.send(data[:200])
-        counters = self._server.counters
+        counters = self._listener.counters
         self.outcome.refused = counters.rejected + counters.unknown + counters.late
         self._left -= 1
         if not self._left:
@@ -64,7 +64,7 @@ class _UdpTarget:
             self._begin()
 
     def _begin(self) -> None:
-        self._channel = self._server.open_channel(_UPLINK, self._hear)
+        self._channel = self._listener.open_channel(_UPLINK, self._hear)
         offer = self._channel.offer("192.0.2.2")
         self._nonce = bytes.fromhex(offer["nonce"])
         self._cipher = AudioCipher(bytes.fromhex(offer["key"]))
@@ -80,9 +80,9 @@ class _UdpTarget:
 @asynccontextmanager
 async def udp(chance: random.Random) -> AsyncIterator[_UdpTarget]:
     """Receive datagrams as if they came from two addresses."""
-    server = UdpServer()
-    server.start("127.0.0.1", 0)
+    listener = UdpListener()
+    listener.start("127.0.0.1", 0)
     try:
-        yield _UdpTarget(server, chance)
+        yield _UdpTarget(listener, chance)
     finally:
-        server.stop()
+        listener.stop()

@@ -22,7 +22,7 @@ from .protocol.checkin_reply import LinkReply, ServerTime
 from .protocol.closing import close_all
 from .protocol.firmware import SAFE_TEXT_BYTES
 from .protocol.transport.link import Admission, Credentials, LinkKind
-from .protocol.transport.mqtt.broker_connection import BrokerError
+from .protocol.transport.mqtt.broker_client import BrokerError
 from .provisioning.discovery import DeviceDiscovery
 from .secret import same
 from .settings import DeviceLink, GatewaySettings

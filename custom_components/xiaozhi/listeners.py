@@ -15,11 +15,11 @@ from .protocol.closing import close_all
 from .protocol.firmware import FirmwareVersion
 from .protocol.messages import AudioFormat
 from .protocol.transport.link import Admission, Credentials, LinkKind
-from .protocol.transport.mqtt.broker_connection import BrokerError
-from .protocol.transport.mqtt.broker_listener import BrokerListener
+from .protocol.transport.mqtt.broker_client import BrokerError
+from .protocol.transport.mqtt.broker_connection import BrokerConnection
 from .protocol.transport.mqtt.endpoint import MqttEndpoint
 from .protocol.transport.mqtt.link import downlink_topic, uplink_topic
-from .protocol.transport.udp.listener import UdpServer
+from .protocol.transport.udp.listener import UdpListener
 from .protocol.transport.websocket.listener import WebSocketListener
 from .settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 
@@ -77,7 +77,7 @@ class Listeners:
         self.settings = settings
         """May be replaced at any time; other ports are opened at the next start only."""
         self._host_of = host_of
-        self._udp = UdpServer()
+        self._udp = UdpListener()
         self._websocket = WebSocketListener(
             lambda credentials: admit(credentials, LinkKind.WEBSOCKET), downlink=DOWNLINK
         )
@@ -87,9 +87,9 @@ class Listeners:
             downlink=DOWNLINK,
             address=self._address,
         )
-        self._broker: BrokerListener | None = None
+        self._broker: BrokerConnection | None = None
         if settings.broker is not None:
-            self._broker = BrokerListener(
+            self._broker = BrokerConnection(
                 settings.broker,
                 admit_from_broker,
                 gateway=sha256(entry_id.encode()).hexdigest()[:8],

@@ -24,7 +24,7 @@ from .const import (
     DEFAULT_MQTT_PORT,
     DEFAULT_UDP_PORT,
 )
-from .protocol.transport.mqtt.broker_connection import BrokerSettings
+from .protocol.transport.mqtt.broker_client import BrokerSettings
 
 
 class OfferedLink(StrEnum):

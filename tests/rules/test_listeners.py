@@ -8,7 +8,7 @@ from custom_components.xiaozhi.listeners import AUTO_SUBSCRIBE_TOPIC, Listeners
 from custom_components.xiaozhi.protocol.checkin_reply import MqttReply, ServerTime, WebSocketReply
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_connection import BrokerSettings
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import BrokerSettings
 from custom_components.xiaozhi.settings import (
     ConversationStyle,
     DeviceLink,

@@ -40,8 +40,8 @@ from ..const import (
 from ..firmware.library import ReleasesError, async_fetch_releases
 from ..listeners import is_known_here_only
 from ..protocol.checkin_reply import is_mqtt_name
-from ..protocol.transport.mqtt.broker_connection import BrokerError, BrokerProblem, check_broker, pushes
-from ..protocol.transport.udp.listener import UdpServer
+from ..protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem, check_broker, pushes
+from ..protocol.transport.udp.listener import UdpListener
 from ..settings import OfferedLink, broker_settings
 from .views import check_in_url, is_usable_host
 
@@ -223,7 +223,7 @@ async def _try_tcp(port: int) -> None:
 
 
 async def _try_udp(port: int) -> None:
-    server = UdpServer()
+    server = UdpListener()
     server.start(None, port)
     server.stop()
 

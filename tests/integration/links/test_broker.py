@@ -21,7 +21,7 @@ from custom_components.xiaozhi.const import CONF_BROKER, CONF_LINK, CONF_TLS, DO
 from custom_components.xiaozhi.device import session
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.mcp import client
-from custom_components.xiaozhi.protocol.transport.mqtt import broker_listener
+from custom_components.xiaozhi.protocol.transport.mqtt import broker_connection
 from custom_components.xiaozhi.protocol.transport.mqtt.link import DEFAULT_PREFIX
 from custom_components.xiaozhi.settings import OfferedLink
 from simulator import SimulatedDevice, State, converse
@@ -123,8 +123,8 @@ async def door(broker: Mosquitto) -> AsyncGenerator[Door]:
 def link_data(door: Door, mqtt_data: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The settings of a gateway that goes through the broker; what takes a minute takes a moment here."""
     for pause in ("_FIRST_PROBE", "_FIRST_PROBE_AFTER_CHECK_IN", "_LAST_PROBE"):
-        monkeypatch.setattr(broker_listener, pause, 0.2)
-    monkeypatch.setattr(broker_listener, "_FIRST_RETRY", 0.1)
+        monkeypatch.setattr(broker_connection, pause, 0.2)
+    monkeypatch.setattr(broker_connection, "_FIRST_RETRY", 0.1)
     monkeypatch.setattr(session, "_POLL_SECONDS", 0.2)
     monkeypatch.setattr(session, "_STARTING_SECONDS", 0.3)
     monkeypatch.setattr(client, "_TOOL_TIMEOUT", 1.0)
@@ -154,8 +154,8 @@ async def test_a_device_is_known_soon_after_its_check_in(
 ) -> None:
     """It says nothing by itself, and those that are not there are asked once a minute."""
     await until(lambda: linked_entry.runtime_data.listener_counters["broker"]["connected"])
-    monkeypatch.setattr(broker_listener, "_FIRST_PROBE", 600.0)
-    monkeypatch.setattr(broker_listener, "_LAST_PROBE", 600.0)
+    monkeypatch.setattr(broker_connection, "_FIRST_PROBE", 600.0)
+    monkeypatch.setattr(broker_connection, "_LAST_PROBE", 600.0)
     await boot()
     await wait_for_state(hass, CONNECTED, "on", 30)
 

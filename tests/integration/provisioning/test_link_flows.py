@@ -19,9 +19,9 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 from custom_components.xiaozhi.listeners import AUTO_SUBSCRIBE_TOPIC, mqtt_client_id
 from custom_components.xiaozhi.protocol.messages import AudioFormat
 from custom_components.xiaozhi.protocol.transport.link import Admission
-from custom_components.xiaozhi.protocol.transport.mqtt import broker_connection
+from custom_components.xiaozhi.protocol.transport.mqtt import broker_client
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
 from custom_components.xiaozhi.provisioning import gateway_form
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device
 from tests.integration.provisioning.forms import change_device, start, submit, submit_device, websocket_only
@@ -69,7 +69,7 @@ async def device(entry: MockConfigEntry, hass_client_no_auth: ClientSessionGener
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """On one computer, what a broker pushes comes at once."""
-    monkeypatch.setattr(broker_connection, "_PUSH_SECONDS", 0.05)
+    monkeypatch.setattr(broker_client, "_PUSH_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -389,7 +389,7 @@ async def test_a_user_that_may_not_listen_to_devices_is_said(
     """Our own endpoint lets each device hear its own topics only, so it makes a broker of that kind."""
     endpoint = MqttEndpoint(
         lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True),
-        audio=UdpServer(),
+        audio=UdpListener(),
         downlink=AudioFormat(sample_rate=24000, frame_duration=60),
     )
     await endpoint.start("127.0.0.1", 0)

@@ -22,21 +22,21 @@ import pytest
 from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
 from custom_components.xiaozhi.protocol.transport.link import Admission, Link, LinkClosedError, LinkHandler
 from custom_components.xiaozhi.protocol.transport.mqtt import (
+    broker_client,
     broker_connection,
-    broker_listener,
 )
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_connection import (
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import (
     BrokerError,
     BrokerProblem,
     BrokerSettings,
     check_broker,
     pushes,
 )
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_listener import BrokerListener
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_connection import BrokerConnection
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_topics import Address
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
 from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
 from tests.paths import ROOT
 from tests.protocol.transport.mqtt.brokers import (
     KickingBroker,
@@ -56,17 +56,17 @@ _GATEWAY = "00c0ffee"
 
 
 class _Site:
-    """A listener at a broker, and whoever owns its links."""
+    """A connection to a broker, and the owner of its links."""
 
     def __init__(self, port: int, gateway: str = _GATEWAY, **settings: Any) -> None:
-        self.audio = UdpServer()
+        self.audio = UdpListener()
         self.links: list[MqttLink] = []
         self.recorders: list[Recorder] = []
         self.make_recorder: type[Recorder] = Recorder
         self.problems: list[BrokerProblem | None] = []
         self.devices: list[str] = []
         self.paired = {MAC, OTHER_MAC}
-        self.listener = BrokerListener(
+        self.broker = BrokerConnection(
             BrokerSettings(host="127.0.0.1", port=port, **settings),
             self._admit,
             gateway=gateway,
@@ -96,12 +96,12 @@ class _Site:
 async def _running(port: int, **options: Any) -> AsyncGenerator[_Site]:
     site = _Site(port, **options)
     site.audio.start("127.0.0.1", 0)
-    site.listener.start()
-    await until(lambda: site.listener.connected)
+    site.broker.start()
+    await until(lambda: site.broker.connected)
     try:
         yield site
     finally:
-        await site.listener.stop()
+        await site.broker.stop()
         site.audio.stop()
 
 
@@ -191,7 +191,7 @@ async def test_devices_are_told_apart_by_their_topics(broker: Mosquitto) -> None
         await link.close_channel()
         assert (await other.hear())["type"] == "goodbye"
         assert site.recorders[0].names == ["message"]
-        assert site.listener.counters.unknown == 2
+        assert site.broker.counters.unknown == 2
 
 
 async def test_a_message_that_the_broker_has_kept_is_old(broker: Mosquitto) -> None:
@@ -199,7 +199,7 @@ async def test_a_message_that_the_broker_has_kept_is_old(broker: Mosquitto) -> N
     async with _device(broker) as device:
         await device.say(LISTEN, retain=True)
         async with _running(broker.port) as site:
-            await until(lambda: site.listener.counters.unknown == 1)
+            await until(lambda: site.broker.counters.unknown == 1)
             assert not site.links
 
 
@@ -208,7 +208,7 @@ async def test_an_idle_device_is_found_by_probing(broker: Mosquitto) -> None:
     async with _device(broker) as device:
         site = _Site(broker.port)
         site.devices = [MAC]
-        site.listener.start()
+        site.broker.start()
         ping = await device.hear()
         assert (ping["type"], ping["payload"]["method"]) == ("mcp", "ping")
         answer = {"jsonrpc": "2.0", "id": ping["payload"]["id"], "error": {"message": "not implemented"}}
@@ -219,16 +219,16 @@ async def test_an_idle_device_is_found_by_probing(broker: Mosquitto) -> None:
         await device.say(LISTEN)
         await recorder.wait_for("message", 2)
         assert link.last_seen > seen
-        await site.listener.stop()
+        await site.broker.stop()
 
 
 async def test_a_device_is_probed_soon_after_its_check_in(
     broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then ever more seldom, until it answers; also one that is not to be asked at other times."""
-    monkeypatch.setattr(broker_listener, "_FIRST_PROBE_AFTER_CHECK_IN", 0.05)
+    monkeypatch.setattr(broker_connection, "_FIRST_PROBE_AFTER_CHECK_IN", 0.05)
     async with _running(broker.port) as site:
-        site.listener.expect(MAC)
+        site.broker.expect(MAC)
         async with _device(broker) as device:
             ping = await device.hear()
             assert ping["payload"]["method"] == "ping"
@@ -240,12 +240,12 @@ async def test_a_device_keeps_its_old_topics_until_it_has_checked_in(
     broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After an update it must not fall silent; from its check-in on, the old ones are another gateway's."""
-    monkeypatch.setattr(broker_listener, "_FIRST_PROBE", 0.05)
+    monkeypatch.setattr(broker_connection, "_FIRST_PROBE", 0.05)
     async with _device(broker, gateway="") as old, _device(broker) as new:
         site = _Site(broker.port)
         site.audio.start("127.0.0.1", 0)
         site.devices = [MAC]
-        site.listener.start()
+        site.broker.start()
         assert (await old.hear())["type"] == "mcp"
         await old.say(HELLO)
         while (hello := await old.hear())["type"] == "mcp":
@@ -253,16 +253,16 @@ async def test_a_device_keeps_its_old_topics_until_it_has_checked_in(
         assert hello["type"] == "hello"
         link, recorder = await site.linked()
         await recorder.wait_for("opened")
-        site.listener.expect(MAC)
+        site.broker.expect(MAC)
         await old.say(LISTEN)
-        await until(lambda: site.listener.counters.unknown == 1)
+        await until(lambda: site.broker.counters.unknown == 1)
         await new.say(LISTEN)
         await recorder.wait_for("message")
         await link.send(tts_start())
         while (heard := await new.hear())["type"] == "mcp":
             pass
         assert heard["type"] == "tts"
-        await site.listener.stop()
+        await site.broker.stop()
         site.audio.stop()
 
 
@@ -278,7 +278,7 @@ async def test_two_gateways_share_a_broker(broker: Mosquitto) -> None:
         await others_device.say(HELLO)
         await site.linked()
         await other.linked()
-        await until(lambda: site.listener.counters.unknown == other.listener.counters.unknown == 1)
+        await until(lambda: site.broker.counters.unknown == other.broker.counters.unknown == 1)
         assert (len(site.links), len(other.links)) == (1, 1)
         assert (await device.hear())["type"] == "hello"
         assert (await others_device.hear())["type"] == "hello"
@@ -291,7 +291,7 @@ async def test_a_device_that_has_gone_is_found_again(broker: Mosquitto) -> None:
         link, recorder = await site.linked()
         await link.close("no answer")
         assert recorder.names[-1] == "link_closed"
-        await site.listener.probe(MAC)
+        await site.broker.probe(MAC)
         ping = await device.hear()
         await device.say({"type": "mcp", "payload": {"id": ping["payload"]["id"], "result": {}}})
         second, _ = await site.linked(2)
@@ -302,7 +302,7 @@ async def test_a_device_that_has_gone_is_found_again(broker: Mosquitto) -> None:
 
 
 def _has_another_problem(site: _Site, before: BrokerError | None) -> bool:
-    return site.listener.problem is not before
+    return site.broker.problem is not before
 
 
 async def test_the_broker_may_go_and_come_back(broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,8 +310,8 @@ async def test_the_broker_may_go_and_come_back(broker: Mosquitto, monkeypatch: p
 
     Its owner hears once that it has gone, however often it is looked for in vain.
     """
-    monkeypatch.setattr(broker_listener, "_FIRST_RETRY", 0.01)
-    monkeypatch.setattr(broker_listener, "_LAST_RETRY", 0.05)
+    monkeypatch.setattr(broker_connection, "_FIRST_RETRY", 0.01)
+    monkeypatch.setattr(broker_connection, "_LAST_RETRY", 0.05)
     async with _running(broker.port) as site:
         async with _device(broker) as device:
             await device.say(HELLO)
@@ -322,15 +322,15 @@ async def test_the_broker_may_go_and_come_back(broker: Mosquitto, monkeypatch: p
         await recorder.wait_for("link_closed")
         assert recorder.names == ["opened", "channel_closed", "link_closed"]
         for _ in range(3):
-            before = site.listener.problem
+            before = site.broker.problem
             await until(partial(_has_another_problem, site, before))
-        assert not site.listener.connected
+        assert not site.broker.connected
         with pytest.raises(LinkClosedError):
             await link.send(tts_start())
-        await site.listener.probe(MAC)
+        await site.broker.probe(MAC)
         site.devices = [MAC]
         await broker.start()
-        await until(lambda: site.listener.connected)
+        await until(lambda: site.broker.connected)
         async with _device(broker) as device:
             await device.say(LISTEN)
             await site.linked(2)
@@ -343,18 +343,18 @@ async def test_a_broker_that_throws_us_out_is_asked_less_and_less(
     socket_enabled: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To be let in is not enough to begin anew: only to be let in for a while is."""
-    monkeypatch.setattr(broker_listener, "_FIRST_RETRY", 0.01)
+    monkeypatch.setattr(broker_connection, "_FIRST_RETRY", 0.01)
     broker = await KickingBroker().start()
     now = asyncio.get_running_loop().time
     site = _Site(broker.port)
     start = now()
-    site.listener.start()
+    site.broker.start()
     await until(lambda: broker.kicks >= 6)
     assert now() - start >= 0.01 * (1 + 2 + 4 + 8 + 16)
     # From here on, each time has been long enough; else, this many would take minutes.
-    monkeypatch.setattr(broker_listener, "_STEADY_SECONDS", 0.0)
+    monkeypatch.setattr(broker_connection, "_STEADY_SECONDS", 0.0)
     await until(lambda: broker.kicks >= 20)
-    await site.listener.stop()
+    await site.broker.stop()
     await broker.stop()
 
 
@@ -362,7 +362,7 @@ async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
     broker: Mosquitto, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is logged with its traceback and told as a problem; then the broker is used again."""
-    monkeypatch.setattr(broker_listener, "_FIRST_RETRY", 0.01)
+    monkeypatch.setattr(broker_connection, "_FIRST_RETRY", 0.01)
     heard: list[BrokerError | None] = []
 
     def changed(problem: BrokerError | None) -> None:
@@ -370,23 +370,23 @@ async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
         if len(heard) == 1:
             raise ZeroDivisionError
 
-    listener = BrokerListener(
+    connection = BrokerConnection(
         BrokerSettings(host="127.0.0.1", port=broker.port),
         lambda _mac: None,
         gateway=_GATEWAY,
         devices=list,
         address=lambda _mac: "127.0.0.1",
-        audio=UdpServer(),
+        audio=UdpListener(),
         downlink=DOWNLINK,
         state_changed=changed,
     )
-    listener.start()
+    connection.start()
     await until(lambda: len(heard) >= 3)
-    assert listener.connected
+    assert connection.connected
     assert (heard[0], heard[2]) == (None, None)
     assert "ZeroDivisionError" in str(heard[1])
     assert "Traceback" in caplog.text
-    await listener.stop()
+    await connection.stop()
 
 
 async def test_a_device_that_floods_is_cut_off_for_a_while(broker: Mosquitto) -> None:
@@ -404,7 +404,7 @@ async def test_a_device_that_floods_is_cut_off_for_a_while(broker: Mosquitto) ->
                 await wild.say("garbage")
 
         flooding = asyncio.create_task(flood())
-        await until(lambda: site.listener.counters.unknown >= 1)
+        await until(lambda: site.broker.counters.unknown >= 1)
         assert site.recorders[1].names[-1] == "link_closed"
         for number in range(20):
             await calm.say(LISTEN)
@@ -412,17 +412,17 @@ async def test_a_device_that_floods_is_cut_off_for_a_while(broker: Mosquitto) ->
         assert not flooding.done()
         flooding.cancel()
         assert len(site.links) == 2
-        assert site.listener.counters.floods == 1
+        assert site.broker.counters.floods == 1
 
 
 async def test_a_device_that_has_flooded_is_heard_again_later(
     broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broker_listener, "_BAN_SECONDS", 0.1)
+    monkeypatch.setattr(broker_connection, "_BAN_SECONDS", 0.1)
     async with _running(broker.port) as site, _device(broker) as device:
         for _ in range(100):
             await device.say("garbage")
-        await until(lambda: site.listener.counters.floods >= 1)
+        await until(lambda: site.broker.counters.floods >= 1)
         while "message" not in site.recorders[-1].names:
             await device.say(LISTEN)
             await asyncio.sleep(0.05)
@@ -436,16 +436,16 @@ async def test_a_link_that_is_closed_late_leaves_a_newer_link_of_its_device_alon
         await device.say(HELLO)
         first, recorder = await site.linked(1)
         await recorder.wait_for("opened")
-        publish_now, may_publish = site.listener.publish, asyncio.Event()
+        publish_now, may_publish = site.broker.publish, asyncio.Event()
 
         async def publish_late(mac: str, payload: bytes) -> None:
             await may_publish.wait()
             await publish_now(mac, payload)
 
-        monkeypatch.setattr(site.listener, "publish", publish_late)
+        monkeypatch.setattr(site.broker, "publish", publish_late)
         closing = asyncio.create_task(first.close("replaced"))
         await asyncio.sleep(0)
-        site.listener._end(MAC, first, "the broker is not there any more")
+        site.broker._end(MAC, first, "the broker is not there any more")
         await device.say(LISTEN)
         _, second = await site.linked(2)
         may_publish.set()
@@ -492,7 +492,7 @@ async def test_stock_firmware_hears_us_through_a_broker_that_pushes(socket_enabl
     """EMQX subscribes the device when it connects."""
     broker = await PushingBroker().start()
     async with _running(broker.port) as site:
-        address = site.listener.address(MAC)
+        address = site.broker.address(MAC)
         device = await WireClient.login(broker.port, address.client_id, "anybody", "whatever")
         await device.send(publish(address.uplink("xiaozhi"), encoded(HELLO)))
         topic, payload = await device.receive_message()
@@ -556,7 +556,7 @@ async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path, socket
             Client("127.0.0.1", broker.port, **ours) as client,
             Client("127.0.0.1", broker.port, username="other", password="secret") as other,
         ):
-            address = site.listener.address(MAC)
+            address = site.broker.address(MAC)
             device = _Device(client, address.uplink("xiaozhi"))
             await client.subscribe(address.downlink("xiaozhi"))
             await device.say(HELLO)
@@ -585,7 +585,7 @@ async def test_a_broker_that_pushes_is_told_from_one_that_does_not(
     pushing = await PushingBroker().start()
     assert await pushes(BrokerSettings(host="127.0.0.1", port=pushing.port))
     await pushing.stop()
-    monkeypatch.setattr(broker_connection, "_PUSH_SECONDS", 0.1)
+    monkeypatch.setattr(broker_client, "_PUSH_SECONDS", 0.1)
     assert not await pushes(BrokerSettings(host="127.0.0.1", port=broker.port))
     await broker.stop()
     with pytest.raises(BrokerError):
@@ -614,7 +614,7 @@ async def test_a_name_that_nobody_has_is_told(socket_enabled: None, monkeypatch:
 
 @pytest.mark.parametrize("settings", [{"host": ""}, {"host": "127.0.0.1", "port": 0}])
 async def test_an_address_that_is_none_is_told(settings: dict[str, Any], socket_enabled: None) -> None:
-    """Whoever types it gets an answer, and a listener goes on trying."""
+    """The form gets an answer, and a connection keeps trying."""
     with pytest.raises(BrokerError) as caught:
         await check_broker(BrokerSettings(**settings))
     assert caught.value.problem is BrokerProblem.UNREACHABLE
@@ -623,7 +623,7 @@ async def test_an_address_that_is_none_is_told(settings: dict[str, Any], socket_
 
 async def test_who_may_not_subscribe_is_told(socket_enabled: None) -> None:
     """Our own endpoint lets the client in but grants it no topic of others."""
-    audio = UdpServer()
+    audio = UdpListener()
     endpoint = MqttEndpoint(
         lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True),
         audio=audio,
@@ -668,7 +668,7 @@ async def test_something_else_at_the_port_is_told(
     answer: bytes | None, socket_enabled: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And nothing of the attempt is left: neither task nor socket."""
-    monkeypatch.setattr(broker_connection, "_TIMEOUT", 0.1)
+    monkeypatch.setattr(broker_client, "_TIMEOUT", 0.1)
     async with _answering(answer) as port:
         before = asyncio.all_tasks()
         assert (await _problem(port=port))[0] is BrokerProblem.UNREACHABLE
@@ -680,14 +680,14 @@ async def test_stopping_while_it_connects_leaves_nothing(
     rounds: int, socket_enabled: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At whatever moment: the library's thread comes to its end, and what it made is closed."""
-    monkeypatch.setattr(broker_connection, "_TIMEOUT", 0.2)
+    monkeypatch.setattr(broker_client, "_TIMEOUT", 0.2)
     async with _answering(b"") as port:
         site = _Site(port)
-        site.listener.start()
+        site.broker.start()
         for _ in range(rounds * 3):
             await asyncio.sleep(0.001)
-        await site.listener.stop()
-        await site.listener.stop()
+        await site.broker.stop()
+        await site.broker.stop()
     assert not site.problems
 
 
@@ -695,7 +695,7 @@ async def test_an_encrypted_broker(
     tmp_path: Path, socket_enabled: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its certificate is checked; a port without encryption is told apart from one without a broker."""
-    monkeypatch.setattr(broker_connection, "_TIMEOUT", 1.0)
+    monkeypatch.setattr(broker_client, "_TIMEOUT", 1.0)
     certificate = _certificate(tmp_path)
     lines = (_ANONYMOUS, f"certfile {certificate}", f"keyfile {certificate.with_suffix('.key')}")
     trusting = ssl.create_default_context(cafile=str(certificate))
@@ -706,7 +706,7 @@ async def test_an_encrypted_broker(
         assert "certificate verify failed" in text
         assert (await _problem(port=broker.port))[0] is BrokerProblem.UNREACHABLE
         async with _running(broker.port, tls=trusting) as site:
-            assert site.listener.connected
+            assert site.broker.connected
     async with _answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         assert (await _problem(port=port, tls=trusting))[0] is BrokerProblem.TLS
     async with mosquitto(tmp_path, _ANONYMOUS) as plain:

@@ -20,7 +20,7 @@ from custom_components.xiaozhi.protocol.transport.link import Admission, Credent
 from custom_components.xiaozhi.protocol.transport.mqtt.connection import Timeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
 from custom_components.xiaozhi.protocol.transport.mqtt.link import downlink_topic, uplink_topic
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
 from tests.protocol.transport.mqtt.brokers import command
 from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
@@ -34,7 +34,7 @@ class _Site:
     """An endpoint for one device."""
 
     def __init__(self) -> None:
-        self.audio = UdpServer()
+        self.audio = UdpListener()
         self.endpoint = MqttEndpoint(
             self._authenticate, audio=self.audio, downlink=DOWNLINK, timeouts=Timeouts(first_refusal=0)
         )

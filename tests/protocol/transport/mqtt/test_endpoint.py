@@ -22,7 +22,7 @@ from custom_components.xiaozhi.protocol.transport.mqtt.connection import Timeout
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint, RefusalDelays
 from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink, downlink_topic, uplink_topic
 from custom_components.xiaozhi.protocol.transport.peers import is_local
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpServer
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
 from tests.protocol.transport.mqtt import wire
 from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.mqtt.wire import WireClient
@@ -37,7 +37,7 @@ class Site:
     """A running endpoint that lets in every MAC with the token."""
 
     endpoint: MqttEndpoint = field(init=False)
-    audio: UdpServer = field(default_factory=UdpServer)
+    audio: UdpListener = field(default_factory=UdpListener)
     seen: list[Credentials] = field(default_factory=list)
     links: list[MqttLink] = field(default_factory=list)
     recorders: list[Recorder] = field(default_factory=list)

@@ -14,7 +14,7 @@ import pytest
 
 from custom_components.xiaozhi.protocol.audio.opus_packet import opus_samples
 from custom_components.xiaozhi.protocol.messages import AudioFormat
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpChannel, UdpServer
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpChannel, UdpListener
 from custom_components.xiaozhi.protocol.transport.udp.session import (
     MAX_DATAGRAM_BYTES,
     AudioCipher,
@@ -345,12 +345,12 @@ def test_an_empty_datagram_is_never_made_nor_one_that_would_be_cut() -> None:
 
 
 class _Conversation:
-    """A channel on the server with the device's end of it."""
+    """A channel on the listener with the device's end of it."""
 
-    def __init__(self, server: UdpServer) -> None:
+    def __init__(self, listener: UdpListener) -> None:
         self.heard: list[tuple[bytes, int]] = []
         self.counters = UdpCounters()
-        self.channel: UdpChannel = server.open_channel(_UPLINK, self._hear, self.counters)
+        self.channel: UdpChannel = listener.open_channel(_UPLINK, self._hear, self.counters)
         self.device = DeviceAudio.from_offer(self.channel.offer("192.0.2.1"))
 
     def _hear(self, packet: bytes, missing: int) -> None:
@@ -362,25 +362,25 @@ def _has_heard(talk: _Conversation, count: int) -> bool:
 
 
 @pytest.fixture
-async def server(socket_enabled: None) -> AsyncGenerator[UdpServer]:
-    """A server on a free port."""
-    server = UdpServer()
-    server.start("127.0.0.1", 0)
-    yield server
-    server.stop()
+async def listener(socket_enabled: None) -> AsyncGenerator[UdpListener]:
+    """A listener on a free port."""
+    listener = UdpListener()
+    listener.start("127.0.0.1", 0)
+    yield listener
+    listener.stop()
 
 
 @pytest.fixture
-async def device_socket(server: UdpServer) -> AsyncGenerator[DeviceSocket]:
-    """The device's socket, connected to the server."""
-    device_socket = await DeviceSocket.open(server.port)
+async def device_socket(listener: UdpListener) -> AsyncGenerator[DeviceSocket]:
+    """The device's socket, connected to the listener."""
+    device_socket = await DeviceSocket.open(listener.port)
     yield device_socket
     device_socket.close()
 
 
-async def test_audio_flows_both_ways(server: UdpServer, device_socket: DeviceSocket) -> None:
+async def test_audio_flows_both_ways(listener: UdpListener, device_socket: DeviceSocket) -> None:
     """What the device says is heard, and then it hears us."""
-    talk = _Conversation(server)
+    talk = _Conversation(listener)
     device_socket.send(talk.device.seal(opus_packet(b"question")))
     await until(lambda: bool(talk.heard))
     assert talk.heard == [(opus_packet(b"question"), 0)]
@@ -389,18 +389,20 @@ async def test_audio_flows_both_ways(server: UdpServer, device_socket: DeviceSoc
     assert talk.device.open(await device_socket.receive()) == opus_packet(b"answer")
 
 
-async def test_the_offer_names_address_port_key_and_nonce(server: UdpServer) -> None:
+async def test_the_offer_names_address_port_key_and_nonce(listener: UdpListener) -> None:
     """As the firmware reads them."""
-    offer = server.open_channel(_UPLINK, lambda _packet, _missing: None).offer("ha.local")
-    assert (offer["server"], offer["port"]) == ("ha.local", server.port)
+    offer = listener.open_channel(_UPLINK, lambda _packet, _missing: None).offer("ha.local")
+    assert (offer["server"], offer["port"]) == ("ha.local", listener.port)
     assert len(offer["key"]) == 32
     assert bytes.fromhex(offer["nonce"])[:4] == b"\x01\x00\x00\x00"
     assert bytes.fromhex(offer["nonce"])[8:] == bytes(8)
 
 
-async def test_nothing_is_sent_before_the_device_has(server: UdpServer, device_socket: DeviceSocket) -> None:
+async def test_nothing_is_sent_before_the_device_has(
+    listener: UdpListener, device_socket: DeviceSocket
+) -> None:
     """Nobody knows where it is; the packet is dropped and counted."""
-    talk = _Conversation(server)
+    talk = _Conversation(listener)
     assert talk.channel.remote is None
     assert not talk.channel.send(opus_packet(b"too early"))
     device_socket.send(talk.device.seal(opus_packet()))
@@ -410,10 +412,10 @@ async def test_nothing_is_sent_before_the_device_has(server: UdpServer, device_s
     assert talk.counters.unsent == 1
 
 
-async def test_conversations_on_one_socket_do_not_mix(server: UdpServer) -> None:
+async def test_conversations_on_one_socket_do_not_mix(listener: UdpListener) -> None:
     """Twenty devices, each with its own key, and each gets its own answer."""
-    talks = [_Conversation(server) for _ in range(20)]
-    sockets = [await DeviceSocket.open(server.port) for _ in talks]
+    talks = [_Conversation(listener) for _ in range(20)]
+    sockets = [await DeviceSocket.open(listener.port) for _ in talks]
     for number, (talk, device_socket) in enumerate(zip(talks, sockets, strict=True)):
         device_socket.send(talk.device.seal(opus_packet(b"%d" % number)))
     await until(lambda: all(talk.heard for talk in talks))
@@ -424,9 +426,9 @@ async def test_conversations_on_one_socket_do_not_mix(server: UdpServer) -> None
         device_socket.close()
 
 
-async def test_a_closed_conversation_takes_nothing(server: UdpServer, device_socket: DeviceSocket) -> None:
+async def test_a_closed_channel_takes_nothing(listener: UdpListener, device_socket: DeviceSocket) -> None:
     """Packets still on their way belong to nobody."""
-    talk, witness = _Conversation(server), _Conversation(server)
+    talk, witness = _Conversation(listener), _Conversation(listener)
     talk.channel.close()
     talk.channel.close()
     device_socket.send(talk.device.seal(opus_packet()))
@@ -434,11 +436,11 @@ async def test_a_closed_conversation_takes_nothing(server: UdpServer, device_soc
     await until(lambda: bool(witness.heard))
     assert not talk.heard
     assert not talk.channel.send(opus_packet())
-    assert server.counters.unknown == 1
+    assert listener.counters.unknown == 1
 
 
 async def test_a_conversation_that_ends_while_packets_are_handed_on_gets_no_more(
-    server: UdpServer, device_socket: DeviceSocket
+    listener: UdpListener, device_socket: DeviceSocket
 ) -> None:
     """Whoever hears the first of several packets may hang up."""
     heard: list[bytes] = []
@@ -447,7 +449,7 @@ async def test_a_conversation_that_ends_while_packets_are_handed_on_gets_no_more
         heard.append(packet)
         channel.close()
 
-    channel = server.open_channel(_UPLINK, hear)
+    channel = listener.open_channel(_UPLINK, hear)
     device = DeviceAudio.from_offer(channel.offer(""))
     for sequence in (2, 3, 4):
         device_socket.send(device.seal(opus_packet(b"%d" % sequence), sequence=sequence))
@@ -456,11 +458,11 @@ async def test_a_conversation_that_ends_while_packets_are_handed_on_gets_no_more
 
 
 async def test_a_flood_from_unknown_ids_keeps_nobody_from_talking(
-    server: UdpServer, device_socket: DeviceSocket
+    listener: UdpListener, device_socket: DeviceSocket
 ) -> None:
     """Each stray datagram costs a look at its header; the audio of the others arrives."""
-    talk = _Conversation(server)
-    strays = await DeviceSocket.open(server.port)
+    talk = _Conversation(listener)
+    strays = await DeviceSocket.open(listener.port)
     randomness = random.Random(3)
     sent = 0
     for number in range(1, 41):
@@ -469,49 +471,49 @@ async def test_a_flood_from_unknown_ids_keeps_nobody_from_talking(
             sent += 1
         device_socket.send(talk.device.seal(opus_packet()))
         await until(partial(_has_heard, talk, number))
-    await until(lambda: server.counters.unknown + server.counters.rejected == sent)
-    assert server.counters.unknown > sent * 0.9
+    await until(lambda: listener.counters.unknown + listener.counters.rejected == sent)
+    assert listener.counters.unknown > sent * 0.9
     strays.close()
 
 
 async def test_datagrams_too_short_or_too_long_are_rejected(
-    server: UdpServer, device_socket: DeviceSocket
+    listener: UdpListener, device_socket: DeviceSocket
 ) -> None:
     """Empty ones included; a long one is not mistaken for the part that was read."""
-    talk = _Conversation(server)
+    talk = _Conversation(listener)
     for size in (0, 1, 15):
         device_socket.send(bytes(size))
     device_socket.send(talk.device.seal(opus_packet(bytes(2000))))
     device_socket.send(talk.device.seal(opus_packet(), sequence=1))
     await until(lambda: bool(talk.heard))
     assert talk.heard == [(opus_packet(), 0)]
-    assert server.counters.rejected == 4
+    assert listener.counters.rejected == 4
 
 
 async def test_the_answer_comes_from_the_address_that_the_device_sent_to(socket_enabled: None) -> None:
     """A host has several; the device's socket hears only the one it knows."""
-    server = UdpServer()
-    server.start(None, 0)
-    talk = _Conversation(server)
+    listener = UdpListener()
+    listener.start(None, 0)
+    talk = _Conversation(listener)
     loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device_socket:
         device_socket.setblocking(False)
         device_socket.bind(("127.0.0.1", 0))
-        device_socket.sendto(talk.device.seal(opus_packet()), ("127.0.0.2", server.port))
+        device_socket.sendto(talk.device.seal(opus_packet()), ("127.0.0.2", listener.port))
         await until(lambda: bool(talk.heard))
         talk.channel.send(opus_packet(b"answer"))
         async with asyncio.timeout(5):
             answer, sender = await loop.sock_recvfrom(device_socket, 2000)
-    assert sender == ("127.0.0.2", server.port)
+    assert sender == ("127.0.0.2", listener.port)
     assert talk.device.open(answer) == opus_packet(b"answer")
-    server.stop()
+    listener.stop()
 
 
-async def test_a_port_in_use_is_an_error_and_leaves_nothing_open(server: UdpServer) -> None:
+async def test_a_port_in_use_is_an_error_and_leaves_nothing_open(listener: UdpListener) -> None:
     """The caller hears of it."""
-    second = UdpServer()
+    second = UdpListener()
     with pytest.raises(OSError, match="in use"):
-        second.start("127.0.0.1", server.port)
+        second.start("127.0.0.1", listener.port)
     with pytest.raises(RuntimeError):
         _ = second.port
     second.stop()
@@ -519,62 +521,62 @@ async def test_a_port_in_use_is_an_error_and_leaves_nothing_open(server: UdpServ
 
 async def test_a_stopped_server_frees_its_port_and_sends_nothing(device_socket: DeviceSocket) -> None:
     """Whoever still holds a channel gets no error."""
-    server = UdpServer()
-    server.start("127.0.0.1", 0)
-    port = server.port
-    talk = _Conversation(server)
+    listener = UdpListener()
+    listener.start("127.0.0.1", 0)
+    port = listener.port
+    talk = _Conversation(listener)
     own_socket = await DeviceSocket.open(port)
     own_socket.send(talk.device.seal(opus_packet()))
     await until(lambda: bool(talk.heard))
-    server.stop()
-    server.stop()
+    listener.stop()
+    listener.stop()
     assert not talk.channel.send(opus_packet())
-    again = UdpServer()
+    again = UdpListener()
     again.start("127.0.0.1", port)
     again.stop()
     own_socket.close()
 
 
 async def test_a_server_may_be_stopped_by_whoever_hears_a_packet(
-    server: UdpServer, device_socket: DeviceSocket
+    listener: UdpListener, device_socket: DeviceSocket
 ) -> None:
     """With more packets waiting."""
     heard: list[bytes] = []
 
     def hear(packet: bytes, _missing: int) -> None:
         heard.append(packet)
-        server.stop()
+        listener.stop()
 
-    device = DeviceAudio.from_offer(server.open_channel(_UPLINK, hear).offer(""))
+    device = DeviceAudio.from_offer(listener.open_channel(_UPLINK, hear).offer(""))
     for _ in range(5):
         device_socket.send(device.seal(opus_packet()))
     await until(lambda: bool(heard))
     assert len(heard) == 1
 
 
-async def test_what_the_network_refuses_is_dropped_and_counted(server: UdpServer) -> None:
+async def test_what_the_network_refuses_is_dropped_and_counted(listener: UdpListener) -> None:
     """No port 0 can be sent to; the conversation goes on without that packet."""
-    talk = _Conversation(server)
-    server.datagram_received(talk.device.seal(opus_packet()), Source("127.0.0.1", 0, _HERE))
+    talk = _Conversation(listener)
+    listener.datagram_received(talk.device.seal(opus_packet()), Source("127.0.0.1", 0, _HERE))
     assert not talk.channel.send(opus_packet())
     assert talk.counters.unsent == 1
 
 
 async def test_datagrams_from_outside_the_home_network_are_dropped(socket_enabled: None) -> None:
     """Whatever they hold: these are the device's own."""
-    server = UdpServer(admits=lambda address: address != "127.0.0.2")
-    server.start("127.0.0.1", 0)
+    listener = UdpListener(admits=lambda address: address != "127.0.0.2")
+    listener.start("127.0.0.1", 0)
     heard: list[tuple[bytes, int]] = []
-    channel = server.open_channel(_UPLINK, lambda packet, missing: heard.append((packet, missing)))
+    channel = listener.open_channel(_UPLINK, lambda packet, missing: heard.append((packet, missing)))
     device = DeviceAudio.from_offer(channel.offer("127.0.0.1"))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as outside:
         outside.bind(("127.0.0.2", 0))
-        outside.sendto(device.seal(opus_packet(b"outside")), ("127.0.0.1", server.port))
-    await until(lambda: server.counters.not_local == 1)
-    inside = await DeviceSocket.open(server.port)
+        outside.sendto(device.seal(opus_packet(b"outside")), ("127.0.0.1", listener.port))
+    await until(lambda: listener.counters.not_local == 1)
+    inside = await DeviceSocket.open(listener.port)
     inside.send(device.seal(opus_packet(b"inside"), sequence=1))
     await until(lambda: bool(heard))
     assert heard == [(opus_packet(b"inside"), 0)]
     assert channel.remote == "127.0.0.1"
     inside.close()
-    server.stop()
+    listener.stop()

@@ -1,195 +1,294 @@
-"""A connection to the owner's broker, with errors that tell what to put right."""
+"""Devices through the owner's broker.
+
+The broker must deliver our messages to a device that never subscribes: EMQX can subscribe clients when they
+connect (auto-subscribe), as can some others; a few builds of the firmware subscribe themselves. Whoever may
+publish to a device's topic is taken for that device: this is as safe as the broker's own access rules.
+"""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 import logging
-import secrets
-from socket import gaierror
-import ssl
-from typing import Final
+from typing import Final, override
 
-from aiomqtt import Client, MqttCodeError, MqttError
+from aiomqtt import Client, Message, MqttError
 
-from ...text import one_line
-from .broker_topics import Address, uplink_of_all
-from .link import DEFAULT_PREFIX
+from ...closing import close_all
+from ...limits import FloodError
+from ...messages import AudioFormat, encode, mcp
+from ..link import Admission, LinkClosedError
+from ..udp.listener import UdpListener
+from .broker_client import BrokerError, BrokerProblem, BrokerSettings, connected, subscribe_devices
+from .broker_topics import Address, address_of_topic
+from .link import Carrier, MqttLink
 
-__all__ = [
-    "BrokerError",
-    "BrokerProblem",
-    "BrokerSettings",
-    "check_broker",
-    "connected",
-    "pushes",
-    "subscribe_devices",
-]
+__all__ = ["BrokerConnection", "BrokerCounters"]
 
-_KEEP_ALIVE: Final = 30
-_TIMEOUT: Final = 5.0
-# For a good-bye that nobody has to hear.
-_SHORT_TIMEOUT: Final = 0.1
-# Messages that wait while others are dealt with; a flood beyond that is not worth memory.
-_MAX_WAITING: Final = 500
-# A broker may subscribe a client some time after it has let it in, so it is tried more than once.
-_PUSH_TRIES: Final = 4
-_PUSH_SECONDS: Final = 0.5
-# A subscription that is not granted has a code from here on.
-_FAILURE: Final = 0x80
+_LOGGER = logging.getLogger(__name__)
 
-# Bad user name or password, not authorized: as the library calls them for every version of MQTT.
-_NOT_ALLOWED: Final = frozenset({0x86, 0x87})
-
-# What the libraries below say is said by our errors too.
-_CLIENT_LOGGER: Final = logging.getLogger(f"{__name__}.library")
-_CLIENT_LOGGER.setLevel(logging.ERROR)
+_FIRST_RETRY: Final = 1.0
+# Devices themselves look for a broker that was away every ten seconds.
+_LAST_RETRY: Final = 15.0
+# A broker that has held us for less may only have let us in to throw us out.
+_STEADY_SECONDS: Final = 60.0
+# Until the first probe of a device that may be connected already, and of one that has just checked in. Each
+# pause is twice as long as the one before: some devices download files first, or have a slow network.
+_FIRST_PROBE: Final = 1.0
+_FIRST_PROBE_AFTER_CHECK_IN: Final = 3.0
+_LAST_PROBE: Final = 60.0
+# Between two devices, so that many do not answer at the same moment.
+_PROBE_SPREAD: Final = 0.1
+# A device that floods would otherwise be linked anew by its next message.
+_BAN_SECONDS: Final = 60.0
+# Beyond the ids of any MCP client that counts from 1. The firmware answers with an error: an answer, too.
+_PROBE: Final = encode(mcp({"jsonrpc": "2.0", "id": 2**31 - 1, "method": "ping", "params": {}})).encode()
 
 
-class BrokerProblem(StrEnum):
-    """What keeps us from using a broker."""
+@dataclass(slots=True)
+class BrokerCounters:
+    """What came from the broker and was not used, for diagnostics."""
 
-    UNREACHABLE = "unreachable"
-    """Nobody answers at host and port, or not as a broker does."""
-    UNKNOWN_HOST = "unknown_host"
-    """No computer has that name."""
-    TLS = "tls"
-    """The encrypted connection fails, as it does on a port without encryption."""
-    CERTIFICATE = "certificate"
-    """The broker's certificate is not trusted, or is made for another name."""
-    REFUSED = "refused"
-    """User or password are wrong, or the user may not connect."""
-    FORBIDDEN = "forbidden"
-    """The user may not subscribe to the topics of the devices."""
+    unknown: int = 0
+    """Messages of no paired device, for another gateway, or stored by the broker from another time."""
+    floods: int = 0
+    """Devices that were cut off for a while because they sent too much."""
 
 
-class BrokerError(Exception):
-    """The broker cannot be used; the text holds the words of the network or the broker."""
+class BrokerConnection:
+    """Stays connected to a broker, and runs an `MqttLink` for each device that is heard there.
 
-    def __init__(self, problem: BrokerProblem, text: str) -> None:
-        """Say what kind of problem it is, and what exactly."""
-        super().__init__(one_line(text))
-        self.problem = problem
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerSettings:
-    """Where the owner's broker is, and how it is used."""
-
-    host: str
-    port: int = 1883
-    username: str | None = None
-    password: str | None = field(default=None, repr=False)
-    tls: ssl.SSLContext | None = None
-    prefix: str = DEFAULT_PREFIX
-    """First part of all topics of devices."""
-
-
-@asynccontextmanager
-async def connected(settings: BrokerSettings, client_id: str | None = None) -> AsyncGenerator[Client]:
-    """Connect for the time of the context, by default under a name that nobody else has.
-
-    Raises `BrokerError` when that fails. What goes wrong later is a `MqttError` of the client.
+    A broker does not tell who is connected. A device counts as linked from its first message on, and whoever
+    uses the link notices, by `MqttLink.last_seen` and by calls that are not answered, when it has gone, and
+    closes it. Devices without a link are probed, soon after they may have connected and then ever more
+    seldom down to once a minute, so that an idle one is found.
     """
-    client = Client(
-        settings.host,
-        settings.port,
-        username=settings.username,
-        password=settings.password,
-        identifier=client_id or f"xiaozhi-{secrets.token_hex(6)}",
-        keepalive=_KEEP_ALIVE,
-        timeout=_TIMEOUT,
-        tls_context=settings.tls,
-        max_queued_incoming_messages=_MAX_WAITING,
-        logger=_CLIENT_LOGGER,
-    )
-    await _connect(client, encrypted=settings.tls is not None)
-    try:
-        yield client
-    finally:
-        await _hang_up(client)
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        admit: Callable[[str], Admission | None],
+        *,
+        gateway: str,
+        devices: Callable[[], Iterable[str]],
+        address: Callable[[str], str],
+        audio: UdpListener,
+        downlink: AudioFormat,
+        state_changed: Callable[[BrokerError | None], None] | None = None,
+    ) -> None:
+        """Prepare to connect; `start` begins with it.
+
+        `admit` decides by the MAC of the topic; that the topic is the device's, the broker has seen to.
+        `gateway` is our name in the client ids of devices, eight hexadecimal digits. `devices` are the MACs
+        that may be probed at any time. `address` gives for a MAC the host name or IPv4 address under which
+        the device reaches `audio`. `state_changed` hears None when the broker is there, and the problem when
+        it is not any more.
+        """
+        self.counters = BrokerCounters()
+        self.problem: BrokerError | None = None
+        """Why the broker is not there; None while it is, and before the first attempt."""
+        self._settings = settings
+        self._admit = admit
+        self._gateway = gateway
+        self._devices = devices
+        self._address = address
+        self._audio = audio
+        self._downlink = downlink
+        self._state_changed = state_changed or (lambda _problem: None)
+        self._client: Client | None = None
+        self._links: dict[str, MqttLink] = {}
+        self._addresses: dict[str, Address] = {}
+        """Where each device was last told to be, or last heard."""
+        self._searches: dict[str, asyncio.Task[None]] = {}
+        self._banned: dict[str, float] = {}
+        self._delay = _FIRST_RETRY
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether the broker is there and hands us the messages of devices."""
+        return self._client is not None
+
+    def start(self) -> None:
+        """Begin to connect, and go on for ever."""
+        self._task = asyncio.create_task(self._stay_connected())
+
+    async def stop(self) -> None:
+        """Close all links and the connection. Does nothing when not started."""
+        if self._task is None:
+            return
+        task, self._task = self._task, None
+        await close_all(*(link.close("the server is stopping") for link in tuple(self._links.values())))
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    def address(self, mac: str) -> Address:
+        """Return where a device is told to be when it checks in."""
+        return Address(mac, self._gateway)
+
+    def expect(self, mac: str) -> None:
+        """Note that a device has been told its address, and will connect there soon."""
+        self._addresses[mac] = self.address(mac)
+        if self._client is not None:
+            self._search(mac, _FIRST_PROBE_AFTER_CHECK_IN)
+
+    async def probe(self, mac: str) -> None:
+        """Ask a device for a sign of life, which links it. Does nothing without the broker."""
+        known = self._addresses.get(mac)
+        with suppress(LinkClosedError):
+            for address in (known,) if known else (self.address(mac), Address(mac, "")):
+                await self._publish(address, _PROBE)
+
+    async def publish(self, mac: str, payload: bytes) -> None:
+        """Send a message to a device. Raises `LinkClosedError` when the broker does not take it."""
+        await self._publish(self._addresses.get(mac) or self.address(mac), payload)
+
+    async def _publish(self, address: Address, payload: bytes) -> None:
+        if self._client is None:
+            raise LinkClosedError("the broker is not there")
+        try:
+            await self._client.publish(address.downlink(self._settings.prefix), payload)
+        except MqttError as err:
+            raise LinkClosedError(f"the broker does not take it: {err}") from err
+
+    def forget(self, mac: str, carrier: Carrier) -> None:
+        """Let the next message of a device begin a new link, unless one has begun already."""
+        if (link := self._links.get(mac)) is None or link.carrier is not carrier:
+            return
+        del self._links[mac]
+        if self._client is not None:
+            self._search(mac, _LAST_PROBE)
+
+    async def _stay_connected(self) -> None:
+        while True:
+            try:
+                problem = await self._use_broker()
+            except Exception as err:
+                _LOGGER.exception("Unexpected error while using the broker")
+                problem = BrokerError(BrokerProblem.UNREACHABLE, f"internal error: {err!r}")
+            if self.problem is None or self.problem.problem is not problem.problem:
+                self._state_changed(problem)
+            self.problem = problem
+            await asyncio.sleep(self._delay)
+            self._delay = min(2 * self._delay, _LAST_RETRY)
+
+    async def _use_broker(self) -> BrokerError:
+        """Work with the broker as long as it is there; return why it is not any more."""
+        try:
+            async with connected(self._settings) as client:
+                await subscribe_devices(client, self._settings.prefix)
+                await self._serve(client)
+        except BrokerError as err:
+            # Made anew: the other one holds on to the library's socket.
+            return BrokerError(err.problem, str(err))
+        except MqttError as err:
+            return BrokerError(BrokerProblem.UNREACHABLE, str(err))
+        raise AssertionError("the messages of a client end with an error only")
+
+    async def _serve(self, client: Client) -> None:
+        clock = asyncio.get_running_loop().time
+        since = clock()
+        self._client, self.problem = client, None
+        for number, mac in enumerate(self._devices()):
+            self._search(mac, _FIRST_PROBE + number * _PROBE_SPREAD)
+        try:
+            self._state_changed(None)
+            async for message in client.messages:
+                await self._received(message)
+        finally:
+            self._client = None
+            if clock() - since >= _STEADY_SECONDS:
+                self._delay = _FIRST_RETRY
+            searches = tuple(self._searches.values())
+            for search in searches:
+                search.cancel()
+            await asyncio.gather(*searches, return_exceptions=True)
+            for mac, link in tuple(self._links.items()):
+                self._end(mac, link, "the broker is not there any more")
+
+    def _search(self, mac: str, pause: float) -> None:
+        """Probe a device until it is linked, for the first time after `pause` seconds."""
+        if (search := self._searches.pop(mac, None)) is not None:
+            search.cancel()
+        self._searches[mac] = asyncio.create_task(self._probe_until_linked(mac, pause))
+
+    async def _probe_until_linked(self, mac: str, pause: float) -> None:
+        while pause < _LAST_PROBE or mac in self._devices():
+            await asyncio.sleep(pause)
+            if mac in self._links:
+                break
+            await self.probe(mac)
+            pause = min(2 * pause, _LAST_PROBE)
+
+    def _is_for_us(self, address: Address) -> bool:
+        own = self.address(address.mac)
+        # A device keeps the topics of an earlier version until its next check-in.
+        return address == own or (not address.gateway and self._addresses.get(address.mac) != own)
+
+    async def _received(self, message: Message) -> None:
+        address = address_of_topic(message.topic.value, self._settings.prefix)
+        if address is None or message.retain or not self._is_for_us(address):
+            self.counters.unknown += 1
+            return
+        mac = address.mac
+        link = self._links.get(mac)
+        try:
+            if link is None and (link := self._attach(mac)) is None:
+                self.counters.unknown += 1
+                return
+            self._addresses[mac] = address
+            await link.receive(message.payload)
+        except FloodError as err:
+            self.counters.floods += 1
+            self._banned[mac] = asyncio.get_running_loop().time() + _BAN_SECONDS
+            self._end(mac, link, str(err))
+        except Exception:
+            _LOGGER.exception("Unexpected error on a link through the broker")
+            self._end(mac, link, "internal error")
+
+    def _attach(self, mac: str) -> MqttLink | None:
+        if self._banned.get(mac, 0.0) > asyncio.get_running_loop().time():
+            return None
+        if (admission := self._admit(mac)) is None:
+            return None
+        link = self._links[mac] = MqttLink(
+            _BrokerCarrier(self, mac),
+            admission,
+            audio=self._audio,
+            address=self._address(mac),
+            downlink=self._downlink,
+            others_can_publish=True,
+        )
+        return link
+
+    def _end(self, mac: str, link: MqttLink | None, reason: str) -> None:
+        if link is not None:
+            self.forget(mac, link.carrier)
+            link.ended(reason)
 
 
-async def subscribe_devices(client: Client, prefix: str) -> None:
-    """Ask for the messages of all devices. Raises `BrokerError` or `MqttError`."""
-    topic = uplink_of_all(prefix)
-    codes = await client.subscribe(topic)
-    if any((code if isinstance(code, int) else code.value) >= _FAILURE for code in codes):
-        raise BrokerError(BrokerProblem.FORBIDDEN, f"subscription to {topic} was not granted")
+class _BrokerCarrier(Carrier):
+    """Carries the messages of one device."""
 
+    def __init__(self, connection: BrokerConnection, mac: str) -> None:
+        self._connection = connection
+        self._mac = mac
 
-async def check_broker(settings: BrokerSettings) -> None:
-    """Try a broker as it would be used. Raises `BrokerError`."""
-    try:
-        async with connected(settings) as client:
-            await subscribe_devices(client, settings.prefix)
-    except MqttError as err:
-        raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
+    @property
+    @override
+    def remote(self) -> str:
+        return ""
 
+    @property
+    @override
+    def notices_loss(self) -> bool:
+        return False
 
-async def pushes(settings: BrokerSettings) -> bool:
-    """Return whether the broker delivers to a client that is called as devices are and never subscribes.
+    @override
+    async def publish(self, payload: bytes) -> None:
+        await self._connection.publish(self._mac, payload)
 
-    Raises `BrokerError`.
-    """
-    # Locally administered, so no device has it.
-    address = Address(":".join(("02", *(secrets.token_hex(1) for _ in range(5)))), secrets.token_hex(4))
-    topic = address.downlink(settings.prefix)
-    try:
-        async with connected(settings) as client, connected(settings, address.client_id) as device:
-            for _ in range(_PUSH_TRIES):
-                await client.publish(topic, b"{}")
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_PUSH_SECONDS):
-                        async for message in device.messages:
-                            if message.topic.value == topic:
-                                return True
-    except MqttError as err:
-        raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
-    return False
-
-
-async def _connect(client: Client, *, encrypted: bool) -> None:
-    # The library connects in a thread and hangs sockets and tasks into the loop from there. It must come to
-    # its end even when nobody wants the connection any more.
-    connecting = asyncio.ensure_future(client.__aenter__())
-    try:
-        await asyncio.shield(connecting)
-    except asyncio.CancelledError:
-        client.timeout = _SHORT_TIMEOUT
-        with suppress(MqttError):
-            await connecting
-        await _hang_up(client)
-        raise
-    except MqttCodeError as err:
-        code = err.rc if isinstance(err.rc, int) or err.rc is None else err.rc.value
-        problem = BrokerProblem.REFUSED if code in _NOT_ALLOWED else BrokerProblem.UNREACHABLE
-        raise BrokerError(problem, str(err)) from err
-    except MqttError as err:
-        await _hang_up(client)
-        raise BrokerError(_problem_of(err.__context__, encrypted=encrypted), str(err)) from err
-    except ValueError as err:
-        # A host that is no name, or a port that is no number of one.
-        await _hang_up(client)
-        raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
-
-
-def _problem_of(failure: BaseException | None, *, encrypted: bool) -> BrokerProblem:
-    match failure:
-        case ssl.SSLCertVerificationError():
-            return BrokerProblem.CERTIFICATE
-        case ssl.SSLError():
-            return BrokerProblem.TLS
-        case ConnectionResetError() if encrypted:
-            # A broker that expects no TLS hangs up when it begins.
-            return BrokerProblem.TLS
-        case gaierror():
-            return BrokerProblem.UNKNOWN_HOST
-    return BrokerProblem.UNREACHABLE
-
-
-async def _hang_up(client: Client) -> None:
-    client.timeout = _SHORT_TIMEOUT
-    with suppress(MqttError):
-        await client.__aexit__(None, None, None)
+    @override
+    def disconnect(self) -> None:
+        self._connection.forget(self._mac, self)

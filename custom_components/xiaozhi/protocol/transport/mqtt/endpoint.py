@@ -19,7 +19,7 @@ from ...limits import FloodError, TokenBucket, WaitingRoom
 from ...messages import AudioFormat
 from ..link import Admission, Credentials, LinkClosedError
 from ..peers import is_local
-from ..udp.listener import UdpServer
+from ..udp.listener import UdpListener
 from . import codec as mqtt
 from .codec import Connect, ConnectCode, MqttProtocolError, Packet, UnsupportedProtocolError
 from .connection import READ_BYTES, MqttConnection, Timeouts
@@ -82,7 +82,7 @@ class MqttEndpoint:
         self,
         authenticate: Callable[[Credentials], Admission | None],
         *,
-        audio: UdpServer,
+        audio: UdpListener,
         downlink: AudioFormat,
         address: Callable[[str], str | None] | None = None,
         timeouts: Timeouts | None = None,

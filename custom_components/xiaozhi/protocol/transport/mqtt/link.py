@@ -35,7 +35,7 @@ from ...messages import (
     server_hello,
 )
 from ..link import Admission, Channel, Link, LinkClosedError, LinkHandler, LinkKind
-from ..udp.listener import UdpChannel, UdpServer
+from ..udp.listener import UdpChannel, UdpListener
 from ..udp.session import UdpCounters
 
 __all__ = ["DEFAULT_PREFIX", "Carrier", "MqttLink", "downlink_topic", "uplink_topic"]
@@ -100,7 +100,7 @@ class MqttLink(Link):
         carrier: Carrier,
         admission: Admission,
         *,
-        audio: UdpServer,
+        audio: UdpListener,
         address: str,
         downlink: AudioFormat,
         others_can_publish: bool = False,

@@ -14,7 +14,7 @@ from ...messages import AudioFormat, JsonObject
 from ..peers import is_local
 from .session import HEADER_BYTES, MAX_DATAGRAM_BYTES, AudioSession, Source, UdpCounters
 
-__all__ = ["UdpChannel", "UdpServer"]
+__all__ = ["UdpChannel", "UdpListener"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -23,17 +23,17 @@ _BATCH: Final = 16
 
 
 class UdpChannel:
-    """The audio of one conversation on the server's socket."""
+    """The audio of one conversation on the listener's socket."""
 
     def __init__(
         self,
-        server: UdpServer,
+        listener: UdpListener,
         connection_id: int,
         session: AudioSession,
         receive: Callable[[bytes, int], None],
     ) -> None:
-        """Belongs to `UdpServer.open_channel`."""
-        self._server = server
+        """Belongs to `UdpListener.open_channel`."""
+        self._listener = listener
         self._connection_id = connection_id
         self._session = session
         self._receive = receive
@@ -48,7 +48,7 @@ class UdpChannel:
         """Return the `udp` object of our hello; `address` is where the device reaches us."""
         return {
             "server": address,
-            "port": self._server.port,
+            "port": self._listener.port,
             "key": self._session.key.hex(),
             "nonce": self._session.nonce.hex(),
         }
@@ -58,7 +58,7 @@ class UdpChannel:
         source = self._session.source
         if self._open and source is not None:
             datagram = self._session.seal(packet)
-            if datagram is not None and self._server.send(datagram, source):
+            if datagram is not None and self._listener.send(datagram, source):
                 return len(datagram)
         self._session.counters.unsent += 1
         return 0
@@ -71,7 +71,7 @@ class UdpChannel:
         """Forget the conversation. Does nothing when that is done already."""
         if self._open:
             self._open = False
-            self._server.forget(self._connection_id)
+            self._listener.forget(self._connection_id)
 
     def datagram_received(self, datagram: bytes, source: Source) -> None:
         """Take a datagram with our connection id."""
@@ -83,11 +83,11 @@ class UdpChannel:
                 self._receive(packet, missing)
 
 
-class UdpServer:
+class UdpListener:
     """The socket for the audio of all devices."""
 
     def __init__(self, admits: Callable[[str], bool] = is_local) -> None:
-        """Prepare the server; `start` opens its port. `admits` tells of an IP address whether it is heard."""
+        """Prepare the listener; `start` opens its port. `admits` decides on the IP addresses of senders."""
         self._admits = admits
         self.counters = UdpCounters()
         self._socket: socket.socket | None = None
@@ -95,9 +95,9 @@ class UdpServer:
 
     @property
     def port(self) -> int:
-        """The port in use. Raises `RuntimeError` when the server does not run."""
+        """The port in use. Raises `RuntimeError` when it is not started."""
         if self._socket is None:
-            raise RuntimeError("the UDP server does not run")
+            raise RuntimeError("the UDP listener is not started")
         port: int = self._socket.getsockname()[1]
         return port
 
@@ -130,7 +130,7 @@ class UdpServer:
         """Make keys for a conversation.
 
         `receive` gets each packet of the device in order, with the number of packets lost before it.
-        `counters` are those of the device; without them the server's own count.
+        `counters` are those of the device; without them the listener's own count.
         """
         while not (connection_id := secrets.randbits(32)) or connection_id in self._channels:
             pass
@@ -183,5 +183,5 @@ class UdpServer:
             local = ancillary[0][2][4:8] if ancillary else bytes(4)
             self.datagram_received(datagram, Source(host, port, local))
             if self._socket is None:
-                # Whoever heard it has stopped the server.
+                # What received it has stopped the listener.
                 return

@@ -20,7 +20,7 @@ from websockets.protocol import Event
 from ...limits import TokenBucket, WaitingRoom
 from ..link import Admission
 
-__all__ = ["DeviceConnection", "QuietLogger", "Timeouts", "header", "peer_address"]
+__all__ = ["QuietLogger", "Timeouts", "WebSocketConnection", "header", "peer_address"]
 
 # The kernel's own buffer would hide for minutes that a device has stopped reading.
 _SEND_BUFFER: Final = 16 * 1024
@@ -49,7 +49,7 @@ class Timeouts:
     """To answer a ping."""
 
 
-class DeviceConnection(ServerConnection):
+class WebSocketConnection(ServerConnection):
     """A server's connection that ends soon after its close frame, and does nothing for nothing."""
 
     admission: Admission
@@ -58,7 +58,7 @@ class DeviceConnection(ServerConnection):
     def __init__(
         self,
         *args: Any,
-        strangers: WaitingRoom[DeviceConnection],
+        strangers: WaitingRoom[WebSocketConnection],
         admits: Callable[[str], bool],
         clock: Callable[[], float],
         **options: Any,

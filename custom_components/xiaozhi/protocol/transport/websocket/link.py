@@ -29,7 +29,7 @@ from ...messages import (
 )
 from ...shortening import encode_within
 from ..link import Channel, Link, LinkClosedError, LinkHandler, LinkKind
-from .connection import DeviceConnection, Timeouts, header, peer_address
+from .connection import Timeouts, WebSocketConnection, header, peer_address
 from .framing import FramingError, framing_version, pack, unpack
 
 __all__ = ["WebSocketLink"]
@@ -51,7 +51,7 @@ class WebSocketLink(Link):
 
     def __init__(
         self,
-        connection: DeviceConnection,
+        connection: WebSocketConnection,
         downlink: AudioFormat,
         timeouts: Timeouts,
         clock: Callable[[], float],

@@ -21,7 +21,7 @@ from ...limits import WaitingRoom
 from ...messages import MAX_MESSAGE_BYTES, AudioFormat
 from ..link import Admission, Credentials
 from ..peers import is_local
-from .connection import DeviceConnection, QuietLogger, Timeouts, header, peer_address
+from .connection import QuietLogger, Timeouts, WebSocketConnection, header, peer_address
 from .link import WebSocketLink
 
 __all__ = ["WebSocketListener"]
@@ -58,7 +58,7 @@ class WebSocketListener:
         self._downlink = downlink
         self._timeouts = timeouts or Timeouts()
         self._server: Server | None = None
-        self._strangers = WaitingRoom[DeviceConnection](_MAX_STRANGERS)
+        self._strangers = WaitingRoom[WebSocketConnection](_MAX_STRANGERS)
         self._links: set[WebSocketLink] = set()
 
     @property
@@ -71,7 +71,7 @@ class WebSocketListener:
 
     async def start(self, host: str | None, port: int) -> None:
         """Listen on `port` of an IPv4 address, of all when None. Raises `OSError` when that fails."""
-        self._strangers = WaitingRoom[DeviceConnection](_MAX_STRANGERS)
+        self._strangers = WaitingRoom[WebSocketConnection](_MAX_STRANGERS)
         self._server = await serve(
             self._run_link,
             host or "0.0.0.0",  # noqa: S104
@@ -90,8 +90,8 @@ class WebSocketListener:
             create_connection=cast("type[ServerConnection]", self._make_connection),
         )
 
-    def _make_connection(self, *args: Any, **options: Any) -> DeviceConnection:
-        return DeviceConnection(
+    def _make_connection(self, *args: Any, **options: Any) -> WebSocketConnection:
+        return WebSocketConnection(
             *args, **options, strangers=self._strangers, admits=self._admits, clock=self._clock
         )
 
@@ -127,12 +127,12 @@ class WebSocketListener:
         if admission is None:
             # Not 401: that means a wrong password of a person, and gets addresses banned.
             return connection.respond(HTTPStatus.FORBIDDEN, "Unknown device or wrong token.\n")
-        cast("DeviceConnection", connection).admission = admission
+        cast("WebSocketConnection", connection).admission = admission
         return None
 
     async def _run_link(self, connection: ServerConnection) -> None:
         link = WebSocketLink(
-            cast("DeviceConnection", connection), self._downlink, self._timeouts, self._clock
+            cast("WebSocketConnection", connection), self._downlink, self._timeouts, self._clock
         )
         self._links.add(link)
         try:

@@ -1,0 +1,195 @@
+"""A client at the owner's broker, with errors that say what to change."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+import logging
+import secrets
+from socket import gaierror
+import ssl
+from typing import Final
+
+from aiomqtt import Client, MqttCodeError, MqttError
+
+from ...text import one_line
+from .broker_topics import Address, uplink_of_all
+from .link import DEFAULT_PREFIX
+
+__all__ = [
+    "BrokerError",
+    "BrokerProblem",
+    "BrokerSettings",
+    "check_broker",
+    "connected",
+    "pushes",
+    "subscribe_devices",
+]
+
+_KEEP_ALIVE: Final = 30
+_TIMEOUT: Final = 5.0
+# For a good-bye that nobody has to hear.
+_SHORT_TIMEOUT: Final = 0.1
+# Messages that wait while others are dealt with; a flood beyond that is not worth memory.
+_MAX_WAITING: Final = 500
+# A broker may subscribe a client some time after it has let it in, so it is tried more than once.
+_PUSH_TRIES: Final = 4
+_PUSH_SECONDS: Final = 0.5
+# A subscription that is not granted has a code from here on.
+_FAILURE: Final = 0x80
+
+# Bad user name or password, not authorized: as the library calls them for every version of MQTT.
+_NOT_ALLOWED: Final = frozenset({0x86, 0x87})
+
+# What the libraries below say is said by our errors too.
+_CLIENT_LOGGER: Final = logging.getLogger(f"{__name__}.library")
+_CLIENT_LOGGER.setLevel(logging.ERROR)
+
+
+class BrokerProblem(StrEnum):
+    """What keeps us from using a broker."""
+
+    UNREACHABLE = "unreachable"
+    """Nobody answers at host and port, or not as a broker does."""
+    UNKNOWN_HOST = "unknown_host"
+    """No computer has that name."""
+    TLS = "tls"
+    """The encrypted connection fails, as it does on a port without encryption."""
+    CERTIFICATE = "certificate"
+    """The broker's certificate is not trusted, or is made for another name."""
+    REFUSED = "refused"
+    """User or password are wrong, or the user may not connect."""
+    FORBIDDEN = "forbidden"
+    """The user may not subscribe to the topics of the devices."""
+
+
+class BrokerError(Exception):
+    """The broker cannot be used; the text holds the words of the network or the broker."""
+
+    def __init__(self, problem: BrokerProblem, text: str) -> None:
+        """Say what kind of problem it is, and what exactly."""
+        super().__init__(one_line(text))
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    """Where the owner's broker is, and how it is used."""
+
+    host: str
+    port: int = 1883
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    tls: ssl.SSLContext | None = None
+    prefix: str = DEFAULT_PREFIX
+    """First part of all topics of devices."""
+
+
+@asynccontextmanager
+async def connected(settings: BrokerSettings, client_id: str | None = None) -> AsyncGenerator[Client]:
+    """Connect for the time of the context, by default under a name that nobody else has.
+
+    Raises `BrokerError` when that fails. What goes wrong later is a `MqttError` of the client.
+    """
+    client = Client(
+        settings.host,
+        settings.port,
+        username=settings.username,
+        password=settings.password,
+        identifier=client_id or f"xiaozhi-{secrets.token_hex(6)}",
+        keepalive=_KEEP_ALIVE,
+        timeout=_TIMEOUT,
+        tls_context=settings.tls,
+        max_queued_incoming_messages=_MAX_WAITING,
+        logger=_CLIENT_LOGGER,
+    )
+    await _connect(client, encrypted=settings.tls is not None)
+    try:
+        yield client
+    finally:
+        await _hang_up(client)
+
+
+async def subscribe_devices(client: Client, prefix: str) -> None:
+    """Ask for the messages of all devices. Raises `BrokerError` or `MqttError`."""
+    topic = uplink_of_all(prefix)
+    codes = await client.subscribe(topic)
+    if any((code if isinstance(code, int) else code.value) >= _FAILURE for code in codes):
+        raise BrokerError(BrokerProblem.FORBIDDEN, f"subscription to {topic} was not granted")
+
+
+async def check_broker(settings: BrokerSettings) -> None:
+    """Try a broker as it would be used. Raises `BrokerError`."""
+    try:
+        async with connected(settings) as client:
+            await subscribe_devices(client, settings.prefix)
+    except MqttError as err:
+        raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
+
+
+async def pushes(settings: BrokerSettings) -> bool:
+    """Return whether the broker delivers to a client that is called as devices are and never subscribes.
+
+    Raises `BrokerError`.
+    """
+    # Locally administered, so no device has it.
+    address = Address(":".join(("02", *(secrets.token_hex(1) for _ in range(5)))), secrets.token_hex(4))
+    topic = address.downlink(settings.prefix)
+    try:
+        async with connected(settings) as client, connected(settings, address.client_id) as device:
+            for _ in range(_PUSH_TRIES):
+                await client.publish(topic, b"{}")
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_PUSH_SECONDS):
+                        async for message in device.messages:
+                            if message.topic.value == topic:
+                                return True
+    except MqttError as err:
+        raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
+    return False
+
+
+async def _connect(client: Client, *, encrypted: bool) -> None:
+    # The library connects in a thread and hangs sockets and tasks into the loop from there. It must come to
+    # its end even when nobody wants the connection any more.
+    connecting = asyncio.ensure_future(client.__aenter__())
+    try:
+        await asyncio.shield(connecting)
+    except asyncio.CancelledError:
+        client.timeout = _SHORT_TIMEOUT
+        with suppress(MqttError):
+            await connecting
+        await _hang_up(client)
+        raise
+    except MqttCodeError as err:
+        code = err.rc if isinstance(err.rc, int) or err.rc is None else err.rc.value
+        problem = BrokerProblem.REFUSED if code in _NOT_ALLOWED else BrokerProblem.UNREACHABLE
+        raise BrokerError(problem, str(err)) from err
+    except MqttError as err:
+        await _hang_up(client)
+        raise BrokerError(_problem_of(err.__context__, encrypted=encrypted), str(err)) from err
+    except ValueError as err:
+        # A host that is no name, or a port that is no number of one.
+        await _hang_up(client)
+        raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
+
+
+def _problem_of(failure: BaseException | None, *, encrypted: bool) -> BrokerProblem:
+    match failure:
+        case ssl.SSLCertVerificationError():
+            return BrokerProblem.CERTIFICATE
+        case ssl.SSLError():
+            return BrokerProblem.TLS
+        case ConnectionResetError() if encrypted:
+            # A broker that expects no TLS hangs up when it begins.
+            return BrokerProblem.TLS
+        case gaierror():
+            return BrokerProblem.UNKNOWN_HOST
+    return BrokerProblem.UNREACHABLE
+
+
+async def _hang_up(client: Client) -> None:
+    client.timeout = _SHORT_TIMEOUT
+    with suppress(MqttError):
+        await client.__aexit__(None, None, None)
