@@ -42,6 +42,12 @@ class XiaozhiSensorDescription(SensorEntityDescription):
     """Whether it is true of a device that is away."""
 
 
+def _ip(device: Device) -> str | None:
+    """Return the device's address; None where a tool tells it, which is a sensor of its own."""
+    told_by_tool = any(tool.translation_key == "ip" for tool in device.toolbox.entities.values())
+    return device.ip if device.tools and not told_by_tool else None
+
+
 SENSORS: Final = (
     XiaozhiSensorDescription(
         key="conversation",
@@ -109,7 +115,7 @@ SENSORS: Final = (
         translation_key="ip",
         entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
-        value=lambda device: device.status.ip,
+        value=_ip,
     ),
 )
 

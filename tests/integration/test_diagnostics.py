@@ -37,12 +37,22 @@ async def test_diagnostics_tell_what_happened_and_nothing_private(
     await wait_for_state(hass, "number.kitchen_box_volume", "70")
     report = await async_get_config_entry_diagnostics(hass, linked_entry)
     text = json.dumps(report)
-    for secret in (TOKEN, CLIENT_ID, MAC, MAC.replace(":", ""), "Home", "Kitchen box", "127.0.0.1"):
+    for secret in (
+        TOKEN,
+        CLIENT_ID,
+        MAC,
+        MAC.replace(":", ""),
+        "Home",
+        "Kitchen box",
+        "127.0.0.1",
+        "192.168.1.77",
+    ):
         assert f'"{secret}' not in text, secret
         assert f"{secret}/" not in text, secret
     described = report["devices"][0]
     assert described["firmware"] == "2.4.2"
     assert described["status"]["ssid"] == REDACTED
+    assert described["ip"] == REDACTED
     assert described["statistics"]["packets_in"] > 20
     assert {"tool": "self.reboot", "user_only": True, "arguments": []} in described["tools"]
     entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)

@@ -59,8 +59,6 @@ HELLO = (
                 transport="websocket",
                 audio=AudioFormat(16000, 60),
                 supports_mcp=True,
-                supports_glyph_push=False,
-                server_echo_cancellation=False,
             ),
         ),
         (
@@ -72,8 +70,6 @@ HELLO = (
                 transport="udp",
                 audio=AudioFormat(16000, 20),
                 supports_mcp=False,
-                supports_glyph_push=True,
-                server_echo_cancellation=True,
             ),
         ),
         (
@@ -82,8 +78,6 @@ HELLO = (
                 transport="",
                 audio=AudioFormat(16000, 60),
                 supports_mcp=False,
-                supports_glyph_push=False,
-                server_echo_cancellation=False,
             ),
         ),
         (

@@ -104,6 +104,11 @@ class KnownDevice:
         return self._record.firmware_space
 
     @property
+    def ip(self) -> str | None:
+        """IP address, if known. On Wi-Fi only a check-in tells it, at every start."""
+        return self.status.ip or self._record.ip
+
+    @property
     def tools(self) -> Mapping[str, Tool]:
         """Tools by name, as last listed."""
         return self.toolbox.tools
@@ -162,6 +167,7 @@ class KnownDevice:
         self._record.board = checkin.board or self._record.board
         self._record.chip = checkin.chip_model or self._record.chip
         self._record.firmware_space = checkin.firmware_space or self._record.firmware_space
+        self._record.ip = checkin.ip or self._record.ip
         self.contacted(firmware=checkin.firmware_version)
 
     @callback

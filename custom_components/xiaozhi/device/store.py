@@ -39,6 +39,8 @@ class DeviceRecord:
     """Such as `esp32s3`."""
     firmware_space: int | None = None
     """Bytes that a firmware may have."""
+    ip: str | None = None
+    """Its address when it last checked in."""
     link: LinkKind | None = None
     """The kind that it was last told or seen to use."""
     told: LinkKind | None = None
@@ -68,6 +70,7 @@ class DeviceRecord:
             board=_get(data, "board", str),
             chip=_get(data, "chip", str),
             firmware_space=_get(data, "firmware_space", int),
+            ip=_get(data, "ip", str),
             link=_link(data, "link"),
             told=_link(data, "told"),
             host=_get(data, "host", str),
@@ -91,6 +94,7 @@ class DeviceRecord:
             "board": self.board,
             "chip": self.chip,
             "firmware_space": self.firmware_space,
+            "ip": self.ip,
             "link": self.link,
             "told": self.told,
             "host": self.host,

@@ -10,7 +10,6 @@ import json
 import re
 from typing import Any, Final
 
-from .firmware import FirmwareVersion
 from .messages import JsonObject
 from .text import one_line
 
@@ -26,13 +25,12 @@ __all__ = [
 MAX_BODY_BYTES: Final = 64 * 1024
 _MAX_LABEL: Final = 64
 _MAX_PARTITIONS: Final = 95
+_MAX_PARTITION_BYTES: Final = 1 << 32
 _OTA_PARTITIONS: Final = range(0x10, 0x20)
 
 _MAC: Final = re.compile(r"[0-9a-f]{2}([:-]?)(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}")
 # The firmware makes a random UUID; other clients may write it without dashes or use a name.
 _CLIENT_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
-_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(?:-[0-9A-Za-z]{1,8}){0,3}")
-_SERIAL_NUMBER: Final = re.compile(r"[0-9A-Za-z._-]{1,64}")
 
 
 class CheckInError(ValueError):
@@ -47,35 +45,16 @@ class CheckIn:
     """Lower case with colons."""
     client_id: str
     """Changes when the device's flash is erased."""
-    activation_version: int
-    """2 when the device has a serial number in its fuses, else 1."""
-    serial_number: str | None
-    language: str | None
-    """Language of the device's own texts, such as `en-US`."""
     firmware_version: str | None
     """As the device writes it."""
     board: str | None
     """The build variant."""
-    board_type: str | None
-    """The board family."""
-    manufacturer: str | None
     chip_model: str | None
-    flash_size: int | None
-    """Bytes."""
+    """Such as `esp32s3`."""
     firmware_space: int | None
     """Bytes of the flash that a firmware may take."""
-    display_width: int | None
-    """Pixels; None without a screen."""
-    display_height: int | None
     ip: str | None
-    """The device's own idea of its IPv4 address."""
-    rssi: int | None
-    """Wi-Fi signal in dBm."""
-
-    @property
-    def firmware(self) -> FirmwareVersion | None:
-        """The firmware version, for comparison."""
-        return FirmwareVersion.parse(self.firmware_version)
+    """IPv4 address of the device, as it says itself; None on a modem."""
 
 
 def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
@@ -96,26 +75,16 @@ def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
         raise CheckInError("no Client-Id header with a UUID")
 
     facts = _parse_body(body)
-    board, chip_model = _object(facts, "board"), facts.get("chip_model_name")
-    display, application = _object(facts, "display"), _object(facts, "application")
+    board, application = _object(facts, "board"), _object(facts, "application")
     agent_board, _, agent_version = header.get("user-agent", "").rpartition("/")
     return CheckIn(
         mac=mac,
         client_id=client_id,
-        activation_version=2 if header.get("activation-version", "").strip() == "2" else 1,
-        serial_number=_matching(_SERIAL_NUMBER, header.get("serial-number")),
-        language=_matching(_LANGUAGE, header.get("accept-language")),
         firmware_version=_label(agent_version) or _label(application.get("version")),
         board=_label(agent_board) or _label(board.get("name")),
-        board_type=_label(board.get("type")),
-        manufacturer=_label(board.get("manufacturer")),
-        chip_model=_label(chip_model),
-        flash_size=_integer(facts.get("flash_size"), 1, 1 << 40),
+        chip_model=_label(facts.get("chip_model_name")),
         firmware_space=_firmware_space(facts.get("partition_table")),
-        display_width=_integer(display.get("width"), 1, 10_000),
-        display_height=_integer(display.get("height"), 1, 10_000),
         ip=_ipv4(board.get("ip")),
-        rssi=_integer(board.get("rssi"), -150, 0),
     )
 
 
@@ -130,7 +99,8 @@ def parse_mac(text: str) -> str | None:
 
 def parse_client_id(text: str) -> str | None:
     """Return the client id as the device wrote it; None when `text` cannot be one."""
-    return _matching(_CLIENT_ID, text)
+    text = text.strip()
+    return text if _CLIENT_ID.fullmatch(text) else None
 
 
 def _parse_body(body: bytes) -> JsonObject:
@@ -151,38 +121,21 @@ def _firmware_space(table: Any) -> int | None:
     if not isinstance(table, list):
         return None
     sizes = [
-        _integer(entry.get("size"), 1, 1 << 32)
+        size
         for entry in table[:_MAX_PARTITIONS]
         if isinstance(entry, dict) and entry.get("type") == 0 and entry.get("subtype") in _OTA_PARTITIONS
+        if type(size := entry.get("size")) is int and 1 <= size <= _MAX_PARTITION_BYTES
     ]
-    return min((size for size in sizes if size is not None), default=None)
-
-
-def _matching(pattern: re.Pattern[str], text: str | None) -> str | None:
-    text = (text or "").strip()
-    return text if pattern.fullmatch(text) else None
+    return min(sizes, default=None)
 
 
 def _label(value: Any) -> str | None:
     return one_line(value, _MAX_LABEL) or None if isinstance(value, str) else None
 
 
-def _integer(value: Any, least: int, most: int) -> int | None:
-    # The firmware writes some numbers as strings, and others once did.
-    if isinstance(value, str) and len(value) <= 20:
-        try:
-            value = int(value)
-        except ValueError:
-            return None
-    if not isinstance(value, int) or isinstance(value, bool):
-        return None
-    return value if least <= value <= most else None
-
-
 def _ipv4(value: Any) -> str | None:
-    if not isinstance(value, str):
-        return None
     try:
-        return str(IPv4Address(value))
+        address = IPv4Address(value if isinstance(value, str) else "")
     except AddressValueError:
         return None
+    return None if address.is_unspecified else str(address)

@@ -92,8 +92,6 @@ class DeviceHello:
     transport: str
     audio: AudioFormat
     supports_mcp: bool
-    supports_glyph_push: bool
-    server_echo_cancellation: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +217,6 @@ def _parse_hello(message: JsonObject) -> DeviceHello:
             frame_duration=_choice(audio, "frame_duration", _UPLINK_FRAME_DURATIONS, 60),
         ),
         supports_mcp=features.get("mcp") is True,
-        supports_glyph_push=features.get("glyph_push") is True,
-        server_echo_cancellation=features.get("aec") is True,
     )
 
 

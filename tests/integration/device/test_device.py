@@ -27,7 +27,7 @@ from websockets.exceptions import InvalidStatus
 from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import SimulatedDevice, State, get_profile
+from simulator import Profile, SimulatedDevice, State, get_profile
 from tests.integration.boxes import CLIENT_ID, MAC, Boot, Speech, introduce, wait_for_state
 from tests.integration.http_device import TOKEN, MakeEntry, paired_device
 
@@ -36,6 +36,7 @@ BRIGHTNESS = "number.kitchen_box_screen_brightness"
 THEME = "select.kitchen_box_screen_theme"
 SCREEN = "notify.kitchen_box_screen_message"
 RESTART = "button.kitchen_box_restart"
+ADDRESS = "sensor.kitchen_box_ip_address"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 
 pytestmark = pytest.mark.usefixtures("quick_reader")
@@ -91,10 +92,27 @@ async def test_entities_come_from_what_the_device_has(
         for entry in entity_registry.entities.values()
         if entry.platform == DOMAIN and entry.disabled_by
     }
-    assert hidden == {"chip_temperature", "last_contact", "network", "ssid", "wifi_setup"}
+    assert hidden == {"chip_temperature", "ip", "last_contact", "network", "ssid", "wifi_setup"}
     restart = entity_registry.async_get(RESTART)
     assert restart is not None
     assert restart.entity_category is EntityCategory.CONFIG
+
+
+@pytest.mark.parametrize("profile", [None, get_profile("ethernet")], ids=["wifi", "ethernet"])
+async def test_the_address_of_a_device_is_that_of_its_check_in_and_outlasts_a_restart(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    entity_registry: er.EntityRegistry,
+    linked_entry: MockConfigEntry,
+    profile: Profile | None,
+) -> None:
+    device = await boot(profile)
+    await talk(hass, device)
+    await wait_for_state(hass, VOLUME, "70")
+    entity_registry.async_update_entity(ADDRESS, disabled_by=None)
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await wait_for_state(hass, ADDRESS, "192.168.1.77")
 
 
 async def test_a_device_without_screen_and_battery_has_no_entities_for_them(

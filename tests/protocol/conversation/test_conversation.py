@@ -51,8 +51,6 @@ class LoggingLink(Link):
                 transport="websocket",
                 audio=UPLINK,
                 supports_mcp=True,
-                supports_glyph_push=False,
-                server_echo_cancellation=False,
             ),
             uplink=UPLINK,
             downlink=DOWNLINK,
