@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterable
 from functools import partial
 import logging
-from time import monotonic
 from typing import Any, Final, override
 
 from homeassistant.components import tts
@@ -235,8 +234,8 @@ class XiaozhiSatellite(XiaozhiEntity, TypedQuestionSatellite):
     async def _finish_turn(
         self, conversation: Conversation, voice_turn: VoiceTurn, turn: Turn, *, followed_up: bool
     ) -> bool:
-        await asyncio.sleep(self._runs.delay(monotonic()))
-        self._runs.take(monotonic())
+        await asyncio.sleep(self._runs.delay(self.hass.loop.time()))
+        self._runs.take(self.hass.loop.time())
         if turn.question is not None:
             self.device.happened(Moment.HEARD, turn.question)
             end = await voice_turn.run(partial(self._run_typed, turn.question))

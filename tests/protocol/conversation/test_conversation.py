@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
-from time import monotonic
 from typing import override
 
 import pytest
 
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder, OpusEncoder
+from custom_components.xiaozhi.protocol.clock import loop_time
 from custom_components.xiaozhi.protocol.conversation.conversation import (
     Conversation,
     ConversationState,
@@ -70,13 +70,13 @@ class LoggingLink(Link):
     async def send(self, message: JsonObject) -> None:
         if self.open_channel is None:
             raise LinkClosedError("closed")
-        self.messages.append((monotonic(), message))
+        self.messages.append((loop_time(), message))
 
     @override
     async def send_audio(self, packet: bytes) -> None:
         if self.open_channel is None:
             raise LinkClosedError("closed")
-        self.packets.append((monotonic(), packet))
+        self.packets.append((loop_time(), packet))
 
     @override
     async def close_channel(self) -> None:
@@ -167,7 +167,7 @@ async def test_an_answer_starts_speaking_is_paced_and_decodes() -> None:
     conversation.message_received(ListenStart(ListenMode.AUTO))
     await conversation.next_turn()
     await conversation.begin_answer()
-    began = monotonic()
+    began = loop_time()
     await conversation.play(tone(1.0), nothing)
     sent = [time - began for time, _ in link.packets]
     assert sent[0] >= 0.19
@@ -199,7 +199,7 @@ async def test_old_firmware_is_stopped_only_when_all_was_played(
     stopped, last_packet = link.messages[-1][0], link.packets[-1][0]
     assert link.messages[-1][1]["state"] == "stop"
     assert (stopped - last_packet > 0.4) is waits
-    assert monotonic() - last_packet > 0.4
+    assert loop_time() - last_packet > 0.4
 
 
 async def test_abort_interrupts_and_the_next_listen_start_is_a_new_turn() -> None:
@@ -302,7 +302,7 @@ async def test_recognition_that_falls_far_behind_costs_bounded_memory(
 async def test_lost_packets_leave_no_hole_in_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     """They become fading sound and nothing gets shorter; what comes after the loss is as it was."""
     now = 100.0
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.turn.monotonic", lambda: now)
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
     turn = Turn(ListenMode.AUTO, None, 60)
     before, after = (amplitude.to_bytes(2, "little") * 960 for amplitude in (8000, 5000))
     now += 0.06

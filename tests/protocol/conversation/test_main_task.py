@@ -1,8 +1,8 @@
 """When a device that runs tools takes speech."""
 
 import asyncio
-from time import monotonic
 
+from custom_components.xiaozhi.protocol.clock import loop_time
 from custom_components.xiaozhi.protocol.conversation.main_task import MainTask, SpeechStart
 
 
@@ -13,7 +13,7 @@ async def test_a_call_sent_before_tts_start_delays_the_speech_until_after_its_en
         taken = asyncio.create_task(start.wait_taken())
         await asyncio.sleep(0.4)
         assert not taken.done()
-        ended = monotonic()
+        ended = loop_time()
     assert await taken >= ended + 0.2
 
 
@@ -22,7 +22,7 @@ async def test_a_call_that_ended_before_the_speech_was_there_still_counts() -> N
     with main_task.call():
         start = SpeechStart(main_task)
         await asyncio.sleep(0.3)
-        ended = monotonic()
+        ended = loop_time()
     assert await start.wait_taken() >= ended + 0.2
 
 

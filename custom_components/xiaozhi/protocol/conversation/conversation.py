@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import suppress
 from enum import StrEnum
-from time import monotonic
 from typing import Final
 
 from ..audio.codec import OpusDecoder
+from ..clock import loop_time
 from ..firmware import FirmwareVersion
 from ..messages import (
     Abort,
@@ -145,9 +145,9 @@ class Conversation:
 
     def audio_received(self, packet: bytes, missing: int) -> None:
         """Take an Opus packet; what comes while nobody listens is dropped."""
-        self._heard_at = monotonic()
+        self._heard_at = loop_time()
         self._no_question()
-        if self._turn is not None and monotonic() >= self._deaf_until:
+        if self._turn is not None and loop_time() >= self._deaf_until:
             self._turn.put(self._decoder.decode(packet), missing)
 
     def channel_closed(self) -> None:
@@ -165,7 +165,7 @@ class Conversation:
     def _detected(self, text: str | None) -> None:
         self._wake_word = text
         self._no_question()
-        silent = monotonic() - self._heard_at >= _WAKE_AUDIO_SECONDS
+        silent = loop_time() - self._heard_at >= _WAKE_AUDIO_SECONDS
         if text is not None and silent and self._turn is None and not self._answering:
             self._question = asyncio.get_running_loop().call_later(_QUESTION_DELAY, self._asked, text)
 
@@ -202,7 +202,7 @@ class Conversation:
     def _begin_turn(self, mode: ListenMode) -> None:
         wake_word, self._wake_word = self._wake_word, None
         if wake_word is not None and self._link.kind is LinkKind.MQTT:
-            self._deaf_until = monotonic() + _WAKE_AUDIO_DELAY
+            self._deaf_until = loop_time() + _WAKE_AUDIO_DELAY
         self._turn = Turn(mode, wake_word, self._channel.uplink.frame_duration)
         self._turns.put_nowait(self._turn)
         self._set_state(ConversationState.LISTENING)

@@ -6,14 +6,14 @@ Source: `main/application.cc` and `main/audio/audio_service.cc` of the firmware.
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
-from time import monotonic
 from typing import Final
 
 from ..audio.codec import OpusEncoder
 from ..audio.pacing import DownlinkPacer
+from ..clock import loop_time, sleep_until
 from ..messages import AudioFormat, JsonObject, tts_start, tts_stop
 from ..transport.link import Link, LinkKind
-from .main_task import MainTask, SpeechStart, sleep_until
+from .main_task import MainTask, SpeechStart
 
 __all__ = ["Loudspeaker"]
 
@@ -78,13 +78,13 @@ class Loudspeaker:
             for packet in packets:
                 await self._wait_taken()
                 send_time = self._pacer.next_send_time()
-                starved = monotonic() > send_time
+                starved = loop_time() > send_time
                 await sleep_until(send_time)
                 await before_packet(seconds)
                 on_packet()
                 self._speaking = True
                 await self._link.send_audio(packet)
-                self._pacer.sent(monotonic(), starved=starved)
+                self._pacer.sent(loop_time(), starved=starved)
                 seconds += self._downlink.frame_duration / 1000
 
     async def _wait_taken(self) -> None:
@@ -149,7 +149,7 @@ class Loudspeaker:
 
     async def _send_alert(self, message: JsonObject) -> None:
         await self._link.send(message)
-        self._pacer.add_sound(monotonic(), _ALERT_SECONDS)
+        self._pacer.add_sound(loop_time(), _ALERT_SECONDS)
 
     async def wait_silent(self) -> None:
         """Wait until the device has played what was sent, as far as the clock tells."""

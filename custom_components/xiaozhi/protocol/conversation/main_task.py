@@ -7,10 +7,11 @@ button meanwhile; what is queued to play goes on playing (`main/mcp_server.cc`, 
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
-from time import monotonic
 from typing import Final
 
-__all__ = ["MainTask", "SpeechStart", "ToolCall", "sleep_until"]
+from ..clock import loop_time, sleep_until
+
+__all__ = ["MainTask", "SpeechStart", "ToolCall"]
 
 # What a free main task takes to act on `tts start`, and to flush its play queue after that.
 _SETTLING: Final = 0.2
@@ -21,8 +22,8 @@ class ToolCall:
 
     def __init__(self) -> None:
         """Begin when it is sent."""
-        self.sent = monotonic()
-        """Seconds of `time.monotonic`."""
+        self.sent = loop_time()
+        """Seconds of `loop_time`."""
         self.ended: float | None = None
         """When it was answered or given up; None while it runs."""
         self.over = asyncio.Event()
@@ -52,7 +53,7 @@ class MainTask:
         finally:
             if self._blocked_by_tools:
                 self._running.remove(call)
-            call.ended = monotonic()
+            call.ended = loop_time()
             call.over.set()
 
     async def wait_free(self) -> None:
@@ -71,11 +72,11 @@ class SpeechStart:
     def __init__(self, main_task: MainTask) -> None:
         """Begin when `tts start` is sent."""
         self._main_task = main_task
-        self._sent = monotonic()
+        self._sent = loop_time()
         self._before = main_task.running
 
     async def wait_taken(self) -> float:
-        """Wait until the device plays what it is sent; return since when, in seconds of `time.monotonic`."""
+        """Wait until the device plays what it is sent; return since when, in seconds of `loop_time`."""
         await sleep_until(self._sent + _SETTLING)
         together = [call for call in self._main_task.running if call.sent < self._sent + _SETTLING]
         for call in (*self._before, *together):
@@ -83,8 +84,3 @@ class SpeechStart:
         taken = max((self._sent, *(call.ended or 0.0 for call in self._before))) + _SETTLING
         await sleep_until(taken)
         return taken
-
-
-async def sleep_until(time: float) -> None:
-    """Sleep until a time of `time.monotonic`."""
-    await asyncio.sleep(max(0.0, time - monotonic()))

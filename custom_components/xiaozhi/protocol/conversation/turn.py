@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from time import monotonic
 from typing import Final
 
 from ..audio.concealment import Concealment
 from ..audio.timeline import UplinkTimeline, silence
+from ..clock import loop_time
 from ..messages import ListenMode
 
 __all__ = ["MAX_TURN_SECONDS", "PRE_ROLL_MS", "Turn"]
@@ -36,7 +36,7 @@ class Turn:
         self.dropped_frames = 0
         self._frame_duration = frame_duration
         self._timeline = UplinkTimeline(frame_duration)
-        self._timeline.start(monotonic())
+        self._timeline.start(loop_time())
         self._concealment = Concealment(frame_duration)
         self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._ended = False
@@ -48,7 +48,7 @@ class Turn:
         if self._frames.qsize() >= _MAX_WAITING_FRAMES:
             self.dropped_frames += 1
             return
-        if gap := self._timeline.frames_before(monotonic(), missing):
+        if gap := self._timeline.frames_before(loop_time(), missing):
             self._frames.put_nowait(self._concealment.frames(gap))
         self._concealment.heard(pcm)
         self._frames.put_nowait(pcm)
@@ -62,13 +62,13 @@ class Turn:
     async def audio(self) -> AsyncGenerator[bytes]:
         """Yield 16 kHz mono 16-bit PCM: a lead of silence, then the microphone without gaps."""
         yield silence(PRE_ROLL_MS)
-        end = monotonic() + MAX_TURN_SECONDS
-        while monotonic() < end:
+        end = loop_time() + MAX_TURN_SECONDS
+        while loop_time() < end:
             try:
                 async with asyncio.timeout(self._frame_duration / 1000):
                     frame = await self._frames.get()
             except TimeoutError:
-                if due := self._timeline.due(monotonic()):
+                if due := self._timeline.due(loop_time()):
                     yield silence(due * self._frame_duration)
                 continue
             if frame is None:

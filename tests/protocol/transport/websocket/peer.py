@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 import json
 import socket
-from time import monotonic
 from typing import Any, Self
 
 from websockets.frames import Close, Frame, Opcode
 
+from custom_components.xiaozhi.protocol.clock import loop_time
 from custom_components.xiaozhi.protocol.messages import AudioFormat, DeviceMessage
 from custom_components.xiaozhi.protocol.transport.link import (
     Admission,
@@ -95,7 +95,7 @@ class Site:
     pings_safe: bool = False
     text_limit: int | None = None
     admits: Callable[[str], bool] = is_local
-    clock: Callable[[], float] = monotonic
+    clock: Callable[[], float] = loop_time
     make_handler: Callable[[], LinkHandler] = Recorder
     seen: list[Credentials] = field(default_factory=list)
     links: list[WebSocketLink] = field(default_factory=list)

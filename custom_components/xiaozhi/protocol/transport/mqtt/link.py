@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 import logging
 import secrets
-from time import monotonic
 from typing import Any, ClassVar, Final, Protocol, override
 
+from ...clock import loop_time
 from ...limits import FloodGuard, LinkCounters
 from ...mcp.recovery import reply_to_oversized
 from ...messages import (
@@ -113,8 +113,8 @@ class MqttLink(Link):
         """
         self.counters = LinkCounters()
         self.audio_counters = UdpCounters()
-        self.last_seen = monotonic()
-        """Monotonic time, in seconds, of the device's last message or audio packet."""
+        self.last_seen = loop_time()
+        """Seconds of `loop_time` at the device's last message or audio packet."""
         self._carrier = carrier
         self._audio_server = audio
         self._address = address
@@ -219,7 +219,7 @@ class MqttLink(Link):
         if len(payload) > MAX_MESSAGE_BYTES:
             self.refuse(payload[:_HEAD_BYTES], len(payload))
             return
-        self.last_seen = monotonic()
+        self.last_seen = loop_time()
         self.counters.bytes_in += len(payload)
         self._guard.message(self.last_seen, len(payload))
         if self._audio is not None:
@@ -252,7 +252,7 @@ class MqttLink(Link):
         """
         if self._handler is None or self._ended is not None:
             return
-        self.last_seen = monotonic()
+        self.last_seen = loop_time()
         self.counters.bytes_in += size
         self._guard.message(self.last_seen, size)
         self._drop(f"{size} bytes are too many")
@@ -327,7 +327,7 @@ class MqttLink(Link):
     async def _say_goodbye(self, session_id: str) -> None:
         try:
             await self.send(goodbye(session_id))
-            self._left = session_id, monotonic() + self._grace
+            self._left = session_id, loop_time() + self._grace
         except LinkClosedError as err:
             _LOGGER.debug("Goodbye not sent: %s", err)
 
@@ -342,7 +342,7 @@ class MqttLink(Link):
     def _audio_received(self, packet: bytes, missing: int) -> None:
         if self._channel is None or self._handler is None:
             return
-        self.last_seen = monotonic()
+        self.last_seen = loop_time()
         self.counters.packets_in += 1
         self.counters.bytes_in += len(packet)
         self._handler.audio_received(packet, missing)

@@ -7,9 +7,9 @@ import secrets
 import socket
 import struct
 import sys
-from time import monotonic
 from typing import Final
 
+from ...clock import loop_time
 from ...messages import AudioFormat, JsonObject
 from ..peers import is_local
 from .session import HEADER_BYTES, MAX_DATAGRAM_BYTES, AudioSession, Source, UdpCounters
@@ -75,7 +75,7 @@ class UdpChannel:
 
     def datagram_received(self, datagram: bytes, source: Source) -> None:
         """Take a datagram with our connection id."""
-        self._hand_on(self._session.open(datagram, source, monotonic()))
+        self._hand_on(self._session.open(datagram, source, loop_time()))
 
     def _hand_on(self, packets: list[tuple[bytes, int]]) -> None:
         for packet, missing in packets:
@@ -134,7 +134,7 @@ class UdpListener:
         """
         while not (connection_id := secrets.randbits(32)) or connection_id in self._channels:
             pass
-        session = AudioSession(connection_id, uplink, counters or self.counters, monotonic())
+        session = AudioSession(connection_id, uplink, counters or self.counters, loop_time())
         channel = self._channels[connection_id] = UdpChannel(self, connection_id, session, receive)
         return channel
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from http import HTTPStatus
 import logging
 import socket
-from time import monotonic
 from typing import Any, Final, cast
 
 from websockets.asyncio.server import Server, ServerConnection, serve
@@ -16,6 +15,7 @@ from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
 from ...checkin import parse_client_id, parse_mac
+from ...clock import loop_time
 from ...closing import close_all
 from ...limits import WaitingRoom
 from ...messages import MAX_MESSAGE_BYTES, AudioFormat
@@ -44,7 +44,7 @@ class WebSocketListener:
         downlink: AudioFormat,
         timeouts: Timeouts | None = None,
         admits: Callable[[str], bool] = is_local,
-        clock: Callable[[], float] = monotonic,
+        clock: Callable[[], float] = loop_time,
     ) -> None:
         """Prepare a listener.
 
