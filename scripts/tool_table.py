@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from custom_components.xiaozhi.protocol.mcp.client import Tool
-from custom_components.xiaozhi.protocol.status import STATUS_TOOL
+from custom_components.xiaozhi.tools.catalogue import STATUS_TOOL
 from custom_components.xiaozhi.tools.entities import (
     ActionTool,
     ButtonTool,

@@ -16,7 +16,8 @@ from .entity import (
     describe,
 )
 from .gateway import XiaozhiConfigEntry
-from .pictures.screen import SNAPSHOT_TOOL, async_screenshot
+from .pictures.screen import async_screenshot
+from .tools.catalogue import SNAPSHOT_TOOL
 from .tools.entities import ButtonTool
 
 # The device runs one tool at a time.

@@ -13,8 +13,8 @@ from homeassistant.helpers.typing import UNDEFINED
 from .const import DOMAIN
 from .device.device import Device
 from .gateway import XiaozhiConfigEntry
-from .protocol.status import STATUS_TOOL
 from .rights import check_entity
+from .tools.catalogue import STATUS_TOOL
 from .tools.entities import Reading, ToolEntity
 from .tools.entity_limits import async_admit, async_remove_surplus
 from .tools.values import as_flag

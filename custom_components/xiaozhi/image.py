@@ -12,8 +12,7 @@ from .device.device import Device
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
 from .pictures.jpeg import PictureKind
-from .pictures.screen import SNAPSHOT_TOOL
-from .pictures.vision import PHOTO_TOOL
+from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL
 
 PARALLEL_UPDATES = 0
 

@@ -20,11 +20,12 @@ from .pictures.jpeg import PictureKind
 from .pictures.screen import async_open_picture, async_screenshot, async_show_image, failure, require_tool
 from .pictures.slots import PICTURE_SLOTS
 from .pictures.sources import async_fetch_entity, async_fetch_media, entity_of
-from .pictures.vision import MAX_QUESTION, PHOTO_TOOL, picture_entity
+from .pictures.vision import MAX_QUESTION, picture_entity
 from .protocol import messages
 from .protocol.mcp.client import ArgumentError, check_arguments
 from .protocol.text import one_line
 from .rights import check_call
+from .tools.catalogue import ASSETS_TOOL, PHOTO_TOOL
 
 SERVICE_CALL_TOOL: Final = "call_tool"
 SERVICE_SET_ASSETS: Final = "set_assets"
@@ -42,8 +43,6 @@ ATTR_MESSAGE: Final = "message"
 ATTR_QUESTION: Final = "question"
 ATTR_STATUS: Final = "status"
 ATTR_TOOL: Final = "tool"
-
-_ASSETS_TOOL: Final = "self.assets.set_download_url"
 
 # What the firmware's own screens can draw (`lcd_display.cc`, `oled_display.cc`).
 FACES: Final = (
@@ -208,9 +207,9 @@ async def _fetch_picture(call: ServiceCall) -> bytes:
 
 async def _set_assets(call: ServiceCall) -> None:
     async def set_one(device: Device) -> None:
-        require_tool(device, _ASSETS_TOOL)
-        arguments = _check_arguments(device, _ASSETS_TOOL, {"url": call.data[CONF_URL]})
-        await device.change(_ASSETS_TOOL, arguments)
+        require_tool(device, ASSETS_TOOL)
+        arguments = _check_arguments(device, ASSETS_TOOL, {"url": call.data[CONF_URL]})
+        await device.change(ASSETS_TOOL, arguments)
 
     await _on_each(call, set_one)
 

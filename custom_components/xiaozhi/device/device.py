@@ -16,18 +16,17 @@ from ..protocol import messages
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import FirmwareOffer
 from ..protocol.conversation.conversation import Conversation, ConversationState
-from ..protocol.mcp.client import RESTARTING_TOOLS, McpCallError, McpError, McpTimeoutError, ToolResult
+from ..protocol.mcp.client import McpCallError, McpError, McpTimeoutError, ToolResult
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import Link, LinkClosedError, LinkKind
 from ..settings import DeviceSettings
+from ..tools.catalogue import REBOOT_TOOL, stock_tool
 from .events import EVENT_NOTIFICATION, DeviceEvents, Moment
 from .known import KnownDevice
 from .session import DeviceSession
 from .store import DeviceRecord, DeviceStore
 
 _LOGGER = logging.getLogger(__name__)
-
-REBOOT_TOOL = "self.reboot"
 
 
 class Device(KnownDevice):
@@ -149,7 +148,7 @@ class Device(KnownDevice):
 
     @callback
     def _read_back(self, tool: str) -> None:
-        if self._session is not None and tool not in RESTARTING_TOOLS:
+        if self._session is not None and not stock_tool(tool).restarts:
             self._session.read_soon(acted=True)
 
     @callback

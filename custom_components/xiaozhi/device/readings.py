@@ -11,8 +11,9 @@ from typing import Any, Final, Protocol
 from homeassistant.core import callback
 
 from ..protocol.mcp.client import McpCallError, McpError, ToolResult
-from ..protocol.status import STATUS_TOOL, StatusError, parse_status
+from ..protocol.status import StatusError, parse_status
 from ..protocol.transport.link import LinkClosedError
+from ..tools.catalogue import STATUS_TOOL
 from .known import KnownDevice
 
 __all__ = ["ReadSession", "Readings"]

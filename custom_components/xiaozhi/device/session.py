@@ -16,6 +16,7 @@ from ..protocol.conversation.main_task import MainTask
 from ..protocol.mcp.client import McpCallError, McpClient, McpError, McpTimeoutError, ToolResult
 from ..protocol.messages import Abort, DeviceMessage, JsonObject, ListenDetect, McpMessage
 from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandler
+from ..tools.catalogue import stock_tool
 from .events import Moment
 from .readings import Readings
 
@@ -198,7 +199,10 @@ class DeviceSession(LinkHandler):
     async def _run_call(self, name: str, arguments: Mapping[str, Any] | None) -> ToolResult:
         try:
             with self._main_task.call():
-                return await self._mcp.call_tool(name, arguments)
+                stock = stock_tool(name)
+                return await self._mcp.call_tool(
+                    name, arguments, timeout=stock.timeout, restarts=stock.restarts
+                )
         finally:
             self._calling.release()
 

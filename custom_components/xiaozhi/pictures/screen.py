@@ -12,14 +12,12 @@ from PIL.Image import Image
 from ..const import DOMAIN
 from ..device.device import Device
 from ..protocol.multipart import FormError, parse_form
+from ..tools.catalogue import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
 from ..transfers import TRANSFERS, Download
 from .cost import CostlyPictureError, DamagedPictureError, PictureError
 from .jpeg import Picture, PictureKind, Screen, check_jpeg, fit, open_picture
 from .slots import PICTURE_SLOTS
 
-SNAPSHOT_TOOL: Final = "self.screen.snapshot"
-_INFO_TOOL: Final = "self.screen.get_info"
-_PREVIEW_TOOL: Final = "self.screen.preview_image"
 # The largest screen of a supported board has 1280 by 800.
 _MAX_SIDE: Final = 2048
 
@@ -78,9 +76,9 @@ def _screenshot(content_type: str, body: bytes) -> bytes:
 
 async def async_show_image(hass: HomeAssistant, device: Device, picture: ShownPicture) -> None:
     """Show a picture for some seconds, fitted into the screen. Raises `HomeAssistantError`."""
-    require_tool(device, _PREVIEW_TOOL)
+    require_tool(device, PREVIEW_TOOL)
     origin = _origin(device)
-    match (await device.call_tool(_INFO_TOOL)).json():
+    match (await device.call_tool(SCREEN_INFO_TOOL)).json():
         case {"width": int(width), "height": int(height), **rest} if (
             0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE
         ):
@@ -89,7 +87,7 @@ async def async_show_image(hass: HomeAssistant, device: Device, picture: ShownPi
             raise failure("no_screen_size", device)
     png = await picture.fitted(screen)
     with hass.data[TRANSFERS].offer(Download(png, "image/png")) as path:
-        await device.call_tool(_PREVIEW_TOOL, {"url": origin + path})
+        await device.call_tool(PREVIEW_TOOL, {"url": origin + path})
 
 
 def require_tool(device: Device, tool: str) -> None:

@@ -29,7 +29,6 @@ from .slots import PICTURE_SLOTS, NoSlotError
 
 _LOGGER = logging.getLogger(__name__)
 
-PHOTO_TOOL: Final = "self.camera.take_photo"
 EVENT_PHOTO: Final = "xiaozhi_photo"
 """Fired on the bus for every photo, with `device_id` and `entity_id`."""
 

@@ -12,9 +12,7 @@ from typing import Any, Final, Self
 from .messages import JsonObject
 from .text import one_line
 
-__all__ = ["NETWORK_TYPES", "SIGNALS", "STATUS_TOOL", "DeviceStatus", "StatusError", "parse_status"]
-
-STATUS_TOOL: Final = "self.get_device_status"
+__all__ = ["NETWORK_TYPES", "SIGNALS", "DeviceStatus", "StatusError", "parse_status"]
 
 NETWORK_TYPES: Final = ("wifi", "cellular", "ethernet", "rndis")
 SIGNALS: Final = ("unknown", "very weak", "weak", "medium", "strong")

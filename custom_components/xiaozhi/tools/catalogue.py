@@ -1,4 +1,4 @@
-"""What is known of the tools of stock firmware beyond their names and schemas.
+"""The catalogue of stock tools: all that is known of them beyond what a device tells of them itself.
 
 Schemas have no list of choices, no unit and no link between the tool that sets and the one that tells.
 Sources: `main/mcp_server.cc` and the folders below `main/boards`.
@@ -6,20 +6,54 @@ Sources: `main/mcp_server.cc` and the folders below `main/boards`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from homeassistant.const import PERCENTAGE, EntityCategory
 
-from ..protocol.status import STATUS_TOOL
 from .entities import Reading
 
-__all__ = ["HINTS", "Hint"]
+__all__ = [
+    "ASSETS_TOOL",
+    "CATALOGUE",
+    "PHOTO_TOOL",
+    "PREVIEW_TOOL",
+    "REBOOT_TOOL",
+    "SCREEN_INFO_TOOL",
+    "SNAPSHOT_TOOL",
+    "STATUS_TOOL",
+    "StockTool",
+    "stock_tool",
+]
+
+# Tools that are called for a purpose of ours.
+ASSETS_TOOL: Final = "self.assets.set_download_url"
+PHOTO_TOOL: Final = "self.camera.take_photo"
+PREVIEW_TOOL: Final = "self.screen.preview_image"
+REBOOT_TOOL: Final = "self.reboot"
+SCREEN_INFO_TOOL: Final = "self.screen.get_info"
+SNAPSHOT_TOOL: Final = "self.screen.snapshot"
+STATUS_TOOL: Final = "self.get_device_status"
+
+# In seconds, for tools that restart the device: by then, most have closed their link.
+_RESTART_TIMEOUT: Final = 3.0
+# In seconds, upload and download of a picture included.
+_PICTURE_TIMEOUT: Final = 60.0
+# In seconds, upload and the answer of an AI Task included.
+_PHOTO_TIMEOUT: Final = 90.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hint:
-    """What is known of one tool; None and False leave it to the rules."""
+class StockTool:
+    """Facts about one tool; None and False leave it to the rules of mapping."""
 
+    # How it is called.
+    timeout: float | None = None
+    """Seconds to wait for its answer; None for the time that suits most tools."""
+    restarts: bool = False
+    """Whether it restarts the device or closes its channel, so that often no answer comes."""
+
+    # Which entity it makes.
     action_only: bool = False
     """Whether it makes no entity, because something else uses it or because it would make no sense."""
     key: str | None = None
@@ -38,64 +72,65 @@ class Hint:
     """Of its argument, where the schema allows what the tool refuses."""
 
 
-_ACTION: Final = Hint(action_only=True)
-_WIFI_SETUP: Final = Hint(translation_key="wifi_setup", category=EntityCategory.CONFIG, enabled=False)
-_MOTION: Final = Hint(translation_key="motion", device_class="enum", options=("idle", "moving"))
-_TRIMS: Final = Hint(translation_key="trims")
+_restarting: Final = partial(StockTool, timeout=_RESTART_TIMEOUT, restarts=True)
+_ACTION: Final = StockTool(action_only=True)
+_WIFI_SETUP: Final = _restarting(translation_key="wifi_setup", category=EntityCategory.CONFIG, enabled=False)
+_MOTION: Final = StockTool(translation_key="motion", device_class="enum", options=("idle", "moving"))
+_TRIMS: Final = StockTool(translation_key="trims")
 
-HINTS: Final[Mapping[str, Hint]] = {
+CATALOGUE: Final[Mapping[str, StockTool]] = {
     # What every board has, `main/mcp_server.cc`.
     STATUS_TOOL: _ACTION,
-    "self.audio_speaker.set_volume": Hint(
+    "self.audio_speaker.set_volume": StockTool(
         key="volume",
         translation_key="volume",
         unit=PERCENTAGE,
         state=Reading(tool=STATUS_TOOL, member="volume"),
     ),
-    "self.screen.set_brightness": Hint(
+    "self.screen.set_brightness": StockTool(
         key="brightness",
         translation_key="brightness",
         unit=PERCENTAGE,
         category=EntityCategory.CONFIG,
         state=Reading(tool=STATUS_TOOL, member="brightness"),
     ),
-    "self.screen.set_theme": Hint(
+    "self.screen.set_theme": StockTool(
         key="theme",
         translation_key="theme",
         category=EntityCategory.CONFIG,
         options=("light", "dark"),
         state=Reading(tool=STATUS_TOOL, member="theme"),
     ),
-    "self.reboot": Hint(key="reboot", device_class="restart"),
-    "self.camera.take_photo": _ACTION,
+    REBOOT_TOOL: _restarting(key="reboot", device_class="restart"),
+    PHOTO_TOOL: StockTool(timeout=_PHOTO_TIMEOUT, action_only=True),
     "self.get_system_info": _ACTION,
-    "self.upgrade_firmware": _ACTION,
-    "self.screen.get_info": _ACTION,
-    "self.screen.snapshot": _ACTION,
-    "self.screen.preview_image": _ACTION,
-    "self.assets.set_download_url": _ACTION,
+    "self.upgrade_firmware": _restarting(action_only=True),
+    SCREEN_INFO_TOOL: _ACTION,
+    SNAPSHOT_TOOL: StockTool(timeout=_PICTURE_TIMEOUT, action_only=True),
+    PREVIEW_TOOL: StockTool(timeout=_PICTURE_TIMEOUT, action_only=True),
+    ASSETS_TOOL: _ACTION,
     # Many boards.
-    "self.set_press_to_talk": Hint(
+    "self.set_press_to_talk": StockTool(
         translation_key="talk_mode",
         category=EntityCategory.CONFIG,
         options=("press_to_talk", "click_to_talk"),
     ),
     "self.system.reconfigure_wifi": _WIFI_SETUP,
     "self.disp.network": _WIFI_SETUP,
-    "self.disp.setbacklight": Hint(translation_key="backlight", category=EntityCategory.CONFIG),
-    "self.battery.get_level": Hint(
+    "self.disp.setbacklight": StockTool(translation_key="backlight", category=EntityCategory.CONFIG),
+    "self.battery.get_level": StockTool(
         translation_key="battery_level",
         device_class="battery",
         unit=PERCENTAGE,
         state=Reading(tool="self.battery.get_level", member="level"),
     ),
-    "self.lamp.turn_on": Hint(translation_key="lamp"),
-    "self.led_strip.set_all_color": Hint(translation_key="led_strip"),
+    "self.lamp.turn_on": StockTool(translation_key="lamp"),
+    "self.led_strip.set_all_color": StockTool(translation_key="led_strip"),
     # Of the colours by which the device shows what it is doing; no other colour is scaled.
-    "self.led_strip.set_brightness": Hint(
+    "self.led_strip.set_brightness": StockTool(
         translation_key="status_light_brightness", category=EntityCategory.CONFIG
     ),
-    "self.light.set_rgb": Hint(translation_key="light"),
+    "self.light.set_rgb": StockTool(translation_key="light"),
     # electron-bot, otto-robot, lceda-course-examples: an offset needs a servo, and a script is no choice.
     "self.electron.servo_sequences": _ACTION,
     "self.otto.servo_sequences": _ACTION,
@@ -107,17 +142,17 @@ HINTS: Final[Mapping[str, Hint]] = {
     "self.otto.get_trims": _TRIMS,
     "self.dog.get_trims": _TRIMS,
     "self.edarobot.get_trims": _TRIMS,
-    "self.electron.get_ip": Hint(
+    "self.electron.get_ip": StockTool(
         translation_key="ip", state=Reading(tool="self.electron.get_ip", member="ip")
     ),
-    "self.otto.get_ip": Hint(translation_key="ip", state=Reading(tool="self.otto.get_ip", member="ip")),
+    "self.otto.get_ip": StockTool(translation_key="ip", state=Reading(tool="self.otto.get_ip", member="ip")),
     # espressif/esp-hi
-    "self.dog.basic_control": Hint(
+    "self.dog.basic_control": StockTool(
         translation_key="dog_movement",
         options=("forward", "backward", "turn_left", "turn_right", "stop"),
         momentary=True,
     ),
-    "self.dog.advanced_control": Hint(
+    "self.dog.advanced_control": StockTool(
         translation_key="dog_trick",
         options=(
             "sway_back_forth",
@@ -131,27 +166,43 @@ HINTS: Final[Mapping[str, Hint]] = {
         momentary=True,
     ),
     # espressif/esp-sparkbot: the schema allows 1 to 6, the handler 3 to 8; the getter always tells the same.
-    "self.chassis.switch_light_mode": Hint(translation_key="light_effect", minimum=3),
+    "self.chassis.switch_light_mode": StockTool(translation_key="light_effect", minimum=3),
     "self.chassis.get_light_mode": _ACTION,
-    "self.camera.set_camera_flipped": Hint(translation_key="flip_camera", category=EntityCategory.CONFIG),
+    "self.camera.set_camera_flipped": StockTool(
+        translation_key="flip_camera", category=EntityCategory.CONFIG
+    ),
     # lilygo/t-cameraplus-s3
-    "self.camera.enable_ir_filter": Hint(translation_key="ir_filter", category=EntityCategory.CONFIG),
+    "self.camera.enable_ir_filter": StockTool(translation_key="ir_filter", category=EntityCategory.CONFIG),
     # sensecap-watcher
-    "self.model.enable": Hint(translation_key="detection"),
-    "self.model.param_get": Hint(translation_key="detection_settings"),
+    "self.model.enable": StockTool(translation_key="detection"),
+    "self.model.param_get": StockTool(translation_key="detection_settings"),
     # yunliao-s3
-    "self.system.set_aec": Hint(translation_key="echo_cancellation", category=EntityCategory.CONFIG),
-    "self.system.switch_TFT": Hint(
-        translation_key="invert_panel", category=EntityCategory.CONFIG, enabled=False
+    "self.system.set_aec": _restarting(
+        translation_key="echo_cancellation",
+        category=EntityCategory.CONFIG,
+    ),
+    "self.system.switch_TFT": _restarting(
+        translation_key="invert_panel",
+        category=EntityCategory.CONFIG,
+        enabled=False,
     ),
     # zhengchen/cam: every text but the one for off means on.
-    "self.AEC.set_mode": Hint(
+    "self.AEC.set_mode": _restarting(
         translation_key="echo_cancellation",
         category=EntityCategory.CONFIG,
         on_off=("kAecOnDeviceSide", "kAecOff"),
         state=Reading(tool="self.AEC.get_mode", member="message", on_off=("开启", "关闭")),
     ),
-    "self.res.esp_restart": Hint(
-        translation_key="restart_now", device_class="restart", category=EntityCategory.CONFIG, enabled=False
+    "self.res.esp_restart": _restarting(
+        translation_key="restart_now",
+        device_class="restart",
+        category=EntityCategory.CONFIG,
+        enabled=False,
     ),
 }
+_UNKNOWN: Final = StockTool()
+
+
+def stock_tool(name: str) -> StockTool:
+    """Return what is known of the tool of a name; nothing of one that stock firmware does not have."""
+    return CATALOGUE.get(name, _UNKNOWN)

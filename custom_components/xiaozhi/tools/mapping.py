@@ -1,4 +1,4 @@
-"""Which entities the tools of a device make: from what is known of them, else from names and schemas.
+"""Which entities the tools of a device make: from the catalogue, else from names and schemas.
 
 Nothing here depends on a board. A key depends on the names of an entity's tools alone, so that the same tools
 are the same entities after an update of the firmware.
@@ -11,7 +11,7 @@ from typing import Any, Final
 from homeassistant.const import DEGREE, PERCENTAGE, EntityCategory, UnitOfTemperature
 
 from ..protocol.mcp.client import Tool, ToolProperty
-from .catalogue import HINTS, Hint
+from .catalogue import CATALOGUE, StockTool, stock_tool
 from .choices import enumerated_texts, listed_texts
 from .danger import dangers_of
 from .danger_table import DISABLED_KINDS
@@ -111,12 +111,12 @@ class _Mapper:
         state = self._pair_getter(group, "") if pair else None
         brightness_state = self._getter(f"{group}.get_brightness") if brightness else None
         names = self._take(on, off, colour, brightness, state, brightness_state)
-        hint = next((hint for name in names if (hint := HINTS.get(name)) and hint.translation_key), Hint())
+        translation_key = next(filter(None, (stock_tool(name).translation_key for name in names)), None)
         return LightTool(
             key=f"light_{group}",
             tools=names,
-            name=None if hint.translation_key else readable(group),
-            translation_key=hint.translation_key,
+            name=None if translation_key else readable(group),
+            translation_key=translation_key,
             category=self._category(names),
             user_only=self._user_only(names),
             on=Call(tool=on) if on else None,
@@ -131,7 +131,7 @@ class _Mapper:
         """Find what sets the colour of all of a group; without a group nothing tells what it colours."""
         found = []
         for name in self._left:
-            if group and _split(name)[0] == group and name not in _ACTION_ONLY:
+            if group and _split(name)[0] == group and not stock_tool(name).action_only:
                 properties = self._tools[name].properties
                 for names in _COLOURS:
                     if (
@@ -161,9 +161,7 @@ class _Mapper:
         subject = f"{group}{suffix}"
         kind = LightTool if _is_light(subject) else SwitchTool
         return kind(
-            **self._common(
-                HINTS.get(on, Hint()), names, on if subject in {"", "self"} else subject, titled=False
-            ),
+            **self._common(stock_tool(on), names, on if subject in {"", "self"} else subject, titled=False),
             on=Call(tool=on),
             off=Call(tool=off),
             state=Reading(tool=state) if state else None,
@@ -190,9 +188,9 @@ class _Mapper:
         return [found[name] for name in self._tools if name in found]
 
     def _single(self, tool: Tool) -> ToolEntity:
-        hint = HINTS.get(tool.name, Hint())
-        makers: tuple[Callable[[Tool, Hint], ToolEntity | None], ...]
-        if hint.action_only:
+        stock = stock_tool(tool.name)
+        makers: tuple[Callable[[Tool, StockTool], ToolEntity | None], ...]
+        if stock.action_only:
             makers = ()
         elif not tool.properties:
             makers = (self._sensor, self._button)
@@ -201,109 +199,109 @@ class _Mapper:
         else:
             makers = ()
         for make in makers:
-            if (entity := make(tool, hint)) is not None:
+            if (entity := make(tool, stock)) is not None:
                 return entity
         del self._left[tool.name]
         return _action(tool.name, user_only=tool.user_only)
 
-    def _sensor(self, tool: Tool, hint: Hint) -> SensorTool | None:
+    def _sensor(self, tool: Tool, stock: StockTool) -> SensorTool | None:
         group, verb = _split(tool.name)
         if not ANSWERS.search(verb):
             return None
         subject = _join(group, ANSWERS.sub("", verb))
         device_class, unit = _MEASURED.get((words(subject) or [""])[-1], (None, None))
-        common = self._common(hint, self._take(tool.name), subject)
-        common["device_class"] = hint.device_class or device_class
+        common = self._common(stock, self._take(tool.name), subject)
+        common["device_class"] = stock.device_class or device_class
         common["category"] = EntityCategory.DIAGNOSTIC
         # It costs the device's time, and stops its microphone.
         common["enabled"] = False
         return SensorTool(
             **common,
-            state=hint.state or Reading(tool=tool.name),
-            unit=hint.unit or unit,
-            options=hint.options,
+            state=stock.state or Reading(tool=tool.name),
+            unit=stock.unit or unit,
+            options=stock.options,
         )
 
-    def _number_or_switch(self, tool: Tool, hint: Hint) -> ToolEntity | None:
+    def _number_or_switch(self, tool: Tool, stock: StockTool) -> ToolEntity | None:
         ((argument, kind),) = tool.properties.items()
         limits = _range(kind)
-        if hint.on_off:
-            return self._one_argument_switch(tool, hint, argument, hint.on_off)
+        if stock.on_off:
+            return self._one_argument_switch(tool, stock, argument, stock.on_off)
         if kind.kind == "boolean" and (tool.required or _is_setter(tool, argument)):
-            return self._one_argument_switch(tool, hint, argument, (True, False))
+            return self._one_argument_switch(tool, stock, argument, (True, False))
         if limits == (0, 1) and (
             _is_setter(tool, argument) or not _ENABLES.isdisjoint(words(_split(tool.name)[1]))
         ):
-            return self._one_argument_switch(tool, hint, argument, (1, 0))
+            return self._one_argument_switch(tool, stock, argument, (1, 0))
         if limits is None or not _is_setter(tool, argument):
             return None
-        state = self._state_of(tool, hint)
+        state = self._state_of(tool, stock)
         subject = _subject(tool.name)
         low, high = limits
         return NumberTool(
-            **self._common(hint, self._take(tool.name, state), subject),
+            **self._common(stock, self._take(tool.name, state), subject),
             setter=Setter(
                 tool=tool.name,
                 argument=argument,
-                minimum=low if hint.minimum is None else min(max(low, hint.minimum), high),
+                minimum=low if stock.minimum is None else min(max(low, stock.minimum), high),
                 maximum=high,
             ),
-            unit=hint.unit or _unit(f"{subject}.{argument}", limits),
+            unit=stock.unit or _unit(f"{subject}.{argument}", limits),
             state=state,
         )
 
     def _one_argument_switch(
-        self, tool: Tool, hint: Hint, argument: str, values: tuple[Any, Any]
+        self, tool: Tool, stock: StockTool, argument: str, values: tuple[Any, Any]
     ) -> SwitchTool:
-        state = self._state_of(tool, hint)
+        state = self._state_of(tool, stock)
         on, off = values
         return SwitchTool(
-            **self._common(hint, self._take(tool.name, state), _subject(tool.name)),
+            **self._common(stock, self._take(tool.name, state), _subject(tool.name)),
             on=Call(tool=tool.name, arguments={argument: on}),
             off=Call(tool=tool.name, arguments={argument: off}),
             state=state,
         )
 
-    def _select(self, tool: Tool, hint: Hint) -> SelectTool | None:
+    def _select(self, tool: Tool, stock: StockTool) -> SelectTool | None:
         ((argument, kind),) = tool.properties.items()
-        options = hint.options or listed_texts(kind) or enumerated_texts(tool.description)
+        options = stock.options or listed_texts(kind) or enumerated_texts(tool.description)
         if kind.kind != "string" or not options:
             return None
-        state = self._state_of(tool, hint)
+        state = self._state_of(tool, stock)
         return SelectTool(
-            **self._common(hint, self._take(tool.name, state), _subject(tool.name)),
+            **self._common(stock, self._take(tool.name, state), _subject(tool.name)),
             tool=tool.name,
             argument=argument,
             options=options,
             state=state,
-            momentary=hint.momentary or not (hint.options or _is_setter(tool, argument)),
+            momentary=stock.momentary or not (stock.options or _is_setter(tool, argument)),
         )
 
-    def _button(self, tool: Tool, hint: Hint) -> ButtonTool | None:
+    def _button(self, tool: Tool, stock: StockTool) -> ButtonTool | None:
         # With an argument that has a default it does something too, unless it is there to set that argument.
         if tool.required or any(_is_setter(tool, argument) for argument in tool.properties):
             return None
         if any(kind.kind == "string" for kind in tool.properties.values()):
             return None
-        return ButtonTool(**self._common(hint, self._take(tool.name), tool.name), call=Call(tool=tool.name))
+        return ButtonTool(**self._common(stock, self._take(tool.name), tool.name), call=Call(tool=tool.name))
 
     def _common(
-        self, hint: Hint, names: tuple[str, ...], subject: str, *, titled: bool = True
+        self, stock: StockTool, names: tuple[str, ...], subject: str, *, titled: bool = True
     ) -> dict[str, Any]:
         """Return what all kinds have. `titled` names it by its first tool's title, if that has one."""
         name = (titled and self._tools[names[0]].title) or readable(subject or names[0])
         user_only = self._user_only(names)
-        known = names[0] in HINTS
-        dangers = {danger for name in names if not known for danger in dangers_of(self._tools[name])}
+        judged = () if names[0] in CATALOGUE else names
+        dangers = {danger for name in judged for danger in dangers_of(self._tools[name])}
         return {
-            "key": hint.key or _key(names[0]),
+            "key": stock.key or _key(names[0]),
             "tools": names,
-            "name": None if hint.translation_key or hint.device_class else name,
-            "translation_key": hint.translation_key,
-            "device_class": hint.device_class,
+            "name": None if stock.translation_key or stock.device_class else name,
+            "translation_key": stock.translation_key,
+            "device_class": stock.device_class,
             # Home Assistant exposes no configuration to assistants by itself.
-            "category": hint.category or (EntityCategory.CONFIG if dangers else self._category(names)),
-            "enabled": dangers.isdisjoint(DISABLED_KINDS) if hint.enabled is None else hint.enabled,
+            "category": stock.category or (EntityCategory.CONFIG if dangers else self._category(names)),
+            "enabled": dangers.isdisjoint(DISABLED_KINDS) if stock.enabled is None else stock.enabled,
             "user_only": user_only,
         }
 
@@ -313,10 +311,10 @@ class _Mapper:
     def _user_only(self, names: Iterable[str]) -> bool:
         return any(self._tools[name].user_only for name in names)
 
-    def _state_of(self, tool: Tool, hint: Hint) -> Reading | None:
+    def _state_of(self, tool: Tool, stock: StockTool) -> Reading | None:
         """Find what tells the value that a tool sets."""
-        if hint.state is not None and hint.state.tool in self._tools:
-            return hint.state
+        if stock.state is not None and stock.state.tool in self._tools:
+            return stock.state
         # Firmware other than the stock one may lack the status tool, and have a getter for each value.
         group, verb = _split(tool.name)
         name = self._getter(_join(group, f"get_{_SETS.sub('', verb, count=1)}"))
@@ -327,11 +325,13 @@ class _Mapper:
         return name in self._left and not self._tools[name].properties
 
     def _getter(self, name: str) -> str | None:
-        return name if name not in _ACTION_ONLY and self._plain(name) else None
+        return name if not stock_tool(name).action_only and self._plain(name) else None
 
     def _setter(self, name: str) -> Setter | None:
-        """Find a part of something else; what is known of by its name is something itself."""
-        if name not in self._left or name in HINTS or len(properties := self._tools[name].properties) != 1:
+        """Find a part of something else; what the catalogue has is is something itself."""
+        if name not in self._left or name in CATALOGUE:
+            return None
+        if len(properties := self._tools[name].properties) != 1:
             return None
         ((argument, kind),) = properties.items()
         limits = _range(kind)
@@ -342,13 +342,10 @@ class _Mapper:
     def _take(self, *users: str | Colour | Reading | Setter | None) -> tuple[str, ...]:
         """Use tools and return their names; the status is everybody's."""
         names = [user if isinstance(user, str) else user.tool for user in users if user]
-        taken = tuple(name for name in names if name in self._left and name not in _ACTION_ONLY)
+        taken = tuple(name for name in names if name in self._left and not stock_tool(name).action_only)
         for name in taken:
             del self._left[name]
         return taken
-
-
-_ACTION_ONLY: Final[frozenset[str]] = frozenset(name for name, hint in HINTS.items() if hint.action_only)
 
 
 def _join(group: str, verb: str) -> str:

@@ -10,7 +10,7 @@ from homeassistant.core import CALLBACK_TYPE, callback
 from ..device.store import DeviceRecord
 from ..protocol.mcp.client import Tool, ToolResult
 from ..protocol.mcp.model import is_bounded
-from ..protocol.status import STATUS_TOOL
+from .catalogue import STATUS_TOOL
 from .entities import Call, Reading, ToolEntity
 from .mapping import map_tools
 from .values import member, parse_answer

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.client import Tool, ToolResult
-from custom_components.xiaozhi.protocol.status import STATUS_TOOL
+from custom_components.xiaozhi.tools.catalogue import STATUS_TOOL
 from custom_components.xiaozhi.tools.entities import (
     ActionTool,
     ButtonTool,

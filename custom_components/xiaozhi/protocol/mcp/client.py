@@ -29,7 +29,6 @@ from .tool import ArgumentError, ArgumentFault, PropertyKind, Tool, ToolProperty
 
 __all__ = [
     "MAX_TOOLS",
-    "RESTARTING_TOOLS",
     "ArgumentError",
     "ArgumentFault",
     "ImageContent",
@@ -66,29 +65,10 @@ _MAX_PARAMS: Final = 8 * 1024
 _MAX_PARAMS_DEPTH: Final = 16
 _MAX_ERROR: Final = 500
 
-RESTARTING_TOOLS: Final = frozenset(
-    {
-        "self.AEC.set_mode",
-        "self.disp.network",
-        "self.reboot",
-        "self.res.esp_restart",
-        "self.system.reconfigure_wifi",
-        "self.system.set_aec",
-        "self.system.switch_TFT",
-        "self.upgrade_firmware",
-    }
-)
-"""Tools that restart the device or close its channel before they answer: no answer is their success."""
-
-# Seconds to wait for an answer. The device runs one tool at a time, and a photo includes its upload.
+# Seconds to wait for an answer.
 _INITIALIZE_TIMEOUT: Final = 10.0
 _LIST_TIMEOUT: Final = 10.0
 _TOOL_TIMEOUT: Final = 10.0
-_TOOL_TIMEOUTS: Final = dict.fromkeys(RESTARTING_TOOLS, 3.0) | {
-    "self.camera.take_photo": 90.0,
-    "self.screen.preview_image": 60.0,
-    "self.screen.snapshot": 60.0,
-}
 # A call that reports progress may take this long in all.
 _LONGEST_CALL: Final = 600.0
 
@@ -188,19 +168,20 @@ class McpClient:
         arguments: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - progress extends it, which asyncio.timeout around this cannot
+        restarts: bool = False,
     ) -> ToolResult:
-        """Call a tool; `timeout` in seconds, by default what suits the tool.
+        """Call a tool; `timeout` in seconds, by default what suits most tools.
 
-        A call that was sent to one of `RESTARTING_TOOLS` and not answered has succeeded: it gives an empty
-        result. Raises `McpCallError` with the device's words when the tool fails, `McpTimeoutError`,
-        `McpDisconnectedError` or `McpProtocolError`.
+        `restarts` tells that the tool restarts the device or closes its channel: a call that was sent and not
+        answered has then succeeded, and gives an empty result. Raises `McpCallError` with the device's words
+        when the tool fails, `McpTimeoutError`, `McpDisconnectedError` or `McpProtocolError`.
         """
-        patience = _TOOL_TIMEOUTS.get(name, _TOOL_TIMEOUT) if timeout is None else timeout
+        patience = _TOOL_TIMEOUT if timeout is None else timeout
         params = {"name": name, "arguments": dict(arguments or {})}
         try:
             reply = await self._request("tools/call", params, patience, progress=True)
         except McpNoAnswerError as err:
-            if name in RESTARTING_TOOLS and err.sent:
+            if restarts and err.sent:
                 return ToolResult()
             raise
         result = ToolResult.from_dict(reply)
