@@ -79,7 +79,7 @@ class Site:
     def usable(self) -> bool:
         """Whether all devices are linked and have told their status."""
         devices = self.gateway.devices.values()
-        return all(device.linked and device.status.volume is not None for device in devices)
+        return all(device.linked and device.state.status.volume is not None for device in devices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import DOMAIN
 from .device.device import Device
-from .device.events import Moment
+from .device.events import ConversationEvent
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
 from .protocol.conversation.conversation import Conversation, Interruption
@@ -134,14 +134,14 @@ class XiaozhiSatellite(XiaozhiEntity, TypedQuestionSatellite):
     def _tell(self, event: PipelineEvent) -> None:
         match event.type, event.data:
             case PipelineEventType.STT_END, {"stt_output": {"text": str(text)}}:
-                self.device.happened(Moment.HEARD, text)
+                self.device.happened(ConversationEvent.HEARD, text)
             case (
                 PipelineEventType.INTENT_END,
                 {"intent_output": {"response": {"speech": {"plain": {"speech": str(text)}}}}},
             ):
-                self.device.happened(Moment.ANSWERED, text)
+                self.device.happened(ConversationEvent.ANSWERED, text)
             case PipelineEventType.INTENT_END, _:
-                self.device.happened(Moment.ANSWERED)
+                self.device.happened(ConversationEvent.ANSWERED)
 
     @callback
     def _begin_conversation(self, conversation: Conversation) -> None:
@@ -237,12 +237,12 @@ class XiaozhiSatellite(XiaozhiEntity, TypedQuestionSatellite):
         await asyncio.sleep(self._runs.delay(self.hass.loop.time()))
         self._runs.take(self.hass.loop.time())
         if turn.question is not None:
-            self.device.happened(Moment.HEARD, turn.question)
+            self.device.happened(ConversationEvent.HEARD, turn.question)
             end = await voice_turn.run(partial(self._run_typed, turn.question))
         else:
             end = await voice_turn.run(partial(self._run_pipeline, turn.wake_word))
         if end is TurnEnd.FAILED:
-            self.device.happened(Moment.FAILED, reason=voice_turn.error or "unknown")
+            self.device.happened(ConversationEvent.FAILED, reason=voice_turn.error or "unknown")
         is_open = self.device.settings.conversation_style is ConversationStyle.OPEN
         if end is TurnEnd.ASKS_BACK or (is_open and end is TurnEnd.ANSWERED):
             await self.device.read_at_rest(briefly=True)

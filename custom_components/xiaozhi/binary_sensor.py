@@ -41,7 +41,7 @@ BINARY_SENSORS: Final = (
         key="charging",
         device_class=BinarySensorDeviceClass.BATTERY_CHARGING,
         entity_category=EntityCategory.DIAGNOSTIC,
-        value=lambda device: device.status.charging,
+        value=lambda device: device.state.status.charging,
     ),
 )
 

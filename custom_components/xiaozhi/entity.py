@@ -93,7 +93,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
     @callback
     def _device_changed(self) -> None:
         # It is replaced otherwise.
-        if self.device.toolbox.entities.get(self.tool.key) == self.tool:
+        if self.device.tools.entities.get(self.tool.key) == self.tool:
             super()._device_changed()
 
     async def _change(self, tool: str, arguments: Mapping[str, Any]) -> None:
@@ -107,11 +107,11 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
             await self.async_remove()
 
     def _flag(self, reading: Reading) -> bool | None:
-        return as_flag(self.device.toolbox.value(reading), reading.on_off)
+        return as_flag(self.device.tools.last_value(reading), reading.on_off)
 
     def _last_argument(self, tool: str, argument: str) -> Any:
         """Return what a setter was last called with, from here or from elsewhere."""
-        call = self.device.toolbox.last_call([tool])
+        call = self.device.tools.last_call([tool])
         return call.arguments.get(argument) if call else None
 
 
@@ -148,7 +148,7 @@ def async_add_tool_entities[ToolT: ToolEntity](
 
         async def replace() -> None:
             async with replacing:
-                tools = {key: tool for key, tool in device.toolbox.entities.items() if isinstance(tool, kind)}
+                tools = {key: tool for key, tool in device.tools.entities.items() if isinstance(tool, kind)}
                 for key, entity in tuple(present.items()):
                     if tools.get(key) != entity.tool:
                         del present[key]
@@ -163,9 +163,9 @@ def async_add_tool_entities[ToolT: ToolEntity](
         @callback
         def update() -> None:
             nonlocal known, again
-            due = device.withheld.get(platform) and hass.loop.time() >= again
-            if due or device.toolbox.entities is not known:
-                known = device.toolbox.entities
+            due = device.tools.withheld.get(platform) and hass.loop.time() >= again
+            if due or device.tools.entities is not known:
+                known = device.tools.entities
                 again = hass.loop.time() + _ADMIT_AGAIN
                 entry.async_create_task(hass, replace(), "xiaozhi replace entities")
 

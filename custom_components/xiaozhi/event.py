@@ -8,7 +8,7 @@ from homeassistant.components.event import EventEntity, EventEntityDescription
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .device.events import DeviceEvent, Moment, NotificationType
+from .device.events import ConversationEvent, DeviceEvent, NotificationType
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
 
@@ -26,7 +26,7 @@ EVENTS: Final = tuple(
     XiaozhiEventDescription(
         key=key, translation_key=key, types=types, event_types=[event_type.value for event_type in types]
     )
-    for key, types in (("notification", NotificationType), ("conversation", Moment))
+    for key, types in (("notification", NotificationType), ("conversation", ConversationEvent))
 )
 
 

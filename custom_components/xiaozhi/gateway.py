@@ -52,7 +52,7 @@ class Gateway:
             admit=self._admit,
             admit_from_broker=self._admit_from_broker,
             devices=lambda: [mac for mac, device in self.devices.items() if device.answers_unasked],
-            host_of=lambda mac: self.devices[mac].told_host if mac in self.devices else None,
+            host_of=lambda mac: self.devices[mac].state.host if mac in self.devices else None,
             broker_changed=self._broker_changed,
         )
         self.firmware_files = FirmwareFiles(hass, entry.data.get(CONF_FIRMWARE_RELEASES))
@@ -110,7 +110,7 @@ class Gateway:
                 known.apply(subentry)
                 self._register(known)
                 continue
-            device = Device(self.hass, self.entry, subentry, self._store.record(mac), self._store)
+            device = Device(self.hass, self.entry, subentry, self._store)
             self.devices[mac] = device
             self._register(device)
             for listener in tuple(self._device_listeners):
@@ -135,8 +135,8 @@ class Gateway:
     def link_reply(self, mac: str, host: str, origin: str, server_time: ServerTime) -> LinkReply:
         """Return the link settings for a paired device that reached us under `host`, at `origin`."""
         device = self.devices[mac]
-        kind = self._listeners.kind_for(device.settings, device.firmware)
-        device.told(kind, host, self._listeners.web_origin(origin))
+        kind = self._listeners.kind_for(device.settings, device.state.firmware_version)
+        device.replied(kind, host, self._listeners.web_origin(origin))
         if kind is LinkKind.MQTT:
             self._listeners.expect(mac)
         reply = self._listeners.reply(device.settings, kind, host, server_time)
@@ -146,8 +146,8 @@ class Gateway:
     def would_change_link(self, mac: str, link: DeviceLink) -> bool:
         """Whether a device, if its owner wants this link, is to use another kind than it knows of."""
         device = self.devices[mac]
-        kind = self._listeners.kind_for(replace(device.settings, link=link), device.firmware)
-        return device.told_link not in {None, kind}
+        kind = self._listeners.kind_for(replace(device.settings, link=link), device.state.firmware_version)
+        return device.state.link not in {None, kind}
 
     @property
     def listener_counters(self) -> dict[str, Any]:
@@ -204,16 +204,16 @@ class Gateway:
             identifiers={(DOMAIN, device.mac)},
             connections={(dr.CONNECTION_NETWORK_MAC, device.mac)},
             manufacturer=MANUFACTURER,
-            model=device.board or None,
+            model=device.state.board,
             name=device.name,
-            sw_version=device.firmware_text,
+            sw_version=device.state.firmware,
         )
         if (area_id := self._areas.pop(device.mac, None)) is not None:
             registry.async_update_device(entry.id, area_id=area_id)
 
 
 def _admission(device: Device) -> Admission:
-    firmware = device.firmware
+    firmware = device.state.firmware_version
     return Admission(
         attach=device.attach,
         pings_safe=firmware is not None and firmware.pings_safe,

@@ -62,11 +62,11 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
     @override
     def image_last_updated(self) -> datetime | None:
         """When the picture was taken."""
-        picture = self.device.pictures.get(self.entity_description.kind)
+        picture = self.device.state.pictures.get(self.entity_description.kind)
         return picture.taken if picture else None
 
     @override
     async def async_image(self) -> bytes | None:
         """Return the picture."""
-        picture = self.device.pictures.get(self.entity_description.kind)
+        picture = self.device.state.pictures.get(self.entity_description.kind)
         return picture.data if picture else None

@@ -73,7 +73,7 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
         if self.tool.state is not None:
             return self._flag(self.tool.state)
         tools = (self.tool.on, self.tool.off, self.tool.colour)
-        last = self.device.toolbox.last_call(used.tool for used in tools if used is not None)
+        last = self.device.tools.last_call(used.tool for used in tools if used is not None)
         if last is None:
             return None
         if self.tool.colour is not None and last.tool == self.tool.colour.tool:
@@ -98,7 +98,7 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
             lit = self._lit
             return None if lit is None else max(lit)
         if self.tool.brightness_state is not None:
-            level = as_number(self.device.toolbox.value(self.tool.brightness_state))
+            level = as_number(self.device.tools.last_value(self.tool.brightness_state))
         else:
             level = as_number(self._last_argument(setter.tool, setter.argument))
         return None if level is None else max(0, min(_FULL, round(level * _FULL / setter.maximum)))
@@ -145,7 +145,7 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
         """The colour that the tool was last called with; what switches it on since may show another one."""
         if (colour := self.tool.colour) is None:
             return None
-        last = self.device.toolbox.last_call(used.tool for used in (self.tool.on, colour) if used is not None)
+        last = self.device.tools.last_call(used.tool for used in (self.tool.on, colour) if used is not None)
         if last is None or last.tool != colour.tool:
             return None
         values = [as_number(last.arguments.get(argument)) for argument in colour.arguments]

@@ -60,7 +60,7 @@ class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
     def native_value(self) -> float | None:
         """Return the value as last read, or as last set if the device does not tell it."""
         if self.tool.state is not None:
-            return as_number(self.device.toolbox.value(self.tool.state))
+            return as_number(self.device.tools.last_value(self.tool.state))
         return as_number(self._last_argument(self.tool.setter.tool, self.tool.setter.argument))
 
     @override

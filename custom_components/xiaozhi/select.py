@@ -68,7 +68,7 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
         if self.tool.momentary:
             return None
         if self.tool.state is not None:
-            value = main_value(self.device.toolbox.value(self.tool.state))
+            value = main_value(self.device.tools.last_value(self.tool.state))
         else:
             value = self._last_argument(self.tool.tool, self.tool.argument)
         return value if value in self.tool.options else None

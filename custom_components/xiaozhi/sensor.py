@@ -44,8 +44,8 @@ class XiaozhiSensorDescription(SensorEntityDescription):
 
 def _ip(device: Device) -> str | None:
     """Return the device's address; None where a tool tells it, which is a sensor of its own."""
-    told_by_tool = any(tool.translation_key == "ip" for tool in device.toolbox.entities.values())
-    return device.ip if device.tools and not told_by_tool else None
+    told_by_tool = any(tool.translation_key == "ip" for tool in device.tools.entities.values())
+    return device.state.address if device.tools and not told_by_tool else None
 
 
 SENSORS: Final = (
@@ -54,7 +54,7 @@ SENSORS: Final = (
         translation_key="conversation",
         device_class=SensorDeviceClass.ENUM,
         options=[state.value for state in ConversationState],
-        value=lambda device: device.conversation_state if device.told_link else None,
+        value=lambda device: device.conversation_state if device.state.link else None,
         always=True,
     ),
     XiaozhiSensorDescription(
@@ -63,7 +63,7 @@ SENSORS: Final = (
         device_class=SensorDeviceClass.TIMESTAMP,
         entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
-        value=lambda device: device.last_contact,
+        value=lambda device: device.state.last_contact,
         always=True,
         stays=True,
     ),
@@ -73,7 +73,7 @@ SENSORS: Final = (
         entity_category=EntityCategory.DIAGNOSTIC,
         state_class=SensorStateClass.MEASUREMENT,
         native_unit_of_measurement=PERCENTAGE,
-        value=lambda device: device.status.battery_level,
+        value=lambda device: device.state.status.battery_level,
     ),
     XiaozhiSensorDescription(
         key="chip_temperature",
@@ -84,7 +84,7 @@ SENSORS: Final = (
         state_class=SensorStateClass.MEASUREMENT,
         native_unit_of_measurement=UnitOfTemperature.CELSIUS,
         suggested_display_precision=0,
-        value=lambda device: device.status.chip_temperature,
+        value=lambda device: device.state.status.chip_temperature,
     ),
     XiaozhiSensorDescription(
         key="signal",
@@ -92,7 +92,7 @@ SENSORS: Final = (
         device_class=SensorDeviceClass.ENUM,
         entity_category=EntityCategory.DIAGNOSTIC,
         options=["unknown", "very_weak", "weak", "medium", "strong"],
-        value=lambda device: device.status.signal and device.status.signal.replace(" ", "_"),
+        value=lambda device: device.state.status.signal and device.state.status.signal.replace(" ", "_"),
     ),
     XiaozhiSensorDescription(
         key="network",
@@ -101,14 +101,14 @@ SENSORS: Final = (
         entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
         options=["wifi", "cellular", "ethernet", "rndis"],
-        value=lambda device: device.status.network_type,
+        value=lambda device: device.state.status.network_type,
     ),
     XiaozhiSensorDescription(
         key="ssid",
         translation_key="ssid",
         entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
-        value=lambda device: device.status.ssid,
+        value=lambda device: device.state.status.ssid,
     ),
     XiaozhiSensorDescription(
         key="ip",
@@ -178,7 +178,7 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
     @override
     def native_value(self) -> str | int | float | None:
         """Return the main part of the answer."""
-        answer = self.device.toolbox.value(self.tool.state)
+        answer = self.device.tools.last_value(self.tool.state)
         if self.tool.unit is not None:
             return as_number(answer)
         value = as_text(answer)
@@ -188,4 +188,4 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
     @override
     def extra_state_attributes(self) -> dict[str, Any]:
         """Return all parts of the answer."""
-        return as_attributes(self.device.toolbox.value(Reading(tool=self.tool.state.tool)))
+        return as_attributes(self.device.tools.last_value(Reading(tool=self.tool.state.tool)))

@@ -45,7 +45,7 @@ class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):
         """Return whether it is on, as last read, or as last switched if the device does not tell it."""
         if self.tool.state is not None:
             return self._flag(self.tool.state)
-        last = self.device.toolbox.last_call([self.tool.on.tool, self.tool.off.tool])
+        last = self.device.tools.last_call([self.tool.on.tool, self.tool.off.tool])
         return True if last == self.tool.on else False if last == self.tool.off else None
 
     @override

@@ -79,7 +79,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @override
     def installed_version(self) -> str | None:
         """Version that the device has told."""
-        return self.device.firmware_text
+        return self.device.state.firmware
 
     @property
     @override
@@ -134,7 +134,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
                 image.content,
                 self.hass.data[TRANSFERS],
                 # The device itself takes newer versions only; the owner may want an older one.
-                force=not self.version_is_newer(firmware.version, device.firmware_text or ""),
+                force=not self.version_is_newer(firmware.version, device.state.firmware or ""),
                 restart=device.restart if device.linked else None,
             )
 
@@ -150,14 +150,14 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
 
     @property
     def _found(self) -> list[Firmware]:
-        return self._files.find(self.device.board)
+        return self._files.find(self.device.state.board or "")
 
     def _choose(self, version: str | None) -> Firmware:
         for firmware in self._found:
             if firmware.version == version:
                 self._check(firmware)
                 return firmware
-        raise _refusal("update_not_found", version=version or "?", board=self.device.board)
+        raise _refusal("update_not_found", version=version or "?", board=self.device.state.board or "")
 
     def _check(self, firmware: Firmware) -> None:
         if reason := _objection(self.device, firmware):
@@ -180,10 +180,11 @@ def _refusal(key: str, **placeholders: str) -> HomeAssistantError:
 
 def _objection(device: Device, firmware: Firmware) -> str | None:
     """Return why a device cannot have a firmware."""
-    if device.chip and firmware.chip and device.chip != firmware.chip:
-        return f"it is for the chip {firmware.chip}, and the device has {device.chip}"
-    if device.firmware_space and firmware.size and firmware.size > device.firmware_space:
-        return f"it needs {firmware.size} bytes of the flash, and {device.firmware_space} are there"
-    if device.firmware and not device.firmware.can_become(firmware.number):
+    state = device.state
+    if state.chip and firmware.chip and state.chip != firmware.chip:
+        return f"it is for the chip {firmware.chip}, and the device has {state.chip}"
+    if state.firmware_space and firmware.size and firmware.size > state.firmware_space:
+        return f"it needs {firmware.size} bytes of the flash, and {state.firmware_space} are there"
+    if state.firmware_version and not state.firmware_version.can_become(firmware.number):
         return "between versions 1 and 2 only a cable can change it"
     return None

@@ -24,7 +24,7 @@ import yaml
 from custom_components.xiaozhi import PLATFORMS
 from custom_components.xiaozhi.const import CONF_SHARE_TRANSCRIPTS, DOMAIN, SUBENTRY_DEVICE
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION, Moment, NotificationType
+from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION, ConversationEvent, NotificationType
 from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.status import DeviceStatus
 from scripts.tool_table import stock_tools
@@ -44,7 +44,7 @@ _FIELDS: Final = {
     ).items()
 }
 _EVENTS: Final = {
-    "event.kitchen_xiaozhi_conversation": Moment,
+    "event.kitchen_xiaozhi_conversation": ConversationEvent,
     "event.kitchen_xiaozhi_notification": NotificationType,
 }
 _NOTIFIED: Final = {
@@ -102,7 +102,7 @@ async def device(
     )
     await hass.async_block_till_done()
     (device,) = gateway.devices.values()
-    await device.async_tools_listed(
+    await device.tools_listed(
         tuple({tool.name: tool for tools in stock_tools().values() for tool in tools}.values())
     )
     device.status_read(
@@ -166,9 +166,9 @@ async def test_every_event_is_taken_by_its_example(
     examples = [example for example in _EXAMPLES if "event.received" in str(example["triggers"])]
     assert await async_setup_component(hass, "automation", {"automation": examples})
     await hass.async_block_till_done()
-    for moment in Moment:
+    for moment in ConversationEvent:
         device.happened(
-            moment, "Hello.", **{"reason": "stt-stream-failed"} if moment is Moment.FAILED else {}
+            moment, "Hello.", **{"reason": "stt-stream-failed"} if moment is ConversationEvent.FAILED else {}
         )
         await hass.async_block_till_done()
     for method, params in _NOTIFIED.items():
@@ -216,7 +216,7 @@ async def test_every_entity_exists_and_can_be_what_an_example_wants(
 async def test_nothing_is_without_an_example(hass: HomeAssistant, device: Device) -> None:
     """Entities with a name of ours or of Home Assistant's, not those that have a name from their tool."""
     entries = er.async_get(hass).entities.values()
-    named_by_tool = {f"{MAC}_{key}" for key, tool in device.toolbox.entities.items() if tool.name is not None}
+    named_by_tool = {f"{MAC}_{key}" for key, tool in device.tools.entities.items() if tool.name is not None}
     needed = {_SECOND.sub("", entry.entity_id) for entry in entries if entry.unique_id not in named_by_tool}
     used = set(_ENTITY.findall("".join(_TEXTS)))
     assert sorted(needed - used) == []

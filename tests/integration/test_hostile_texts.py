@@ -181,7 +181,7 @@ async def test_a_hostile_device_reaches_log_states_and_people_with_one_clean_lin
     entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
     assert entry is not None
     assert_clean([*texts_in([entry.name, entry.model, entry.sw_version])])
-    assert device.firmware_text
+    assert device.state.firmware
     logged = log_texts(caplog)
     assert any(CLEAN[:10] in text for text in logged)
     assert_clean(logged)

@@ -63,7 +63,9 @@ async def test_a_device_that_cannot_be_closed_leaves_no_port_open_and_nothing_un
     await wait_for_state(hass, "number.box_1_volume", "70")
     gateway = linked_entry.runtime_data
     gateway.devices[OTHER_MAC].attach(BrokenLink())
-    gateway.devices[MAC].contacted(firmware="2.9.9")
+    known = gateway.devices[MAC]
+    known.state.contacted(firmware="2.9.9")
+    known.changed()
 
     assert await hass.config_entries.async_unload(linked_entry.entry_id)
     await device.wait_for(lambda: not device.connected, 5)

@@ -3,52 +3,111 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
+import hmac
 import logging
-from typing import Any, override
+from typing import Any
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import device_registry as dr
 
-from ..const import DOMAIN
+from ..const import DOMAIN, VISION_PATH
 from ..firmware.installation import Installation
+from ..pictures.jpeg import Picture, PictureKind
 from ..protocol import messages
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import FirmwareOffer
 from ..protocol.conversation.conversation import Conversation, ConversationState
-from ..protocol.mcp.client import McpCallError, McpError, McpTimeoutError, ToolResult
+from ..protocol.mcp.client import (
+    McpCallError,
+    McpError,
+    McpTimeoutError,
+    ServerInfo,
+    Tool,
+    ToolResult,
+    VisionEndpoint,
+)
 from ..protocol.messages import JsonObject
+from ..protocol.status import DeviceStatus
 from ..protocol.transport.link import Link, LinkClosedError, LinkKind
 from ..settings import DeviceSettings
 from ..tools.catalogue import REBOOT_TOOL, stock_tool
-from .events import EVENT_NOTIFICATION, DeviceEvents, Moment
-from .known import KnownDevice
+from ..tools.danger import judge
+from ..tools.state import ToolState
+from .events import EVENT_NOTIFICATION, ConversationEvent, DeviceEvents
 from .session import DeviceSession
-from .store import DeviceRecord, DeviceStore
+from .state import DeviceState
+from .store import DeviceStore
 
 _LOGGER = logging.getLogger(__name__)
 
 
-class Device(KnownDevice):
-    """A paired device, linked or not."""
+class Device:
+    """A paired device, linked or not.
+
+    Its last known state comes from the store, so that entities exist before it calls. Listeners are told of
+    every change.
+    """
 
     def __init__(
-        self,
-        hass: HomeAssistant,
-        entry: ConfigEntry[Any],
-        subentry: ConfigSubentry,
-        record: DeviceRecord,
-        store: DeviceStore,
+        self, hass: HomeAssistant, entry: ConfigEntry[Any], subentry: ConfigSubentry, store: DeviceStore
     ) -> None:
         """Prepare a device that is not linked."""
-        super().__init__(hass, entry, subentry, record, store)
-        self.events = DeviceEvents()
+        self.hass = hass
+        self.subentry_id = subentry.subentry_id
+        self.settings = DeviceSettings.from_subentry(subentry)
+        self.state: DeviceState = store.state(self.mac)
+        """What it last told."""
+        self.state.board = self.state.board or self.settings.board or None
+        self.tools = ToolState(self.state)
+        self.events = DeviceEvents(hass.loop.time)
+        self.installation: Installation | None = None
+        """Of a firmware, while it runs."""
+        self._entry = entry
+        self._store = store
+        self._lasting = self.state.lasting()
+        self._listeners: set[Callable[[], None]] = set()
         self._session: DeviceSession | None = None
         self._last_statistics: dict[str, Any] = {}
         self._voice: Callable[[Conversation], None] | None = None
         self._just_started = False
-        self.installation: Installation | None = None
-        """Of a firmware, while it runs."""
+
+    @property
+    def mac(self) -> str:
+        """MAC in lower case with colons."""
+        return self.settings.mac
+
+    @property
+    def name(self) -> str:
+        """Name that the owner gave."""
+        return self.settings.name
+
+    @property
+    def registry_id(self) -> str | None:
+        """Id in the device registry."""
+        registry = dr.async_get(self.hass)
+        entry = registry.async_get_device_by_identifier((DOMAIN, self.mac), self._entry.entry_id)
+        return entry.id if entry else None
+
+    @callback
+    def add_listener(self, listener: Callable[[], None]) -> CALLBACK_TYPE:
+        """Call `listener` after every change; returns what ends that."""
+        self._listeners.add(listener)
+        return lambda: self._listeners.discard(listener)
+
+    @callback
+    def changed(self) -> None:
+        """Have the state saved, and tell the listeners."""
+        lasting = self.state.lasting()
+        self._store.async_schedule_save(seldom=lasting == self._lasting)
+        self._lasting = lasting
+        for listener in tuple(self._listeners):
+            # One that fails must neither stop the others nor what brought the change.
+            try:
+                listener()
+            except Exception:
+                _LOGGER.exception("A change of %s could not be shown", self.name)
 
     # What entities read.
 
@@ -61,7 +120,7 @@ class Device(KnownDevice):
     def _open_session(self) -> DeviceSession | None:
         """The link, if it takes messages; one on WebSocket takes none before the hellos are exchanged."""
         session = self._session
-        if session is None or not session.proven:
+        if session is None or not session.reachable:
             return None
         if session.link.channel is None and not session.link.stays_connected:
             return None
@@ -74,23 +133,35 @@ class Device(KnownDevice):
         A device on MQTT stays linked. One on WebSocket is there only while it talks: between conversations
         its last state stands, and a command says when it can be given.
         """
-        return self.linked or self._record.link is not LinkKind.MQTT
+        return self.linked or self.state.link is not LinkKind.MQTT
 
     @property
     def answers_unasked(self) -> bool:
         """Whether the device can answer before its hello on a connection that it has made by itself."""
-        return self.firmware is None or self.firmware.notices_reconnection
+        version = self.state.firmware_version
+        return version is None or version.notices_reconnection
 
     @property
     def conversation_state(self) -> ConversationState:
         """What the device is doing."""
         return self._session.conversation_state if self._session else ConversationState.IDLE
 
+    @property
+    def vision_token(self) -> str:
+        """What the device shows with a photo. It gives away nothing of the token of its link."""
+        return hmac.digest(self.settings.token.encode(), b"vision", "sha256").hex()
+
+    @property
+    def vision(self) -> VisionEndpoint | None:
+        """Where the device sends its photos, as far as we know how it reaches us."""
+        if self.state.origin is None:
+            return None
+        return VisionEndpoint(url=self.state.origin + VISION_PATH, token=self.vision_token)
+
     def describe(self) -> dict[str, Any]:
         """Return everything that is known of the device, for diagnostics; most of it private."""
         link = self._session.link if self._session else None
-        return self._record.as_dict() | {
-            "board": self.board,
+        return self.state.as_dict() | {
             "conversation_style": self.settings.conversation_style,
             "wanted_link": self.settings.link,
             "linked_over": link and link.kind,
@@ -126,8 +197,8 @@ class Device(KnownDevice):
             raise HomeAssistantError(
                 translation_domain=DOMAIN, translation_key="went_away", translation_placeholders=placeholders
             ) from err
-        if result.json() is not False and self.toolbox.called(name, arguments or {}):
-            self._changed()
+        if result.json() is not False and self.tools.called(name, arguments or {}):
+            self.changed()
             self._read_back(name)
         return result
 
@@ -156,7 +227,7 @@ class Device(KnownDevice):
         """Have a tool read soon, after changes, and every few minutes; returns what ends that."""
         if self._session is not None:
             self._session.read_soon()
-        return self.toolbox.read_regularly(tool)
+        return self.tools.read_regularly(tool)
 
     async def read_at_rest(self, *, briefly: bool = False) -> None:
         """Read how the device is while its conversation pauses or is about to end. Raises nothing."""
@@ -179,20 +250,26 @@ class Device(KnownDevice):
         else:
             await self.send(messages.reboot())
 
+    @callback
+    def pictured(self, kind: PictureKind, picture: Picture) -> None:
+        """Take a picture of a kind. It is kept in memory, until the next one."""
+        self.state.pictures[kind] = picture
+        self.changed()
+
     @contextmanager
     def installing(self, installation: Installation) -> Iterator[None]:
         """Have an installation told of the device's check-ins and links. One at a time."""
         self.installation = installation
-        self._changed()
+        self.changed()
         try:
             yield
         finally:
             self.installation = None
             if not installation.stopped:
-                self._changed()
+                self.changed()
 
     def _unreachable(self) -> HomeAssistantError:
-        on_mqtt = self._record.link is LinkKind.MQTT
+        on_mqtt = self.state.link is LinkKind.MQTT
         return HomeAssistantError(
             translation_domain=DOMAIN,
             translation_key="not_connected" if on_mqtt else "only_in_conversation",
@@ -209,20 +286,22 @@ class Device(KnownDevice):
             return
         if (old.token, old.client_id) != (self.settings.token, self.settings.client_id):
             self._close_link("paired again")
-        self._changed()
+        self.changed()
 
     @callback
-    @override
-    def told(self, link: LinkKind, host: str, origin: str | None) -> None:
+    def replied(self, link: LinkKind, host: str, origin: str | None) -> None:
+        """Note what a check-in's reply tells the device: which link to prefer; and where it reaches us."""
         # Told to prefer MQTT, it was told of the WebSocket, too.
         if link is LinkKind.WEBSOCKET and self._session is not None and self._session.link.kind is not link:
             self._close_link("the device is to connect in another way")
-        super().told(link, host, origin)
+        self.state.replied(link, host, origin)
+        self.changed()
 
     @callback
-    @override
     def checked_in(self, checkin: CheckIn) -> None:
-        super().checked_in(checkin)
+        """Note what the device is, as it says itself when it starts."""
+        self.state.checked_in(checkin)
+        self.changed()
         self._just_started = True
         if self._session is not None and not self._session.link.notices_loss:
             self._session.device_started()
@@ -231,19 +310,19 @@ class Device(KnownDevice):
     def attach(self, link: Link) -> DeviceSession:
         """Take over a new link; it replaces an older one."""
         older = self._session
-        self._record.link = link.kind
+        self.state.link = link.kind
         if self.installation is not None:
             self.installation.linked()
         # A broker's link begins with a message of the device, so that it can send.
         can_answer = self.answers_unasked or self._just_started or not link.notices_loss
         self._just_started = False
         session = self._session = DeviceSession(self, link, can_answer=can_answer)
-        if session.proven:
-            self._log_connected(session, anew=older is not None)
+        if session.reachable:
+            self._log_connected(session, again=older is not None)
         if older is not None:
             # Last, so that a device that was there and is there never seems to be away.
             self.create_task(older.link.close("replaced by a newer link"), "close link")
-        self.contacted()
+        self._contacted()
         return session
 
     @callback
@@ -251,7 +330,7 @@ class Device(KnownDevice):
         """Return the firmware that the device, which checks in now, is to install."""
         if self.installation is None:
             return None
-        return self.installation.checked_in(self.firmware_text, self.web_origin)
+        return self.installation.checked_in(self.state.firmware, self.state.origin)
 
     async def async_close(self) -> None:
         """End the link; the device is not used any more."""
@@ -263,10 +342,10 @@ class Device(KnownDevice):
     # What a session calls.
 
     @callback
-    def proven(self, session: DeviceSession) -> None:
+    def reached(self, session: DeviceSession) -> None:
         """Note that what is sent over a link arrives."""
         self._log_connected(session)
-        self._changed()
+        self.changed()
 
     @callback
     def detach(self, session: DeviceSession, reason: str) -> None:
@@ -275,42 +354,65 @@ class Device(KnownDevice):
         if self._session is session:
             self._session = None
             self._log_link(session, "%s is not connected any more: %s", self.name, reason)
-            self.contacted()
+            self._contacted()
+
+    @callback
+    def identified(self, server: ServerInfo) -> None:
+        """Take the firmware's version from the MCP handshake."""
+        self.state.contacted(firmware=server.version or None)
+        self.changed()
+
+    async def tools_listed(self, tools: tuple[Tool, ...]) -> None:
+        """Take the device's tools."""
+        # A list of hostile texts takes most of a second; what was judged is remembered.
+        await self.hass.async_add_executor_job(judge, tools)
+        if tools != self.state.tools:
+            # Without them a device has no entities after a crash, until it calls.
+            self._store.async_schedule_save(soon=True)
+        self.tools.listed(tools)
+        self.changed()
+
+    @callback
+    def tool_answered(self, name: str, result: ToolResult) -> None:
+        """Take the answer of a tool that is read regularly."""
+        self.tools.answered(name, result)
+        self.changed()
+
+    @callback
+    def status_read(self, status: DeviceStatus) -> None:
+        """Take the device's status."""
+        self.state.status_read(status)
+        self.changed()
 
     async def conversation_opening(self, session_id: str) -> None:
         """Have the id of a conversation on disk before the device is in it, to end it after a crash."""
-        self._record.session = session_id
+        self.state.session = session_id
         await self._store.async_save_at_once(self.mac)
 
     @callback
     def conversation_started(self, conversation: Conversation) -> None:
         """Hand a conversation to the satellite; without one it ends at once."""
-        self.happened(Moment.STARTED)
+        self.happened(ConversationEvent.STARTED)
         if self._voice is not None:
             self._voice(conversation)
         else:
-            _LOGGER.debug("%s: nobody holds the conversation, the satellite is disabled", self.name)
+            _LOGGER.debug("%s: no conversation without its satellite, which is disabled", self.name)
             self.create_task(conversation.end(), "end conversation")
-        self.contacted()
-
-    @callback
-    def conversation_state_changed(self, _state: ConversationState) -> None:
-        """Tell the listeners that the device listens, speaks, ..."""
-        self._changed()
+        self._contacted()
 
     @callback
     def notified(self, method: str, params: JsonObject) -> None:
         """Pass a notification on to automations; its size is bounded."""
         data = {"device_id": self.registry_id, "method": method, "params": params}
-        self._hass.bus.async_fire(EVENT_NOTIFICATION, data)
+        self.hass.bus.async_fire(EVENT_NOTIFICATION, data)
         self.events.notified(method, params)
 
     @callback
-    def happened(self, moment: Moment, text: str | None = None, **attributes: str) -> None:
-        """Pass a moment of a conversation on to automations; its text only if the owner allows that."""
+    def happened(self, event: ConversationEvent, text: str | None = None, **attributes: str) -> None:
+        """Pass what happens in a conversation on to automations; its text only if the owner allows that."""
         if text is not None and self.settings.share_transcripts:
             attributes["text"] = text
-        self.events.happened(moment, **attributes)
+        self.events.happened(event, **attributes)
 
     @callback
     def set_voice(self, voice: Callable[[Conversation], None]) -> CALLBACK_TYPE:
@@ -326,7 +428,12 @@ class Device(KnownDevice):
     @callback
     def create_task[T](self, work: Coroutine[Any, Any, T], what: str) -> asyncio.Task[T]:
         """Run work that ends with the gateway at the latest."""
-        return self._entry.async_create_background_task(self._hass, work, f"xiaozhi {self.name} {what}")
+        return self._entry.async_create_background_task(self.hass, work, f"xiaozhi {self.name} {what}")
+
+    @callback
+    def _contacted(self) -> None:
+        self.state.contacted()
+        self.changed()
 
     @callback
     def _close_link(self, reason: str) -> None:
@@ -334,12 +441,12 @@ class Device(KnownDevice):
             self.detach(session, reason)
             self.create_task(session.link.close(reason), "close link")
 
-    def _log_connected(self, session: DeviceSession, *, anew: bool = False) -> None:
+    def _log_connected(self, session: DeviceSession, *, again: bool = False) -> None:
         kind = session.link.kind
-        self._log_link(session, "%s is connected over %s", self.name, kind, quietly=anew)
+        self._log_link(session, "%s is connected over %s", self.name, kind, quietly=again)
 
     @staticmethod
     def _log_link(session: DeviceSession, text: str, *values: object, quietly: bool = False) -> None:
         # A device on WebSocket comes and goes with every conversation.
-        loud = session.link.stays_connected and session.proven and not quietly
+        loud = session.link.stays_connected and session.reachable and not quietly
         _LOGGER.log(logging.INFO if loud else logging.DEBUG, text, *values)

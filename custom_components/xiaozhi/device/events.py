@@ -1,9 +1,8 @@
-"""What happens at a device, as events: what its firmware notifies, and the moments of its conversations."""
+"""What happens at a device, as events: its notifications, and what happens in its conversations."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from time import monotonic
 from typing import Any, Final
 
 from homeassistant.core import CALLBACK_TYPE, callback
@@ -33,7 +32,7 @@ class NotificationType(StrEnum):
     OTHER = "other"
 
 
-class Moment(StrEnum):
+class ConversationEvent(StrEnum):
     """What happens in a conversation."""
 
     WAKE_WORD = "wake_word"
@@ -58,7 +57,7 @@ _TYPE_OF_METHOD: Final = {
 class DeviceEvent:
     """Something that has happened, with what is told of it."""
 
-    type: NotificationType | Moment
+    type: NotificationType | ConversationEvent
     attributes: Mapping[str, Any] = field(hash=False)
 
 
@@ -75,13 +74,14 @@ def notification_event(method: str, params: JsonObject) -> DeviceEvent:
 class DeviceEvents:
     """Tells the event entities of one device what happens, in bounded numbers."""
 
-    def __init__(self) -> None:
-        """Start with nobody listening."""
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Bound the numbers by a monotonic clock in seconds."""
         self.dropped = 0
         """Events that came too fast."""
+        self._clock = clock
         self._listeners: set[Callable[[DeviceEvent], None]] = set()
         self._notifications = TokenBucket(rate=_RATE, burst=_BURST)
-        self._moments = TokenBucket(rate=_RATE, burst=_BURST)
+        self._conversation_events = TokenBucket(rate=_RATE, burst=_BURST)
 
     @callback
     def add_listener(self, listener: Callable[[DeviceEvent], None]) -> CALLBACK_TYPE:
@@ -100,14 +100,14 @@ class DeviceEvents:
         self._tell(notification_event(method, params))
 
     @callback
-    def happened(self, moment: Moment, **attributes: str) -> None:
-        """Tell of a moment of a conversation; texts are cut to one line."""
-        if self._admit(self._moments):
+    def happened(self, event: ConversationEvent, **attributes: str) -> None:
+        """Tell what happens in a conversation; texts are cut to one line."""
+        if self._admit(self._conversation_events):
             texts = {name: one_line(text) for name, text in attributes.items()}
-            self._tell(DeviceEvent(type=moment, attributes=texts))
+            self._tell(DeviceEvent(type=event, attributes=texts))
 
     def _admit(self, bucket: TokenBucket) -> bool:
-        admitted = bucket.take(monotonic())
+        admitted = bucket.take(self._clock())
         self.dropped += not admitted
         return admitted
 

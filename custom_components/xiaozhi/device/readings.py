@@ -8,25 +8,48 @@ from collections.abc import Coroutine
 import logging
 from typing import Any, Final, Protocol
 
-from homeassistant.core import callback
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.debounce import Debouncer
 
 from ..protocol.mcp.client import McpCallError, McpError, ToolResult
-from ..protocol.status import StatusError, parse_status
+from ..protocol.status import DeviceStatus, StatusError, parse_status
 from ..protocol.transport.link import LinkClosedError
 from ..tools.catalogue import STATUS_TOOL
-from .known import KnownDevice
+from ..tools.state import ToolState
 
-__all__ = ["ReadSession", "Readings"]
+__all__ = ["ReadDevice", "ReadSession", "Readings"]
 
 _LOGGER = logging.getLogger(__name__)
 
-# Several changes in a row are read back once.
+# Several changes in a row are read back together.
 _REFRESH_DELAY: Final = 0.5
 # How long the end of a conversation waits for the status, and then for tools; and the next question for the
 # status, which is less than the device still plays then.
 _REST_SECONDS: Final = 2.0
 _READING_SECONDS: Final = 10.0
 _SHORT_REST_SECONDS: Final = 0.3
+
+
+class ReadDevice(Protocol):
+    """What reading needs of the device."""
+
+    @property
+    def hass(self) -> HomeAssistant:
+        """Home Assistant."""
+
+    @property
+    def name(self) -> str:
+        """Name of the device, for the log."""
+
+    @property
+    def tools(self) -> ToolState:
+        """Tools of the device."""
+
+    def status_read(self, status: DeviceStatus) -> None:
+        """Take the status."""
+
+    def tool_answered(self, name: str, result: ToolResult) -> None:
+        """Take the answer of a tool."""
 
 
 class ReadSession(Protocol):
@@ -49,8 +72,8 @@ class ReadSession(Protocol):
 class Readings:
     """What is to be read of the device on one link, and when."""
 
-    def __init__(self, device: KnownDevice, session: ReadSession) -> None:
-        """Nothing is due yet, and nobody speaks."""
+    def __init__(self, device: ReadDevice, session: ReadSession) -> None:
+        """Prepare for a link on which nobody speaks yet."""
         self._device = device
         self._session = session
         self._quiet = asyncio.Event()
@@ -60,7 +83,14 @@ class Readings:
         self._status_due = False
         self._tools_due = False
         self._acted = False
-        self._refresh: asyncio.TimerHandle | None = None
+        self._refresh = Debouncer(
+            device.hass,
+            _LOGGER,
+            cooldown=_REFRESH_DELAY,
+            immediate=False,
+            function=self._start_refresh,
+            background=True,
+        )
 
     @callback
     def pause(self) -> None:
@@ -75,8 +105,7 @@ class Readings:
     @callback
     def close(self) -> None:
         """End what is planned: the link is gone."""
-        if self._refresh is not None:
-            self._refresh.cancel()
+        self._refresh.async_shutdown()
 
     @callback
     def shaken_hands(self) -> None:
@@ -87,8 +116,7 @@ class Readings:
     def read_soon(self, *, acted: bool = False) -> None:
         """Read everything soon, when nobody speaks; `acted` if an action has changed the device."""
         self._acted |= acted
-        self.close()
-        self._refresh = asyncio.get_running_loop().call_later(_REFRESH_DELAY, self._start_refresh)
+        self._refresh.async_schedule_call()
 
     async def poll(self, *, with_tools: bool) -> None:
         """Read the status, and perhaps the tools, as soon as nobody speaks."""
@@ -144,7 +172,7 @@ class Readings:
 
     async def _read_tools(self) -> None:
         """Read the tools whose answers entities show."""
-        for name in self._device.toolbox.to_read:
+        for name in self._device.tools.to_read:
             await self._quiet.wait()
             try:
                 self._device.tool_answered(name, await self._session.call_tool(name))

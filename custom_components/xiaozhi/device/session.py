@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from itertools import count
 import logging
-from typing import TYPE_CHECKING, Any, Final, override
+from typing import Any, Final, Protocol, override
 
 from homeassistant import const
 from homeassistant.core import callback
@@ -13,15 +13,22 @@ from homeassistant.core import callback
 from ..protocol import messages
 from ..protocol.conversation.conversation import Conversation, ConversationState
 from ..protocol.conversation.main_task import MainTask
-from ..protocol.mcp.client import McpCallError, McpClient, McpError, McpTimeoutError, ToolResult
+from ..protocol.mcp.client import (
+    McpCallError,
+    McpClient,
+    McpError,
+    McpTimeoutError,
+    ServerInfo,
+    Tool,
+    ToolResult,
+    VisionEndpoint,
+)
 from ..protocol.messages import Abort, DeviceMessage, JsonObject, ListenDetect, McpMessage
 from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandler
 from ..tools.catalogue import stock_tool
-from .events import Moment
-from .readings import Readings
-
-if TYPE_CHECKING:
-    from .device import Device
+from .events import ConversationEvent, DeviceEvents
+from .readings import ReadDevice, Readings
+from .state import DeviceState
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -42,10 +49,56 @@ _TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 _STATE_CHANGED: Final = "notifications/state_changed"
 
 
+class SessionDevice(ReadDevice, Protocol):
+    """What a session needs of its device."""
+
+    @property
+    def state(self) -> DeviceState:
+        """What is known of the device."""
+
+    @property
+    def events(self) -> DeviceEvents:
+        """What happens at the device."""
+
+    @property
+    def vision(self) -> VisionEndpoint | None:
+        """Where the device is to send its photos."""
+
+    def changed(self) -> None:
+        """Tell the listeners that the device listens, speaks, ..."""
+
+    def reached(self, session: DeviceSession) -> None:
+        """Note that what is sent over the link arrives."""
+
+    def detach(self, session: DeviceSession, reason: str) -> None:
+        """Forget a session whose link has ended."""
+
+    def identified(self, server: ServerInfo) -> None:
+        """Take what the device says about itself."""
+
+    async def tools_listed(self, tools: tuple[Tool, ...]) -> None:
+        """Take the device's tools."""
+
+    async def conversation_opening(self, session_id: str) -> None:
+        """Remember a conversation before the device is in it."""
+
+    def conversation_started(self, conversation: Conversation) -> None:
+        """Have a conversation held."""
+
+    def notified(self, method: str, params: JsonObject) -> None:
+        """Pass a notification on."""
+
+    def happened(self, event: ConversationEvent, text: str | None = None, **attributes: str) -> None:
+        """Pass on what happens in a conversation."""
+
+    def create_task[T](self, work: Coroutine[Any, Any, T], what: str) -> asyncio.Task[T]:
+        """Run work that ends with the gateway at the latest."""
+
+
 class DeviceSession(LinkHandler):
     """Handles one link of a device, from its attachment to its end."""
 
-    def __init__(self, device: Device, link: Link, *, can_answer: bool) -> None:
+    def __init__(self, device: SessionDevice, link: Link, *, can_answer: bool) -> None:
         """Take over a link. One that stays connected is shaken hands with at once.
 
         A device that cannot answer yet is sent nothing before its hello: it would sound an alarm for each
@@ -55,7 +108,7 @@ class DeviceSession(LinkHandler):
         self.conversation: Conversation | None = None
         self._device = device
         self._mcp = McpClient(self._send_mcp, on_notification=self._notified)
-        firmware = device.firmware
+        firmware = device.state.firmware_version
         self._main_task = MainTask(blocked_by_tools=firmware is None or not firmware.runs_tools_aside)
         self._calling = asyncio.Lock()
         self._readings = Readings(device, self)
@@ -67,11 +120,11 @@ class DeviceSession(LinkHandler):
         self._can_answer = can_answer
         self._talked = False
         # Polls since the last answer; None for a device that answers none.
-        self._unanswered = 0 if device.firmware is None or device.firmware.has_tools else None
-        self.proven = link.notices_loss and can_answer
+        self._unanswered = 0 if firmware is None or firmware.has_tools else None
+        self.reachable = link.notices_loss and can_answer
         """Whether what we send arrives. Most brokers do not hand it on to a device that never subscribes."""
         if link.stays_connected and can_answer:
-            self.create_task(self._hang_up(device.last_session), "hang up")
+            self.create_task(self._hang_up(device.state.session), "hang up")
             self._greet()
 
     @property
@@ -99,7 +152,11 @@ class DeviceSession(LinkHandler):
         self._told_state = ConversationState.IDLE
         self._readings.pause()
         self.conversation = Conversation(
-            self.link, channel, self._device.firmware, self._main_task, self._conversation_state_changed
+            self.link,
+            channel,
+            self._device.state.firmware_version,
+            self._main_task,
+            self._conversation_state_changed,
         )
         self._device.conversation_started(self.conversation)
 
@@ -113,13 +170,13 @@ class DeviceSession(LinkHandler):
             if reply := self._mcp.receive(message.payload):
                 self.create_task(self._send_quietly(messages.mcp(reply)), "reply")
         elif self.conversation is not None:
-            # It has our hello, or it would have given up.
+            # Conversation traffic proves that our hello arrived.
             self._answered()
             match message:
                 case ListenDetect(text):
-                    self._device.happened(Moment.WAKE_WORD, text)
+                    self._device.happened(ConversationEvent.WAKE_WORD, text)
                 case Abort():
-                    self._device.happened(Moment.INTERRUPTED)
+                    self._device.happened(ConversationEvent.INTERRUPTED)
             self.conversation.message_received(message)
 
     @override
@@ -141,7 +198,7 @@ class DeviceSession(LinkHandler):
             self._readings.resume()
             if self.link.stays_connected and (alerts := conversation.take_alerts()):
                 self.create_task(self._show_later(alerts), "show alerts")
-            self._device.happened(Moment.ENDED)
+            self._device.happened(ConversationEvent.ENDED)
 
     @override
     @callback
@@ -208,7 +265,7 @@ class DeviceSession(LinkHandler):
 
     @callback
     def device_started(self) -> None:
-        """Shake hands anew with a device that has started without its link noticing, and forgot us."""
+        """Shake hands again with a device that has restarted without its link noticing, and forgot us."""
         if self._current is not None:
             self._current.cancel()
         self._current = self.create_task(self._keep_current(_STARTING_SECONDS), "keep current")
@@ -218,9 +275,9 @@ class DeviceSession(LinkHandler):
     def _answered(self) -> None:
         if self._unanswered is not None:
             self._unanswered = 0
-        if not self.proven:
-            self.proven = True
-            self._device.proven(self)
+        if not self.reachable:
+            self.reachable = True
+            self._device.reached(self)
 
     def _greet(self) -> None:
         if self._current is None:
@@ -232,7 +289,7 @@ class DeviceSession(LinkHandler):
             self._readings.resume()
         else:
             self._readings.pause()
-        self._device.conversation_state_changed(state)
+        self._device.changed()
 
     async def _show_later(self, alerts: list[JsonObject]) -> None:
         await asyncio.sleep(_IDLE_DELAY)
@@ -257,7 +314,7 @@ class DeviceSession(LinkHandler):
         for poll in count():
             await self._shake_hands(missing)
             self._readings.shaken_hands()
-            if missing and self.link.notices_loss and self._device.firmware is None:
+            if missing and self.link.notices_loss and self._device.state.firmware_version is None:
                 # It may be one that sounds an alarm for every question. Its next hello begins again.
                 self._current = None
                 return
@@ -284,7 +341,7 @@ class DeviceSession(LinkHandler):
         async with self._listing:
             # From here on, a change needs another listing.
             self._to_list = False
-            await self._device.async_tools_listed(await self._mcp.list_tools(with_user_tools=True))
+            await self._device.tools_listed(await self._mcp.list_tools(with_user_tools=True))
 
     async def _relist_tools(self) -> None:
         await asyncio.sleep(_LISTING_DELAY)
@@ -324,7 +381,7 @@ class DeviceSession(LinkHandler):
             # During a conversation, what is sent and received tells it sooner and surely.
             case {"state": str(state)} if state in ConversationState and self.conversation is None:
                 self._told_state = ConversationState(state)
-                self._device.conversation_state_changed(self._told_state)
+                self._device.changed()
 
     async def _send_mcp(self, payload: JsonObject) -> None:
         await self.link.send(messages.mcp(payload))

@@ -113,6 +113,6 @@ def failure(key: str, device: Device, **placeholders: str) -> HomeAssistantError
 
 
 def _origin(device: Device) -> str:
-    if device.web_origin is None:
+    if device.state.origin is None:
         raise failure("no_web_address", device)
-    return device.web_origin
+    return device.state.origin

@@ -73,7 +73,7 @@ def async_remove_surplus(hass: HomeAssistant, device: Device) -> None:
         for entry in registry.entities.values()
         if entry.platform == DOMAIN and entry.unique_id.startswith(prefixes)
     ]
-    present = {f"{device.mac}_{key}" for key in device.toolbox.entities}
+    present = {f"{device.mac}_{key}" for key in device.tools.entities}
     gone = [entry for entry in known if entry.unique_id not in present and not _is_customised(entry)]
     gone.sort(key=lambda entry: entry.created_at, reverse=True)
     for entry in gone[: max(0, len(known) - _MAX_KNOWN)]:
@@ -102,10 +102,10 @@ def _is_customised(entry: er.RegistryEntry) -> bool:
 
 @callback
 def _tell(hass: HomeAssistant, device: Device, platform: str, withheld: int) -> None:
-    before = sum(device.withheld.values())
-    device.withheld[platform] = withheld
+    before = sum(device.tools.withheld.values())
+    device.tools.withheld[platform] = withheld
     issue = f"too_many_entities_{device.subentry_id}"
-    if not any(device.withheld.values()):
+    if not any(device.tools.withheld.values()):
         ir.async_delete_issue(hass, DOMAIN, issue)
     elif not before:
         _LOGGER.warning(

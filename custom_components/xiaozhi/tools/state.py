@@ -1,15 +1,15 @@
 """A device's tools: the entities they make, what they last answered and how they were last called."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Protocol, override
 
 from homeassistant.core import CALLBACK_TYPE, callback
 
-from ..device.store import DeviceRecord
 from ..protocol.mcp.client import Tool, ToolResult
 from ..protocol.mcp.model import is_bounded
+from ..protocol.status import DeviceStatus
 from .catalogue import STATUS_TOOL
 from .entities import Call, Reading, ToolEntity
 from .mapping import map_tools
@@ -19,17 +19,41 @@ _MAX_ARGUMENTS: Final = 512
 _MAX_DEPTH: Final = 2
 
 
-class Toolbox:
-    """What is known of the tools of one device, kept in its record."""
+class ToolRecord(Protocol):
+    """Where it is kept what is known of tools."""
 
-    def __init__(self, record: DeviceRecord) -> None:
+    tools: tuple[Tool, ...]
+    status: DeviceStatus
+    answers: dict[str, Any]
+    """What tools last answered, by name."""
+    calls: dict[str, dict[str, Any]]
+    """Arguments of the last calls that set something, by name of the tool, the latest at the end."""
+
+
+class ToolState(Mapping[str, Tool]):
+    """The tools of one device by name, as last listed, with what is known of them."""
+
+    def __init__(self, record: ToolRecord) -> None:
         """Begin with what is recorded."""
+        self.withheld: dict[str, int] = {}
+        """How many entities of each platform may not be added today."""
         self._record = record
         self._read: Counter[str] = Counter()
 
+    @override
+    def __getitem__(self, name: str) -> Tool:
+        return self._by_name[name]
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    @override
+    def __len__(self) -> int:
+        return len(self._by_name)
+
     @cached_property
-    def tools(self) -> Mapping[str, Tool]:
-        """Tools by name, as last listed."""
+    def _by_name(self) -> Mapping[str, Tool]:
         return {tool.name: tool for tool in self._record.tools}
 
     @cached_property
@@ -45,17 +69,17 @@ class Toolbox:
 
     @property
     def to_read(self) -> tuple[str, ...]:
-        """Tools whose answers somebody shows."""
-        return tuple(name for name in self.tools if self._read[name] > 0)
+        """Tools whose answers entities show."""
+        return tuple(name for name in self if self._read[name] > 0)
 
     @callback
     def listed(self, tools: tuple[Tool, ...]) -> None:
         """Take a new list, and forget what was known of tools that are gone."""
         self._record.tools = tools
-        for cached in ("tools", "entities", "_followed"):
+        for cached in ("_by_name", "entities", "_followed"):
             self.__dict__.pop(cached, None)
         for known in (self._record.answers, self._record.calls):
-            for name in known.keys() - self.tools.keys():
+            for name in known.keys() - self.keys():
                 del known[name]
 
     @callback
@@ -94,7 +118,7 @@ class Toolbox:
                 return Call(tool=name, arguments=self._record.calls[name])
         return None
 
-    def value(self, reading: Reading) -> Any:
+    def last_value(self, reading: Reading) -> Any:
         """Return what was last read; None if nothing was."""
         if reading.tool == STATUS_TOOL:
             return getattr(self._record.status, reading.member or "", None)

@@ -11,7 +11,8 @@ from homeassistant.helpers.storage import Store
 import pytest
 
 from custom_components.xiaozhi.device import store as store_module
-from custom_components.xiaozhi.device.store import DeviceRecord, DeviceStore
+from custom_components.xiaozhi.device.state import DeviceState
+from custom_components.xiaozhi.device.store import DeviceStore
 from tests.paths import ROOT
 
 MAC = "24:6f:28:aa:bb:01"
@@ -40,7 +41,7 @@ STORED_AS = {
 
 def test_the_owner_can_read_all_that_is_stored() -> None:
     (row,) = [line for line in PRIVACY.read_text().splitlines() if line.startswith("| `xiaozhi.<id")]
-    assert DeviceRecord().as_dict().keys() == STORED_AS.keys()
+    assert DeviceState().as_dict().keys() == STORED_AS.keys()
     assert [words for words in STORED_AS.values() if words not in row] == []
 
 
@@ -81,14 +82,14 @@ async def test_a_device_that_changes_all_the_time_is_saved(
     monkeypatch.setattr(store_module, "_SAVE_DELAY", 0.2)
     store = DeviceStore(hass, "an_entry")
     for number in range(40):
-        store.record(MAC).firmware = f"2.2.{number}"
+        store.state(MAC).firmware = f"2.2.{number}"
         store.async_schedule_save()
         await asyncio.sleep(0.02)
         if number and KEY in hass_storage:
             break
     else:
         pytest.fail("not saved within four times the delay")
-    store.record(MAC).firmware = "2.3.0"
+    store.state(MAC).firmware = "2.3.0"
     store.async_schedule_save()
     await saved(hass_storage, firmware="2.3.0")
 
@@ -100,7 +101,7 @@ async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_changes_before_
     store = DeviceStore(hass, "an_entry")
     store.async_schedule_save()
     store.async_schedule_save()
-    store.record(MAC).session = "the conversation that goes on"
+    store.state(MAC).session = "the conversation that goes on"
     store.async_schedule_save(soon=True)
     store.async_schedule_save()
     await saved(hass_storage, session="the conversation that goes on")
@@ -114,7 +115,7 @@ async def test_what_is_saved_at_once_is_on_disk_and_a_flood_of_it_is_written_onc
     written: list[dict[str, Any]] = []
     for number in range(30):
         for mac in (MAC, OTHER_MAC):
-            store.record(mac).session = f"{number} of {mac}"
+            store.state(mac).session = f"{number} of {mac}"
             await store.async_save_at_once(mac)
             if on_disk(file) not in written:
                 written.append(on_disk(file))
@@ -130,14 +131,14 @@ async def test_a_file_that_was_cut_off_does_not_stop_the_gateway(
     hass: HomeAssistant, file: Path, kept: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = DeviceStore(hass, "an_entry")
-    store.record(MAC).firmware = "2.2.4"
+    store.state(MAC).firmware = "2.2.4"
     await store.async_save()
     put_on_disk(file, json.dumps(on_disk(file)).encode()[:kept])
 
     again = DeviceStore(hass, "an_entry")
     await again.async_load()
-    assert again.record(MAC) == DeviceRecord()
-    again.record(MAC).firmware = "2.2.5"
+    assert again.state(MAC) == DeviceState()
+    again.state(MAC).firmware = "2.2.5"
     await again.async_save()
     assert on_disk(file)[MAC]["firmware"] == "2.2.5"
     caplog.clear()
@@ -162,12 +163,12 @@ async def test_a_file_that_was_cut_off_does_not_stop_the_gateway(
 async def test_a_damaged_record_costs_no_other_device_its_own(
     hass: HomeAssistant, hass_storage: dict[str, Any], damaged: Any
 ) -> None:
-    good = DeviceRecord(firmware="2.2.4", session="the last one")
+    good = DeviceState(firmware="2.2.4", session="the last one")
     hass_storage[KEY] = {"version": 1, "data": {OTHER_MAC: damaged, MAC: good.as_dict()}}
     store = DeviceStore(hass, "an_entry")
     await store.async_load()
-    assert store.record(MAC) == good
-    bad = store.record(OTHER_MAC)
+    assert store.state(MAC) == good
+    bad = store.state(OTHER_MAC)
     assert (bad.firmware, bad.board, bad.firmware_space, bad.host, bad.session) == (None,) * 5
     assert (bad.link, bad.last_contact, bad.tools, bad.calls) == (None, None, (), {})
     await store.async_save()
@@ -183,6 +184,6 @@ async def test_a_file_of_another_kind_does_not_stop_the_gateway(
     store = DeviceStore(hass, "an_entry")
     put_on_disk(file, json.dumps(stored).encode())
     await store.async_load()
-    assert store.record(MAC) == DeviceRecord()
+    assert store.state(MAC) == DeviceState()
     assert "are learned from the devices again" in caplog.text
     caplog.clear()

@@ -22,8 +22,8 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, DOMAIN
-from custom_components.xiaozhi.device import known as known_state, session, store
-from custom_components.xiaozhi.device.known import KnownDevice
+from custom_components.xiaozhi.device import session, state as device_state, store
+from custom_components.xiaozhi.device.device import Device as PairedDevice
 from custom_components.xiaozhi.listeners import mqtt_client_id
 from custom_components.xiaozhi.protocol.mcp import client as mcp_client
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -82,7 +82,7 @@ async def test_an_answer_of_a_tool_that_is_too_large_fails_its_call_and_the_link
     profile = get_profile()
     device = await boot(replace(profile, board=replace(profile.board, also=("sensecap-watcher",))))
     await wait_for_state(hass, VOLUME, "70")
-    known: KnownDevice = linked_entry.runtime_data.devices[MAC]
+    known: PairedDevice = linked_entry.runtime_data.devices[MAC]
     assert (link := known._session) is not None
     device.values["model_target"] = "x" * 70_000
     with pytest.raises(HomeAssistantError, match=r"answer of 70\d\d\d bytes is larger than 65535 bytes"):
@@ -159,13 +159,13 @@ async def test_a_device_that_only_is_there_is_not_saved_again_and_again(
         record: dict[str, Any] = hass_storage[f"{DOMAIN}.{linked_entry.entry_id}"]["data"][MAC]
         return record
 
-    before, contact = stored(), known.last_contact
+    before, contact = stored(), known.state.last_contact
     await asyncio.sleep(0.7)
     assert stored() == before
     # Polls do not move it: each would be a row of the database, 1,440 of them a day.
-    assert known.last_contact == contact
-    monkeypatch.setattr(known_state, "_COARSE", timedelta(0))
-    await device.wait_for(lambda: known.last_contact > contact, 3)
+    assert known.state.last_contact == contact
+    monkeypatch.setattr(device_state, "_COARSE", timedelta(0))
+    await device.wait_for(lambda: known.state.last_contact > contact, 3)
     await set_volume(hass, 35)
     await device.wait_for(lambda: stored()["status"]["volume"] == 35, 3)
 
@@ -302,7 +302,7 @@ async def test_a_device_that_never_told_its_firmware_is_not_asked_again_when_it_
 async def test_a_conversation_that_begins_with_the_connection_is_not_ended_by_the_goodbye_of_an_older_one(
     hass: HomeAssistant, linked_entry: MockConfigEntry
 ) -> None:
-    linked_entry.runtime_data.devices[MAC]._record.session = "of before the restart"
+    linked_entry.runtime_data.devices[MAC].state.session = "of before the restart"
     client = await WireClient.open(linked_entry.data[CONF_MQTT_PORT])
     hello = publish(uplink_topic(MAC), encoded(HELLO))
     await client.send(connect(mqtt_client_id(MAC), MAC, TOKEN), hello)

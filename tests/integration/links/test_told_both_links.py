@@ -48,7 +48,7 @@ async def test_a_client_that_knows_only_websocket_is_told_where_and_stays_availa
     await wait_for_state(hass, CONNECTIVITY, "off")
     await client.check_in()
     assert device.available, "as for every device on WebSocket, its last state stands"
-    assert device.told_link is LinkKind.WEBSOCKET
+    assert device.state.link is LinkKind.WEBSOCKET
 
 
 async def test_firmware_that_is_told_both_takes_mqtt_and_gets_one_section_when_its_owner_wants_websocket(
@@ -72,4 +72,4 @@ async def test_firmware_that_is_told_both_takes_mqtt_and_gets_one_section_when_i
         await hass.async_block_till_done()
         assert (await client.check_in()).keys() == sections
         expected = LinkKind.WEBSOCKET if wanted is DeviceLink.WEBSOCKET else LinkKind.MQTT
-        assert linked_entry.runtime_data.devices[MAC].told_link is expected
+        assert linked_entry.runtime_data.devices[MAC].state.link is expected

@@ -161,12 +161,12 @@ async def test_the_address_that_the_owner_set_is_the_one_for_photos(
         linked_entry, data={**linked_entry.data, CONF_ADDRESS: "localhost"}
     )
     await hass.async_block_till_done()
-    before = device.web_origin
+    before = device.state.origin
     await camera.power_off()
     await camera.boot()
     assert before is not None
     assert before.startswith("http://127.0.0.1:")
-    assert device.web_origin == before.replace("127.0.0.1", "localhost")
+    assert device.state.origin == before.replace("127.0.0.1", "localhost")
     await wait_for_state(hass, CONNECTED, "on")
     assert (await take_photo(device))["success"]
 
@@ -231,7 +231,7 @@ class TestUploads:
     ) -> None:
         response = await client.post(VISION_PATH, headers=headers, data=self.form(photo))
         assert await self.message(response) == vision._BROKEN
-        assert not device.pictures
+        assert not device.state.pictures
 
     async def test_a_picture_with_too_many_pixels_is_not_decoded(
         self,
@@ -243,7 +243,7 @@ class TestUploads:
         monkeypatch.setattr(device_pictures, "_MAX_DEVICE_PIXELS", 320 * 240 - 1)
         response = await client.post(VISION_PATH, headers=headers, data=self.form())
         assert await self.message(response) == vision._TOO_COSTLY
-        assert not device.pictures
+        assert not device.state.pictures
 
     async def test_too_much_is_not_read(
         self, client: TestClient[Any, Any], headers: dict[str, str], device: Device
@@ -252,7 +252,7 @@ class TestUploads:
             VISION_PATH, headers=headers, data=self.form(bytes(device_pictures.MAX_JPEG_BYTES + 20_000))
         )
         assert await self.message(response) == vision._NOT_RECEIVED
-        assert not device.pictures
+        assert not device.state.pictures
 
     async def test_what_is_no_form_is_said_to_be_broken(
         self, client: TestClient[Any, Any], headers: dict[str, str]
@@ -287,10 +287,10 @@ class TestUploads:
         for _ in range(vision._PHOTOS_AT_ONCE):
             response = await client.post(VISION_PATH, headers=headers, data=self.form(question=""))
             assert (await response.json())["success"] is True
-        last = device.pictures[device_pictures.PictureKind.PHOTO]
+        last = device.state.pictures[device_pictures.PictureKind.PHOTO]
         response = await client.post(VISION_PATH, headers=headers, data=self.form(question=""))
         assert await self.message(response) == vision._BUSY
-        assert device.pictures[device_pictures.PictureKind.PHOTO] is last
+        assert device.state.pictures[device_pictures.PictureKind.PHOTO] is last
 
     async def test_one_photo_at_a_time(
         self,

@@ -269,7 +269,7 @@ async def test_the_form_says_what_is_off_and_why(
     (box,) = linked_entry.runtime_data.devices.values()
     found = Tool.from_dict({"name": "lock.open", "title": "Front door"})
     assert found is not None
-    box.toolbox.listed((*box.tools.values(), found))
+    box.tools.listed((*box.tools.values(), found))
     form = await change_device(hass, linked_entry)
     (field,) = (field for field in form["data_schema"].schema if field == "assistant_tools")
     labels = {each["value"]: each["label"] for each in form["data_schema"].schema[field].config["options"]}

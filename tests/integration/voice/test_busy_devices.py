@@ -99,7 +99,7 @@ async def list_tools(_known: Device, device: SimulatedDevice) -> None:
 
 async def poll(known: Device, device: SimulatedDevice) -> None:
     """Have everything polled that is slow, as soon as it may be."""
-    for tool in known.toolbox.tools:
+    for tool in known.tools:
         if ".get_" in tool:
             device.tool_seconds[tool] = SLOW
     known.read_regularly(STATUS)

@@ -1,0 +1,159 @@
+"""What is known of a paired device, whether it can be reached or not."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, Self
+
+from homeassistant.core import callback
+from homeassistant.util import dt as dt_util
+
+from ..pictures.jpeg import Picture, PictureKind
+from ..protocol.checkin import CheckIn
+from ..protocol.firmware import FirmwareVersion
+from ..protocol.mcp.client import Tool
+from ..protocol.status import DeviceStatus
+from ..protocol.transport.link import LinkKind
+
+__all__ = ["DeviceState"]
+
+# Resolution of the last contact when only the poll of every minute is answered.
+_COARSE: Final = timedelta(minutes=15)
+
+
+@dataclass(slots=True, kw_only=True)
+class DeviceState:
+    """What a device last told. All but its pictures is stored, so that its entities exist before it calls."""
+
+    firmware: str | None = None
+    """Version as the device writes it."""
+    board: str | None = None
+    """The build variant."""
+    chip: str | None = None
+    """Such as `esp32s3`."""
+    firmware_space: int | None = None
+    """Bytes that a firmware may have."""
+    ip: str | None = None
+    """Its address when it last checked in."""
+    link: LinkKind | None = None
+    """The kind that it was last told or seen to use."""
+    told: LinkKind | None = None
+    """The kind that its last check-in told it to prefer; with MQTT, it may use the WebSocket, too."""
+    host: str | None = None
+    """Name or address under which it last reached us."""
+    origin: str | None = None
+    """Scheme, host and port of our web server as it can reach them; None before its first check-in."""
+    tools: tuple[Tool, ...] = ()
+    status: DeviceStatus = field(default_factory=DeviceStatus)
+    answers: dict[str, Any] = field(default_factory=dict)
+    """What its tools last answered, by name."""
+    calls: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Arguments of the last calls that set something, by name of the tool, the latest at the end."""
+    last_contact: datetime | None = None
+    """When it last checked in, linked or talked, or about when it last answered."""
+    session: str | None = None
+    """Id of its last conversation over MQTT, to end it if Home Assistant could not."""
+    pictures: dict[PictureKind, Picture] = field(default_factory=dict, compare=False)
+    """The last one of each kind, in memory only."""
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Read what was stored; what is missing or damaged becomes unknown."""
+        data = data if isinstance(data, dict) else {}
+        last_contact = _get(data, "last_contact", str)
+        tools, calls = _get(data, "tools", list) or (), _get(data, "calls", dict) or {}
+        return cls(
+            firmware=_get(data, "firmware", str),
+            board=_get(data, "board", str),
+            chip=_get(data, "chip", str),
+            firmware_space=_get(data, "firmware_space", int),
+            ip=_get(data, "ip", str),
+            link=_link(data, "link"),
+            told=_link(data, "told"),
+            host=_get(data, "host", str),
+            origin=_get(data, "origin", str),
+            session=_get(data, "session", str),
+            tools=tuple(tool for stored in tools if (tool := Tool.from_dict(stored))),
+            status=DeviceStatus.from_dict(data.get("status")),
+            answers=_get(data, "answers", dict) or {},
+            calls={name: arguments for name, arguments in calls.items() if isinstance(arguments, dict)},
+            last_contact=dt_util.parse_datetime(last_contact) if last_contact else None,
+        )
+
+    def lasting(self) -> Self:
+        """Return a copy of what changes only with the device: all but the time of its last contact."""
+        return replace(self, last_contact=None, answers=dict(self.answers), calls=dict(self.calls))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what is stored, as JSON values."""
+        return {
+            "firmware": self.firmware,
+            "board": self.board,
+            "chip": self.chip,
+            "firmware_space": self.firmware_space,
+            "ip": self.ip,
+            "link": self.link,
+            "told": self.told,
+            "host": self.host,
+            "origin": self.origin,
+            "session": self.session,
+            "tools": [tool.as_dict() for tool in self.tools],
+            "status": self.status.as_dict(),
+            "answers": self.answers,
+            "calls": self.calls,
+            "last_contact": self.last_contact.isoformat() if self.last_contact else None,
+        }
+
+    @property
+    def firmware_version(self) -> FirmwareVersion | None:
+        """Version of the firmware, if known."""
+        return FirmwareVersion.parse(self.firmware)
+
+    @property
+    def address(self) -> str | None:
+        """IP address, if known. On Wi-Fi only a check-in tells it, at every start."""
+        return self.status.ip or self.ip
+
+    @callback
+    def checked_in(self, checkin: CheckIn) -> None:
+        """Note what the device is, as it says itself."""
+        self.board = checkin.board or self.board
+        self.chip = checkin.chip_model or self.chip
+        self.firmware_space = checkin.firmware_space or self.firmware_space
+        self.ip = checkin.ip or self.ip
+        self.contacted(firmware=checkin.firmware_version)
+
+    @callback
+    def replied(self, link: LinkKind, host: str, origin: str | None) -> None:
+        """Note what a check-in's reply told the device: which link to prefer; and where it reaches us.
+
+        One that was told of both links, and uses the other, goes on doing so until it is told something else.
+        """
+        if link is LinkKind.WEBSOCKET or self.told is not link:
+            self.link = link
+        self.told = link
+        self.host = host
+        self.origin = origin
+
+    @callback
+    def contacted(self, *, firmware: str | None = None) -> None:
+        """Note that the device showed that it is alive, and the version it told."""
+        self.last_contact = dt_util.utcnow()
+        if firmware is not None:
+            self.firmware = firmware
+
+    @callback
+    def status_read(self, status: DeviceStatus) -> None:
+        """Take the device's status."""
+        self.status = status
+        if self.last_contact is None or dt_util.utcnow() - self.last_contact >= _COARSE:
+            self.last_contact = dt_util.utcnow()
+
+
+def _get[ValueT](data: dict[str, Any], key: str, kind: type[ValueT]) -> ValueT | None:
+    value = data.get(key)
+    return value if isinstance(value, kind) else None
+
+
+def _link(data: dict[str, Any], key: str) -> LinkKind | None:
+    kind = _get(data, key, str)
+    return LinkKind(kind) if kind and kind in LinkKind else None
