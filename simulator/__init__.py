@@ -3,17 +3,17 @@
 It shares no code with the integration: it is what the integration is tested against.
 """
 
+from .application.misbehave import Misbehaviour
 from .application.state import ListeningMode, State
+from .board.crash import DeviceCrashed
 from .board.nvs import Nvs
+from .board.pace import Pace
 from .board.profile import BOARDS, Board, Profile, get_profile
+from .board.recorder import Event, Screen
 from .conversation import Conversation, ConversationError, converse
-from .crash import DeviceCrashed
 from .device import SimulatedDevice
 from .firmware.image import build_image
 from .link.weather import UdpWeather
-from .misbehave import Misbehaviour
-from .pace import Pace
-from .record import Event, Screen
 
 __all__ = [
     "BOARDS",

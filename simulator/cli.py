@@ -10,17 +10,17 @@ import signal
 import sys
 from typing import Any, Self
 
+from .application.misbehave import Misbehaviour
 from .application.state import State
 from .audio.espeak import SpeechError, synthesize
 from .audio.opus import UPLINK_RATE
 from .audio.sound import read_wav, write_wav
+from .board.crash import DeviceCrashed
 from .board.nvs import Nvs
 from .board.profile import BOARDS, DEFAULT_VERSION, get_profile
+from .board.recorder import Event
 from .conversation import ConversationError, converse
-from .crash import DeviceCrashed
 from .device import SimulatedDevice
-from .misbehave import Misbehaviour
-from .record import Event
 
 __all__ = ["main"]
 

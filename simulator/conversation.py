@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .application.state import State
+from .board.recorder import Event
 from .device import SimulatedDevice
-from .record import Event
 
 __all__ = ["Conversation", "ConversationError", "converse"]
 

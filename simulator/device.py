@@ -10,23 +10,23 @@ import uuid
 
 from .application.application import Application
 from .application.checkin import Outcome
+from .application.hardware import Hardware
 from .application.mainloop import Job
+from .application.misbehave import Misbehaviour, Mischief
 from .application.state import State
 from .audio.microphone import Voice
 from .audio.sound import read_wav
 from .audio.speaker import Speaker
-from .board.hardware import Hardware
+from .board.crash import DeviceCrashed
 from .board.nvs import Nvs
+from .board.pace import Pace
 from .board.profile import Profile, get_profile
+from .board.recorder import Event, Recorder, Screen
 from .board.system_info import Identity
 from .board.tools import Values, first_values
-from .crash import DeviceCrashed
 from .firmware.partitions import AppPartitions
 from .link.network import Network
 from .link.weather import UdpWeather
-from .misbehave import Misbehaviour, Mischief
-from .pace import Pace
-from .record import Event, Recorder, Screen
 
 __all__ = ["SimulatedDevice"]
 

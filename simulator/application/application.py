@@ -5,19 +5,19 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from ..audio.microphone import Microphone
-from ..board.hardware import Hardware
+from ..board.cjson import JsonObject, find
+from ..board.crash import DeviceCrashed, Restart
 from ..board.tools import board_tools
-from ..cjson import JsonObject, find
-from ..crash import DeviceCrashed, Restart
-from ..firmware.upgrade import Upgrader
 from ..link.choice import make_transport
-from ..link.http import HttpClient
+from ..link.http_client import HttpClient
 from ..link.transport import AudioPacket, Transport
 from .checkin import CheckIn
 from .device_tools import DeviceTools
+from .hardware import Hardware
 from .mainloop import Job, MainLoop
 from .mcp_server import McpServer
 from .state import ListeningMode, State, StateMachine
+from .upgrade import Upgrader
 
 __all__ = ["Application"]
 

@@ -6,11 +6,11 @@ import hashlib
 import hmac
 from typing import Final, Literal
 
-from ..board.hardware import Hardware
+from ..board.cjson import JsonObject, dumps, find, is_number, loads_object
+from ..board.crash import stoi
 from ..board.system_info import system_info
-from ..cjson import JsonObject, dumps, find, is_number, loads_object
-from ..crash import stoi
-from ..link.http import HttpClient, HttpError, Response
+from ..link.http_client import HttpClient, HttpError, Response
+from .hardware import Hardware
 
 __all__ = ["CheckIn", "Outcome", "TransportKind"]
 

@@ -3,13 +3,13 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
-from ..board.hardware import Hardware
+from ..board.cjson import JsonObject
+from ..board.crash import Restart
 from ..board.picture import jpeg
 from ..board.system_info import system_info
 from ..board.tools import Tool, ToolError, ToolResult, device_status, run_plain
-from ..cjson import JsonObject
-from ..crash import Restart
-from ..link.http import HttpClient, HttpError, Response
+from ..link.http_client import HttpClient, HttpError, Response
+from .hardware import Hardware
 from .state import State
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from ..pace import Pace
+from ..board.pace import Pace
 
 __all__ = ["Job", "MainLoop"]
 

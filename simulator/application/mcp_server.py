@@ -7,9 +7,9 @@ not escaped.
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from ..board.cjson import JsonObject, dumps, find, int_value, is_number
 from ..board.profile import Profile
 from ..board.tools import Image, Tool, ToolError, ToolResult
-from ..cjson import JsonObject, dumps, find, int_value, is_number
 from .mainloop import Job
 
 __all__ = ["McpServer"]

@@ -10,7 +10,7 @@ import random
 import struct
 from typing import Final
 
-from ..pace import Pace
+from ..board.pace import Pace
 from .opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
 
 __all__ = ["Microphone", "Voice"]

@@ -11,7 +11,7 @@ from itertools import pairwise
 from time import monotonic
 from typing import Final
 
-from ..pace import Pace
+from ..board.pace import Pace
 from .opus import FRAME_SAMPLES, UPLINK_RATE, OpusDecoder, OpusEncoder, OpusError, packet_duration
 
 __all__ = ["Played", "Speaker"]

@@ -3,7 +3,7 @@
 import json
 from typing import Any, Final, Self
 
-from ..crash import DeviceCrashed
+from .crash import DeviceCrashed
 
 __all__ = ["Nvs"]
 

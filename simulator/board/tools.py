@@ -6,7 +6,7 @@ from importlib.resources import files
 import json
 from typing import Any, Final
 
-from ..cjson import JsonObject, dumps
+from .cjson import JsonObject, dumps
 from .profile import Profile
 
 __all__ = [

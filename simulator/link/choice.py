@@ -5,11 +5,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ..application.checkin import TransportKind
+from ..application.hardware import Hardware
 from ..application.mainloop import Job
-from ..board.hardware import Hardware
-from .mqtt import MqttTransport
+from .mqtt_transport import MqttTransport
 from .transport import Transport, TransportListener
-from .websocket import WebSocketTransport
+from .websocket_transport import WebSocketTransport
 
 __all__ = ["make_transport"]
 

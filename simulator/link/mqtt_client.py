@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import ssl
 from typing import Any, Final, Protocol
 
-from ..pace import Pace
+from ..board.pace import Pace
 from .network import Connection, Network
 
 __all__ = ["MqttClient", "MqttClientHooks", "MqttListener", "MqttSettings", "publish_packet"]

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from ..cjson import JsonObject
+from ..board.cjson import JsonObject
 
 __all__ = ["AudioPacket", "Transport", "TransportListener"]
 

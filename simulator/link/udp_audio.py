@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol, Self, cast, override
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from ..cjson import find, int_value, is_number
-from ..crash import DeviceCrashed
+from ..board.cjson import find, int_value, is_number
+from ..board.crash import DeviceCrashed
 from .network import Network
 from .weather import WeatheredPath
 

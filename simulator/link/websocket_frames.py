@@ -4,27 +4,26 @@ Source: `web_socket.cc` of the firmware's network component.
 """
 
 import asyncio
+from enum import IntEnum
 import secrets
-from typing import Final
 
 __all__ = [
-    "BINARY",
-    "CLOSE",
-    "CONTINUATION",
-    "PING",
-    "PONG",
-    "TEXT",
     "FrameReader",
+    "Opcode",
     "frame_bytes",
     "read_frame",
 ]
 
-CONTINUATION: Final = 0
-TEXT: Final = 1
-BINARY: Final = 2
-CLOSE: Final = 8
-PING: Final = 9
-PONG: Final = 10
+
+class Opcode(IntEnum):
+    """The kind of a frame."""
+
+    CONTINUATION = 0
+    TEXT = 1
+    BINARY = 2
+    CLOSE = 8
+    PING = 9
+    PONG = 10
 
 
 def frame_bytes(opcode: int, payload: bytes) -> bytes:
@@ -75,9 +74,9 @@ class FrameReader:
         """
         while True:
             opcode, last, payload = await read_frame(self._reader)
-            if opcode >= CLOSE:
+            if opcode >= Opcode.CLOSE:
                 return opcode, payload
-            if opcode != CONTINUATION:
+            if opcode != Opcode.CONTINUATION:
                 self._opcode, self._parts = opcode, []
             self._parts.append(payload)
             if last:

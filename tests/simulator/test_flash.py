@@ -4,10 +4,10 @@ from hypothesis import given, settings, strategies as st
 import pytest
 
 from simulator import DeviceCrashed, Nvs, Pace
-from simulator.cjson import find, int_value, is_number, loads_object
-from simulator.crash import stoi
-from simulator.link.audio_framing import pack, unpack
-from simulator.record import Recorder
+from simulator.board.cjson import find, int_value, is_number, loads_object
+from simulator.board.crash import stoi
+from simulator.board.recorder import Recorder
+from simulator.link.binary_protocol import pack, unpack
 
 
 def test_a_merge_keeps_what_is_not_mentioned() -> None:

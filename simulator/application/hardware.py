@@ -4,15 +4,15 @@ from dataclasses import dataclass, field, replace
 
 from ..audio.microphone import Voice
 from ..audio.speaker import Speaker
+from ..board.nvs import Nvs
+from ..board.pace import Pace
+from ..board.profile import Profile
+from ..board.recorder import Recorder, Screen
+from ..board.system_info import Identity
+from ..board.tools import Values
 from ..firmware.partitions import AppPartitions
 from ..link.network import Network
-from ..misbehave import Mischief
-from ..pace import Pace
-from ..record import Recorder, Screen
-from .nvs import Nvs
-from .profile import Profile
-from .system_info import Identity
-from .tools import Values
+from .misbehave import Mischief
 
 __all__ = ["Hardware"]
 

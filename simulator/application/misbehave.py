@@ -5,10 +5,10 @@ from enum import StrEnum
 import random
 from typing import Final
 
-from .board.tools import Tool
-from .cjson import dumps
-from .link.websocket import RawSend
-from .link.websocket_frames import BINARY, TEXT
+from ..board.cjson import dumps
+from ..board.tools import Tool
+from ..link.websocket_frames import Opcode
+from ..link.websocket_transport import RawSend
 
 __all__ = ["Misbehaviour", "Mischief"]
 
@@ -109,14 +109,14 @@ class Mischief:
     async def before_hello(self, send: RawSend) -> None:
         """Act before the hello goes out."""
         if Misbehaviour.BINARY_BEFORE_HELLO in self.what:
-            await send(BINARY, bytes(80))
+            await send(Opcode.BINARY, bytes(80))
 
     async def after_hello(self, send: RawSend, hello: str) -> None:
         """Act after the server's hello came in; `hello` is the device's."""
         self._packets = 0
         self._sent.clear()
         for text in self._texts(hello):
-            await send(TEXT, text)
+            await send(Opcode.TEXT, text)
 
     def _texts(self, hello: str) -> list[bytes]:
         texts: list[bytes] = []

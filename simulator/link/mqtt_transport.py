@@ -5,15 +5,15 @@ from collections.abc import Callable, Coroutine
 from time import monotonic
 from typing import Any, Final, Protocol, override
 
+from ..application.hardware import Hardware
 from ..application.mainloop import Job
-from ..board.hardware import Hardware
-from ..cjson import JsonObject, dumps, find, int_value, is_number, loads_object
-from ..crash import DeviceCrashed, stoi
+from ..board.cjson import JsonObject, dumps, find, int_value, is_number, loads_object
+from ..board.crash import DeviceCrashed, stoi
 from .mqtt_client import MqttClient, MqttClientHooks, MqttSettings
 from .transport import AudioPacket, Transport, TransportListener
 from .udp_audio import AudioOffer, UdpAudio, UdpHooks, parse_offer
-from .websocket import RawSend, hello
-from .websocket_frames import BINARY
+from .websocket_frames import Opcode
+from .websocket_transport import RawSend, hello
 
 __all__ = ["MqttHooks", "MqttTransport"]
 
@@ -159,7 +159,7 @@ class MqttTransport(Transport):
 
     async def send_raw(self, opcode: int, payload: bytes) -> bool:
         """Send what a WebSocket would take as a frame: text by MQTT, binary by UDP."""
-        return await (self.send_audio if opcode == BINARY else self._publish)(payload)
+        return await (self.send_audio if opcode == Opcode.BINARY else self._publish)(payload)
 
     @override
     def lose_connection(self) -> None:

@@ -14,16 +14,16 @@ import ssl
 from time import monotonic
 from typing import Any, Final, Protocol, override
 
+from ..board.cjson import JsonObject, dumps, find, int_value, is_number, loads_object
+from ..board.crash import DeviceCrashed, stoi
 from ..board.nvs import Nvs
+from ..board.pace import Pace
 from ..board.profile import Profile
 from ..board.system_info import Identity
-from ..cjson import JsonObject, dumps, find, int_value, is_number, loads_object
-from ..crash import DeviceCrashed, stoi
-from ..pace import Pace
-from . import audio_framing as framing, websocket_frames as frames
+from . import binary_protocol
 from .network import Connection, Network
 from .transport import AudioPacket, Transport, TransportListener
-from .websocket_frames import BINARY, CLOSE, PONG, TEXT, FrameReader, frame_bytes
+from .websocket_frames import FrameReader, Opcode, frame_bytes
 
 __all__ = ["RawSend", "WebSocketHooks", "WebSocketTransport", "hello"]
 
@@ -150,13 +150,13 @@ class WebSocketTransport(Transport):
             return False
         payload = text.encode()
         self._sent(text)
-        if len(payload) > _MAX_SEND or not await self.send_raw(TEXT, payload):
+        if len(payload) > _MAX_SEND or not await self.send_raw(Opcode.TEXT, payload):
             return self._fail("SERVER_ERROR")
         return True
 
     @override
     async def send_audio(self, packet: bytes) -> bool:
-        return await self.send_raw(BINARY, framing.pack(self._version, packet))
+        return await self.send_raw(Opcode.BINARY, binary_protocol.pack(self._version, packet))
 
     async def send_raw(self, opcode: int, payload: bytes) -> bool:
         """Send a frame of any kind; False when there is no connection."""
@@ -239,7 +239,7 @@ class WebSocketTransport(Transport):
         try:
             while True:
                 opcode, payload = await frames.read()
-                if opcode == CLOSE:
+                if opcode == Opcode.CLOSE:
                     break
                 await self._received(opcode, payload)
         except OSError, EOFError:
@@ -250,20 +250,20 @@ class WebSocketTransport(Transport):
 
     async def _received(self, opcode: int, payload: bytes) -> None:
         match opcode:
-            case frames.TEXT if self._overflows(payload):
+            case Opcode.TEXT if self._overflows(payload):
                 raise EOFError("the receive buffer is full")
-            case frames.TEXT:
+            case Opcode.TEXT:
                 self._last_incoming = monotonic()
                 self._text(payload)
-            case frames.BINARY:
+            case Opcode.BINARY:
                 self._last_incoming = monotonic()
-                packet = framing.unpack(self._version, payload)
+                packet = binary_protocol.unpack(self._version, payload)
                 self._listener.audio_received(AudioPacket(packet, self._sample_rate, self._frame_duration))
-            case frames.PING if len(payload) <= _MAX_PONG:
+            case Opcode.PING if len(payload) <= _MAX_PONG:
                 if self._profile.pings_safe:
-                    await self.send_raw(PONG, payload)
+                    await self.send_raw(Opcode.PONG, payload)
                 else:
-                    self._late_pong = frame_bytes(PONG, payload)
+                    self._late_pong = frame_bytes(Opcode.PONG, payload)
 
     def _overflows(self, payload: bytes) -> bool:
         room = self._profile.text_buffer

@@ -3,15 +3,15 @@
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from ..application.state import State
-from ..board.hardware import Hardware
-from ..crash import DeviceCrashed
-from ..link.http import HttpClient, HttpError
-from .image import PROJECT, ImageError, judge_image, starts_as_image
-from .partitions import APP_PARTITION_BYTES
+from ..board.crash import DeviceCrashed
+from ..firmware.image import PROJECT, ImageError, judge_image, starts_as_image
+from ..firmware.partitions import APP_PARTITION_BYTES
+from ..link.http_client import HttpClient, HttpError
+from .hardware import Hardware
+from .state import State
 
 if TYPE_CHECKING:
-    from ..application.application import Application
+    from .application import Application
 
 __all__ = ["Upgrader"]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import ssl
 from typing import Final
 
-from ..crash import DeviceCrashed, stoi
-from ..pace import Pace
+from ..board.crash import DeviceCrashed, stoi
+from ..board.pace import Pace
 from .network import Network
 
 __all__ = ["HttpClient", "HttpError", "Response"]

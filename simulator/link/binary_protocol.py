@@ -3,7 +3,7 @@
 import struct
 from typing import Final
 
-from ..crash import DeviceCrashed
+from ..board.crash import DeviceCrashed
 
 __all__ = ["pack", "unpack"]
 
