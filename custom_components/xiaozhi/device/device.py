@@ -20,9 +20,7 @@ from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import FirmwareOffer
 from ..protocol.conversation.conversation import Conversation, ConversationState
 from ..protocol.mcp.client import (
-    McpCallError,
     McpError,
-    McpTimeoutError,
     ServerInfo,
     Tool,
     ToolResult,
@@ -35,6 +33,7 @@ from ..settings import DeviceSettings
 from ..tools.catalogue import REBOOT_TOOL, stock_tool
 from ..tools.danger import judge
 from ..tools.state import ToolState
+from .calls import call_error
 from .events import EVENT_NOTIFICATION, ConversationEvent, DeviceEvents
 from .session import DeviceSession
 from .state import DeviceState
@@ -180,23 +179,10 @@ class Device:
         """
         if (session := self._open_session) is None:
             raise self._unreachable()
-        placeholders = {"name": self.name, "tool": name}
         try:
             result = await session.call_tool(name, arguments)
-        except McpTimeoutError as err:
-            raise HomeAssistantError(
-                translation_domain=DOMAIN, translation_key="no_answer", translation_placeholders=placeholders
-            ) from err
-        except McpCallError as err:
-            raise HomeAssistantError(
-                translation_domain=DOMAIN,
-                translation_key="refused",
-                translation_placeholders={**placeholders, "reason": str(err)},
-            ) from err
         except (McpError, LinkClosedError) as err:
-            raise HomeAssistantError(
-                translation_domain=DOMAIN, translation_key="went_away", translation_placeholders=placeholders
-            ) from err
+            raise call_error(err, self.name, name) from err
         if result.json() is not False and self.tools.called(name, arguments or {}):
             self.changed()
             self._read_back(name)

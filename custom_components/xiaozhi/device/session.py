@@ -25,7 +25,7 @@ from ..protocol.mcp.client import (
 )
 from ..protocol.messages import Abort, DeviceMessage, JsonObject, ListenDetect, McpMessage
 from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandler
-from ..tools.catalogue import stock_tool
+from .calls import CallingDevice, ToolCalls
 from .events import ConversationEvent, DeviceEvents
 from .readings import ReadDevice, Readings
 from .state import DeviceState
@@ -49,7 +49,7 @@ _TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 _STATE_CHANGED: Final = "notifications/state_changed"
 
 
-class SessionDevice(ReadDevice, Protocol):
+class SessionDevice(CallingDevice, ReadDevice, Protocol):
     """What a session needs of its device."""
 
     @property
@@ -91,9 +91,6 @@ class SessionDevice(ReadDevice, Protocol):
     def happened(self, event: ConversationEvent, text: str | None = None, **attributes: str) -> None:
         """Pass on what happens in a conversation."""
 
-    def create_task[T](self, work: Coroutine[Any, Any, T], what: str) -> asyncio.Task[T]:
-        """Run work that ends with the gateway at the latest."""
-
 
 class DeviceSession(LinkHandler):
     """Handles one link of a device, from its attachment to its end."""
@@ -110,7 +107,7 @@ class DeviceSession(LinkHandler):
         self._mcp = McpClient(self._send_mcp, on_notification=self._notified)
         firmware = device.state.firmware_version
         self._main_task = MainTask(blocked_by_tools=firmware is None or not firmware.runs_tools_aside)
-        self._calling = asyncio.Lock()
+        self._calls = ToolCalls(device, self._mcp, self._main_task)
         self._readings = Readings(device, self)
         self._listing = asyncio.Lock()
         self._to_list = False
@@ -242,26 +239,8 @@ class DeviceSession(LinkHandler):
             await self.link.send(message)
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
-        """Call a tool of the device. Raises `McpError` or `LinkClosedError`.
-
-        The device runs one tool at a time. A call waits here for those before it, so that its time does not
-        run out behind a photo that is being taken. When its caller is cancelled, the device still runs it.
-        """
-        await self._calling.acquire()
-        call = self._device.create_task(self._run_call(name, arguments), f"call {name}")
-        call.add_done_callback(_take_note)
-        await asyncio.wait((call,))
-        return call.result()
-
-    async def _run_call(self, name: str, arguments: Mapping[str, Any] | None) -> ToolResult:
-        try:
-            with self._main_task.call():
-                stock = stock_tool(name)
-                return await self._mcp.call_tool(
-                    name, arguments, timeout=stock.timeout, restarts=stock.restarts
-                )
-        finally:
-            self._calling.release()
+        """Call a tool of the device. Raises as `ToolCalls.call`."""
+        return await self._calls.call(name, arguments)
 
     @callback
     def device_started(self) -> None:
@@ -399,9 +378,3 @@ class DeviceSession(LinkHandler):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-def _take_note(call: asyncio.Task[ToolResult]) -> None:
-    """Look at how a call ended whose caller may be gone."""
-    if not call.cancelled() and (err := call.exception()) is not None:
-        _LOGGER.debug("Call ended: %s", err)

@@ -7,6 +7,7 @@ import logging
 
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
@@ -231,3 +232,23 @@ async def test_a_device_that_does_not_read_is_let_go(
         await send_without_end(session.link)
     await wait_for_state(hass, CONNECTED, "off")
     await device.power_off()
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
+async def test_calls_that_come_faster_than_the_device_answers_are_refused_at_once(
+    boot: Boot, hass: HomeAssistant, linked_entry: MockConfigEntry
+) -> None:
+    """An automation in a loop would pile up calls without end."""
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
+    known = linked_entry.runtime_data.devices[MAC]
+    calls = [asyncio.create_task(known.call_tool("self.get_device_status")) for _ in range(1000)]
+    await asyncio.sleep(0)
+    refused = [call for call in calls if call.done()]
+    assert len(refused) > 900
+    with pytest.raises(HomeAssistantError, match=r"too many are waiting, so self\.get_device_status was not"):
+        await refused[-1]
+    await device.power_off()
+    ends = await asyncio.gather(*calls, return_exceptions=True)
+    assert all(isinstance(end, HomeAssistantError) for end in ends)

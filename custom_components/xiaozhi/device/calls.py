@@ -1,0 +1,100 @@
+"""Calls of a device's tools over one link: one at a time, and few that wait."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+import logging
+from typing import Any, Final, Protocol
+
+from homeassistant.exceptions import HomeAssistantError
+
+from ..const import DOMAIN
+from ..protocol.conversation.main_task import MainTask
+from ..protocol.mcp.client import McpCallError, McpClient, McpError, McpTimeoutError, ToolResult
+from ..protocol.transport.link import LinkClosedError
+from ..tools.catalogue import stock_tool
+
+__all__ = ["CallingDevice", "TooManyCallsError", "ToolCalls", "call_error"]
+
+_LOGGER = logging.getLogger(__name__)
+
+# More than all entities of a device and its assistant ask for at once; the last one may wait for minutes.
+_MAX_WAITING: Final = 32
+
+
+class TooManyCallsError(McpError):
+    """The device does not keep up with its callers."""
+
+
+# The first kind that an error is of counts.
+_TRANSLATION_KEYS: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (TooManyCallsError, "too_many_calls"),
+    (McpTimeoutError, "no_answer"),
+    (McpCallError, "refused"),
+    (McpError, "went_away"),
+    (LinkClosedError, "went_away"),
+)
+
+
+def call_error(err: McpError | LinkClosedError, name: str, tool: str) -> HomeAssistantError:
+    """Return what the user is told when a tool of the device `name` could not be called."""
+    return HomeAssistantError(
+        translation_domain=DOMAIN,
+        translation_key=next(key for kind, key in _TRANSLATION_KEYS if isinstance(err, kind)),
+        translation_placeholders={"name": name, "tool": tool, "reason": str(err)},
+    )
+
+
+class CallingDevice(Protocol):
+    """What calling needs of the device."""
+
+    def create_task[T](self, work: Coroutine[Any, Any, T], what: str) -> asyncio.Task[T]:
+        """Run work that ends with the gateway at the latest."""
+
+
+class ToolCalls:
+    """Calls the tools of a device over one link.
+
+    The device runs one tool at a time. A call waits here for those before it, so that its time does not run
+    out behind a photo that is being taken.
+    """
+
+    def __init__(self, device: CallingDevice, mcp: McpClient, main_task: MainTask) -> None:
+        """Call over `mcp`, which keeps `main_task` busy."""
+        self._device = device
+        self._mcp = mcp
+        self._main_task = main_task
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+        """Call a tool. When its caller is cancelled, the device still runs it.
+
+        Raises `McpError`, of which `TooManyCallsError` at once, or `LinkClosedError`.
+        """
+        if self._waiting >= _MAX_WAITING:
+            raise TooManyCallsError(f"{self._waiting} calls wait already")
+        self._waiting += 1
+        try:
+            await self._turn.acquire()
+        finally:
+            self._waiting -= 1
+        call = self._device.create_task(self._run(name, arguments), f"call {name}")
+        call.add_done_callback(_log_failure)
+        await asyncio.wait((call,))
+        return call.result()
+
+    async def _run(self, name: str, arguments: Mapping[str, Any] | None) -> ToolResult:
+        stock = stock_tool(name)
+        try:
+            with self._main_task.call():
+                return await self._mcp.call_tool(
+                    name, arguments, timeout=stock.timeout, restarts=stock.restarts
+                )
+        finally:
+            self._turn.release()
+
+
+def _log_failure(call: asyncio.Task[ToolResult]) -> None:
+    """Retrieve how a call failed whose caller may be gone."""
+    if not call.cancelled() and (err := call.exception()) is not None:
+        _LOGGER.debug("Call ended: %s", err)
