@@ -10,12 +10,12 @@ from .const import MAX_MESSAGE, MAX_STATUS
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
 from .protocol import messages
+from .protocol.faces import Face
 
 PARALLEL_UPDATES = 0
 
 _SCREEN: Final = NotifyEntityDescription(key="screen", translation_key="screen")
 _DEFAULT_TITLE: Final = "Home Assistant"
-_FACE: Final = "neutral"
 
 
 async def async_setup_entry(
@@ -34,7 +34,7 @@ class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
     async def async_send_message(self, message: str, title: str | None = None) -> None:
         """Show the message and, in the status bar, the title, cut to what fits; and make a sound."""
         status, text = _shortened(title or _DEFAULT_TITLE, MAX_STATUS), _shortened(message, MAX_MESSAGE)
-        await self.device.send(messages.alert(status=status, message=text, emotion=_FACE))
+        await self.device.send(messages.alert(status=status, message=text, emotion=Face.NEUTRAL))
 
 
 def _shortened(text: str, length: int) -> str:

@@ -25,6 +25,7 @@ from .entity import (
 )
 from .gateway import XiaozhiConfigEntry
 from .protocol.conversation.conversation import ConversationState
+from .protocol.status import NETWORK_TYPES, SIGNALS
 from .tools.entities import Reading, SensorTool
 from .tools.values import as_attributes, as_number, as_text
 
@@ -91,8 +92,8 @@ SENSORS: Final = (
         translation_key="signal",
         device_class=SensorDeviceClass.ENUM,
         entity_category=EntityCategory.DIAGNOSTIC,
-        options=["unknown", "very_weak", "weak", "medium", "strong"],
-        value=lambda device: device.state.status.signal and device.state.status.signal.replace(" ", "_"),
+        options=[*SIGNALS],
+        value=lambda device: device.state.status.signal,
     ),
     XiaozhiSensorDescription(
         key="network",
@@ -100,7 +101,7 @@ SENSORS: Final = (
         device_class=SensorDeviceClass.ENUM,
         entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
-        options=["wifi", "cellular", "ethernet", "rndis"],
+        options=[*NETWORK_TYPES],
         value=lambda device: device.state.status.network_type,
     ),
     XiaozhiSensorDescription(

@@ -22,6 +22,7 @@ from .pictures.slots import PICTURE_SLOTS
 from .pictures.sources import async_fetch_entity, async_fetch_media, entity_of
 from .pictures.vision import MAX_QUESTION, picture_entity
 from .protocol import messages
+from .protocol.faces import Face
 from .protocol.mcp.client import ArgumentError, check_arguments
 from .protocol.text import one_line
 from .rights import check_call
@@ -44,31 +45,7 @@ ATTR_QUESTION: Final = "question"
 ATTR_STATUS: Final = "status"
 ATTR_TOOL: Final = "tool"
 
-# What the firmware's own screens can draw (`lcd_display.cc`, `oled_display.cc`).
-FACES: Final = (
-    "neutral",
-    "happy",
-    "laughing",
-    "funny",
-    "sad",
-    "angry",
-    "crying",
-    "loving",
-    "embarrassed",
-    "surprised",
-    "shocked",
-    "thinking",
-    "winking",
-    "cool",
-    "relaxed",
-    "delicious",
-    "kissy",
-    "confident",
-    "sleepy",
-    "silly",
-    "confused",
-)
-
+_FACE: Final = vol.In([*Face])
 _ONE_DEVICE: Final = {vol.Required(ATTR_DEVICE_ID): cv.string}
 _DEVICES: Final = {
     vol.Required(ATTR_DEVICE_ID): vol.All(cv.ensure_list, [cv.string], vol.Length(min=1, max=100))
@@ -79,7 +56,7 @@ CALL_TOOL_SCHEMA: Final = vol.Schema(
     {**_ONE_DEVICE, vol.Required(ATTR_TOOL): cv.string, vol.Optional(ATTR_ARGUMENTS, default=dict): dict}
 )
 SET_ASSETS_SCHEMA: Final = vol.Schema({**_DEVICES, vol.Required(CONF_URL): cv.url})
-SET_FACE_SCHEMA: Final = vol.Schema({**_DEVICES, vol.Required(ATTR_FACE): vol.In(FACES)})
+SET_FACE_SCHEMA: Final = vol.Schema({**_DEVICES, vol.Required(ATTR_FACE): _FACE})
 SHOW_IMAGE_SCHEMA: Final = vol.All(
     vol.Schema(
         {
@@ -99,7 +76,7 @@ SHOW_TEXT_SCHEMA: Final = vol.Schema(
         **_DEVICES,
         vol.Optional(ATTR_STATUS, default="Home Assistant"): vol.All(cv.string, vol.Length(max=MAX_STATUS)),
         vol.Required(ATTR_MESSAGE): vol.All(cv.string, vol.Length(min=1, max=MAX_MESSAGE)),
-        vol.Optional(ATTR_FACE, default="neutral"): vol.In(FACES),
+        vol.Optional(ATTR_FACE, default=Face.NEUTRAL): _FACE,
     }
 )
 SCREENSHOT_SCHEMA: Final = vol.Schema(_DEVICES)

@@ -24,9 +24,9 @@ import custom_components.xiaozhi
 from custom_components.xiaozhi.const import DOMAIN, FILE_PATH, UPLOAD_PATH
 from custom_components.xiaozhi.pictures import fetch
 from custom_components.xiaozhi.pictures.jpeg import Screen, fit, open_picture
+from custom_components.xiaozhi.protocol.faces import Face
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.services import (
-    FACES,
     SERVICE_CALL_TOOL,
     SERVICE_SCREENSHOT,
     SERVICE_SET_ASSETS,
@@ -323,7 +323,7 @@ async def test_the_form_offers_the_faces_that_the_action_takes() -> None:
     path = Path(custom_components.xiaozhi.__file__).parent / "services.yaml"
     services = yaml.safe_load(await asyncio.to_thread(path.read_text))
     for service in (SERVICE_SHOW_TEXT, SERVICE_SET_FACE):
-        assert tuple(services[service]["fields"]["face"]["selector"]["select"]["options"]) == FACES
+        assert tuple(services[service]["fields"]["face"]["selector"]["select"]["options"]) == tuple(Face)
 
 
 class TestWebSocket:

@@ -35,8 +35,8 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_fire_time_changed
 
 from custom_components.xiaozhi.const import CONF_LINK, DOMAIN
+from custom_components.xiaozhi.protocol.faces import Face
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.services import FACES
 from simulator import SimulatedDevice, get_profile
 from tests.integration.boxes import CLIENT_ID, LIGHT, MAC, OTHER_MAC, Boot, introduce, wait_for_state
 from tests.integration.http_device import paired_device
@@ -172,7 +172,7 @@ async def test_home_assistant_takes_them_and_finds_what_the_editor_shows(hass: H
             if "default" in asked:
                 selector(asked["selector"])(asked["default"])
     faces = (await inputs_of(_DOORBELL))["face"]["selector"]["select"]["options"]
-    assert {face["value"] for face in faces} <= set(FACES)
+    assert {face["value"] for face in faces} <= set(Face)
 
 
 class Speaker(AssistSatelliteEntity):

@@ -39,7 +39,7 @@ def test_a_full_status_is_read_and_can_be_stored() -> None:
 def test_a_cellular_and_a_wired_device() -> None:
     """Each kind of network tells something else."""
     cellular = parse_status('{"network": {"type": "cellular", "carrier": "CMCC", "signal": "very weak"}}')
-    assert cellular == DeviceStatus(network_type="cellular", carrier="CMCC", signal="very weak")
+    assert cellular == DeviceStatus(network_type="cellular", carrier="CMCC", signal="very_weak")
     wired = parse_status('{"network": {"type": "ethernet", "state": "connected", "ip": "192.0.2.7"}}')
     assert wired == DeviceStatus(network_type="ethernet", ip="192.0.2.7")
 

@@ -19,6 +19,7 @@ from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.aiohttp_client import async_get_clientsession
 from yarl import URL
 
+from ..bodies import BodyTooLargeError, read_body
 from ..const import DOMAIN
 from ..protocol.firmware import FirmwareVersion, is_version
 from ..protocol.text import one_line
@@ -297,18 +298,15 @@ def _web_address(text: str) -> URL | None:
 
 
 async def _fetch(session: aiohttp.ClientSession, url: URL, limit: int, seconds: float) -> bytes:
-    body = bytearray()
     try:
         async with asyncio.timeout(seconds), session.get(url) as answer:
             if answer.status != HTTPStatus.OK:
                 raise ReleasesError(f"{url.host} answers with status {answer.status}")
-            async for chunk in answer.content.iter_any():
-                body += chunk
-                if len(body) > limit:
-                    raise ReleasesError(f"{url.host} sends more than {limit // 1024**2} MiB")
+            return await read_body(answer, limit)
+    except BodyTooLargeError as err:
+        raise ReleasesError(f"{url.host} sends more than {limit // 1024**2} MiB") from err
     except (TimeoutError, aiohttp.ClientError, ValueError) as err:
         raise ReleasesError(f"{url.host} cannot be reached or does not answer") from err
-    return bytes(body)
 
 
 def _issue_id(name: str) -> str:

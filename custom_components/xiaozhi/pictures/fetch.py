@@ -25,6 +25,7 @@ from homeassistant.helpers.aiohttp_client import (
 from homeassistant.util.ssl import get_default_context
 from yarl import URL
 
+from ..bodies import BodyTooLargeError, read_body
 from ..const import DOMAIN
 
 __all__ = ["MAX_FETCHED_BYTES", "Asker", "async_fetch_url", "too_large"]
@@ -121,12 +122,10 @@ async def _follow(session: ClientSession, rules: _Rules, url: URL) -> bytes:
             if not (300 <= response.status < 400 and location):
                 if (response.content_length or 0) > MAX_FETCHED_BYTES:
                     raise too_large(str(url))
-                body = bytearray()
-                async for chunk in response.content.iter_any():
-                    body += chunk
-                    if len(body) > MAX_FETCHED_BYTES:
-                        raise too_large(str(url))
-                return bytes(body)
+                try:
+                    return await read_body(response, MAX_FETCHED_BYTES)
+                except BodyTooLargeError as err:
+                    raise too_large(str(url)) from err
         url = url.join(URL(location))
         try:
             rules.redirect(url)

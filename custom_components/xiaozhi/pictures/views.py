@@ -11,10 +11,11 @@ from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 
+from ..bodies import receive_body
 from ..const import FILE_PATH, UPLOAD_PATH, VISION_PATH
 from ..device.device import Device
 from ..device_views import for_devices, path_of
-from ..provisioning.views import read_body, running_gateway
+from ..provisioning.views import running_gateway
 from ..secret import same
 from ..transfers import TRANSFERS, Transfers
 from .jpeg import MAX_JPEG_BYTES
@@ -59,7 +60,7 @@ class VisionView(HomeAssistantView):
 
         async def receive() -> bytes | None:
             try:
-                return await read_body(request, _MAX_BODY_BYTES, _UPLOAD_SECONDS)
+                return await receive_body(request, _MAX_BODY_BYTES, _UPLOAD_SECONDS)
             except web.HTTPClientError as err:
                 _LOGGER.debug("%s: photo not received: %s", device.name, err.text)
                 return None
@@ -85,7 +86,7 @@ class UploadView(HomeAssistantView):
             raise web.HTTPNotFound(text="Nothing is expected here")
         try:
             async with hass.data[PICTURE_SLOTS].upload():
-                body = await read_body(request, _MAX_BODY_BYTES, _UPLOAD_SECONDS)
+                body = await receive_body(request, _MAX_BODY_BYTES, _UPLOAD_SECONDS)
         except NoSlotError as err:
             raise web.HTTPServiceUnavailable(text="Too many pictures at once") from err
         upload.content_type, upload.body = request.headers.get("Content-Type", ""), body

@@ -11,7 +11,7 @@ import re
 from typing import Any, Final
 
 from .messages import JsonObject
-from .text import one_line
+from .text import label
 
 __all__ = [
     "MAX_BODY_BYTES",
@@ -23,7 +23,6 @@ __all__ = [
 ]
 
 MAX_BODY_BYTES: Final = 64 * 1024
-_MAX_LABEL: Final = 64
 _MAX_PARTITIONS: Final = 95
 _MAX_PARTITION_BYTES: Final = 1 << 32
 _OTA_PARTITIONS: Final = range(0x10, 0x20)
@@ -80,9 +79,9 @@ def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
     return CheckIn(
         mac=mac,
         client_id=client_id,
-        firmware_version=_label(agent_version) or _label(application.get("version")),
-        board=_label(agent_board) or _label(board.get("name")),
-        chip_model=_label(facts.get("chip_model_name")),
+        firmware_version=label(agent_version) or label(application.get("version")),
+        board=label(agent_board) or label(board.get("name")),
+        chip_model=label(facts.get("chip_model_name")),
         firmware_space=_firmware_space(facts.get("partition_table")),
         ip=_ipv4(board.get("ip")),
     )
@@ -127,10 +126,6 @@ def _firmware_space(table: Any) -> int | None:
         if type(size := entry.get("size")) is int and 1 <= size <= _MAX_PARTITION_BYTES
     ]
     return min(sizes, default=None)
-
-
-def _label(value: Any) -> str | None:
-    return one_line(value, _MAX_LABEL) or None if isinstance(value, str) else None
 
 
 def _ipv4(value: Any) -> str | None:

@@ -10,12 +10,14 @@ import json
 from typing import Any, Final, Self
 
 from .messages import JsonObject
-from .text import one_line
+from .text import label
 
 __all__ = ["NETWORK_TYPES", "SIGNALS", "DeviceStatus", "StatusError", "parse_status"]
 
 NETWORK_TYPES: Final = ("wifi", "cellular", "ethernet", "rndis")
-SIGNALS: Final = ("unknown", "very weak", "weak", "medium", "strong")
+"""As the firmware writes them."""
+SIGNALS: Final = ("unknown", "very_weak", "weak", "medium", "strong")
+"""As the firmware writes them, but `very_weak` for its "very weak"."""
 
 _MAX_STATUS: Final = 16 * 1024
 _MAX_TEXT: Final = 64
@@ -85,7 +87,7 @@ def _flag(value: Any) -> bool | None:
 
 
 def _text(value: Any) -> str | None:
-    return one_line(value, _MAX_TEXT) or None if isinstance(value, str) and len(value) <= _MAX_TEXT else None
+    return label(value) if isinstance(value, str) and len(value) <= _MAX_TEXT else None
 
 
 def _temperature(value: Any) -> float | None:
@@ -101,7 +103,11 @@ def _address(value: Any) -> str | None:
 
 
 def _one_of(words: tuple[str, ...]) -> Callable[[Any], str | None]:
-    return lambda value: value if isinstance(value, str) and value in words else None
+    def check(value: Any) -> str | None:
+        word = value.replace(" ", "_") if isinstance(value, str) else None
+        return word if word in words else None
+
+    return check
 
 
 # Field: part of the status, member of that part, check.

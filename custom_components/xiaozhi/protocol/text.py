@@ -3,9 +3,10 @@
 from typing import Any, Final
 import unicodedata
 
-__all__ = ["clean_data", "clean_text", "is_encodable", "one_line"]
+__all__ = ["clean_data", "clean_text", "is_encodable", "label", "one_line"]
 
 _MAX_LINE: Final = 500
+_MAX_LABEL: Final = 64
 # Join letters of some scripts, and the parts of an emoji.
 _JOINERS: Final = "\u200c\u200d"
 
@@ -18,6 +19,11 @@ def one_line(text: str, limit: int = _MAX_LINE) -> str:
     """
     # Of what is left out, some more is looked at.
     return " ".join(_printable(text[: 2 * limit]).split())[:limit]
+
+
+def label(value: Any, limit: int = _MAX_LABEL) -> str | None:
+    """Return a device's name for something as one line; None when it is empty or no text."""
+    return one_line(value, limit) or None if isinstance(value, str) else None
 
 
 def clean_text(text: str, limit: int) -> str:

@@ -16,6 +16,7 @@ from homeassistant.util import dt as dt_util
 from homeassistant.util.network import is_ipv4_address, is_loopback
 from yarl import URL
 
+from ..bodies import receive_body
 from ..const import DOMAIN, OTA_PATH
 from ..device_views import async_prepare_calls, for_devices, path_of
 from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
@@ -150,7 +151,7 @@ def check_in_url(hass: HomeAssistant, address: str | None) -> str | None:
 async def _accept(request: web.Request) -> tuple[Gateway, CheckIn]:
     """Return the gateway and who calls it. Raises aiohttp's answers for whatever is not a device."""
     gateway = running_gateway(request.app[KEY_HASS])
-    body = await read_body(request, MAX_BODY_BYTES, _BODY_SECONDS)
+    body = await receive_body(request, MAX_BODY_BYTES, _BODY_SECONDS)
     try:
         return gateway, parse_checkin(request.headers, body)
     except CheckInError as err:
@@ -164,19 +165,3 @@ def running_gateway(hass: HomeAssistant) -> Gateway:
         gateway: Gateway = entry.runtime_data
         return gateway
     raise web.HTTPServiceUnavailable(text="The XiaoZhi gateway is not set up or not running")
-
-
-async def read_body(request: web.Request, limit: int, seconds: float) -> bytes:
-    """Return a body of at most `limit` bytes. Raises aiohttp's answers for all others."""
-    body = bytearray()
-    try:
-        async with asyncio.timeout(seconds):
-            async for chunk in request.content.iter_any():
-                body += chunk
-                if len(body) > limit:
-                    raise web.HTTPRequestEntityTooLarge(limit, len(body), text="Body too large")
-    except TimeoutError as err:
-        raise web.HTTPRequestTimeout(text="Body too slow") from err
-    except web.RequestPayloadError as err:
-        raise web.HTTPBadRequest(text="Body that cannot be decoded") from err
-    return bytes(body)

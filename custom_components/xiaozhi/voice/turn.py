@@ -17,9 +17,10 @@ from homeassistant.helpers.translation import async_get_translations
 from ..const import DOMAIN
 from ..protocol import messages
 from ..protocol.audio.media import MediaError, decode_media
-from ..protocol.conversation.captions import Captions, emotion_of
+from ..protocol.conversation.captions import Captions
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.turn import MAX_TURN_SECONDS, Turn
+from ..protocol.faces import Face, face_of
 from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
 
@@ -60,7 +61,7 @@ _TEXT_OF_ERROR: Final = {
     _ASSISTANT_HANGS: "voice_no_assistant",
 }
 _TEXT_OF_OTHER_ERROR: Final = "voice_failed"
-_FACE_OF_RESPONSE: Final = {"action_done": "happy", "query_answer": "neutral", "error": "confused"}
+_FACE_OF_RESPONSE: Final = {"action_done": Face.HAPPY, "query_answer": Face.NEUTRAL, "error": Face.CONFUSED}
 
 
 class TurnEnd(StrEnum):
@@ -87,7 +88,7 @@ class VoiceTurn:
         self._events: asyncio.Queue[PipelineEvent | None] = asyncio.Queue()
         self._captions = Captions()
         self._text_complete = False
-        self._face: str | None = None
+        self._face: Face | None = None
         self._token: str | None = None
         self._asks_back = False
         self._acknowledges = False
@@ -155,7 +156,7 @@ class VoiceTurn:
     async def apologise(self) -> None:
         """Say on the screen what went wrong, and give time to read it."""
         key = _TEXT_OF_ERROR.get(self._error or "", _TEXT_OF_OTHER_ERROR)
-        await self._conversation.show(messages.face("confused"))
+        await self._conversation.show(messages.face(Face.CONFUSED))
         await self._conversation.show(messages.tts_caption(await self._text(key)))
         await self._time_to_read()
 
@@ -263,7 +264,7 @@ class VoiceTurn:
         self._answering = True
         await self._conversation.show(messages.transcript(text))
         await self._conversation.begin_answer()
-        await self._conversation.show(messages.face("thinking"))
+        await self._conversation.show(messages.face(Face.THINKING))
 
     @callback
     def _progressed(self, group: asyncio.TaskGroup, data: dict[str, Any]) -> None:
@@ -280,7 +281,7 @@ class VoiceTurn:
         speech = ((response.get("speech") or {}).get("plain") or {}).get("speech") or ""
         self._captions.replace(speech)
         self._text_complete = True
-        self._face = emotion_of(speech) or _FACE_OF_RESPONSE.get(response.get("response_type", ""))
+        self._face = face_of(speech) or _FACE_OF_RESPONSE.get(response.get("response_type", ""))
 
     @callback
     def _play(self, group: asyncio.TaskGroup) -> None:

@@ -1,9 +1,8 @@
 """Captions come sentence by sentence, in step with the voice."""
 
 from hypothesis import given, strategies as st
-import pytest
 
-from custom_components.xiaozhi.protocol.conversation.captions import Captions, emotion_of
+from custom_components.xiaozhi.protocol.conversation.captions import Captions
 
 
 def _run(captions: Captions, seconds: float, step: float = 0.06) -> list[tuple[float, str]]:
@@ -73,11 +72,3 @@ def test_no_text_is_lost_or_shown_twice(text: str, step: float) -> None:
     joined = "".join("".join(part.split()) for part in shown if part)
     assert "".join(text.split()).startswith(joined)
     assert all(part is None or len(part) <= 300 for part in shown)
-
-
-@pytest.mark.parametrize(
-    ("text", "emotion"),
-    [("Done 😊", "happy"), ("😢 Sorry.", "crying"), ("No face.", None), ("", None), ("🦖 😎 🙂", "cool")],
-)
-def test_the_first_known_emoji_gives_the_face(text: str, emotion: str | None) -> None:
-    assert emotion_of(text) == emotion

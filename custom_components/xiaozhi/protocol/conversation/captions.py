@@ -1,9 +1,9 @@
-"""What the screen shows while the device speaks: sentences in step with the voice, and a face."""
+"""What the screen shows while the device speaks: sentences in step with the voice."""
 
 import re
 from typing import Final
 
-__all__ = ["Captions", "emotion_of"]
+__all__ = ["Captions"]
 
 # Speech engines say about this many characters a second; wrong by a third, a caption is a second off.
 _LETTERS_PER_SECOND: Final = 14.0
@@ -13,37 +13,6 @@ _FIRST_IDEOGRAPH: Final = "⺀"
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 # One caption must fit a small screen and a small RAM.
 _MAX_CAPTION: Final = 300
-
-# The faces of the firmware (its emoji tables) and the emoji that language models write for them.
-_EMOTIONS: Final = {
-    "😶😐": "neutral",
-    "🙂😊☺😄😀🎉👍": "happy",
-    "😆😁": "laughing",
-    "😂🤣": "funny",
-    "😔🙁☹😞😟": "sad",
-    "😠😡🤬": "angry",
-    "😭😢": "crying",
-    "😍🥰❤": "loving",
-    "😳": "embarrassed",
-    "😯😮": "surprised",
-    "😱🤯": "shocked",
-    "🤔": "thinking",
-    "😉": "winking",
-    "😎": "cool",
-    "😌": "relaxed",
-    "🤤😋": "delicious",
-    "😘💋": "kissy",
-    "😏": "confident",
-    "😴🥱": "sleepy",
-    "😜🤪": "silly",
-    "🙄😕🤷": "confused",
-}
-_EMOTION_OF_EMOJI: Final = {emoji: name for emojis, name in _EMOTIONS.items() for emoji in emojis}
-
-
-def emotion_of(text: str) -> str | None:
-    """Return the firmware's name for the first known emoji of `text`; None when there is none."""
-    return next((name for letter in text if (name := _EMOTION_OF_EMOJI.get(letter))), None)
 
 
 class Captions:

@@ -6,10 +6,10 @@ and put into events as it is.
 
 from dataclasses import dataclass, field
 import math
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from ..messages import JsonObject
-from ..text import is_encodable, one_line
+from ..text import is_encodable, label
 
 __all__ = [
     "McpCallError",
@@ -22,8 +22,6 @@ __all__ = [
     "VisionEndpoint",
     "is_bounded",
 ]
-
-_MAX_LABEL: Final = 64
 
 
 class McpError(Exception):
@@ -116,12 +114,8 @@ class ServerInfo:
     def from_dict(cls, data: Any) -> Self:
         """Read `serverInfo`; what is missing or of a wrong type becomes None."""
         info = data if isinstance(data, dict) else {}
-        return cls(name=_label(info.get("name")), version=_label(info.get("version")))
+        return cls(name=label(info.get("name")), version=label(info.get("version")))
 
     def as_dict(self) -> JsonObject:
         """Give what `from_dict` reads."""
         return {"name": self.name, "version": self.version}
-
-
-def _label(value: Any) -> str | None:
-    return one_line(value, _MAX_LABEL) or None if isinstance(value, str) else None

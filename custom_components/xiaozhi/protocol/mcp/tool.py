@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, Literal, Self
 
 from ..messages import JsonObject
-from ..text import clean_text, is_encodable, one_line
+from ..text import clean_text, is_encodable, label, one_line
 from .model import is_bounded
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
 
 # The MCP standard's own limit; the longest name in stock firmware has 31 characters.
 _MAX_NAME: Final = 128
-_MAX_TITLE: Final = 64
 # The longest description in stock firmware explains a JSON format in some 2,000 Chinese characters, and what
 # breaks the robot at its end; a page of the device's list holds 8,000 bytes.
 _MAX_DESCRIPTION: Final = 4096
@@ -232,8 +231,7 @@ def _title(data: JsonObject) -> str | None:
     """Return the name for people, which the standard of 2025-03-26 had among the annotations."""
     annotations = data.get("annotations")
     titles = [data.get("title"), annotations.get("title") if isinstance(annotations, dict) else None]
-    shown = (one_line(title, _MAX_TITLE) for title in titles if isinstance(title, str))
-    return next((title for title in shown if title), None)
+    return next((shown for title in titles if (shown := label(title))), None)
 
 
 def _is_for_user_only(annotations: Any) -> bool:
