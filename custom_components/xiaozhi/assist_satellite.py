@@ -8,11 +8,13 @@ from typing import Any, Final, override
 
 from homeassistant.components import tts
 from homeassistant.components.assist_pipeline import (
+    Pipeline,
     PipelineEvent,
     PipelineEventType,
     PipelineStage,
     async_get_pipeline,
 )
+from homeassistant.components.assist_pipeline.select import get_chosen_pipeline
 from homeassistant.components.assist_satellite import (
     AssistSatelliteConfiguration,
     AssistSatelliteEntityDescription,
@@ -32,8 +34,8 @@ from .protocol.conversation.turn import MAX_TURN_SECONDS, Turn
 from .protocol.limits import TokenBucket
 from .protocol.transport.link import LinkClosedError
 from .settings import ConversationStyle
+from .voice.core_satellite import CoreSatellite
 from .voice.turn import TurnEnd, VoiceTurn
-from .voice.typed_questions import TypedQuestionSatellite
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -60,7 +62,7 @@ async def async_setup_entry(
     async_add_device_entities(entry, async_add_entities, [_SATELLITE], XiaozhiSatellite)
 
 
-class XiaozhiSatellite(XiaozhiEntity, TypedQuestionSatellite):
+class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     """A device's voice."""
 
     entity_description: AssistSatelliteEntityDescription
@@ -95,6 +97,13 @@ class XiaozhiSatellite(XiaozhiEntity, TypedQuestionSatellite):
         which takes longer than all the rest between transcript and voice.
         """
         return {tts.ATTR_PREFERRED_FORMAT: "wav"}
+
+    @property
+    @override
+    def longest_pause(self) -> float | None:
+        """Seconds of silence that end speech; in push-to-talk only the button ends it."""
+        push_to_talk = self._voice_turn is not None and self._voice_turn.is_push_to_talk
+        return _ENDLESS_PAUSE_SECONDS if push_to_talk else None
 
     @callback
     @override
@@ -213,7 +222,7 @@ class XiaozhiSatellite(XiaozhiEntity, TypedQuestionSatellite):
 
     async def _run_pipeline(self, wake_word: str | None, audio: AsyncIterable[bytes]) -> None:
         """Run the chosen pipeline. One without a voice answers on the screen."""
-        pipeline = async_get_pipeline(self.hass, self._resolve_pipeline())
+        pipeline = self._chosen_pipeline()
         await self.async_accept_pipeline_from_satellite(
             audio,
             end_stage=PipelineStage.INTENT if pipeline.tts_engine is None else PipelineStage.TTS,
@@ -221,15 +230,11 @@ class XiaozhiSatellite(XiaozhiEntity, TypedQuestionSatellite):
         )
 
     async def _run_typed(self, question: str, _audio: AsyncIterable[bytes]) -> None:
-        await self.async_accept_text_from_satellite(question)
+        await self.async_accept_text_from_satellite(question, self._chosen_pipeline())
 
     @callback
-    @override
-    def _resolve_vad_sensitivity(self) -> float:
-        """Return how many seconds of silence end speech; in push-to-talk only the button does."""
-        if self._voice_turn is not None and self._voice_turn.is_push_to_talk:
-            return _ENDLESS_PAUSE_SECONDS
-        return super()._resolve_vad_sensitivity()
+    def _chosen_pipeline(self) -> Pipeline:
+        return async_get_pipeline(self.hass, get_chosen_pipeline(self.hass, DOMAIN, self.device.mac))
 
     async def _finish_turn(
         self, conversation: Conversation, voice_turn: VoiceTurn, turn: Turn, *, followed_up: bool

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, override
 
-from homeassistant.core import callback
+from homeassistant.core import Context, callback
 from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.entity import Entity, EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
@@ -76,6 +76,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         """Prepare the entity `tool` of a device."""
         super().__init__(device, description)
         self.tool = tool
+        self._caller: Context | None = None
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -84,6 +85,13 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         for reading in self._readings():
             if reading is not None and reading.tool != STATUS_TOOL:
                 self.async_on_remove(self.device.read_regularly(reading.tool))
+
+    @override
+    @callback
+    def async_set_context(self, context: Context) -> None:
+        """Remember who acts, since what they may do depends on the tool."""
+        super().async_set_context(context)
+        self._caller = context
 
     def _readings(self) -> tuple[Reading | None, ...]:
         """Return what its state is read from."""
@@ -98,7 +106,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
 
     async def _change(self, tool: str, arguments: Mapping[str, Any]) -> None:
         """Call a tool. Raises `Unauthorized` if the user may not, and as `Device.change`."""
-        await check_entity(self.hass, self._context, self.device, tool)
+        await check_entity(self.hass, self._caller, self.device, tool)
         await self.device.change(tool, arguments)
 
     async def async_retire(self) -> None:

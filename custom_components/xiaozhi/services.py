@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-import json
 from typing import Any, Final
 
 from homeassistant.auth.permissions.const import POLICY_READ
@@ -10,7 +9,9 @@ from homeassistant.const import ATTR_DEVICE_ID, CONF_URL
 from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
 from homeassistant.exceptions import ServiceValidationError, Unauthorized
 from homeassistant.helpers import config_validation as cv, device_registry as dr
+from homeassistant.helpers.json import json_bytes
 from homeassistant.helpers.service import async_register_admin_service
+from homeassistant.util.json import json_loads_object
 import voluptuous as vol
 
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
@@ -223,7 +224,7 @@ def _check_arguments(device: Device, name: str, arguments: dict[str, Any]) -> di
         return arguments
     try:
         # Templates give dictionaries of their own kind; what is sent must be plain JSON.
-        return check_arguments(tool, json.loads(json.dumps(arguments)))
+        return check_arguments(tool, json_loads_object(json_bytes(arguments)))
     except (ArgumentError, TypeError, ValueError) as err:
         raise ServiceValidationError(
             translation_domain=DOMAIN,

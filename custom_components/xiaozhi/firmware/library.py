@@ -5,18 +5,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from http import HTTPStatus
-import json
 import os
 from pathlib import Path
 import re
 from stat import S_ISREG
-from time import monotonic
 from typing import Any, Final, Self
 
 import aiohttp
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.aiohttp_client import async_get_clientsession
+from homeassistant.util.json import JSON_DECODE_EXCEPTIONS, json_loads
 from yarl import URL
 
 from ..bodies import BodyTooLargeError, read_body
@@ -151,7 +150,7 @@ class FirmwareFiles:
         """Look for firmware, and tell the listeners."""
         async with self._busy:
             self._in_folder = await self._hass.async_add_executor_job(self._read_folder)
-            if self._releases is not None and monotonic() >= self._list_due:
+            if self._releases is not None and self._hass.loop.time() >= self._list_due:
                 await self._refresh(self._releases)
             self._report()
         for listener in tuple(self._listeners):
@@ -209,10 +208,10 @@ class FirmwareFiles:
         except ReleasesError as err:
             # What was listed before stays: the file may well be there.
             self._releases_problem = str(err)
-            self._list_due = monotonic() + _RETRY_SECONDS
+            self._list_due = self._hass.loop.time() + _RETRY_SECONDS
         else:
             self._releases_problem = None
-            self._list_due = monotonic() + _LIST_AGE_SECONDS
+            self._list_due = self._hass.loop.time() + _LIST_AGE_SECONDS
 
     def _read_folder(self) -> list[Firmware]:
         """Return the usable files, and note what is wrong with the others. Not in the loop."""
@@ -269,8 +268,8 @@ async def async_fetch_releases(hass: HomeAssistant, address: str) -> list[Firmwa
 
 def _parse_releases(body: bytes) -> list[Firmware]:
     try:
-        listed = json.loads(body)
-    except (ValueError, RecursionError) as err:
+        listed = json_loads(body)
+    except JSON_DECODE_EXCEPTIONS as err:
         raise ReleasesError("it is no list of releases") from err
     releases = listed if isinstance(listed, list) else [listed]
     return [firmware for release in releases if isinstance(release, dict) for firmware in _assets(release)]

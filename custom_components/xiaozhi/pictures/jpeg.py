@@ -79,8 +79,11 @@ def check_jpeg(data: bytes) -> None:
     cost = _affordable(data, _MAX_DEVICE_PIXELS)
     if cost.kind != "JPEG":
         raise UnknownPictureError("it is no JPEG")
-    # All of it is read, but an eighth of its width and height is enough to see that it can be.
-    _decode(cost, (max(1, cost.width // 8), max(1, cost.height // 8)))
+    with _decoding():
+        image = _open(cost)
+        # All of it is read, but an eighth of its width and height is enough to see that it can be.
+        image.draft(None, (max(1, cost.width // 8), max(1, cost.height // 8)))
+        image.load()
 
 
 def open_picture(data: bytes) -> Image.Image:
@@ -89,15 +92,14 @@ def open_picture(data: bytes) -> Image.Image:
     Not in the loop: it takes up to a second.
     """
     cost = _affordable(data, _MAX_SHOWN_PIXELS)
-    size = _within(cost.width, cost.height, min(1, _LARGEST_SIDE / max(cost.width, cost.height)))
-    image = _decode(cost, size)
     with _decoding():
+        image = _open(cost)
         if image.mode in _16_BIT_MODES:
             image = image.point(lambda value: value / 256).convert("L")
         elif image.mode in _COARSE_MODES:
             image = image.convert(_COARSE_MODES[image.mode])
-        if image.size != size:
-            image = image.resize(size, Image.Resampling.BICUBIC, reducing_gap=3)
+        # Scales a JPEG down while it is decoded: with the exact size and no gap, to less than twice of it.
+        image.thumbnail(_scaled(image.size, (_LARGEST_SIDE, _LARGEST_SIDE)), reducing_gap=1.0)
         image = image.convert("RGB")
         if cost.orientation in _TURNS:
             image = image.transpose(_TURNS[cost.orientation])
@@ -106,8 +108,7 @@ def open_picture(data: bytes) -> Image.Image:
 
 def fit(image: Image.Image, screen: Screen) -> bytes:
     """Fit a picture into a screen, and return it as a PNG. Not in the loop."""
-    scale = min(screen.width / image.width, screen.height / image.height)
-    fitted = image.resize(_within(image.width, image.height, scale))
+    fitted = image.resize(_scaled(image.size, (screen.width, screen.height)))
     if screen.monochrome:
         fitted = fitted.convert("1")
     output = io.BytesIO()
@@ -115,9 +116,10 @@ def fit(image: Image.Image, screen: Screen) -> bytes:
     return output.getvalue()
 
 
-def _within(width: int, height: int, scale: float) -> tuple[int, int]:
-    """Return a scaled size. Of something long and thin, too, a pixel is left on each side."""
-    return max(1, round(width * scale)), max(1, round(height * scale))
+def _scaled(size: tuple[int, int], limits: tuple[int, int]) -> tuple[int, int]:
+    """Return the largest size of the same shape. Of something long and thin, too, a pixel is left."""
+    scale = min(limit / side for side, limit in zip(size, limits, strict=True))
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
 def _affordable(data: bytes, max_pixels: int) -> PictureCost:
@@ -127,14 +129,11 @@ def _affordable(data: bytes, max_pixels: int) -> PictureCost:
     return cost
 
 
-def _decode(cost: PictureCost, size: tuple[int, int]) -> Image.Image:
-    """Return the picture in at least the wanted size: a JPEG is scaled down while it is decoded."""
-    with _decoding():
-        image = Image.open(io.BytesIO(cost.content), formats=(cost.kind,))
-        if image.size != (cost.width, cost.height):
-            raise DamagedPictureError("it has more than one size")
-        image.draft("RGB", size)
-        image.load()
+def _open(cost: PictureCost) -> Image.Image:
+    """Open a picture without decoding it."""
+    image = Image.open(io.BytesIO(cost.content), formats=(cost.kind,))
+    if image.size != (cost.width, cost.height):
+        raise DamagedPictureError("it has more than one size")
     return image
 
 

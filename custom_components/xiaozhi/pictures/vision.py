@@ -4,9 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from functools import partial
-import json
 import logging
-from time import monotonic
 from typing import Any, Final
 
 from homeassistant.components import ai_task
@@ -16,6 +14,7 @@ from homeassistant.const import ATTR_SUPPORTED_FEATURES
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
+from homeassistant.helpers.json import json_bytes
 from homeassistant.util import dt as dt_util
 
 from ..const import DOMAIN, NO_MODEL_ISSUE
@@ -80,7 +79,7 @@ class Vision:
         `receive` reads the body, or returns None; it is not called for a device that has to wait. Without a
         question the photo is only kept.
         """
-        if device.mac in self._busy or not self._limits[device.mac].take(monotonic()):
+        if device.mac in self._busy or not self._limits[device.mac].take(hass.loop.time()):
             return reply(_BUSY, success=False)
         self._busy.add(device.mac)
         try:
@@ -124,7 +123,7 @@ def reply(text: str, *, success: bool) -> bytes:
     text = clean_text(text, _MAX_REPLY_BYTES)
     while True:
         answer = {"success": True, "result": text} if success else {"success": False, "message": text}
-        body = json.dumps(answer, ensure_ascii=False).encode()
+        body = json_bytes(answer)
         if len(body) <= _MAX_REPLY_BYTES:
             return body
         text = text[: len(text) * _MAX_REPLY_BYTES // len(body) - 1]

@@ -2,7 +2,6 @@
 
 from enum import Enum, auto
 import logging
-import time
 from typing import TYPE_CHECKING
 
 from homeassistant.config_entries import SOURCE_INTEGRATION_DISCOVERY, ConfigSubentry
@@ -56,7 +55,7 @@ class DeviceDiscovery:
 
     def verify(self, typed: str, mac: str | None = None) -> Verdict:
         """Check a typed code against the device with this MAC, or against everybody who waits."""
-        return self._registry.verify(typed, time.monotonic(), mac)
+        return self._registry.verify(typed, self._hass.loop.time(), mac)
 
     @callback
     def check_in(self, checkin: CheckIn, remote: str, host: str, origin: str) -> Reply:
@@ -71,7 +70,7 @@ class DeviceDiscovery:
             gateway.checked_in(checkin)
             return gateway.link_reply(checkin.mac, host, origin, server_time)
         device, dropped = self._registry.check_in(
-            checkin.mac, checkin.client_id, checkin.board or "", remote, time.monotonic()
+            checkin.mac, checkin.client_id, checkin.board or "", remote, self._hass.loop.time()
         )
         for mac in dropped:
             self._abort_cards(mac)
@@ -155,7 +154,7 @@ class DeviceDiscovery:
         if self._cancel_expiry is None and (expiry := self._registry.next_expiry) is not None:
             self._cancel_expiry = async_call_later(
                 self._hass,
-                max(0.0, expiry - time.monotonic()),
+                max(0.0, expiry - self._hass.loop.time()),
                 HassJob(self._expire, "xiaozhi pairing expiry", cancel_on_shutdown=True),
             )
 
@@ -171,7 +170,7 @@ class DeviceDiscovery:
     @callback
     def _expire(self, _now: object) -> None:
         self._cancel_expiry = None
-        for mac in self._registry.expire(time.monotonic()):
+        for mac in self._registry.expire(self._hass.loop.time()):
             self._abort_cards(mac)
         self._watch()
 

@@ -1,7 +1,12 @@
 """What the `websockets` library leaves open between its server and a device that does as it likes.
 
 The library waits for close handshakes that a device never answers, takes frames that carry nothing without
-end, and ends a connection for one byte that is not UTF-8.
+end, and ends a connection for one byte that is not UTF-8. Its documented interface has no hooks for that. So
+this module alone overrides methods of its connection that have no documentation (`connection_made`,
+`connection_lost`, `data_received`, `eof_received`, `process_event`) and uses such members (`protocol`,
+`send_data`, `loop`, `transport`, `close_timeout`); `test_library.py` fails when they change.
+
+Tested with websockets 15.0.1, 16.0, 17.0 and 17.4. Home Assistant asks for 15.0.1 or newer.
 """
 
 import asyncio
@@ -80,13 +85,17 @@ class WebSocketConnection(ServerConnection):
         """Count no longer as a stranger: a device has said hello."""
         self._strangers.leave(self)
 
+    def abort(self) -> None:
+        """End the TCP connection at once, without a close frame."""
+        self.transport.abort()
+
     async def hang_up(self, code: CloseCode, reason: str) -> None:
         """Send a close frame if the device still takes one, and end the TCP connection."""
         # A slow reader may block even this; the library's own time-out begins only after that.
         with suppress(TimeoutError):
             async with asyncio.timeout(self.close_timeout):
                 await self.close(code, reason.encode()[:_MAX_CLOSE_REASON].decode(errors="ignore"))
-        self.transport.abort()
+        self.abort()
         await self.wait_closed()
 
     @override
@@ -95,11 +104,11 @@ class WebSocketConnection(ServerConnection):
         endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         super().connection_made(transport)
         if not self._admits(peer_address(self)):
-            self.transport.abort()
+            self.abort()
             return
         displaced = self._strangers.enter(self, peer_address(self))
         if displaced is not None:
-            displaced.transport.abort()
+            displaced.abort()
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
@@ -141,7 +150,7 @@ class WebSocketConnection(ServerConnection):
 
     def _drop_soon(self) -> None:
         if self._drop_timer is None:
-            self._drop_timer = self.loop.call_later(self.close_timeout or 0, self.transport.abort)
+            self._drop_timer = self.loop.call_later(self.close_timeout or 0, self.abort)
 
 
 class QuietLogger(logging.LoggerAdapter[logging.Logger]):

@@ -254,7 +254,7 @@ class WebSocketLink(Link):
         except TimeoutError:
             reason = "the device does not take what it is sent"
             self._report_end(reason)
-            self._connection.transport.abort()
+            self._connection.abort()
             raise LinkClosedError(reason) from None
         self.counters.bytes_out += len(data)
 

@@ -101,7 +101,7 @@ class WebSocketListener:
             return
         server, self._server = self._server, None
         for stranger in self._strangers.close():
-            stranger.transport.abort()
+            stranger.abort()
         server.close(close_connections=False)
         await close_all(
             *(link.end(CloseCode.GOING_AWAY, "the server is stopping") for link in tuple(self._links))

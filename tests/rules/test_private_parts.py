@@ -1,0 +1,68 @@
+"""Private parts of Home Assistant: none but a few are used, and those still exist."""
+
+from collections.abc import Iterator
+import importlib
+import inspect
+import pkgutil
+import re
+from types import ModuleType
+
+from homeassistant.components.assist_satellite import AssistSatelliteEntity
+import pytest
+
+import custom_components.xiaozhi as integration
+
+# Meant for integrations: helpers of flows, how an event is fired, and the hook of `async_write_ha_state`.
+MEANT_FOR_USE = {
+    "_abort_if_unique_id_configured",
+    "_async_write_ha_state",
+    "_get_entry",
+    "_get_reconfigure_entry",
+    "_get_reconfigure_subentry",
+    "_trigger_event",
+}
+# In `voice/core_satellite.py`, which says why.
+PRIVATE = {"_conversation_id", "_internal_on_pipeline_event", "_resolve_vad_sensitivity"}
+
+
+def modules() -> Iterator[ModuleType]:
+    for found in pkgutil.walk_packages(integration.__path__, f"{integration.__name__}."):
+        yield importlib.import_module(found.name)
+
+
+def private_parts(cls: type) -> set[str]:
+    """Return the members of Home Assistant's classes that a class of ours uses or overrides."""
+    used = set(re.findall(r"(?:self|super\(\))\.(_[a-z]\w*)", inspect.getsource(cls)))
+    used |= {name for name in vars(cls) if re.fullmatch(r"_[a-z]\w*", name)}
+    theirs: set[str] = set()
+    for base in cls.__mro__:
+        if base.__module__.startswith("homeassistant."):
+            theirs |= {*vars(base), *re.findall(r"self\.(_[a-z]\w*)", inspect.getsource(base))}
+    # The latter is Python's, and Home Assistant's documentation tells integrations to set the former.
+    return {name for name in used & theirs if not name.startswith(("_attr_", "_abc_"))}
+
+
+def test_no_private_part_of_home_assistant_is_used_but_those_that_are_known() -> None:
+    """It also fails when one of them is gone: what Home Assistant no longer has is not found here."""
+    found: dict[str, set[str]] = {}
+    for module in modules():
+        for cls in vars(module).values():
+            if inspect.isclass(cls) and cls.__module__ == module.__name__:
+                for name in private_parts(cls):
+                    found.setdefault(name, set()).add(
+                        module.__name__.removeprefix(f"{integration.__name__}.")
+                    )
+    assert found.keys() == MEANT_FOR_USE | PRIVATE
+    assert set().union(*(found[name] for name in PRIVATE)) == {"voice.core_satellite"}
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [("_internal_on_pipeline_event", ["self", "event"]), ("_resolve_vad_sensitivity", ["self"])],
+)
+def test_the_private_methods_of_a_satellite_are_called_as_before(name: str, parameters: list[str]) -> None:
+    assert [*inspect.signature(getattr(AssistSatelliteEntity, name)).parameters] == parameters
+
+
+def test_a_satellite_without_a_conversation_has_no_id_of_one() -> None:
+    assert AssistSatelliteEntity._conversation_id is None
