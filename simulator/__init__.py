@@ -4,11 +4,11 @@ It shares no code with the integration: it is what the integration is tested aga
 """
 
 from .application.misbehave import Misbehaviour
-from .application.state import ListeningMode, State
+from .application.state import State
 from .board.crash import DeviceCrashed
 from .board.nvs import Nvs
 from .board.pace import Pace
-from .board.profile import BOARDS, Board, Profile, get_profile
+from .board.profile import BOARDS, Board, ListeningMode, Profile, get_profile
 from .board.recorder import Event, Screen
 from .conversation import Conversation, ConversationError, converse
 from .device import SimulatedDevice

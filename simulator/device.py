@@ -276,7 +276,7 @@ class SimulatedDevice:
     @property
     def last_error(self) -> str:
         """The last error of its connection, such as `SERVER_TIMEOUT`."""
-        return "" if self._application is None else self._application.last_error
+        return "" if self._application is None else self._application.server_messages.last_error
 
     @property
     def link(self) -> str:

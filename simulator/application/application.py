@@ -1,27 +1,33 @@
 """One run of the firmware, from switching on to switching off. Source: the firmware's `application.cc`."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, Final
 
 from ..audio.microphone import Microphone
-from ..board.cjson import JsonObject, find
 from ..board.crash import DeviceCrashed, Restart
+from ..board.profile import ListeningMode
 from ..board.tools import board_tools
-from ..link.choice import make_transport
 from ..link.http_client import HttpClient
-from ..link.transport import AudioPacket, Transport
-from .checkin import CheckIn
+from ..link.mqtt_transport import MqttTransport
+from ..link.transport import Transport, TransportContext
+from ..link.websocket_transport import WebSocketTransport
+from .checkin import CheckIn, TransportKind
 from .device_tools import DeviceTools
 from .hardware import Hardware
 from .mainloop import Job, MainLoop
 from .mcp_server import McpServer
-from .state import ListeningMode, State, StateMachine
+from .server_messages import ServerMessages
+from .state import State, StateMachine
 from .upgrade import Upgrader
 
 __all__ = ["Application"]
 
 _WAKE_AUDIO_SECONDS: Final = 2
+_TRANSPORTS: Final[dict[TransportKind, type[Transport]]] = {
+    "mqtt": MqttTransport,
+    "websocket": WebSocketTransport,
+}
 
 
 class Application:
@@ -44,20 +50,26 @@ class Application:
         )
         self.microphone = Microphone(hardware.voice, pace, self.loop.signal_audio)
         http = HttpClient(pace, hardware.network, profile.http_deadlocks)
-        self.upgrader = Upgrader(hardware, self, http)
-        self.check_in = CheckIn(
-            hardware, http, idle=lambda: self.state is State.IDLE, upgrade=self.upgrader.run
+        upgrade = Upgrader(hardware, self.loop, http, self).run
+        self.check_in = CheckIn(hardware, http, idle=lambda: self.state is State.IDLE, upgrade=upgrade)
+        tools = DeviceTools(
+            hardware,
+            self.loop,
+            http,
+            self,
+            upgrade=upgrade,
+            vision=lambda: (self.mcp.vision_url, self.mcp.vision_token),
         )
-        self.mcp = McpServer(
+        self.mcp: McpServer = McpServer(
             profile,
             hardware.mischief.tools(board_tools(profile)),
             reply=self._queue_mcp_reply,
             queue_call=self._queue_tool_call,
-            run=DeviceTools(hardware, self, http).run,
+            run=tools.run,
             loops=hardware.mischief.loops,
         )
+        self.server_messages = ServerMessages(hardware, self.loop, self.mcp, self)
         self.activated = False
-        self.last_error = ""
         self.transport: Transport | None = None
         self.mode = profile.mode
         self._plays_popup = False
@@ -98,16 +110,26 @@ class Application:
     async def _activate(self) -> None:
         self.states.request(State.ACTIVATING)
         kind = await self.check_in.run()
-        self.transport = make_transport(
-            kind,
-            self._hardware,
-            self,
+        self._record("transport", name=kind)
+        self.transport = _TRANSPORTS[kind](self._transport_context())
+        await self.transport.start()
+        self.loop.schedule(self._activation_done)
+
+    def _transport_context(self) -> TransportContext:
+        hardware = self._hardware
+        return TransportContext(
+            profile=hardware.profile,
+            identity=hardware.identity,
+            nvs=hardware.nvs,
+            pace=hardware.pace,
+            network=hardware.network,
+            recorder=hardware.recorder,
+            hooks=hardware.mischief,
+            listener=self.server_messages,
             idle=lambda: self.state is State.IDLE,
             schedule=self.loop.schedule,
             spawn=self.spawn,
         )
-        await self.transport.start()
-        self.loop.schedule(self._activation_done)
 
     async def _activation_done(self) -> None:
         self.activated = True
@@ -276,7 +298,7 @@ class Application:
     async def _open_channel(self) -> bool:
         if self.state is not State.CONNECTING or self.transport is None:
             return False
-        self.last_error = ""
+        self.server_messages.last_error = ""
         return self.transport.channel_open or await self.transport.open_channel()
 
     async def _listen(self, mode: ListeningMode) -> None:
@@ -312,98 +334,6 @@ class Application:
             if changed is not None:
                 await self.transport.send_audio(changed)
 
-    # What the transport received, on the network task
-
-    def message_received(self, message: JsonObject) -> None:
-        """Act on a message of the server; unknown ones are ignored."""
-        self._record("received", message=message)
-        text, emotion = find(message, "text"), find(message, "emotion")
-        match find(message, "type"):
-            case "tts":
-                self._speech(find(message, "state"), text)
-            case "stt" if isinstance(text, str):
-                self.show_later("user", text)
-            case "llm" if isinstance(emotion, str):
-                self._later(lambda: self._screen.show_emotion(emotion))
-            case "mcp" if isinstance(payload := find(message, "payload"), dict):
-                if self._profile.has_tools and self._hardware.mischief.answers_mcp:
-                    self.mcp.handle(payload)
-            case "system" if find(message, "command") == "reboot":
-                self.loop.schedule(self.reboot)
-            case "alert":
-                self._alert_received(message)
-
-    def _speech(self, state: object, text: object) -> None:
-        match state:
-            case "start":
-                self.loop.schedule(self._begin_speaking)
-            case "stop":
-                self.loop.schedule(self._end_speaking)
-            case "sentence_start" if isinstance(text, str):
-                self.show_later("assistant", text)
-
-    async def _begin_speaking(self) -> None:
-        if self.state is not State.SPEAKING:
-            self._speaker.begin_answer()
-        await self.set_state(State.SPEAKING)
-
-    async def _end_speaking(self) -> None:
-        if self.state is State.SPEAKING:
-            manual = self.mode is ListeningMode.MANUAL
-            await self.set_state(State.IDLE if manual else State.LISTENING)
-
-    def _alert_received(self, message: JsonObject) -> None:
-        texts = [find(message, key) for key in ("status", "message", "emotion")]
-        if all(isinstance(text, str) for text in texts):
-            # On the network task itself.
-            self._alert(*texts)
-            if self._profile.alert_clears_queue:
-                self._speaker.flush()
-            self._speaker.alert()
-
-    def _alert(self, status: str, text: str, emotion: str) -> None:
-        self._screen.show_alert(status, text, emotion)
-        self._record("sound", name="vibration")
-
-    def audio_received(self, packet: AudioPacket) -> None:
-        """Queue a packet; which states take it differs between versions."""
-        anywhere = self._profile.plays_outside_answers and self.state is not State.LISTENING
-        if anywhere or self.state is State.SPEAKING:
-            self._speaker.push(
-                packet.payload,
-                packet.sample_rate,
-                packet.frame_duration,
-                on_network_task=self.transport is not None and self.transport.name == "websocket",
-            )
-        else:
-            self._speaker.ignored += 1
-
-    def channel_closed(self) -> None:
-        """Go idle; what is queued still plays."""
-        self._record("channel_closed")
-        self.loop.schedule(lambda: self.set_state(State.IDLE))
-
-    def failed(self, error: str) -> None:
-        """Show an error and go idle."""
-        self.last_error = error
-        self._record("error", error=error)
-
-        async def show() -> None:
-            await self.set_state(State.IDLE)
-            self._alert("ERROR", error, "circle_xmark")
-
-        self.loop.schedule(show)
-
-    def show_later(self, role: str, text: str) -> None:
-        """Show a chat text when the main task has time."""
-        self._later(lambda: self._screen.show_message(role, text))
-
-    def _later(self, effect: Callable[[], None]) -> None:
-        async def job() -> None:
-            effect()
-
-        self.loop.schedule(job)
-
     # MCP and restarts
 
     def _queue_mcp_reply(self, payload: str) -> None:
@@ -417,8 +347,13 @@ class Application:
         else:
             self.spawn(call())
 
+    async def end_conversation(self) -> None:
+        """Close the audio channel, if it is open."""
+        if self.transport is not None:
+            await self.transport.close_channel()
+
     async def reboot(self) -> None:
-        """Close the channel and restart a second later."""
+        """Close the channel and restart a second later. Raises `Restart`."""
         if self.transport is not None:
             await self.transport.close_channel()
             if self._profile.leaves_before_restart:

@@ -1,7 +1,7 @@
 """The tools that do more than keep a value. Source: the firmware's `mcp_server.cc` and `esp32_camera.cc`."""
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
 
 from ..board.cjson import JsonObject
 from ..board.crash import Restart
@@ -9,11 +9,10 @@ from ..board.picture import jpeg
 from ..board.system_info import system_info
 from ..board.tools import Tool, ToolError, ToolResult, device_status, run_plain
 from ..link.http_client import HttpClient, HttpError, Response
+from .control import Control
 from .hardware import Hardware
+from .mainloop import MainLoop
 from .state import State
-
-if TYPE_CHECKING:
-    from .application import Application
 
 __all__ = ["DeviceTools"]
 
@@ -26,10 +25,22 @@ _PNG: Final = b"\x89PNG\r\n\x1a\n"
 class DeviceTools:
     """Executes tool calls on the device."""
 
-    def __init__(self, hardware: Hardware, application: Application, http: HttpClient) -> None:
-        """`application` is what some tools end or restart."""
+    def __init__(
+        self,
+        hardware: Hardware,
+        loop: MainLoop,
+        http: HttpClient,
+        control: Control,
+        *,
+        upgrade: Callable[[str], Coroutine[Any, Any, None]],
+        vision: Callable[[], tuple[str, str]],
+    ) -> None:
+        """`upgrade` installs the firmware at an address; `vision` returns address and token for photos."""
         self._hardware = hardware
-        self._application = application
+        self._loop = loop
+        self._control = control
+        self._upgrade_to = upgrade
+        self._vision = vision
         self._http = http
         self._handlers: dict[str, Callable[[JsonObject], Awaitable[ToolResult]]] = {
             "device_status": self._device_status,
@@ -69,17 +80,17 @@ class DeviceTools:
         return {"width": board.width, "height": board.height, "monochrome": board.monochrome}
 
     async def _take_photo(self, arguments: JsonObject) -> ToolResult:
-        mcp = self._application.mcp
-        if not mcp.vision_url:
+        url, token = self._vision()
+        if not url:
             raise ToolError("Image explain URL or token is not set")
         identity = self._hardware.identity
         headers = {"Client-Id": identity.client_id, "Device-Id": identity.mac}
-        if mcp.vision_token:
-            headers["Authorization"] = f"Bearer {mcp.vision_token}"
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
         question = _part(_CAMERA_BOUNDARY, 'name="question"', None, arguments["question"].encode())
         picture = jpeg(320, 240, self._hardware.values["view"])
         photo = _part(_CAMERA_BOUNDARY, 'name="file"; filename="camera.jpg"', "image/jpeg", picture)
-        answer = await self._upload(mcp.vision_url, _CAMERA_BOUNDARY, headers, [question, photo])
+        answer = await self._upload(url, _CAMERA_BOUNDARY, headers, [question, photo])
         if answer.status != 200:
             raise ToolError(f"Failed to upload photo, status code: {answer.status}")
         return answer.body.decode(errors="replace")
@@ -130,34 +141,30 @@ class DeviceTools:
     async def _reboot(self, _: JsonObject) -> ToolResult:
         async def later() -> None:
             await self._hardware.pace.wait(1)
-            await self._application.reboot()
+            await self._control.reboot()
 
-        self._application.loop.schedule(later)
+        self._loop.schedule(later)
         return True
 
     async def _restart(self, _: JsonObject) -> ToolResult:
         raise Restart
 
     async def _upgrade(self, arguments: JsonObject) -> ToolResult:
-        self._application.loop.schedule(lambda: self._application.upgrader.run(arguments["url"]))
+        self._loop.schedule(lambda: self._upgrade_to(arguments["url"]))
         return True
 
     async def _leave(self, _: JsonObject) -> ToolResult:
         async def go_offline() -> None:
-            await self._end_conversation()
-            await self._application.set_state(State.IDLE)
-            await self._application.set_state(State.WIFI_CONFIGURING)
+            await self._control.end_conversation()
+            await self._control.set_state(State.IDLE)
+            await self._control.set_state(State.WIFI_CONFIGURING)
 
-        self._application.loop.schedule(go_offline)
+        self._loop.schedule(go_offline)
         return True
 
     async def _close_channel(self, _: JsonObject) -> ToolResult:
-        self._application.loop.schedule(self._end_conversation)
+        self._loop.schedule(self._control.end_conversation)
         return True
-
-    async def _end_conversation(self) -> None:
-        if self._application.transport is not None:
-            await self._application.transport.close_channel()
 
 
 def _part(boundary: str, disposition: str, content_type: str | None, content: bytes) -> bytes:

@@ -41,6 +41,14 @@ class MainLoop:
         self._jobs.append(job)
         self._wake.set()
 
+    def schedule_call(self, function: Callable[[], None]) -> None:
+        """Have a plain function called in a later pass."""
+
+        async def job() -> None:
+            function()
+
+        self.schedule(job)
+
     def signal_state(self) -> None:
         """Have the effects of the state applied in the next pass."""
         self._state_changed = True

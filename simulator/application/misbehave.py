@@ -7,8 +7,8 @@ from typing import Final
 
 from ..board.cjson import dumps
 from ..board.tools import Tool
+from ..link.hooks import SendRaw
 from ..link.websocket_frames import Opcode
-from ..link.websocket_transport import RawSend
 
 __all__ = ["Misbehaviour", "Mischief"]
 
@@ -106,12 +106,12 @@ class Mischief:
         """Whether every cursor leads to the same page."""
         return Misbehaviour.LOOPING_CURSOR in self.what
 
-    async def before_hello(self, send: RawSend) -> None:
+    async def before_hello(self, send: SendRaw) -> None:
         """Act before the hello goes out."""
         if Misbehaviour.BINARY_BEFORE_HELLO in self.what:
             await send(Opcode.BINARY, bytes(80))
 
-    async def after_hello(self, send: RawSend, hello: str) -> None:
+    async def after_hello(self, send: SendRaw, hello: str) -> None:
         """Act after the server's hello came in; `hello` is the device's."""
         self._packets = 0
         self._sent.clear()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["ListeningMode", "State", "StateMachine"]
+__all__ = ["State", "StateMachine"]
 
 
 class State(StrEnum):
@@ -20,14 +20,6 @@ class State(StrEnum):
     CONNECTING = "connecting"
     LISTENING = "listening"
     SPEAKING = "speaking"
-
-
-class ListeningMode(StrEnum):
-    """How the device decides when to listen."""
-
-    AUTO = "auto"
-    MANUAL = "manual"
-    REALTIME = "realtime"
 
 
 _LEGAL: Final = {

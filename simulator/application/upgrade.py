@@ -1,21 +1,20 @@
 """Installing a firmware. Source: the firmware's `Application::UpgradeFirmware` and `Ota::Upgrade`."""
 
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..board.crash import DeviceCrashed
 from ..firmware.image import PROJECT, ImageError, judge_image, starts_as_image
 from ..firmware.partitions import APP_PARTITION_BYTES
 from ..link.http_client import HttpClient, HttpError
+from .control import Control
 from .hardware import Hardware
+from .mainloop import MainLoop
 from .state import State
-
-if TYPE_CHECKING:
-    from .application import Application
 
 __all__ = ["Upgrader"]
 
-# What flash takes in while it is erased and written.
+# How fast flash is erased and written.
 _BYTES_PER_SECOND: Final = 150_000
 _CHIP_REVISION: Final = 2
 
@@ -23,25 +22,25 @@ _CHIP_REVISION: Final = 2
 class Upgrader:
     """Downloads a firmware into the partition that is not running, and restarts."""
 
-    def __init__(self, hardware: Hardware, application: Application, http: HttpClient) -> None:
-        """`application` is what is stopped and restarted."""
+    def __init__(self, hardware: Hardware, loop: MainLoop, http: HttpClient, control: Control) -> None:
+        """`control` restarts the device after an installation."""
         self._hardware = hardware
-        self._application = application
+        self._loop = loop
+        self._control = control
         self._http = http
 
     async def run(self, url: str, version: str = "") -> None:
         """Install what is at `url`; returns only after a failure. Raises `Restart` and `DeviceCrashed`.
 
-        The device is left in the state that it is in then: `upgrading` where that could be entered.
+        After a failure the device stays in the state `upgrading`, if it could enter that.
         """
-        hardware, application = self._hardware, self._application
+        hardware, control = self._hardware, self._control
         screen, pace = hardware.screen, hardware.pace
-        if application.transport is not None:
-            await application.transport.close_channel()
+        await control.end_conversation()
         screen.show_alert("OTA upgrade", "System is upgrading...", "download")
         hardware.recorder.add("sound", name="upgrade")
         await pace.wait(3)
-        await application.set_state(State.UPGRADING)
+        await control.set_state(State.UPGRADING)
         screen.show_message("system", f"New version: {version or '(Manual upgrade)'}")
         await pace.wait(1)
         hardware.recorder.add("upgrade", url=url)
@@ -56,12 +55,16 @@ class Upgrader:
         hardware.recorder.add("upgraded", url=url, version=found)
         screen.show_message("system", "Upgrade successful, rebooting...")
         await pace.wait(1)
-        await application.reboot()
+        await control.reboot()
 
     async def _install(self, url: str) -> str:
         """Return the version of what was installed. Raises `HttpError` and `ImageError`."""
         image = bytearray()
         recorder, reported, recent = self._hardware.recorder, monotonic(), 0
+
+        def show(progress: str) -> None:
+            screen = self._hardware.screen
+            self._loop.schedule_call(lambda: screen.show_message("system", progress))
 
         async def write(page: bytes, length: int) -> None:
             nonlocal reported, recent
@@ -75,7 +78,7 @@ class Upgrader:
             if len(image) >= length or monotonic() - reported >= 1:
                 percent = len(image) * 100 // length
                 recorder.add("progress", percent=percent)
-                self._application.show_later("system", f"{percent}% {recent // 1024}KB/s")
+                show(f"{percent}% {recent // 1024}KB/s")
                 reported, recent = monotonic(), 0
 
         await self._http.download(url, write)

@@ -1,12 +1,11 @@
 """Which device is simulated: a board, a firmware version and what differs between them."""
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 import re
 from typing import Any, Final, Literal
 
-from ..application.state import ListeningMode
-
-__all__ = ["BOARDS", "Board", "Profile", "get_profile"]
+__all__ = ["BOARDS", "Board", "ListeningMode", "Profile", "get_profile"]
 
 type Version = tuple[int, int, int]
 type Network = Literal["wifi", "cellular", "ethernet"]
@@ -15,6 +14,14 @@ DEFAULT_VERSION: Final = "2.4.2"
 _NEWEST: Final[Version] = (2, 4, 2)
 _OLDEST: Final[Version] = (1, 6, 2)
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?![^-])")
+
+
+class ListeningMode(StrEnum):
+    """How the device decides when to listen."""
+
+    AUTO = "auto"
+    MANUAL = "manual"
+    REALTIME = "realtime"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,10 @@ import ssl
 from typing import Any, Final, Protocol
 
 from ..board.pace import Pace
+from .hooks import LinkHooks
 from .network import Connection, Network
 
-__all__ = ["MqttClient", "MqttClientHooks", "MqttListener", "MqttSettings", "publish_packet"]
+__all__ = ["MqttClient", "MqttListener", "MqttSettings", "publish_packet"]
 
 TLS_PORT: Final = 8883
 _NETWORK_TIMEOUT: Final = 10.0
@@ -60,24 +61,6 @@ class MqttListener(Protocol):
         """A message arrived, whatever its topic."""
 
 
-class MqttClientHooks(Protocol):
-    """Where a device that misbehaves may do so."""
-
-    @property
-    def never_pings(self) -> bool:
-        """Whether the server hears nothing of a silent device."""
-
-    @property
-    def stops_reading(self) -> bool:
-        """Whether the connection is not read any more after the server's hello."""
-
-    def password(self, password: str) -> str:
-        """Return the password to use instead."""
-
-    def after_connect(self) -> bytes:
-        """Return bytes to send once the connection is accepted."""
-
-
 class _Refused(Exception):  # noqa: N818 - what the server did
     """The server does not take the device."""
 
@@ -93,7 +76,7 @@ class MqttClient:
         listener: MqttListener,
         *,
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
-        hooks: MqttClientHooks,
+        hooks: LinkHooks,
         notices_reconnection: bool = True,
     ) -> None:
         """`spawn` starts tasks that end with the device.

@@ -1,39 +1,22 @@
 """The transport over MQTT, with audio over UDP. Source: the firmware's `mqtt_protocol.cc`."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from time import monotonic
-from typing import Any, Final, Protocol, override
+from typing import Final, override
 
-from ..application.hardware import Hardware
-from ..application.mainloop import Job
-from ..board.cjson import JsonObject, dumps, find, int_value, is_number, loads_object
+from ..board.cjson import JsonObject, dumps, find, loads_object
 from ..board.crash import DeviceCrashed, stoi
-from .mqtt_client import MqttClient, MqttClientHooks, MqttSettings
-from .transport import AudioPacket, Transport, TransportListener
-from .udp_audio import AudioOffer, UdpAudio, UdpHooks, parse_offer
+from .hello import device_hello
+from .mqtt_client import MqttClient, MqttSettings
+from .transport import Transport, TransportContext
+from .udp_audio import AudioOffer, UdpAudio, parse_offer
 from .websocket_frames import Opcode
-from .websocket_transport import RawSend, hello
 
-__all__ = ["MqttHooks", "MqttTransport"]
+__all__ = ["MqttTransport"]
 
 _HELLO_TIMEOUT: Final = 10.0
-_STALE_SECONDS: Final = 120.0
 _DEFAULT_PORT: Final = 8883
 _DEFAULT_KEEP_ALIVE: Final = 240
-
-
-class MqttHooks(MqttClientHooks, UdpHooks, Protocol):
-    """Where a device that misbehaves may do so."""
-
-    def topic(self, topic: str) -> str:
-        """Return the topic to publish to instead."""
-
-    async def before_hello(self, send: RawSend) -> None:
-        """Do something before the hello goes out."""
-
-    async def after_hello(self, send: RawSend, hello: str) -> None:
-        """Do something after the server's hello came in; `hello` is the device's."""
 
 
 class MqttTransport(Transport):
@@ -41,39 +24,15 @@ class MqttTransport(Transport):
 
     name = "mqtt"
 
-    def __init__(
-        self,
-        hardware: Hardware,
-        listener: TransportListener,
-        *,
-        idle: Callable[[], bool],
-        schedule: Callable[[Job], None],
-        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
-    ) -> None:
-        """`idle` tells whether the device is, `schedule` has the main task do something.
-
-        `spawn` starts tasks that end with the device.
-        """
-        self._hardware = hardware
-        self._profile = hardware.profile
-        self._pace = hardware.pace
-        self._hooks: MqttHooks = hardware.mischief
-        self._listener = listener
-        self._idle = idle
-        self._schedule = schedule
-        self._spawn = spawn
+    def __init__(self, context: TransportContext) -> None:
+        """Make a transport that is not connected."""
+        super().__init__(context)
         self._client: MqttClient | None = None
         self._was_connected = False
         self._rebuilding: asyncio.Task[None] | None = None
         self._publish_topic = ""
         self._offer: AudioOffer | None = None
         self._audio: UdpAudio | None = None
-        self._failed = False
-        self._session_id = ""
-        self._sample_rate = 24000
-        self._frame_duration = 60
-        self._hello = asyncio.Event()
-        self._last_incoming = 0.0
 
     @override
     async def start(self) -> None:
@@ -87,13 +46,7 @@ class MqttTransport(Transport):
     @property
     @override
     def channel_open(self) -> bool:
-        stale = monotonic() - self._last_incoming > _STALE_SECONDS * self._pace.waits
-        return self._audio is not None and not self._failed and not stale
-
-    @property
-    @override
-    def session_id(self) -> str:
-        return self._session_id
+        return self._audio is not None and not self._failed and not self._stale
 
     @override
     async def open_channel(self) -> bool:
@@ -103,7 +56,7 @@ class MqttTransport(Transport):
         self._session_id = ""
         self._hello.clear()
         await self._hooks.before_hello(self.send_raw)
-        text = dumps(hello(self._profile, version=3, transport="udp"))
+        text = dumps(device_hello(self._profile, version=3, transport="udp"))
         if not await self.send_text(text):
             return False
         try:
@@ -122,7 +75,7 @@ class MqttTransport(Transport):
         if self._offer is not None:
             hardened = self._profile.checks_udp
             audio = UdpAudio(
-                self._offer, self._hardware.network, self._hooks, self._audio_received, hardened=hardened
+                self._offer, self._network, self._hooks, self._packet_received, hardened=hardened
             )
             self._audio = await audio.open()
 
@@ -146,7 +99,7 @@ class MqttTransport(Transport):
     async def send_text(self, text: str) -> bool:
         if not self._publish_topic:
             return False
-        self._hardware.recorder.add("sent", text=text)
+        self._recorder.add("sent", text=text)
         return await self._publish(text.encode()) or self._fail("SERVER_ERROR")
 
     async def _publish(self, payload: bytes) -> bool:
@@ -157,8 +110,9 @@ class MqttTransport(Transport):
     async def send_audio(self, packet: bytes) -> bool:
         return self._audio is not None and self._audio.send(packet)
 
-    async def send_raw(self, opcode: int, payload: bytes) -> bool:
-        """Send what a WebSocket would take as a frame: text by MQTT, binary by UDP."""
+    @override
+    async def send_raw(self, opcode: Opcode, payload: bytes) -> bool:
+        """Send a text by MQTT, and binary data by UDP."""
         return await (self.send_audio if opcode == Opcode.BINARY else self._publish)(payload)
 
     @override
@@ -188,7 +142,7 @@ class MqttTransport(Transport):
         if self._client is not None:
             self._client.stop(politely=True)
             self._client = None
-        nvs = self._hardware.nvs
+        nvs = self._nvs
         endpoint = nvs.get_string("mqtt", "endpoint")
         self._publish_topic = nvs.get_string("mqtt", "publish_topic")
         if not endpoint:
@@ -206,7 +160,7 @@ class MqttTransport(Transport):
         self._client = MqttClient(
             settings,
             self._pace,
-            self._hardware.network,
+            self._network,
             self,
             spawn=self._spawn,
             hooks=self._hooks,
@@ -218,11 +172,11 @@ class MqttTransport(Transport):
         """Note that the server is there."""
         self._was_connected = True
         self._stop_rebuilding()
-        self._hardware.recorder.add("link", connected=True)
+        self._recorder.add("link", connected=True)
 
     def mqtt_disconnected(self, reason: str) -> None:
         """Wait for the client to come back; while idle, replace it when that takes long."""
-        self._hardware.recorder.add("link", connected=False, reason=reason)
+        self._recorder.add("link", connected=False, reason=reason)
         # What leaves the client unaware of its reconnection does not replace it either.
         if self._was_connected and self._profile.notices_reconnection:
             self._was_connected = False
@@ -241,11 +195,6 @@ class MqttTransport(Transport):
         rebuilding, self._rebuilding = self._rebuilding, None
         if rebuilding is not None:
             rebuilding.cancel()
-
-    def _fail(self, error: str) -> bool:
-        self._failed = True
-        self._listener.failed(error)
-        return False
 
     # What the server sends
 
@@ -271,13 +220,7 @@ class MqttTransport(Transport):
         if transport != "udp":
             return
         offer = parse_offer(find(message, "udp"), hardened=self._profile.checks_udp)
-        if isinstance(session_id := find(message, "session_id"), str):
-            self._session_id = session_id
-        audio = find(message, "audio_params")
-        if is_number(rate := find(audio, "sample_rate")):
-            self._sample_rate = int_value(rate)
-        if is_number(duration := find(audio, "frame_duration")):
-            self._frame_duration = int_value(duration)
+        self._read_hello(message)
         if offer is None:
             return
         self._offer = offer
@@ -286,7 +229,7 @@ class MqttTransport(Transport):
         self._hello.set()
 
     def _goodbye(self, session_id: object) -> None:
-        self._hardware.recorder.add("received", message={"type": "goodbye", "session_id": session_id})
+        self._recorder.add("received", message={"type": "goodbye", "session_id": session_id})
         if session_id is None:
             matches = not self._profile.goodbye_needs_session
         elif isinstance(session_id, str):
@@ -299,6 +242,6 @@ class MqttTransport(Transport):
             say_goodbye = self._profile.answers_goodbye
             self._schedule(lambda: self._close(say_goodbye=say_goodbye))
 
-    def _audio_received(self, packet: bytes) -> None:
-        self._listener.audio_received(AudioPacket(packet, self._sample_rate, self._frame_duration))
+    def _packet_received(self, packet: bytes) -> None:
+        self._deliver_audio(packet)
         self._last_incoming = monotonic()

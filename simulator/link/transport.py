@@ -1,12 +1,25 @@
-"""What the firmware's application expects of a transport. Source: the firmware's `protocols/protocol.h`."""
+"""What both transports have in common. Source: the firmware's `protocols/protocol.h` and `protocol.cc`."""
 
 from abc import ABC, abstractmethod
+import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from time import monotonic
+from typing import Any, ClassVar, Final, Protocol
 
-from ..board.cjson import JsonObject
+from ..board.cjson import JsonObject, find, int_value, is_number
+from ..board.nvs import Nvs
+from ..board.pace import Pace
+from ..board.profile import Profile
+from ..board.recorder import Recorder
+from ..board.system_info import Identity
+from .hooks import LinkHooks
+from .network import Network
+from .websocket_frames import Opcode
 
-__all__ = ["AudioPacket", "Transport", "TransportListener"]
+__all__ = ["AudioPacket", "Transport", "TransportContext", "TransportListener"]
+
+_STALE_SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +32,7 @@ class AudioPacket:
 
 
 class TransportListener(Protocol):
-    """Hears, on the network task, what a transport receives. Must not block."""
+    """Is told, on the network task, what a transport receives. Must not block."""
 
     def message_received(self, message: JsonObject) -> None:
         """A JSON object other than a hello arrived."""
@@ -31,13 +44,53 @@ class TransportListener(Protocol):
         """The audio channel is gone."""
 
     def failed(self, error: str) -> None:
-        """The user is to see an error, and the device to go idle."""
+        """Something failed: the user should see the error, and the device go idle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransportContext:
+    """What a transport is given: parts of the device, and its application."""
+
+    profile: Profile
+    identity: Identity
+    nvs: Nvs
+    pace: Pace
+    network: Network
+    recorder: Recorder
+    hooks: LinkHooks
+    listener: TransportListener
+    idle: Callable[[], bool]
+    """Whether the device is idle."""
+    schedule: Callable[[Callable[[], Coroutine[Any, Any, None]]], None]
+    """Has the main task run a job."""
+    spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+    """Starts a task that ends with the device."""
 
 
 class Transport(ABC):
     """One of the two ways to a server. All sending is done by the main task."""
 
     name: ClassVar[str]
+
+    def __init__(self, context: TransportContext) -> None:
+        """Make a transport that is not connected."""
+        self._profile = context.profile
+        self._identity = context.identity
+        self._nvs = context.nvs
+        self._pace = context.pace
+        self._network = context.network
+        self._recorder = context.recorder
+        self._hooks = context.hooks
+        self._listener = context.listener
+        self._idle = context.idle
+        self._schedule = context.schedule
+        self._spawn = context.spawn
+        self._failed = False
+        self._session_id = ""
+        self._sample_rate = 24000
+        self._frame_duration = 60
+        self._hello = asyncio.Event()
+        self._last_incoming = 0.0
 
     @abstractmethod
     async def start(self) -> None:
@@ -53,9 +106,14 @@ class Transport(ABC):
     def channel_open(self) -> bool:
         """Whether there is a channel that is neither closed nor failed nor stale."""
 
+    @property
+    def session_id(self) -> str:
+        """The session that the server's last hello named; goes into every message."""
+        return self._session_id
+
     @abstractmethod
     async def open_channel(self) -> bool:
-        """Open the audio channel; False after a failure that the listener has heard of."""
+        """Open the audio channel; False after a failure that the listener was told."""
 
     @abstractmethod
     async def close_channel(self) -> None:
@@ -63,15 +121,19 @@ class Transport(ABC):
 
     @abstractmethod
     async def send_text(self, text: str) -> bool:
-        """Send a JSON text; it vanishes when there is no connection."""
+        """Send a JSON text; without a connection it is lost."""
 
     @abstractmethod
     async def send_audio(self, packet: bytes) -> bool:
-        """Send an Opus packet; it vanishes when there is no channel."""
+        """Send an Opus packet; without a channel it is lost."""
+
+    @abstractmethod
+    async def send_raw(self, opcode: Opcode, payload: bytes) -> bool:
+        """Send a payload as it is; False without a connection."""
 
     @abstractmethod
     def lose_connection(self) -> None:
-        """Have the connection break under the device."""
+        """Break the connection, as a failing network does."""
 
     @abstractmethod
     def shut_down(self) -> None:
@@ -79,9 +141,26 @@ class Transport(ABC):
 
     @abstractmethod
     def power_off(self) -> None:
-        """Drop all connections without a word."""
+        """Drop all connections without telling the server."""
 
     @property
-    @abstractmethod
-    def session_id(self) -> str:
-        """What the last hello of the server named; goes into every message."""
+    def _stale(self) -> bool:
+        return monotonic() - self._last_incoming > _STALE_SECONDS * self._pace.waits
+
+    def _fail(self, error: str) -> bool:
+        self._failed = True
+        self._listener.failed(error)
+        return False
+
+    def _read_hello(self, hello: JsonObject) -> None:
+        """Keep the session and the audio format of the server's hello; the old ones where it names none."""
+        if isinstance(session_id := find(hello, "session_id"), str):
+            self._session_id = session_id
+        audio = find(hello, "audio_params")
+        if is_number(rate := find(audio, "sample_rate")):
+            self._sample_rate = int_value(rate)
+        if is_number(duration := find(audio, "frame_duration")):
+            self._frame_duration = int_value(duration)
+
+    def _deliver_audio(self, packet: bytes) -> None:
+        self._listener.audio_received(AudioPacket(packet, self._sample_rate, self._frame_duration))

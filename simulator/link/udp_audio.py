@@ -10,16 +10,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 import socket
-from typing import Any, Final, Protocol, Self, cast, override
+from typing import Any, Final, Self, cast, override
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from ..board.cjson import find, int_value, is_number
 from ..board.crash import DeviceCrashed
+from .hooks import LinkHooks
 from .network import Network
 from .weather import WeatheredPath
 
-__all__ = ["AudioOffer", "UdpAudio", "UdpHooks", "parse_offer"]
+__all__ = ["AudioOffer", "UdpAudio", "parse_offer"]
 
 _HEADER: Final = 16
 _TYPE: Final = 1
@@ -68,16 +69,6 @@ def _hex(text: object) -> bytes | None:
     return None
 
 
-class UdpHooks(Protocol):
-    """Where a device that misbehaves may do so."""
-
-    def datagrams(self, datagram: bytes) -> list[bytes]:
-        """Return what the device sends instead of a datagram."""
-
-    def stranger_datagrams(self, datagram: bytes) -> list[bytes]:
-        """Return what somebody else sends at that time from another address."""
-
-
 class UdpAudio(asyncio.DatagramProtocol):
     """A connected socket: the system drops what comes from other addresses than the server's."""
 
@@ -85,7 +76,7 @@ class UdpAudio(asyncio.DatagramProtocol):
         self,
         offer: AudioOffer,
         network: Network,
-        hooks: UdpHooks,
+        hooks: LinkHooks,
         received: Callable[[bytes], None],
         *,
         hardened: bool,

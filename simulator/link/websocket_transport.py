@@ -8,47 +8,26 @@ frame when it hangs up, none in answer to the server's.
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Coroutine
 import secrets
 import ssl
 from time import monotonic
-from typing import Any, Final, Protocol, override
+from typing import Final, override
 
-from ..board.cjson import JsonObject, dumps, find, int_value, is_number, loads_object
+from ..board.cjson import JsonObject, dumps, find, loads_object
 from ..board.crash import DeviceCrashed, stoi
-from ..board.nvs import Nvs
-from ..board.pace import Pace
-from ..board.profile import Profile
-from ..board.system_info import Identity
 from . import binary_protocol
-from .network import Connection, Network
-from .transport import AudioPacket, Transport, TransportListener
+from .hello import device_hello
+from .network import Connection
+from .transport import Transport, TransportContext
 from .websocket_frames import FrameReader, Opcode, frame_bytes
 
-__all__ = ["RawSend", "WebSocketHooks", "WebSocketTransport", "hello"]
-
-type RawSend = Callable[[int, bytes], Awaitable[bool]]
+__all__ = ["WebSocketTransport"]
 
 _TIMEOUT: Final = 10.0
-_STALE_SECONDS: Final = 120.0
 _MAX_SEND: Final = 65535
 _MAX_PONG: Final = 125
 # Of a frame between 126 and 65535 bytes that is not masked.
 _FRAME_HEADER: Final = 4
-
-
-class WebSocketHooks(Protocol):
-    """Where a device that misbehaves may do so."""
-
-    @property
-    def stops_reading(self) -> bool:
-        """Whether the connection is not read any more after the server's hello."""
-
-    async def before_hello(self, send: RawSend) -> None:
-        """Do something before the hello goes out."""
-
-    async def after_hello(self, send: RawSend, hello: str) -> None:
-        """Do something after the server's hello came in; `hello` is the device's."""
 
 
 class WebSocketTransport(Transport):
@@ -56,45 +35,18 @@ class WebSocketTransport(Transport):
 
     name = "websocket"
 
-    def __init__(  # noqa: PLR0913 - all that the device is
-        self,
-        profile: Profile,
-        identity: Identity,
-        nvs: Nvs,
-        pace: Pace,
-        network: Network,
-        listener: TransportListener,
-        *,
-        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
-        hooks: WebSocketHooks,
-        sent: Callable[[str], None],
-    ) -> None:
-        """`spawn` starts tasks that end with the device; `sent` is told every text."""
-        self._profile = profile
-        self._identity = identity
-        self._nvs = nvs
-        self._pace = pace
-        self._network = network
-        self._listener = listener
-        self._spawn = spawn
-        self._hooks = hooks
-        self._sent = sent
+    def __init__(self, context: TransportContext) -> None:
+        """Make a transport that is not connected."""
+        super().__init__(context)
         self._connection: Connection | None = None
         self._reading: asyncio.Task[None] | None = None
         self._connected = False
-        self._failed = False
         self._version = 1
-        self._session_id = ""
-        self._sample_rate = 24000
-        self._frame_duration = 60
-        # Set by any hello, cleared only by the wait for one: an extra hello makes the next wait end at once.
-        self._hello = asyncio.Event()
-        self._last_incoming = 0.0
         self._late_pong: bytes | None = None
 
     @override
     async def start(self) -> None:
-        """Nothing to do: an idle device is not connected."""
+        """Do nothing: an idle device is not connected."""
 
     @property
     @override
@@ -104,13 +56,7 @@ class WebSocketTransport(Transport):
     @property
     @override
     def channel_open(self) -> bool:
-        stale = monotonic() - self._last_incoming > _STALE_SECONDS * self._pace.waits
-        return self._connected and not self._failed and not stale
-
-    @property
-    @override
-    def session_id(self) -> str:
-        return self._session_id
+        return self._connected and not self._failed and not self._stale
 
     @override
     async def open_channel(self) -> bool:
@@ -125,7 +71,7 @@ class WebSocketTransport(Transport):
             self._drop()
             return self._fail("SERVER_NOT_CONNECTED")
         await self._hooks.before_hello(self.send_raw)
-        text = dumps(hello(self._profile, version=self._version, transport="websocket"))
+        text = dumps(device_hello(self._profile, version=self._version, transport="websocket"))
         if not await self.send_text(text):
             return False
         try:
@@ -133,6 +79,7 @@ class WebSocketTransport(Transport):
                 await self._hello.wait()
         except TimeoutError:
             return self._fail("SERVER_TIMEOUT")
+        # Only here: one hello more than was waited for makes the next wait end at once.
         self._hello.clear()
         if self._hooks.stops_reading and self._reading is not None and self._connection is not None:
             self._reading.cancel()
@@ -149,7 +96,7 @@ class WebSocketTransport(Transport):
         if not self._connected:
             return False
         payload = text.encode()
-        self._sent(text)
+        self._recorder.add("sent", text=text)
         if len(payload) > _MAX_SEND or not await self.send_raw(Opcode.TEXT, payload):
             return self._fail("SERVER_ERROR")
         return True
@@ -158,14 +105,14 @@ class WebSocketTransport(Transport):
     async def send_audio(self, packet: bytes) -> bool:
         return await self.send_raw(Opcode.BINARY, binary_protocol.pack(self._version, packet))
 
-    async def send_raw(self, opcode: int, payload: bytes) -> bool:
-        """Send a frame of any kind; False when there is no connection."""
+    @override
+    async def send_raw(self, opcode: Opcode, payload: bytes) -> bool:
         connection = self._connection
         if not self._connected or connection is None:
             return False
         frame = frame_bytes(opcode, payload)
         if self._late_pong is not None:
-            # Before 1.9.0 nothing kept the two tasks that write apart.
+            # Before 1.9.0 the two tasks that write shared no lock.
             frame, self._late_pong = frame[:2] + self._late_pong + frame[2:], None
         connection.write(frame)
         await connection.drain()
@@ -185,7 +132,7 @@ class WebSocketTransport(Transport):
         self._drop()
 
     def _destroy(self) -> None:
-        """Replace the client object: a connection that is still up closes, and tells so."""
+        """Replace the client object. A connection that is still up closes, and the listener is told."""
         was_connected = self._connected
         self.power_off()
         if was_connected:
@@ -198,11 +145,6 @@ class WebSocketTransport(Transport):
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-    def _fail(self, error: str) -> bool:
-        self._failed = True
-        self._listener.failed(error)
-        return False
 
     async def _connect(self, url: str) -> None:
         """Raise one of several errors when the server does not answer with 101."""
@@ -227,7 +169,7 @@ class WebSocketTransport(Transport):
         asked = monotonic()
         answer = await connection.reader.readuntil(b"\r\n\r\n")
         if monotonic() - asked < self._profile.answer_missed_seconds:
-            # It came before anything looked for it, so that the client waits for one until its time is over.
+            # The answer came before the client waited for one: it waits for another until it times out.
             answer = await connection.reader.readuntil(b"\r\n\r\n")
         if not answer.startswith(b"HTTP/1.1 101"):
             raise ValueError("no 101")
@@ -244,7 +186,7 @@ class WebSocketTransport(Transport):
                 await self._received(opcode, payload)
         except OSError, EOFError:
             pass
-        # The socket stays as it is until the next conversation; the server has to drop it.
+        # The device does not close the socket before the next conversation; the server has to.
         self._connected = False
         self._listener.channel_closed()
 
@@ -257,8 +199,7 @@ class WebSocketTransport(Transport):
                 self._text(payload)
             case Opcode.BINARY:
                 self._last_incoming = monotonic()
-                packet = binary_protocol.unpack(self._version, payload)
-                self._listener.audio_received(AudioPacket(packet, self._sample_rate, self._frame_duration))
+                self._deliver_audio(binary_protocol.unpack(self._version, payload))
             case Opcode.PING if len(payload) <= _MAX_PONG:
                 if self._profile.pings_safe:
                     await self.send_raw(Opcode.PONG, payload)
@@ -285,30 +226,8 @@ class WebSocketTransport(Transport):
             raise DeviceCrashed("the server's hello has no string 'transport'")
         if transport != "websocket":
             return
-        if isinstance(session_id := find(message, "session_id"), str):
-            self._session_id = session_id
-        audio = find(message, "audio_params")
-        if is_number(rate := find(audio, "sample_rate")):
-            self._sample_rate = int_value(rate)
-        if is_number(duration := find(audio, "frame_duration")):
-            self._frame_duration = int_value(duration)
+        self._read_hello(message)
         self._hello.set()
-
-
-def hello(profile: Profile, *, version: int, transport: str) -> JsonObject:
-    """Return the device's hello. It has no session_id."""
-    features: JsonObject = {"aec": True} if profile.server_echo_cancellation else {}
-    features["mcp"] = True
-    message: JsonObject = {"type": "hello", "version": version}
-    if profile.has_tools:
-        message["features"] = features
-    if profile.number >= (2, 4, 0):
-        features["glyph_push"] = profile.glyph_push
-        if profile.glyph_push:
-            message["text_font"] = {"bundle": "font_puhui_16_4", "charset": "basic", "size": 16, "bpp": 4}
-    message["transport"] = transport
-    message["audio_params"] = {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60}
-    return message
 
 
 def _split(url: str) -> tuple[bool, str, int, str]:

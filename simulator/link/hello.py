@@ -1,0 +1,25 @@
+"""The hello that opens a conversation, the same over both transports.
+
+Source: `GetHelloMessage` of the firmware's `websocket_protocol.cc` and `mqtt_protocol.cc`.
+"""
+
+from ..board.cjson import JsonObject
+from ..board.profile import Profile
+
+__all__ = ["device_hello"]
+
+
+def device_hello(profile: Profile, *, version: int, transport: str) -> JsonObject:
+    """Return the device's hello. It has no session_id."""
+    features: JsonObject = {"aec": True} if profile.server_echo_cancellation else {}
+    features["mcp"] = True
+    message: JsonObject = {"type": "hello", "version": version}
+    if profile.has_tools:
+        message["features"] = features
+    if profile.number >= (2, 4, 0):
+        features["glyph_push"] = profile.glyph_push
+        if profile.glyph_push:
+            message["text_font"] = {"bundle": "font_puhui_16_4", "charset": "basic", "size": 16, "bpp": 4}
+    message["transport"] = transport
+    message["audio_params"] = {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60}
+    return message
