@@ -28,12 +28,12 @@ async def answer(session: Session, heard: int, *, close: bool) -> None:
     await session.until(lambda: len(session.packets) >= start + heard or session.closed)
     await session.send({"type": "stt", "text": "hello there"})
     await session.start_speaking()
-    await asyncio.sleep(0.05)
+    # Answered by the main task, after it has entered `speaking`.
+    await session.call(1, "tools/call", {"name": "self.get_device_status"})
     await session.send({"type": "llm", "emotion": "happy"})
     await session.send({"type": "tts", "state": "sentence_start", "text": "Hello yourself."})
     for packet in opus_packets(10):
         await session.send(packet)
-    await asyncio.sleep(0.1)
     if close:
         await session.connection.close()
     else:
@@ -69,7 +69,7 @@ async def test_a_conversation_of_one_turn_is_accounted_for(butler: Server) -> No
         assert account.played == sim.played
         assert not account.hung_up
         assert account.first_audio_ms is not None
-        assert 50 <= account.first_audio_ms < 1000
+        assert account.first_audio_ms > 0
         assert account.as_json()["sample_rate"] == 24000
 
 

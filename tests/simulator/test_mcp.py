@@ -246,7 +246,7 @@ async def test_some_versions_run_tools_beside_the_main_task(server: Server) -> N
     profile = get_profile(version="1.9.1")
     async with server.device(profile=profile, pace=Pace(uplink=20, main_loop_delay=0)) as sim:
         session = await linked(server, sim)
-        sim.tool_seconds["self.get_device_status"] = 0.3
+        sim.tool_seconds["self.get_device_status"] = 60
         request = {
             "jsonrpc": "2.0",
             "id": 1,
@@ -254,9 +254,10 @@ async def test_some_versions_run_tools_beside_the_main_task(server: Server) -> N
             "params": {"name": "self.get_device_status"},
         }
         await session.send({"type": "mcp", "payload": request})
+        await sim.wait_for(lambda: bool(sim.events("tool")))
         packets = len(session.packets)
-        await session.expect(type="mcp")
-        assert len(session.packets) > packets + 50
+        await session.until(lambda: len(session.packets) > packets + 50)
+        assert not session.seen(type="mcp")
 
 
 async def test_reboot_never_answers_and_the_device_checks_in_again(server: Server) -> None:

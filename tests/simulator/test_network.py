@@ -222,7 +222,6 @@ async def test_the_connection_breaks_in_the_middle_of_a_sentence_and_the_audio_g
     async with mqtt.device(misbehaviours=(Misbehaviour.DROP_MID_SENTENCE,)) as sim:
         session = await listening(mqtt, sim)
         await session.until(lambda: session.closed)
-        assert len(mqtt.audio.datagrams) >= 16
         await mqtt.session(2)
         await mqtt.audio.until(lambda: len(mqtt.audio.datagrams) > 30)
 
