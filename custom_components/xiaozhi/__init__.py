@@ -62,4 +62,4 @@ async def async_remove_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> 
 
 
 async def _async_entry_updated(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
-    entry.runtime_data.async_sync_devices()
+    entry.runtime_data.async_entry_updated()

@@ -5,7 +5,6 @@ from types import MappingProxyType
 from typing import Any, Final, override
 
 from homeassistant.config_entries import (
-    SOURCE_IGNORE,
     SOURCE_RECONFIGURE,
     ConfigEntry,
     ConfigEntryState,
@@ -18,7 +17,7 @@ from homeassistant.config_entries import (
     SubentryFlowResult,
 )
 from homeassistant.const import CONF_MAC, CONF_PASSWORD
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.device_registry import format_mac
 from homeassistant.helpers.selector import (
@@ -45,10 +44,9 @@ from .const import (
     SUBENTRY_DEVICE,
 )
 from .firmware.library import STOCK_RELEASES
-from .gateway import XiaozhiConfigEntry
-from .listeners import AUTO_SUBSCRIBE_TOPIC
+from .gateway import Gateway, gateway_entry, gateway_of
 from .protocol.mcp.client import Tool
-from .provisioning.discovery import find_subentry
+from .provisioning.answers import would_change_link
 from .provisioning.gateway_form import (
     BROKER_SCHEMA,
     DOES_NOT_PUSH,
@@ -61,9 +59,17 @@ from .provisioning.gateway_form import (
     gateway_errors,
     gateway_suggestions,
 )
-from .provisioning.pairing_flow import PairingFlow, address_placeholders, running_gateway
+from .provisioning.link_settings import AUTO_SUBSCRIBE_TOPIC
+from .provisioning.pairing_flow import PairingFlow, address_placeholders
 from .provisioning.views import check_in_url
-from .settings import ConversationStyle, DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
+from .settings import (
+    ConversationStyle,
+    DeviceLink,
+    DeviceSettings,
+    GatewaySettings,
+    OfferedLink,
+    device_subentries,
+)
 from .tools.assistant import automatic_tools, choosable_tools
 from .tools.danger import dangers_of
 
@@ -115,7 +121,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     @override
     async def async_step_user(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
         """Handle *Add integration*: a gateway the first time, a device from then on."""
-        if _gateway_entry(self.hass) is not None:
+        if gateway_entry(self.hass) is not None:
             return await self.async_step_code()
         await self.async_set_unique_id(GATEWAY_UNIQUE_ID, raise_on_progress=False)
         return await self.async_step_gateway()
@@ -123,8 +129,8 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     @override
     async def async_step_dhcp(self, discovery_info: DhcpServiceInfo) -> ConfigFlowResult:
         """Handle a device seen on the network: it needs a gateway, of which there is one for all devices."""
-        if (entry := _gateway_entry(self.hass)) is not None:
-            paired = find_subentry(entry, format_mac(discovery_info.macaddress))
+        if (entry := gateway_entry(self.hass)) is not None:
+            paired = format_mac(discovery_info.macaddress) in device_subentries(entry)
             return self.async_abort(reason="already_configured" if paired else "points_elsewhere")
         await self.async_set_unique_id(GATEWAY_UNIQUE_ID)
         self._abort_if_unique_id_configured()
@@ -137,7 +143,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         mac: str = discovery_info[CONF_MAC]
         await self.async_set_unique_id(mac)
         self._abort_if_unique_id_configured()
-        self._card = running_gateway(self.hass).discovery.get(mac)
+        self._card = self._gateway().discovery.get(mac)
         if self._card is None:
             return self.async_abort(reason="nobody_waits")
         self.context["title_placeholders"] = {"name": self._card.label}
@@ -238,7 +244,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     @override
     def _add_device(self, mac: str, name: str, data: Mapping[str, Any]) -> ConfigFlowResult:
         self.hass.config_entries.async_add_subentry(
-            running_gateway(self.hass).entry,
+            self._gateway().entry,
             ConfigSubentry(
                 subentry_type=SUBENTRY_DEVICE, unique_id=mac, title=name, data=MappingProxyType(dict(data))
             ),
@@ -260,7 +266,9 @@ class DeviceSubentryFlow(
         entry = self._get_entry()
         subentry = self._get_reconfigure_subentry()
         before = DeviceSettings.from_subentry(subentry)
-        tools = _tools_of(entry, before.mac)
+        gateway = gateway_of(entry)
+        device = None if gateway is None else gateway.device(before.mac)
+        tools = {} if device is None else device.tools
         if user_input is not None:
             changes = dict(user_input)
             restart_now = changes.pop(_CONF_RESTART_NOW, False)
@@ -271,14 +279,14 @@ class DeviceSubentryFlow(
             result = self.async_update_and_abort(entry, subentry, data=data)
             link = DeviceLink(changes.get(CONF_LINK, before.link))
             if link is not before.link and (
-                reason := await _let_know(entry, before.mac, link, restart_now=restart_now)
+                reason := await _let_know(gateway, before.mac, link, restart_now=restart_now)
             ):
                 return self.async_abort(reason=reason, description_placeholders={"name": subentry.title})
             return result
         choosable = choosable_tools(tools)
         chosen = automatic_tools(tools) if before.assistant_tools is None else before.assistant_tools
         schema = _DEVICE_SCHEMA
-        if GatewaySettings.from_data(entry.data).link is not OfferedLink.WEBSOCKET:
+        if GatewaySettings.from_entry(entry).link is not OfferedLink.WEBSOCKET:
             schema = _DEVICE_SCHEMA_WITH_LINK
         return self.async_show_form(
             step_id="reconfigure",
@@ -310,35 +318,20 @@ class DeviceSubentryFlow(
         return self.async_create_entry(title=name, data=data, unique_id=mac)
 
 
-@callback
-def _tools_of(entry: XiaozhiConfigEntry, mac: str) -> Mapping[str, Tool]:
-    """Return the tools of a device; none are known while the gateway does not run."""
-    return entry.runtime_data.devices[mac].tools if entry.state is ConfigEntryState.LOADED else {}
-
-
-@callback
-def _gateway_entry(hass: HomeAssistant) -> ConfigEntry | None:
-    """Return the entry of the gateway, running or not; an ignored discovery of it is none."""
-    entry = hass.config_entries.async_entry_for_domain_unique_id(DOMAIN, GATEWAY_UNIQUE_ID)
-    return None if entry is None or entry.source == SOURCE_IGNORE else entry
-
-
-async def _let_know(
-    entry: XiaozhiConfigEntry, mac: str, link: DeviceLink, *, restart_now: bool
-) -> str | None:
+async def _let_know(gateway: Gateway | None, mac: str, link: DeviceLink, *, restart_now: bool) -> str | None:
     """Let a device learn of its new link, which it does when it starts; return what the user is told of it.
 
     That is nothing when the link is of the kind that the device uses already.
     """
-    if entry.state is not ConfigEntryState.LOADED:
+    device = None if gateway is None else gateway.device(mac)
+    if gateway is None or device is None:
         return "device_restart_yourself"
-    gateway = entry.runtime_data
-    if not gateway.would_change_link(mac, link):
+    if not would_change_link(gateway, device, link):
         return None
     if not restart_now:
         return "device_restart_later"
     try:
-        await gateway.devices[mac].restart()
+        await device.restart()
     except HomeAssistantError:
         return "device_restart_yourself"
     return "device_restarting"

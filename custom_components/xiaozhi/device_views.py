@@ -1,4 +1,4 @@
-"""What all addresses for devices on the web server share: who may call, and who closes the connection."""
+"""What all addresses for devices share: who may call, the gateway called, and who closes the connection."""
 
 import asyncio
 from collections import Counter
@@ -18,8 +18,9 @@ from homeassistant.util.hass_dict import HassKey
 from homeassistant.util.network import is_local
 
 from .const import DOMAIN
+from .gateway import Gateway, running_gateway
 
-__all__ = ["async_prepare_calls", "check_remote", "for_devices", "path_of"]
+__all__ = ["async_prepare_calls", "called_gateway", "check_remote", "for_devices", "path_of"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -123,6 +124,13 @@ def check_remote(request: web.Request) -> None:
     if "Origin" in request.headers:
         _LOGGER.debug("Call of %s from %s refused: made by a web page", path_of(request), request.remote)
         raise web.HTTPForbidden(text="Not for web pages")
+
+
+def called_gateway(request: web.Request) -> Gateway:
+    """Return the gateway. Raises aiohttp's answer while it does not run."""
+    if (gateway := running_gateway(request.app[KEY_HASS])) is None:
+        raise web.HTTPServiceUnavailable(text="The XiaoZhi gateway is not set up or not running")
+    return gateway
 
 
 def path_of(request: web.Request) -> str:

@@ -14,9 +14,9 @@ from homeassistant.const import (
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import device_registry as dr
 
-from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES, DOMAIN
+from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES
 from .device.device import Device
-from .gateway import XiaozhiConfigEntry
+from .gateway import XiaozhiConfigEntry, find_device, gateway_of
 
 _PRIVATE: Final = {
     CONF_ADDRESS,
@@ -38,11 +38,15 @@ _PRIVATE: Final = {
 async def async_get_config_entry_diagnostics(
     hass: HomeAssistant, entry: XiaozhiConfigEntry
 ) -> dict[str, Any]:
-    """Return the settings, the counters of the listeners, and every device."""
-    gateway = entry.runtime_data
+    """Return the settings and, while the gateway runs, the counters of its listeners and every device."""
+    settings = async_redact_data(dict(entry.data), _PRIVATE)
+    # Diagnostics are wanted most when the gateway cannot start.
+    if (gateway := gateway_of(entry)) is None:
+        return {"running": False, "settings": settings}
     return {
-        "settings": async_redact_data(dict(entry.data), _PRIVATE),
-        "listeners": gateway.listener_counters,
+        "running": True,
+        "settings": settings,
+        "listeners": gateway.listeners.counters(),
         "waiting_devices": len(gateway.discovery.devices),
         "devices": [_describe(device) for device in gateway.devices.values()],
     }
@@ -51,10 +55,9 @@ async def async_get_config_entry_diagnostics(
 async def async_get_device_diagnostics(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, device: dr.AnyDeviceEntry
 ) -> dict[str, Any]:
-    """Return one device."""
-    macs = {identifier for domain, identifier in device.identifiers if domain == DOMAIN}
-    known = (found for mac, found in entry.runtime_data.devices.items() if mac in macs)
-    return next((_describe(found) for found in known), {})
+    """Return one device; nothing is known of it while the gateway does not run."""
+    known = find_device(hass, device.id)
+    return {} if known is None else _describe(known)
 
 
 def _describe(device: Device) -> dict[str, Any]:

@@ -1,31 +1,39 @@
-"""The gateway: owns the listeners, lets paired devices in and routes their links."""
+"""The gateway: owns listeners and devices, and is where both are looked up."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 import logging
-from typing import Any
 
-from homeassistant.config_entries import ConfigEntry
+from homeassistant.config_entries import SOURCE_IGNORE, ConfigEntry, ConfigEntryState
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.exceptions import ConfigEntryNotReady
 from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
-from .const import CONF_FIRMWARE_RELEASES, DOMAIN, MANUFACTURER, NO_MODEL_ISSUE, SUBENTRY_DEVICE
+from .const import CONF_FIRMWARE_RELEASES, DOMAIN, GATEWAY_UNIQUE_ID, NO_MODEL_ISSUE
 from .device.device import Device
+from .device.registry import async_register, macs_of
 from .device.store import DeviceStore
 from .firmware.library import FirmwareFiles
-from .listeners import Listeners, PortError, mqtt_client_id
-from .protocol.checkin import CheckIn
-from .protocol.checkin_reply import LinkReply, ServerTime
+from .listeners import Listeners, PortError
 from .protocol.closing import close_all
 from .protocol.firmware import SAFE_TEXT_BYTES
 from .protocol.transport.link import Admission, Credentials, LinkKind
 from .protocol.transport.mqtt.broker_client import BrokerError
 from .provisioning.discovery import DeviceDiscovery
+from .provisioning.link_settings import client_id_of
 from .secret import same
-from .settings import DeviceLink, GatewaySettings
+from .settings import GatewaySettings, device_subentries
+
+__all__ = [
+    "DeviceListener",
+    "Gateway",
+    "XiaozhiConfigEntry",
+    "find_device",
+    "gateway_entry",
+    "gateway_of",
+    "running_gateway",
+]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -36,35 +44,59 @@ type XiaozhiConfigEntry = ConfigEntry[Gateway]
 type DeviceListener = Callable[[Device], None]
 
 
+@callback
+def gateway_entry(hass: HomeAssistant) -> XiaozhiConfigEntry | None:
+    """Return the entry of the gateway, running or not; an ignored discovery of it is none."""
+    entry = hass.config_entries.async_entry_for_domain_unique_id(DOMAIN, GATEWAY_UNIQUE_ID)
+    return None if entry is None or entry.source == SOURCE_IGNORE else entry
+
+
+@callback
+def gateway_of(entry: XiaozhiConfigEntry) -> Gateway | None:
+    """Return the gateway of an entry; None while it does not run."""
+    return entry.runtime_data if entry.state is ConfigEntryState.LOADED else None
+
+
+@callback
+def running_gateway(hass: HomeAssistant) -> Gateway | None:
+    """Return the gateway; None while it does not run."""
+    entry = gateway_entry(hass)
+    return None if entry is None else gateway_of(entry)
+
+
+@callback
+def find_device(hass: HomeAssistant, device_id: str) -> Device | None:
+    """Return a device by its id in the device registry; None if it is not there."""
+    registered = dr.async_get(hass).async_get(device_id)
+    gateway = running_gateway(hass)
+    if registered is None or gateway is None:
+        return None
+    return next((device for mac in macs_of(registered) if (device := gateway.device(mac))), None)
+
+
 class Gateway:
-    """Runtime of the gateway entry."""
+    """Runtime of the gateway entry. It is the directory in which listeners look up devices."""
 
     def __init__(self, hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
         """Prepare the gateway; `async_start` opens its ports."""
         self.hass = hass
         self.entry = entry
+        self.settings = GatewaySettings.from_entry(entry)
         self.devices: dict[str, Device] = {}
+        """By MAC."""
         self.discovery = DeviceDiscovery(hass, entry)
-        self._store = DeviceStore(hass, entry.entry_id)
-        self._listeners = Listeners(
-            GatewaySettings.from_data(entry.data),
-            entry.entry_id,
-            admit=self._admit,
-            admit_from_broker=self._admit_from_broker,
-            devices=lambda: [mac for mac, device in self.devices.items() if device.answers_unasked],
-            host_of=lambda mac: self.devices[mac].state.host if mac in self.devices else None,
-            broker_changed=self._broker_changed,
-        )
+        self.listeners = Listeners(self.settings, self)
         self.firmware_files = FirmwareFiles(hass, entry.data.get(CONF_FIRMWARE_RELEASES))
+        self._store = DeviceStore(hass, entry.entry_id)
         self._areas: dict[str, str] = {}
         self._device_listeners: list[DeviceListener] = []
 
     async def async_start(self) -> None:
         """Load what is known and open the ports. Raises `ConfigEntryNotReady` when a port is taken."""
         await self._store.async_load()
-        self.async_sync_devices()
+        self.async_entry_updated()
         try:
-            await self._listeners.start()
+            await self.listeners.start()
         except PortError as err:
             raise ConfigEntryNotReady(
                 translation_domain=DOMAIN,
@@ -82,21 +114,30 @@ class Gateway:
         await close_all(
             self.discovery.async_stop(), *(device.async_close() for device in self.devices.values())
         )
-        await self._listeners.stop()
+        await self.listeners.stop()
         self.firmware_files.forget()
         for issue in (_BROKER_ISSUE, NO_MODEL_ISSUE):
             ir.async_delete_issue(self.hass, DOMAIN, issue)
         await self._store.async_save()
 
+    # What is looked up.
+
+    def device(self, mac: str) -> Device | None:
+        """Return a paired device by its MAC."""
+        return self.devices.get(mac)
+
+    def paired(self, mac: str, client_id: str) -> Device | None:
+        """Return the paired device with this MAC, if the Client-Id is its own as well."""
+        device = self.device(mac)
+        return device if device is not None and same(device.settings.client_id, client_id) else None
+
+    # What the entry says.
+
     @callback
-    def async_sync_devices(self) -> None:
+    def async_entry_updated(self) -> None:
         """Follow the entry: add, change and remove devices without disturbing the others."""
-        self._listeners.settings = GatewaySettings.from_data(self.entry.data)
-        subentries = {
-            subentry.unique_id: subentry
-            for subentry in self.entry.get_subentries_of_type(SUBENTRY_DEVICE)
-            if subentry.unique_id
-        }
+        self.settings = GatewaySettings.from_entry(self.entry)
+        subentries = device_subentries(self.entry)
         for mac in self.devices.keys() - subentries.keys():
             device = self.devices.pop(mac)
             device.create_task(device.async_close(), "close link")
@@ -116,6 +157,7 @@ class Gateway:
             for listener in tuple(self._device_listeners):
                 listener(device)
         self._store.async_keep(set(subentries))
+        self.discovery.async_remove_paired()
 
     @callback
     def listen_for_devices(self, listener: DeviceListener) -> CALLBACK_TYPE:
@@ -132,55 +174,46 @@ class Gateway:
             self._areas[mac] = area_id
 
     @callback
-    def link_reply(self, mac: str, host: str, origin: str, server_time: ServerTime) -> LinkReply:
-        """Return the link settings for a paired device that reached us under `host`, at `origin`."""
-        device = self.devices[mac]
-        kind = self._listeners.kind_for(device.settings, device.state.firmware_version)
-        device.replied(kind, host, self._listeners.web_origin(origin))
-        if kind is LinkKind.MQTT:
-            self._listeners.expect(mac)
-        reply = self._listeners.reply(device.settings, kind, host, server_time)
-        return replace(reply, firmware=device.firmware_offer())
+    def _register(self, device: Device) -> None:
+        registered = async_register(self.hass, self.entry, device)
+        if (area_id := self._areas.pop(device.mac, None)) is not None:
+            dr.async_get(self.hass).async_update_device(registered.id, area_id=area_id)
+
+    # The directory of the listeners.
 
     @callback
-    def would_change_link(self, mac: str, link: DeviceLink) -> bool:
-        """Whether a device, if its owner wants this link, is to use another kind than it knows of."""
-        device = self.devices[mac]
-        kind = self._listeners.kind_for(replace(device.settings, link=link), device.state.firmware_version)
-        return device.state.link not in {None, kind}
-
-    @property
-    def listener_counters(self) -> dict[str, Any]:
-        """What the listeners turned away, for diagnostics."""
-        return self._listeners.counters()
-
-    @callback
-    def checked_in(self, checkin: CheckIn) -> None:
-        """Note the check-in of a paired device."""
-        device = self.devices[checkin.mac]
-        device.checked_in(checkin)
-        self._register(device)
-
-    @callback
-    def _admit(self, credentials: Credentials, kind: LinkKind) -> Admission | None:
-        device = self.devices.get(credentials.mac)
+    def admit(self, credentials: Credentials, kind: LinkKind) -> Admission | None:
+        """Let a device in that shows the token and the client id that it was told."""
+        device = self.device(credentials.mac)
         if device is None or not same(credentials.token, device.settings.token):
             _LOGGER.debug("Connection from %s refused: unknown device or wrong token", credentials.remote)
             return None
-        settings = device.settings
-        client_id = mqtt_client_id(settings.mac) if kind is LinkKind.MQTT else settings.client_id
+        client_id = device.settings.client_id
+        if kind is LinkKind.MQTT:
+            client_id = client_id_of(self.settings, device.mac)
         if not same(credentials.client_id, client_id):
             _LOGGER.debug("Connection from %s refused: not the device that was paired", credentials.remote)
             return None
         return _admission(device)
 
     @callback
-    def _admit_from_broker(self, mac: str) -> Admission | None:
-        device = self.devices.get(mac)
+    def admit_from_broker(self, mac: str) -> Admission | None:
+        """Let a paired device in; the broker knows who writes to its topic."""
+        device = self.device(mac)
         return None if device is None else _admission(device)
 
+    def probed_macs(self) -> Iterable[str]:
+        """Return the MACs of the devices that can answer at any time."""
+        return [mac for mac, device in self.devices.items() if device.answers_unasked]
+
+    def address_for(self, mac: str) -> str | None:
+        """Return what the owner has set, or the host under which a device last reached us."""
+        device = self.device(mac)
+        return self.settings.address or (None if device is None else device.state.host)
+
     @callback
-    def _broker_changed(self, problem: BrokerError | None) -> None:
+    def broker_changed(self, problem: BrokerError | None) -> None:
+        """Tell the owner while the broker cannot be used."""
         if problem is None:
             _LOGGER.info("Connected to the MQTT broker")
             ir.async_delete_issue(self.hass, DOMAIN, _BROKER_ISSUE)
@@ -194,22 +227,6 @@ class Gateway:
             severity=ir.IssueSeverity.ERROR,
             translation_key=f"broker_{problem.problem}",
         )
-
-    @callback
-    def _register(self, device: Device) -> None:
-        registry = dr.async_get(self.hass)
-        entry = registry.async_get_or_create(
-            config_entry_id=self.entry.entry_id,
-            config_subentry_id=device.subentry_id,
-            identifiers={(DOMAIN, device.mac)},
-            connections={(dr.CONNECTION_NETWORK_MAC, device.mac)},
-            manufacturer=MANUFACTURER,
-            model=device.state.board,
-            name=device.name,
-            sw_version=device.state.firmware,
-        )
-        if (area_id := self._areas.pop(device.mac, None)) is not None:
-            registry.async_update_device(entry.id, area_id=area_id)
 
 
 def _admission(device: Device) -> Admission:

@@ -9,7 +9,7 @@ from homeassistant.helpers.llm import LLM_API_ASSIST, LLMContext, Tool, ToolInpu
 
 from .const import DOMAIN
 from .device.device import Device
-from .gateway import XiaozhiConfigEntry
+from .gateway import find_device
 from .protocol.mcp.client import ArgumentError, Tool as McpTool, check_arguments
 from .protocol.text import one_line
 from .tools.assistant import (
@@ -29,7 +29,7 @@ def async_get_tools(hass: HomeAssistant, llm_context: LLMContext, api_id: str) -
     """Return the tools of the device that is spoken to, as long as it can be reached."""
     if api_id != LLM_API_ASSIST or llm_context.device_id is None:
         return None
-    device = _find_device(hass, llm_context.device_id)
+    device = find_device(hass, llm_context.device_id)
     if device is None or not device.linked:
         return None
     offered = offered_tools(device.tools, device.settings.assistant_tools)
@@ -42,13 +42,6 @@ def async_get_tools(hass: HomeAssistant, llm_context: LLMContext, api_id: str) -
             f"with {DOMAIN}__ act on this device itself: its volume, screen, camera, lights and motion."
         ),
     )
-
-
-@callback
-def _find_device(hass: HomeAssistant, device_id: str) -> Device | None:
-    entries: list[XiaozhiConfigEntry] = hass.config_entries.async_loaded_entries(DOMAIN)
-    devices = (device for entry in entries for device in entry.runtime_data.devices.values())
-    return next((device for device in devices if device.registry_id == device_id), None)
 
 
 class DeviceTool(Tool):

@@ -8,7 +8,7 @@ from homeassistant.auth.permissions.const import POLICY_READ
 from homeassistant.const import ATTR_DEVICE_ID, CONF_URL
 from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
 from homeassistant.exceptions import ServiceValidationError, Unauthorized
-from homeassistant.helpers import config_validation as cv, device_registry as dr
+from homeassistant.helpers import config_validation as cv
 from homeassistant.helpers.json import json_bytes
 from homeassistant.helpers.service import async_register_admin_service
 from homeassistant.util.json import json_loads_object
@@ -16,6 +16,7 @@ import voluptuous as vol
 
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.device import Device
+from .gateway import find_device
 from .pictures.fetch import Asker, async_fetch_url
 from .pictures.jpeg import PictureKind
 from .pictures.screen import async_open_picture, async_screenshot, async_show_image, failure, require_tool
@@ -115,7 +116,7 @@ def async_setup_services(hass: HomeAssistant) -> None:
 
 
 async def _call_tool(call: ServiceCall) -> ServiceResponse:
-    device = _find_device(call.hass, call.data[ATTR_DEVICE_ID])
+    device = _target(call.hass, call.data[ATTR_DEVICE_ID])
     name = call.data[ATTR_TOOL]
     require_tool(device, name)
     await check_call(call.hass, call.context, device, name)
@@ -130,7 +131,7 @@ async def _call_tool(call: ServiceCall) -> ServiceResponse:
 
 
 async def _take_photo(call: ServiceCall) -> ServiceResponse:
-    device = _find_device(call.hass, call.data[ATTR_DEVICE_ID])
+    device = _target(call.hass, call.data[ATTR_DEVICE_ID])
     require_tool(device, PHOTO_TOOL)
     question = call.data[ATTR_QUESTION].strip()
     result = await device.call_tool(PHOTO_TOOL, {"question": question})
@@ -196,7 +197,7 @@ async def _on_each(call: ServiceCall, work: Callable[[Device], Awaitable[None]])
     """Do it on all devices; one that fails, or is not there any more, does not keep the others from it."""
 
     async def find_and_work(device_id: str) -> None:
-        await work(_find_device(call.hass, device_id))
+        await work(_target(call.hass, device_id))
 
     attempts = (find_and_work(device_id) for device_id in call.data[ATTR_DEVICE_ID])
     results = await asyncio.gather(*attempts, return_exceptions=True)
@@ -205,13 +206,10 @@ async def _on_each(call: ServiceCall, work: Callable[[Device], Awaitable[None]])
             raise result
 
 
-def _find_device(hass: HomeAssistant, device_id: str) -> Device:
-    entry = dr.async_get(hass).async_get(device_id)
-    macs = {mac for domain, mac in entry.identifiers if domain == DOMAIN} if entry else set()
-    for gateway in hass.config_entries.async_loaded_entries(DOMAIN):
-        devices: dict[str, Device] = gateway.runtime_data.devices
-        for mac in macs & devices.keys():
-            return devices[mac]
+def _target(hass: HomeAssistant, device_id: str) -> Device:
+    """Return the device that an action names. Raises `ServiceValidationError`."""
+    if (device := find_device(hass, device_id)) is not None:
+        return device
     raise ServiceValidationError(
         translation_domain=DOMAIN,
         translation_key="unknown_device",

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import sha256
 from typing import Any, Self
 
-from homeassistant.config_entries import ConfigSubentry
+from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.const import CONF_CLIENT_ID, CONF_HOST, CONF_PASSWORD, CONF_PORT, CONF_TOKEN, CONF_USERNAME
 from homeassistant.util.ssl import get_default_context
 
@@ -23,6 +24,7 @@ from .const import (
     CONF_WEBSOCKET_PORT,
     DEFAULT_MQTT_PORT,
     DEFAULT_UDP_PORT,
+    SUBENTRY_DEVICE,
 )
 from .protocol.transport.mqtt.broker_client import BrokerSettings
 
@@ -60,6 +62,8 @@ class ConversationStyle(StrEnum):
 class GatewaySettings:
     """What the entry of the gateway holds."""
 
+    name: str
+    """Eight hexadecimal digits, always the same, that tell this gateway from others on a broker."""
     websocket_port: int
     mqtt_port: int
     udp_port: int
@@ -70,10 +74,12 @@ class GatewaySettings:
     """Set exactly when the link goes through it."""
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """Read the data of a gateway entry; entries from before MQTT have a WebSocket port only."""
+    def from_entry(cls, entry: ConfigEntry[Any]) -> Self:
+        """Read a gateway entry; entries from before MQTT have a WebSocket port only."""
+        data = entry.data
         link = OfferedLink(data.get(CONF_LINK, OfferedLink.WEBSOCKET))
         return cls(
+            name=sha256(entry.entry_id.encode()).hexdigest()[:8],
             websocket_port=data[CONF_WEBSOCKET_PORT],
             mqtt_port=data.get(CONF_MQTT_PORT, DEFAULT_MQTT_PORT),
             udp_port=data.get(CONF_UDP_PORT, DEFAULT_UDP_PORT),
@@ -125,3 +131,12 @@ class DeviceSettings:
             share_transcripts=data.get(CONF_SHARE_TRANSCRIPTS, False),
             assistant_tools=tuple(data[CONF_ASSISTANT_TOOLS]) if CONF_ASSISTANT_TOOLS in data else None,
         )
+
+
+def device_subentries(entry: ConfigEntry[Any]) -> dict[str, ConfigSubentry]:
+    """Return the subentries of the paired devices of a gateway, by MAC."""
+    return {
+        subentry.unique_id: subentry
+        for subentry in entry.get_subentries_of_type(SUBENTRY_DEVICE)
+        if subentry.unique_id
+    }

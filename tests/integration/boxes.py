@@ -52,6 +52,11 @@ def mac_of(number: int) -> str:
     return f"{MAC[:-2]}{number:02x}"
 
 
+def mqtt_client_id(mac: str) -> str:
+    """Return the client id that a device has at our own MQTT endpoint."""
+    return mac.replace(":", "")
+
+
 def paired_boxes(count: int) -> tuple[ConfigSubentryData, ...]:
     """Return as many paired devices, for tests in which many talk at the same time."""
     return tuple(

@@ -17,7 +17,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import CLIENT_ID, MAC, Boot, Speech, wait_for_state
-from tests.integration.http_device import TOKEN
+from tests.integration.http_device import TOKEN, paired_device
 
 
 @pytest.fixture(params=list(LinkKind))
@@ -58,3 +58,15 @@ async def test_diagnostics_tell_what_happened_and_nothing_private(
     entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
     assert entry is not None
     assert await async_get_device_diagnostics(hass, linked_entry, entry) == described
+
+
+@pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
+async def test_diagnostics_of_a_gateway_that_does_not_run_tell_its_settings(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry
+) -> None:
+    """They are wanted most when it cannot start, such as with a port in use."""
+    assert await hass.config_entries.async_unload(gateway_entry.entry_id)
+    report = await async_get_config_entry_diagnostics(hass, gateway_entry)
+    assert report == {"settings": dict(gateway_entry.data), "running": False}
+    (device,) = dr.async_entries_for_config_entry(dr.async_get(hass), gateway_entry.entry_id)
+    assert await async_get_device_diagnostics(hass, gateway_entry, device) == {}

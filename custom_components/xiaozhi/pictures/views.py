@@ -14,8 +14,7 @@ from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 from ..bodies import receive_body
 from ..const import FILE_PATH, UPLOAD_PATH, VISION_PATH
 from ..device.device import Device
-from ..device_views import for_devices, path_of
-from ..provisioning.views import running_gateway
+from ..device_views import called_gateway, for_devices, path_of
 from ..secret import same
 from ..transfers import TRANSFERS, Transfers
 from .jpeg import MAX_JPEG_BYTES
@@ -137,8 +136,7 @@ def _send_no_faster_than_taken(request: web.Request) -> None:
 
 def _authenticate(request: web.Request) -> Device:
     """Return who calls. Raises aiohttp's answer; never 401: Home Assistant would ban the address."""
-    gateway = running_gateway(request.app[KEY_HASS])
-    device = gateway.devices.get(request.headers.get("Device-Id", "").lower())
+    device = called_gateway(request).device(request.headers.get("Device-Id", "").lower())
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if device is None or scheme.lower() != "bearer" or not same(token, device.vision_token):
         _LOGGER.debug("Call of %s from %s refused: unknown device or token", path_of(request), request.remote)

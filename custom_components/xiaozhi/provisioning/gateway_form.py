@@ -38,11 +38,11 @@ from ..const import (
     DEFAULT_WEBSOCKET_PORT,
 )
 from ..firmware.library import ReleasesError, async_fetch_releases
-from ..listeners import is_known_here_only
 from ..protocol.checkin_reply import is_mqtt_name
 from ..protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem, check_broker, pushes
 from ..protocol.transport.udp.listener import UdpListener
 from ..settings import OfferedLink, broker_settings
+from .link_settings import is_known_here_only
 from .views import check_in_url, is_usable_host
 
 # The port on which the firmware encrypts MQTT, and the only one (its `main/protocols/mqtt_protocol.cc`).
@@ -223,9 +223,9 @@ async def _try_tcp(port: int) -> None:
 
 
 async def _try_udp(port: int) -> None:
-    server = UdpListener()
-    server.start(None, port)
-    server.stop()
+    listener = UdpListener()
+    listener.start(None, port)
+    listener.stop()
 
 
 def _unusable(broker: Mapping[str, Any], address: str | None) -> Errors:

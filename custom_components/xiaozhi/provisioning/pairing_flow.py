@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import secrets
 from typing import Any, Final
 
-from homeassistant.config_entries import ConfigEntryState
 from homeassistant.const import ATTR_AREA_ID, CONF_CLIENT_ID, CONF_CODE, CONF_NAME, CONF_TOKEN
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.data_entry_flow import AbortFlow, FlowContext, FlowHandler, FlowResult
@@ -14,9 +13,8 @@ from homeassistant.loader import async_get_integration
 import voluptuous as vol
 
 from ..const import CONF_ADDRESS, CONF_BOARD, CONF_CONVERSATION_STYLE, CONF_LINK, DOMAIN
-from ..gateway import Gateway
-from ..settings import ConversationStyle, DeviceLink
-from .discovery import find_subentry
+from ..gateway import Gateway, running_gateway
+from ..settings import ConversationStyle, DeviceLink, device_subentries
 from .pairing import Outcome, PendingDevice
 from .views import check_in_url
 
@@ -53,7 +51,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
 
     async def async_step_wait(self, user_input: dict[str, Any] | None = None) -> ResultT:
         """Say how to point a device here, until one has checked in."""
-        gateway = running_gateway(self.hass)
+        gateway = self._gateway()
         if gateway.discovery.devices:
             return await self.async_step_code()
         return self.async_show_form(
@@ -67,7 +65,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
 
     async def async_step_code(self, user_input: dict[str, Any] | None = None) -> ResultT:
         """Ask for the six digits."""
-        discovery = running_gateway(self.hass).discovery
+        discovery = self._gateway().discovery
         errors: dict[str, str] = {}
         tries_left = 0
         if user_input is not None:
@@ -92,14 +90,14 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
 
     async def async_step_details(self, user_input: dict[str, Any] | None = None) -> ResultT:
         """Ask for name and area of a new device; a known one has them, and only gets a new token."""
-        gateway = running_gateway(self.hass)
+        gateway = self._gateway()
         device = self._accepted
         identity = {
             CONF_CLIENT_ID: device.client_id,
             CONF_TOKEN: secrets.token_urlsafe(_TOKEN_BYTES),
             CONF_BOARD: device.board,
         }
-        if (known := find_subentry(gateway.entry, device.mac)) is not None:
+        if (known := device_subentries(gateway.entry).get(device.mac)) is not None:
             self.hass.config_entries.async_update_subentry(
                 gateway.entry, known, data={**known.data, **identity}
             )
@@ -129,15 +127,12 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             last_step=True,
         )
 
-
-@callback
-def running_gateway(hass: HomeAssistant) -> Gateway:
-    """Return the gateway. Raises `AbortFlow` when it does not run, since no device can check in then."""
-    for entry in hass.config_entries.async_entries(DOMAIN, include_ignore=False):
-        if entry.state is ConfigEntryState.LOADED:
-            gateway: Gateway = entry.runtime_data
-            return gateway
-    raise AbortFlow("gateway_not_running")
+    @callback
+    def _gateway(self) -> Gateway:
+        """Return the gateway. Raises `AbortFlow` while it does not run, since no device can check in then."""
+        if (gateway := running_gateway(self.hass)) is None:
+            raise AbortFlow("gateway_not_running")
+        return gateway
 
 
 async def address_placeholders(hass: HomeAssistant, url: str | None) -> dict[str, str]:

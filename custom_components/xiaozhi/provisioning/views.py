@@ -5,26 +5,24 @@ from http import HTTPStatus
 from ipaddress import ip_address
 import logging
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from aiohttp import web
 from homeassistant.config_entries import SAVE_DELAY, ConfigEntry
 from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
+from homeassistant.helpers.http import HomeAssistantView
 from homeassistant.util import dt as dt_util
 from homeassistant.util.network import is_ipv4_address, is_loopback
 from yarl import URL
 
 from ..bodies import receive_body
-from ..const import DOMAIN, OTA_PATH
-from ..device_views import async_prepare_calls, for_devices, path_of
+from ..const import OTA_PATH
+from ..device_views import async_prepare_calls, called_gateway, for_devices, path_of
+from ..gateway import Gateway
 from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
 from ..protocol.checkin_reply import encode_reply
-from .discovery import Activation
-
-if TYPE_CHECKING:
-    from ..gateway import Gateway
+from .answers import Activation, Caller, answer_activation, answer_check_in
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -80,9 +78,8 @@ class CheckInView(HomeAssistantView):
         host = request.host.rpartition(":")[0] or request.host
         if not is_usable_host(host):
             raise web.HTTPBadRequest(text="Host header without a name or an IPv4 address")
-        reply = gateway.discovery.check_in(
-            checkin, request.remote or "", host, f"{request.scheme}://{request.host}"
-        )
+        caller = Caller(remote=request.remote or "", host=host, origin=f"{request.scheme}://{request.host}")
+        reply = answer_check_in(gateway, checkin, caller)
         return web.Response(body=encode_reply(reply), content_type=CONTENT_TYPE_JSON)
 
 
@@ -104,7 +101,7 @@ class ActivationView(HomeAssistantView):
     async def post(self, request: web.Request) -> web.Response:
         """Answer 200 once the device is paired, 202 until then."""
         gateway, checkin = await _accept(request)
-        activation = gateway.discovery.activation(checkin.mac, checkin.client_id)
+        activation = answer_activation(gateway, checkin)
         if activation is Activation.ACCEPTED:
             await asyncio.sleep(_seconds_until_saved(gateway.entry))
         status, text = _ACTIVATION[activation]
@@ -150,18 +147,10 @@ def check_in_url(hass: HomeAssistant, address: str | None) -> str | None:
 
 async def _accept(request: web.Request) -> tuple[Gateway, CheckIn]:
     """Return the gateway and who calls it. Raises aiohttp's answers for whatever is not a device."""
-    gateway = running_gateway(request.app[KEY_HASS])
+    gateway = called_gateway(request)
     body = await receive_body(request, MAX_BODY_BYTES, _BODY_SECONDS)
     try:
         return gateway, parse_checkin(request.headers, body)
     except CheckInError as err:
         _LOGGER.debug("Call of %s from %s refused: %s", path_of(request), request.remote, err)
         raise web.HTTPBadRequest(text=f"Not a XiaoZhi device: {err}") from err
-
-
-def running_gateway(hass: HomeAssistant) -> Gateway:
-    """Return the gateway. Raises aiohttp's answer for when there is none."""
-    for entry in hass.config_entries.async_loaded_entries(DOMAIN):
-        gateway: Gateway = entry.runtime_data
-        return gateway
-    raise web.HTTPServiceUnavailable(text="The XiaoZhi gateway is not set up or not running")

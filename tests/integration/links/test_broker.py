@@ -153,7 +153,7 @@ async def test_a_device_is_known_soon_after_its_check_in(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says nothing by itself, and those that are not there are asked once a minute."""
-    await until(lambda: linked_entry.runtime_data.listener_counters["broker"]["connected"])
+    await until(lambda: linked_entry.runtime_data.listeners.counters()["broker"]["connected"])
     monkeypatch.setattr(broker_connection, "_FIRST_PROBE", 600.0)
     monkeypatch.setattr(broker_connection, "_LAST_PROBE", 600.0)
     await boot()
@@ -185,12 +185,12 @@ async def test_a_device_that_two_gateways_know_is_answered_by_one(
     before = known.describe()["statistics"]["messages_in"]
     hello = {"type": "hello", "version": 3, "transport": "udp"}
     topics = ["xiaozhi/00c0ffee-246f28aabb01/up", "xiaozhi/246f28aabb01/up"]
-    counters = linked_entry.runtime_data.listener_counters["broker"]
+    counters = linked_entry.runtime_data.listeners.counters()["broker"]
     async with Client("127.0.0.1", broker.port) as other:
         for topic in topics:
             await other.publish(topic, json.dumps(hello))
     await until(
-        lambda: linked_entry.runtime_data.listener_counters["broker"]["unknown"] == counters["unknown"] + 2
+        lambda: linked_entry.runtime_data.listeners.counters()["broker"]["unknown"] == counters["unknown"] + 2
     )
     assert hass.states.is_state(SATELLITE, "idle")
     assert known.describe()["statistics"]["messages_in"] >= before

@@ -24,13 +24,12 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, DOMAIN
 from custom_components.xiaozhi.device import session, state as device_state, store
 from custom_components.xiaozhi.device.device import Device as PairedDevice
-from custom_components.xiaozhi.listeners import mqtt_client_id
 from custom_components.xiaozhi.protocol.mcp import client as mcp_client
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.link import uplink_topic
 from custom_components.xiaozhi.settings import DeviceLink
 from simulator import Misbehaviour, State, converse, get_profile
-from tests.integration.boxes import COMMAND, LIGHT, MAC, Boot, Speech, wait_for_state
+from tests.integration.boxes import COMMAND, LIGHT, MAC, Boot, Speech, mqtt_client_id, wait_for_state
 from tests.integration.http_device import TOKEN
 from tests.protocol.transport.mqtt.device import HELLO, encoded
 from tests.protocol.transport.mqtt.wire import WireClient, connect, publish

@@ -18,7 +18,6 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi import listeners
 from custom_components.xiaozhi.const import CONF_MQTT_PORT, DOMAIN
-from custom_components.xiaozhi.listeners import mqtt_client_id
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt import endpoint
 from custom_components.xiaozhi.protocol.transport.mqtt.connection import Timeouts
@@ -33,6 +32,7 @@ from tests.integration.boxes import (
     Boot,
     Speech,
     mac_of,
+    mqtt_client_id,
     paired_boxes,
     wait_for_state,
 )

@@ -16,13 +16,14 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.listeners import AUTO_SUBSCRIBE_TOPIC, mqtt_client_id
 from custom_components.xiaozhi.protocol.messages import AudioFormat
 from custom_components.xiaozhi.protocol.transport.link import Admission
 from custom_components.xiaozhi.protocol.transport.mqtt import broker_client
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
 from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
 from custom_components.xiaozhi.provisioning import gateway_form
+from custom_components.xiaozhi.provisioning.link_settings import AUTO_SUBSCRIBE_TOPIC
+from tests.integration.boxes import mqtt_client_id
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device
 from tests.integration.provisioning.forms import change_device, start, submit, submit_device, websocket_only
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, command, mosquitto

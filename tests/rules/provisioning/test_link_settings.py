@@ -3,12 +3,17 @@
 import re
 
 import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.listeners import AUTO_SUBSCRIBE_TOPIC, Listeners
 from custom_components.xiaozhi.protocol.checkin_reply import MqttReply, ServerTime, WebSocketReply
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import BrokerSettings
+from custom_components.xiaozhi.provisioning.link_settings import (
+    AUTO_SUBSCRIBE_TOPIC,
+    kind_of_link,
+    link_reply,
+)
 from custom_components.xiaozhi.settings import (
     ConversationStyle,
     DeviceLink,
@@ -20,22 +25,20 @@ from custom_components.xiaozhi.settings import (
 TIME = ServerTime(timestamp=1_786_000_000_000, timezone_offset=120)
 
 
-def listeners(
+def gateway(
     link: OfferedLink,
     address: str | None = None,
     broker: BrokerSettings | None = None,
-    entry_id: str = "01JQ",
-) -> Listeners:
-    return Listeners(
-        GatewaySettings(
-            websocket_port=8765, mqtt_port=1884, udp_port=8765, link=link, address=address, broker=broker
-        ),
-        entry_id,
-        admit=lambda _credentials, _kind: None,
-        admit_from_broker=lambda _mac: None,
-        devices=list,
-        host_of=lambda _mac: None,
-        broker_changed=lambda _problem: None,
+    name: str = "00c0ffee",
+) -> GatewaySettings:
+    return GatewaySettings(
+        name=name,
+        websocket_port=8765,
+        mqtt_port=1884,
+        udp_port=8765,
+        link=link,
+        address=address,
+        broker=broker,
     )
 
 
@@ -69,22 +72,22 @@ def device(link: DeviceLink = DeviceLink.AUTOMATIC) -> DeviceSettings:
 def test_the_owner_decides_and_old_firmware_limits(
     offered: OfferedLink, wanted: DeviceLink, firmware: str | None, kind: LinkKind
 ) -> None:
-    assert listeners(offered).kind_for(device(wanted), FirmwareVersion.parse(firmware)) is kind
+    assert kind_of_link(gateway(offered), device(wanted), FirmwareVersion.parse(firmware)) is kind
 
 
 def test_each_reply_names_the_links_under_the_address_that_the_device_used() -> None:
-    offered = listeners(OfferedLink.MQTT)
-    websocket = offered.reply(device(), LinkKind.WEBSOCKET, "192.168.1.10", TIME)
+    offered = gateway(OfferedLink.MQTT)
+    websocket = link_reply(offered, device(), LinkKind.WEBSOCKET, "192.168.1.10", TIME)
     assert isinstance(websocket, WebSocketReply)
     assert websocket.url == "ws://192.168.1.10:8765/xiaozhi/v1/"
-    mqtt = offered.reply(device(), LinkKind.MQTT, "192.168.1.10", TIME)
+    mqtt = link_reply(offered, device(), LinkKind.MQTT, "192.168.1.10", TIME)
     assert isinstance(mqtt, MqttReply)
     assert mqtt.endpoint == "192.168.1.10:1884"
     assert (mqtt.client_id, mqtt.username, mqtt.password) == ("246f28aabb01", "24:6f:28:aa:bb:01", "secret")
     assert mqtt.publish_topic == "xiaozhi/246f28aabb01/up"
     assert mqtt.keepalive == 60
     assert mqtt.websocket == websocket
-    moved = listeners(OfferedLink.MQTT, "ha.lan").reply(device(), LinkKind.MQTT, "192.168.1.10", TIME)
+    moved = link_reply(gateway(OfferedLink.MQTT, "ha.lan"), device(), LinkKind.MQTT, "192.168.1.10", TIME)
     assert isinstance(moved, MqttReply)
     assert moved.endpoint == "ha.lan:1884"
 
@@ -103,7 +106,9 @@ def test_each_reply_names_the_links_under_the_address_that_the_device_used() -> 
 )
 def test_a_broker_on_this_computer_is_named_as_devices_reach_it(host: str, told: str) -> None:
     broker = BrokerSettings(host=host, port=1883, username="xiaozhi", password="pw")
-    reply = listeners(OfferedLink.BROKER, broker=broker).reply(device(), LinkKind.MQTT, "192.168.1.10", TIME)
+    reply = link_reply(
+        gateway(OfferedLink.BROKER, broker=broker), device(), LinkKind.MQTT, "192.168.1.10", TIME
+    )
     assert isinstance(reply, MqttReply)
     assert reply.endpoint == f"{told}:1883"
     assert (reply.username, reply.password) == ("xiaozhi", "pw")
@@ -111,26 +116,43 @@ def test_a_broker_on_this_computer_is_named_as_devices_reach_it(host: str, told:
 
 
 def test_a_broker_without_password_is_given_names_all_the_same() -> None:
-    reply = listeners(OfferedLink.BROKER, broker=BrokerSettings(host="emqx.lan")).reply(
-        device(), LinkKind.MQTT, "192.168.1.10", TIME
+    reply = link_reply(
+        gateway(OfferedLink.BROKER, broker=BrokerSettings(host="emqx.lan")),
+        device(),
+        LinkKind.MQTT,
+        "192.168.1.10",
+        TIME,
     )
     assert isinstance(reply, MqttReply)
     assert (reply.username, reply.password) == ("xiaozhi", "xiaozhi")
 
 
 def test_each_gateway_has_its_own_topics_on_a_broker() -> None:
-    """A device that is paired with two of them must not be answered by both; the name is always the same."""
+    """A device that is paired with two of them must not be answered by both."""
     broker = BrokerSettings(host="emqx.lan")
     replies = [
-        listeners(OfferedLink.BROKER, broker=broker, entry_id=entry_id).reply(
-            device(), LinkKind.MQTT, "192.168.1.10", TIME
+        link_reply(
+            gateway(OfferedLink.BROKER, broker=broker, name=name),
+            device(),
+            LinkKind.MQTT,
+            "192.168.1.10",
+            TIME,
         )
-        for entry_id in ("01JQ", "01JR", "01JQ")
+        for name in ("00c0ffee", "decafbad")
     ]
     topics = [reply.publish_topic for reply in replies if isinstance(reply, MqttReply)]
-    assert topics[0] == topics[2] != topics[1]
+    assert topics[0] != topics[1]
     for reply in replies:
         assert isinstance(reply, MqttReply)
         assert re.fullmatch("[0-9a-f]{8}-246f28aabb01", reply.client_id)
         assert reply.publish_topic == f"xiaozhi/{reply.client_id}/up"
         assert reply.subscribe_topic == AUTO_SUBSCRIBE_TOPIC.replace("${clientid}", reply.client_id)
+
+
+def test_the_name_of_a_gateway_is_that_of_its_entry_and_stays() -> None:
+    names = [
+        GatewaySettings.from_entry(MockConfigEntry(entry_id=entry_id, data={"websocket_port": 8765})).name
+        for entry_id in ("01JQ", "01JR", "01JQ")
+    ]
+    assert names[0] == names[2] != names[1]
+    assert all(re.fullmatch("[0-9a-f]{8}", name) for name in names)

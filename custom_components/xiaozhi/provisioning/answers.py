@@ -1,0 +1,82 @@
+"""What the gateway tells a device that checks in: the link of a paired one, the code of any other."""
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from homeassistant.core import callback
+from homeassistant.util import dt as dt_util
+
+from ..device.device import Device
+from ..device.registry import async_register
+from ..gateway import Gateway
+from ..protocol.checkin import CheckIn
+from ..protocol.checkin_reply import PairingReply, Reply, ServerTime
+from ..protocol.transport.link import LinkKind
+from ..settings import DeviceLink
+from .link_settings import kind_of_link, link_reply, web_origin
+
+__all__ = ["Activation", "Caller", "answer_activation", "answer_check_in", "would_change_link"]
+
+
+class Activation(Enum):
+    """Pairing progress of a device that shows a code."""
+
+    ACCEPTED = auto()
+    WAITING = auto()
+    UNKNOWN = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Where a check-in came from, and where it went to."""
+
+    remote: str
+    """IP address of the device."""
+    host: str
+    """Name or IPv4 address under which the device reached us."""
+    origin: str
+    """Beginning of the URL that it called: scheme, host and port."""
+
+
+@callback
+def answer_check_in(gateway: Gateway, checkin: CheckIn, caller: Caller) -> Reply:
+    """Return what a device is told when it starts."""
+    server_time = ServerTime.at(dt_util.now())
+    device = gateway.paired(checkin.mac, checkin.client_id)
+    if device is not None:
+        device.checked_in(checkin)
+        async_register(gateway.hass, gateway.entry, device)
+        return _answer_paired(gateway, device, caller, server_time)
+    pending = gateway.discovery.add(checkin, caller.remote)
+    return PairingReply(
+        code=pending.code,
+        challenge=pending.challenge,
+        message=f"Home Assistant\n{pending.code}",
+        server_time=server_time,
+    )
+
+
+@callback
+def answer_activation(gateway: Gateway, checkin: CheckIn) -> Activation:
+    """Say whether a device that shows a code may check in again for its link."""
+    if gateway.paired(checkin.mac, checkin.client_id) is not None:
+        return Activation.ACCEPTED
+    waiting = gateway.discovery.get(checkin.mac, checkin.client_id)
+    return Activation.WAITING if waiting is not None else Activation.UNKNOWN
+
+
+@callback
+def would_change_link(gateway: Gateway, device: Device, link: DeviceLink) -> bool:
+    """Whether a device, if its owner wants this link, is to use another kind than it knows of."""
+    kind = kind_of_link(gateway.settings, replace(device.settings, link=link), device.state.firmware_version)
+    return device.state.link not in {None, kind}
+
+
+def _answer_paired(gateway: Gateway, device: Device, caller: Caller, server_time: ServerTime) -> Reply:
+    settings = gateway.settings
+    kind = kind_of_link(settings, device.settings, device.state.firmware_version)
+    device.replied(kind, caller.host, web_origin(settings, caller.origin))
+    if kind is LinkKind.MQTT:
+        gateway.listeners.expect(device.mac)
+    reply = link_reply(settings, device.settings, kind, caller.host, server_time)
+    return replace(reply, firmware=device.firmware_offer())

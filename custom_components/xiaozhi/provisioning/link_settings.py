@@ -1,0 +1,110 @@
+"""What a device is told about its link: which kind to use, and where it is."""
+
+import re
+from typing import Final
+
+from yarl import URL
+
+from ..const import WEBSOCKET_PATH
+from ..protocol.checkin_reply import LinkReply, MqttReply, ServerTime, WebSocketReply, websocket_url
+from ..protocol.firmware import FirmwareVersion
+from ..protocol.transport.link import LinkKind
+from ..protocol.transport.mqtt.broker_topics import Address
+from ..protocol.transport.mqtt.link import downlink_topic, uplink_topic
+from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
+
+__all__ = [
+    "AUTO_SUBSCRIBE_TOPIC",
+    "client_id_of",
+    "is_known_here_only",
+    "kind_of_link",
+    "link_reply",
+    "web_origin",
+]
+
+# Version 1 has no header that the device would read without checking its bounds.
+_FRAMING_VERSION: Final = 1
+# The firmware's own 240 s would let a device that lost its power look connected for six minutes.
+_KEEP_ALIVE: Final = 60
+# The first firmware that takes the address of a link from its check-in at all.
+_FIRST_WITH_MQTT_PORT: Final = FirmwareVersion(1, 6, 2)
+# Loopback, and the names that the Supervisor gives to its add-ons, such as a0d7b954-emqx.
+_ON_THIS_COMPUTER: Final = re.compile(r"(.+\.)?localhost|127\.[0-9.]+|(core|local|[0-9a-f]{8})-[a-z0-9_-]+")
+# For a broker that asks for no password; the firmware wants both.
+_ANY_USER: Final = "xiaozhi"
+
+# What EMQX is to subscribe every device to: our topic for it, written with EMQX's word for the client id.
+AUTO_SUBSCRIBE_TOPIC: Final = downlink_topic("${clientid}")
+
+
+def kind_of_link(
+    gateway: GatewaySettings, device: DeviceSettings, firmware: FirmwareVersion | None
+) -> LinkKind:
+    """Return the kind of link that a device is to use."""
+    if gateway.link is OfferedLink.WEBSOCKET or device.link is DeviceLink.WEBSOCKET:
+        return LinkKind.WEBSOCKET
+    if device.link is DeviceLink.AUTOMATIC and firmware is not None and firmware < _FIRST_WITH_MQTT_PORT:
+        return LinkKind.WEBSOCKET
+    return LinkKind.MQTT
+
+
+def link_reply(
+    gateway: GatewaySettings, device: DeviceSettings, kind: LinkKind, host: str, server_time: ServerTime
+) -> LinkReply:
+    """Return the link settings for a device that reached us under `host`; with MQTT, of both links."""
+    address = gateway.address or host
+    websocket = WebSocketReply(
+        url=websocket_url(address, gateway.websocket_port, WEBSOCKET_PATH),
+        token=device.token,
+        framing_version=_FRAMING_VERSION,
+        server_time=server_time,
+    )
+    if kind is LinkKind.WEBSOCKET:
+        return websocket
+    if (broker := gateway.broker) is None:
+        endpoint, username, password = f"{address}:{gateway.mqtt_port}", device.mac, device.token
+    else:
+        endpoint = f"{_for_devices(broker.host, address)}:{broker.port}"
+        username, password = broker.username or _ANY_USER, broker.password or _ANY_USER
+    client_id = client_id_of(gateway, device.mac)
+    return MqttReply(
+        endpoint=endpoint,
+        client_id=client_id,
+        username=username,
+        password=password,
+        publish_topic=uplink_topic(client_id),
+        keepalive=_KEEP_ALIVE,
+        subscribe_topic=downlink_topic(client_id),
+        websocket=websocket,
+        server_time=server_time,
+    )
+
+
+def client_id_of(gateway: GatewaySettings, mac: str) -> str:
+    """Return the client id that a device is told to use over MQTT.
+
+    On a broker, which several gateways may share, it begins with the name of the gateway.
+    """
+    return Address(mac, "" if gateway.broker is None else gateway.name).client_id
+
+
+def web_origin(gateway: GatewaySettings, origin: str) -> str | None:
+    """Return where our web server is for a device that checked in at `origin`; None for no URL."""
+    try:
+        url = URL(origin).origin()
+        return str(url.with_host(gateway.address) if gateway.address else url)
+    except ValueError:
+        return None
+
+
+def is_known_here_only(host: str) -> bool:
+    """Whether a name or address means something on this computer only, and nothing to a device."""
+    return bool(_ON_THIS_COMPUTER.fullmatch(host))
+
+
+def _for_devices(broker: str, address: str) -> str:
+    """Return a broker's host as devices reach it: what only this computer knows means this computer.
+
+    The form refuses such a host, but was not always so strict.
+    """
+    return address if is_known_here_only(broker) else broker
