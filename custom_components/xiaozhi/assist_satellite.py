@@ -30,7 +30,7 @@ from .device.events import ConversationEvent
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
 from .protocol.conversation.conversation import Conversation, Interruption
-from .protocol.conversation.turn import MAX_TURN_SECONDS, Turn
+from .protocol.conversation.turn import Turn
 from .protocol.limits import TokenBucket
 from .protocol.transport.link import LinkClosedError
 from .settings import ConversationStyle
@@ -40,9 +40,6 @@ from .voice.turn import TurnEnd, VoiceTurn
 _LOGGER = logging.getLogger(__name__)
 
 PARALLEL_UPDATES = 0
-
-# A pause that the voice detector of the pipeline cannot find in any turn.
-_ENDLESS_PAUSE_SECONDS: Final = 2 * MAX_TURN_SECONDS
 
 # Pipeline runs of one device: more than a person can talk, and no more than the house can bear.
 _RUNS_PER_SECOND: Final = 1.0
@@ -102,8 +99,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     @override
     def longest_pause(self) -> float | None:
         """Seconds of silence that end speech; in push-to-talk only the button ends it."""
-        push_to_talk = self._voice_turn is not None and self._voice_turn.is_push_to_talk
-        return _ENDLESS_PAUSE_SECONDS if push_to_talk else None
+        return self._voice_turn.pause if self._voice_turn is not None else None
 
     @callback
     @override
@@ -241,11 +237,11 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     ) -> bool:
         await asyncio.sleep(self._runs.delay(self.hass.loop.time()))
         self._runs.take(self.hass.loop.time())
-        if turn.question is not None:
-            self.device.happened(ConversationEvent.HEARD, turn.question)
-            end = await voice_turn.run(partial(self._run_typed, turn.question))
+        if turn.start.question is not None:
+            self.device.happened(ConversationEvent.HEARD, turn.start.question)
+            end = await voice_turn.run(partial(self._run_typed, turn.start.question))
         else:
-            end = await voice_turn.run(partial(self._run_pipeline, turn.wake_word))
+            end = await voice_turn.run(partial(self._run_pipeline, turn.start.wake_word))
         if end is TurnEnd.FAILED:
             self.device.happened(ConversationEvent.FAILED, reason=voice_turn.error or "unknown")
         is_open = self.device.settings.conversation_style is ConversationStyle.OPEN

@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from homeassistant.components.assist_pipeline import async_get_pipelines, async_update_pipeline
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
 from homeassistant.helpers.event import async_track_state_change_event
+import pytest
 
+from custom_components.xiaozhi.voice import turn as voice_turn
 from simulator import Pace, SimulatedDevice
 from tests.integration.http_device import paired_device
 from tests.integration.speech import (
@@ -45,6 +48,11 @@ class Speech:
     async def use(self, **engines: str | None) -> None:
         """Change the pipeline."""
         await async_update_pipeline(self.hass, async_get_pipelines(self.hass)[0], **engines)
+
+
+def set_voice_timeouts(monkeypatch: pytest.MonkeyPatch, **seconds: float) -> None:
+    """Let turns have other time-outs than usual, besides those that are set already."""
+    monkeypatch.setattr(voice_turn, "VoiceTimeouts", partial(voice_turn.VoiceTimeouts, **seconds))
 
 
 def mac_of(number: int) -> str:

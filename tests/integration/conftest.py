@@ -49,6 +49,7 @@ from tests.integration.boxes import (
     Boot,
     Speech,
     satellite_states,
+    set_voice_timeouts,
 )
 from tests.integration.http_device import HttpDevice, MakeDevice, MakeEntry, paired_device
 from tests.integration.speech import (
@@ -242,7 +243,7 @@ async def states(hass: HomeAssistant) -> AsyncGenerator[list[str]]:
 @pytest.fixture
 def quick_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is said on the screen only need not be there as long as a person needs to read it."""
-    monkeypatch.setattr("custom_components.xiaozhi.voice.turn._READING_SECONDS", 0.3)
+    set_voice_timeouts(monkeypatch, reading=0.3)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import dataclass
 from enum import StrEnum
 import logging
 from typing import Any, Final
@@ -19,22 +20,13 @@ from ..protocol import messages
 from ..protocol.audio.media import MediaError, decode_media
 from ..protocol.conversation.captions import Captions
 from ..protocol.conversation.conversation import Conversation
-from ..protocol.conversation.turn import MAX_TURN_SECONDS, Turn
+from ..protocol.conversation.turn import Turn
 from ..protocol.faces import Face, face_of
 from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
+from .end_of_speech import audio_for_detector, endless_pause
 
 _LOGGER = logging.getLogger(__name__)
-
-# Silence after the wake word; the voice detector of the pipeline itself gives up only after 15 s.
-_NO_SPEECH_SECONDS: Final = 8.0
-# What the slowest speech recognition at home takes for the longest turn, after it has heard the end.
-_RECOGNITION_SECONDS: Final = 30.0
-# Engines in the pipeline need not have a time limit. An assistant that works with tools tells of each step,
-# and speech comes in pieces: whoever gives no sign for so long will give none any more.
-_QUIET_SECONDS: Final = 90.0
-# Time to read a line before the end of the conversation wipes it.
-_READING_SECONDS: Final = 3.0
 
 _NO_SPEECH: Final = "no-speech"
 _SPEECH_FAILED: Final = "speech-failed"
@@ -64,6 +56,24 @@ _TEXT_OF_OTHER_ERROR: Final = "voice_failed"
 _FACE_OF_RESPONSE: Final = {"action_done": Face.HAPPY, "query_answer": Face.NEUTRAL, "error": Face.CONFUSED}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoiceTimeouts:
+    """Time-outs of a turn on Home Assistant's side, in seconds."""
+
+    no_speech: float = 8
+    """For speech to begin after the wake word; the pipeline's own detector gives up only after 15 s."""
+    transcript: float = 60
+    """For the transcript, after the beginning of speech: the longest turn, and its recognition."""
+    recognition: float = 30
+    """For the transcript, after the end of speech: what the slowest recognition at home takes for the longest
+    turn."""
+    quiet: float = 90
+    """Between two signs of life of the pipeline, whose engines need not have time limits. An assistant that
+    works with tools tells of each step, and speech comes in pieces: an engine silent this long is hung."""
+    reading: float = 3
+    """For a person to read a line before the end of the conversation wipes it."""
+
+
 class TurnEnd(StrEnum):
     """How a turn ended."""
 
@@ -80,8 +90,16 @@ class VoiceTurn:
     Pipeline events come from a callback; one task takes them in order and talks to the device, another plays.
     """
 
-    def __init__(self, hass: HomeAssistant, conversation: Conversation, turn: Turn) -> None:
+    def __init__(
+        self,
+        hass: HomeAssistant,
+        conversation: Conversation,
+        turn: Turn,
+        *,
+        timeouts: VoiceTimeouts | None = None,
+    ) -> None:
         """Prepare a turn."""
+        self._timeouts = timeouts or VoiceTimeouts()
         self._hass = hass
         self._conversation = conversation
         self._turn = turn
@@ -102,7 +120,12 @@ class VoiceTurn:
     @property
     def is_push_to_talk(self) -> bool:
         """Whether the user says with a button when the speech has ended."""
-        return self._turn.mode is ListenMode.MANUAL
+        return self._turn.start.mode is ListenMode.MANUAL
+
+    @property
+    def pause(self) -> float | None:
+        """Seconds of silence that end the speech; None for what the user has chosen."""
+        return endless_pause(self._turn) if self.is_push_to_talk else None
 
     @property
     def error(self) -> str:
@@ -115,18 +138,18 @@ class VoiceTurn:
         match event.type:
             case PipelineEventType.STT_START | PipelineEventType.STT_VAD_START:
                 # An engine that finds the end of speech by itself does not tell when it has.
-                self._wait_at_most(MAX_TURN_SECONDS + _RECOGNITION_SECONDS)
+                self._wait_at_most(self._timeouts.transcript)
             case PipelineEventType.STT_VAD_END:
-                self._wait_at_most(_RECOGNITION_SECONDS)
+                self._wait_at_most(self._timeouts.recognition)
             case _:
-                self._wait_at_most(_QUIET_SECONDS)
+                self._wait_at_most(self._timeouts.quiet)
         self._events.put_nowait(event)
 
     async def run(self, pipeline: Callable[[AsyncIterable[bytes]], Awaitable[None]]) -> TurnEnd:
         """Run the turn until the answer is sent. Raises `LinkClosedError` when the device goes away."""
-        self._wait_at_most(_QUIET_SECONDS)
-        if self._turn.question is not None:
-            await self._heard(self._turn.question)
+        self._wait_at_most(self._timeouts.quiet)
+        if self._turn.start.question is not None:
+            await self._heard(self._turn.start.question)
         try:
             async with asyncio.TaskGroup() as group:
                 self._pipeline = group.create_task(self._run_pipeline(pipeline))
@@ -162,7 +185,7 @@ class VoiceTurn:
 
     async def _time_to_read(self) -> None:
         await self._conversation.wait_shown()
-        await asyncio.sleep(_READING_SECONDS)
+        await asyncio.sleep(self._timeouts.reading)
 
     async def _run_pipeline(self, pipeline: Callable[[AsyncIterable[bytes]], Awaitable[None]]) -> None:
         try:
@@ -178,11 +201,11 @@ class VoiceTurn:
             self._events.put_nowait(None)
 
     async def _audio(self) -> AsyncGenerator[bytes]:
-        async with aclosing(self._turn.audio()) as audio:
+        async with aclosing(audio_for_detector(self._turn)) as audio:
             async for pcm in audio:
                 yield pcm
         if not self._answering:
-            self._wait_at_most(_RECOGNITION_SECONDS)
+            self._wait_at_most(self._timeouts.recognition)
 
     async def _follow(self, group: asyncio.TaskGroup) -> None:
         while (event := await self._events.get()) is not None:
@@ -215,7 +238,7 @@ class VoiceTurn:
             return
         # Only the pipeline's own detector tells when speech begins; an engine with one of its own does not.
         if (data.get("audio_processing") or {}).get("requires_external_vad"):
-            self._no_speech = self._hass.loop.call_later(_NO_SPEECH_SECONDS, self._give_up, _NO_SPEECH)
+            self._no_speech = self._hass.loop.call_later(self._timeouts.no_speech, self._give_up, _NO_SPEECH)
 
     @callback
     def _heard_speech(self) -> None:
@@ -317,7 +340,7 @@ class VoiceTurn:
             self._fail(_SPEECH_FAILED)
 
     async def _before_packet(self, seconds: float) -> None:
-        self._wait_at_most(_QUIET_SECONDS)
+        self._wait_at_most(self._timeouts.quiet)
         await self._show_face()
         if caption := self._captions.due(seconds, complete=self._text_complete):
             await self._conversation.show(messages.tts_caption(caption))

@@ -27,6 +27,7 @@ from tests.integration.boxes import (
     Speech,
     introduce,
     mac_of,
+    set_voice_timeouts,
     wait_for_state,
 )
 from tests.integration.http_device import paired_device
@@ -55,7 +56,7 @@ def crowd(request: pytest.FixtureRequest) -> list[Misbehaviour]:
 @pytest.fixture
 def patient_voice(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a loaded machine, a silent device stays for longer than the gateway waits for speech."""
-    monkeypatch.setattr("custom_components.xiaozhi.voice.turn._NO_SPEECH_SECONDS", 60)
+    set_voice_timeouts(monkeypatch, no_speech=60)
 
 
 @pytest.fixture

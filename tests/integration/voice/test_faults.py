@@ -20,7 +20,7 @@ from tests.integration.both_links import (
     states_of_both,
     word_for,
 )
-from tests.integration.boxes import COMMAND, LIGHT, Boot, Speech, wait_for_state
+from tests.integration.boxes import COMMAND, LIGHT, Boot, Speech, set_voice_timeouts, wait_for_state
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ async def states(hass: HomeAssistant) -> AsyncGenerator[dict[LinkKind, list[str]
 @pytest.fixture
 def short_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever says nothing is given up soon."""
-    monkeypatch.setattr("custom_components.xiaozhi.voice.turn._NO_SPEECH_SECONDS", 1.5)
+    set_voice_timeouts(monkeypatch, no_speech=1.5)
 
 
 @pytest.mark.usefixtures("short_silence")
@@ -140,9 +140,9 @@ async def test_a_voice_that_breaks_down_is_told_and_logged(
 @pytest.mark.parametrize(
     "hang",
     [
-        ("ears", "_RECOGNITION_SECONDS", "stt-timeout", "Speech recognition is not ready."),
-        ("brain", "_QUIET_SECONDS", "intent-timeout", "The conversation agent is not ready."),
-        ("mouth", "_QUIET_SECONDS", "tts-timeout", "The voice is not ready."),
+        ("ears", "recognition", "stt-timeout", "Speech recognition is not ready."),
+        ("brain", "quiet", "intent-timeout", "The conversation agent is not ready."),
+        ("mouth", "quiet", "tts-timeout", "The voice is not ready."),
     ],
     ids=lambda hang: hang[0],
 )
@@ -156,7 +156,7 @@ async def test_an_engine_that_hangs_is_given_up(
     hang: tuple[str, str, str, str],
 ) -> None:
     engine, limit, reason, text = hang
-    monkeypatch.setattr(f"custom_components.xiaozhi.voice.turn.{limit}", 0.7)
+    set_voice_timeouts(monkeypatch, **{limit: 0.7})
     await speech.use(conversation_engine=speech.brain.entity_id)
     speech.brain.lines = ["Good."] * 2
     speech.ears.lines = [COMMAND] * 2
@@ -192,8 +192,7 @@ async def test_an_engine_that_never_finds_the_end_of_speech_is_given_up(
     subtests: pytest.Subtests,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for limit in ("_RECOGNITION_SECONDS", "MAX_TURN_SECONDS"):
-        monkeypatch.setattr(f"custom_components.xiaozhi.voice.turn.{limit}", 0.7)
+    set_voice_timeouts(monkeypatch, transcript=1.4)
     speech.ears.finds_the_end = True
     devices = await boot_both(boot)
     await say_to_both(devices, command)
@@ -209,7 +208,7 @@ async def test_an_assistant_that_works_and_an_answer_that_plays_are_not_given_up
     subtests: pytest.Subtests,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.voice.turn._QUIET_SECONDS", 0.8)
+    set_voice_timeouts(monkeypatch, quiet=0.8)
     await speech.use(conversation_engine=speech.brain.entity_id)
     # Written in 1.2 s and spoken in 2.
     speech.brain.lines = ["|".join(["so"] * 20)] * 2

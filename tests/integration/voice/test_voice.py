@@ -8,7 +8,16 @@ import pytest
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, Pace, State, converse, get_profile
-from tests.integration.boxes import COMMAND, LIGHT, SATELLITE, Boot, Speech, mac_of, paired_boxes
+from tests.integration.boxes import (
+    COMMAND,
+    LIGHT,
+    SATELLITE,
+    Boot,
+    Speech,
+    mac_of,
+    paired_boxes,
+    set_voice_timeouts,
+)
 
 
 @pytest.fixture(params=list(LinkKind))
@@ -75,7 +84,7 @@ async def test_every_kind_of_device_plays_the_whole_answer(
 async def test_push_to_talk_ends_with_the_button_and_not_with_a_pause(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.voice.turn._NO_SPEECH_SECONDS", 0.5)
+    set_voice_timeouts(monkeypatch, no_speech=0.5)
     # At the usual pace the channel would be stale by the end of so long a sentence.
     device = await boot(pace=Pace(waits=0.1, timeouts=0.1, main_loop_delay=0.001))
     speech.ears.lines = [COMMAND]

@@ -15,7 +15,9 @@ from custom_components.xiaozhi.protocol.conversation.conversation import (
     Interruption,
 )
 from custom_components.xiaozhi.protocol.conversation.main_task import MainTask
-from custom_components.xiaozhi.protocol.conversation.turn import PRE_ROLL_MS, Turn
+from custom_components.xiaozhi.protocol.conversation.table import TurnStart
+from custom_components.xiaozhi.protocol.conversation.timeouts import ConversationTimeouts
+from custom_components.xiaozhi.protocol.conversation.turn import Turn
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
 from custom_components.xiaozhi.protocol.messages import (
     Abort,
@@ -93,11 +95,25 @@ class LoggingLink(Link):
         return [message for _, message in self.messages if message["type"] == kind]
 
 
-def make(firmware: FirmwareVersion | None = NEW) -> tuple[LoggingLink, Conversation, list[ConversationState]]:
-    link = LoggingLink()
+class MqttLoggingLink(LoggingLink):
+    """The same with audio on UDP."""
+
+    kind = LinkKind.MQTT
+
+
+def make(
+    firmware: FirmwareVersion | None = NEW,
+    *,
+    link: LoggingLink | None = None,
+    main_task: MainTask | None = None,
+    timeouts: ConversationTimeouts | None = None,
+) -> tuple[LoggingLink, Conversation, list[ConversationState]]:
+    link = link or LoggingLink()
     states: list[ConversationState] = []
     assert link.channel is not None
-    conversation = link.conversation = Conversation(link, link.channel, firmware, MainTask(), states.append)
+    conversation = link.conversation = Conversation(
+        link, link.channel, firmware, main_task or MainTask(), states.append, timeouts=timeouts
+    )
     return link, conversation, states
 
 
@@ -113,7 +129,7 @@ async def read(turn: Turn) -> bytes:
     return b"".join([frame async for frame in turn.audio()])
 
 
-async def test_a_turn_has_the_lead_of_silence_then_the_microphone_until_the_button_is_released() -> None:
+async def test_a_turn_has_the_microphone_until_the_button_is_released() -> None:
     _, conversation, states = make()
     assert conversation.state is ConversationState.CONNECTING
     encoder = OpusEncoder(UPLINK)
@@ -127,13 +143,11 @@ async def test_a_turn_has_the_lead_of_silence_then_the_microphone_until_the_butt
     conversation.audio_received(packets[0], 0)
     turn = await conversation.next_turn()
     assert turn is not None
-    assert turn.wake_word == "hi xiaozhi"
-    assert turn.mode is ListenMode.MANUAL
+    assert turn.start.wake_word == "hi xiaozhi"
+    assert turn.start.mode is ListenMode.MANUAL
     pcm = await read(turn)
-    lead = 2 * 16 * PRE_ROLL_MS
-    assert not any(pcm[:lead])
-    assert len(pcm) == lead + len(packets) * 2 * 960
-    assert any(pcm[lead:])
+    assert len(pcm) == len(packets) * 2 * 960
+    assert any(pcm)
     assert states == [ConversationState.LISTENING]
 
 
@@ -147,7 +161,7 @@ async def test_known_losses_become_silence() -> None:
     await asyncio.sleep(0.25)
     conversation.audio_received(packet, 3)
     turn.end_speech()
-    assert len(await read(turn)) == 2 * 16 * PRE_ROLL_MS + 5 * 1920
+    assert len(await read(turn)) == 5 * 1920
 
 
 async def test_a_silent_device_still_makes_time_pass() -> None:
@@ -156,7 +170,6 @@ async def test_a_silent_device_still_makes_time_pass() -> None:
     turn = await conversation.next_turn()
     assert turn is not None
     audio = turn.audio()
-    await anext(audio)
     async with asyncio.timeout(2):
         assert not any(await anext(audio))
     await audio.aclose()
@@ -231,7 +244,7 @@ async def test_a_device_that_listens_already_when_its_answer_is_stopped_goes_on_
     assert conversation.state is ConversationState.LISTENING
 
 
-async def test_listening_anew_interrupts_the_old_turn_and_only_the_newest_counts() -> None:
+async def test_listening_again_interrupts_the_old_turn_and_only_the_newest_counts() -> None:
     _, conversation, _ = make()
     conversation.message_received(ListenStart(ListenMode.MANUAL))
     first = await conversation.next_turn()
@@ -241,7 +254,7 @@ async def test_listening_anew_interrupts_the_old_turn_and_only_the_newest_counts
     second = await conversation.next_turn()
     assert first is not second
     assert second is not None
-    assert second.mode is ListenMode.AUTO
+    assert second.start.mode is ListenMode.AUTO
 
 
 async def test_in_realtime_the_next_turn_needs_no_listen_start() -> None:
@@ -255,9 +268,8 @@ async def test_in_realtime_the_next_turn_needs_no_listen_start() -> None:
     assert conversation.state is ConversationState.LISTENING
 
 
-async def test_a_device_that_never_listens_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.conversation._LISTEN_TIMEOUT", 0.01)
-    _, conversation, _ = make()
+async def test_a_device_that_never_listens_is_given_up() -> None:
+    _, conversation, _ = make(timeouts=ConversationTimeouts(listen=0.01))
     assert await conversation.next_turn() is None
 
 
@@ -270,7 +282,6 @@ async def test_the_end_of_the_channel_ends_all_waiting() -> None:
     await conversation.end()
     assert await waiting is Interruption.CLOSED
     assert await conversation.next_turn() is None
-    assert conversation.closed
     assert states[-1] is ConversationState.IDLE
     with pytest.raises(LinkClosedError):
         await conversation.begin_answer()
@@ -286,24 +297,22 @@ async def test_the_end_of_an_old_conversation_leaves_a_newer_channel_open() -> N
     assert link.open_channel is newer
 
 
-async def test_recognition_that_falls_far_behind_costs_bounded_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.turn._MAX_WAITING_FRAMES", 3)
+async def test_recognition_that_falls_far_behind_costs_bounded_memory() -> None:
     _, conversation, _ = make()
     conversation.message_received(ListenStart(ListenMode.AUTO))
     turn = await conversation.next_turn()
     assert turn is not None
-    for _ in range(10):
-        conversation.audio_received(b"", 0)
-    assert turn.dropped_frames == 7
+    for _ in range(1000):
+        turn.put(bytes(1920), 0)
+    turn.end_speech()
+    assert len(await read(turn)) == 600 * 1920
 
 
 async def test_lost_packets_leave_no_hole_in_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     """They become fading sound and nothing gets shorter; what comes after the loss is as it was."""
     now = 100.0
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
-    turn = Turn(ListenMode.AUTO, None, 60)
+    turn = Turn(TurnStart(mode=ListenMode.AUTO), 60, longest=30)
     before, after = (amplitude.to_bytes(2, "little") * 960 for amplitude in (8000, 5000))
     now += 0.06
     turn.put(before, 0)
@@ -312,7 +321,7 @@ async def test_lost_packets_leave_no_hole_in_a_word(monkeypatch: pytest.MonkeyPa
     turn.end_speech()
     pieces = [piece async for piece in turn.audio()]
     assert (
-        b"".join(pieces[1:])
+        b"".join(pieces)
         == before + b"".join(amplitude.to_bytes(2, "little") * 960 for amplitude in (4000, 2000)) + after
     )
 
@@ -329,8 +338,7 @@ async def test_half_a_sentence_does_not_end_when_the_connection_breaks() -> None
 
 
 async def test_the_sound_of_the_wake_word_that_comes_late_on_udp_is_not_part_of_the_command() -> None:
-    link, conversation, _ = make()
-    link.kind = LinkKind.MQTT  # type: ignore[misc]
+    _, conversation, _ = make(link=MqttLoggingLink())
     packet = OpusEncoder(UPLINK).encode(bytes(1920))[0]
     conversation.message_received(ListenDetect("hi xiaozhi"))
     conversation.message_received(ListenStart(ListenMode.AUTO))
@@ -341,7 +349,7 @@ async def test_the_sound_of_the_wake_word_that_comes_late_on_udp_is_not_part_of_
     await asyncio.sleep(0.13)
     conversation.audio_received(packet, 0)
     turn.end_speech()
-    assert len(await read(turn)) <= 2 * 16 * PRE_ROLL_MS + 3 * 1920
+    assert len(await read(turn)) <= 3 * 1920
 
 
 ALERT: JsonObject = {"type": "alert", "status": "Door", "message": "It rang", "emotion": "happy"}
@@ -397,31 +405,28 @@ async def test_abort_while_listening_ends_listening_at_once() -> None:
     assert conversation.state is ConversationState.LISTENING
 
 
-async def test_what_is_aborted_before_anybody_took_it_is_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.conversation._LISTEN_TIMEOUT", 0.05)
-    _, conversation, _ = make()
+async def test_what_is_aborted_before_anybody_took_it_is_no_turn() -> None:
+    _, conversation, _ = make(timeouts=ConversationTimeouts(listen=0.05))
     conversation.message_received(ListenStart(ListenMode.AUTO))
     conversation.message_received(Abort(None))
     assert await conversation.next_turn() is None
 
 
-async def test_a_text_without_a_microphone_is_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.conversation._QUESTION_DELAY", 0.05)
-    _, conversation, states = make()
+async def test_a_text_without_a_microphone_is_a_question() -> None:
+    _, conversation, states = make(timeouts=ConversationTimeouts(typed=0.05))
     conversation.message_received(ListenDetect(" what time is it "))
     turn = await conversation.next_turn()
     assert turn is not None
-    assert turn.question == "what time is it"
-    assert turn.wake_word is None
+    assert turn.start.question == "what time is it"
+    assert turn.start.wake_word is None
     assert states == [ConversationState.THINKING]
 
 
 @pytest.mark.parametrize("order", ["sound first", "sound last", "microphone", "tool"])
-async def test_a_wake_word_is_no_question(monkeypatch: pytest.MonkeyPatch, order: str) -> None:
+async def test_a_wake_word_is_no_question(order: str) -> None:
     """Its sound comes before or, on UDP, after it; or the microphone does, perhaps after a tool."""
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.conversation._QUESTION_DELAY", 0.05)
-    link, conversation, _ = make()
-    main_task = conversation._main_task
+    main_task = MainTask()
+    link, conversation, _ = make(main_task=main_task, timeouts=ConversationTimeouts(typed=0.05))
     if order == "sound first":
         conversation.audio_received(b"", 0)
     conversation.message_received(ListenDetect("hi xiaozhi"))
@@ -435,6 +440,6 @@ async def test_a_wake_word_is_no_question(monkeypatch: pytest.MonkeyPatch, order
     conversation.message_received(ListenStart(ListenMode.AUTO))
     turn = await conversation.next_turn()
     assert turn is not None
-    assert turn.question is None
-    assert turn.wake_word == "hi xiaozhi"
+    assert turn.start.question is None
+    assert turn.start.wake_word == "hi xiaozhi"
     assert not link.messages

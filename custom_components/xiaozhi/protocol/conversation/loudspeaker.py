@@ -27,21 +27,29 @@ _FRAMES_PER_ENCODE: Final = 4
 _ALERT_SECONDS: Final = 0.85
 # More alerts during one answer are a mistake of an automation; the newest count.
 _MAX_ALERTS: Final = 8
-# Time to read an alert before the end of the conversation wipes it.
-_READING_SECONDS: Final = 3.0
 
 
 class Loudspeaker:
     """The loudspeaker of a device while a channel is open. Sending raises `LinkClosedError`."""
 
     def __init__(
-        self, link: Link, downlink: AudioFormat, main_task: MainTask, *, cuts_speech_at_stop: bool
+        self,
+        link: Link,
+        downlink: AudioFormat,
+        main_task: MainTask,
+        *,
+        cuts_speech_at_stop: bool,
+        reading: float,
     ) -> None:
-        """Play on a link in its format; some firmware drops at `tts stop` what it has not played yet."""
+        """Play on a link in its format; some firmware drops at `tts stop` what it has not played yet.
+
+        `reading` is how many seconds an alert is left on the screen before the conversation ends.
+        """
         self._link = link
         self._downlink = downlink
         self._main_task = main_task
         self._cuts_speech_at_stop = cuts_speech_at_stop
+        self._reading = reading
         self._pacer = DownlinkPacer(downlink.frame_duration)
         self._start: SpeechStart | None = None
         self._speaking = False
@@ -124,7 +132,7 @@ class Loudspeaker:
             return
         while self._alerts:
             await self._show_alerts()
-            await asyncio.sleep(_READING_SECONDS)
+            await asyncio.sleep(self._reading)
 
     async def wait_stoppable(self) -> None:
         """Show the alerts that wait, and wait until `tts stop` cuts nothing and is acted on at once."""

@@ -7,15 +7,10 @@ from typing import Final
 from ..audio.concealment import Concealment
 from ..audio.timeline import UplinkTimeline, silence
 from ..clock import loop_time
-from ..messages import ListenMode
+from .table import TurnStart
 
-__all__ = ["MAX_TURN_SECONDS", "PRE_ROLL_MS", "Turn"]
+__all__ = ["Turn"]
 
-# Home Assistant's voice detector gives no valid answer for the first 760 ms of a stream and takes that for
-# silence, so that the end of a short command would never be heard. Leading silence costs no time.
-PRE_ROLL_MS: Final = 760
-# No spoken command is longer; a device that is left listening would stream without end.
-MAX_TURN_SECONDS: Final = 30.0
 # Speech recognition that is this far behind has failed; more would only fill memory.
 _MAX_WAITING_FRAMES: Final = 600
 
@@ -23,17 +18,10 @@ _MAX_WAITING_FRAMES: Final = 600
 class Turn:
     """The user speaks once."""
 
-    def __init__(
-        self, mode: ListenMode, wake_word: str | None, frame_duration: int, *, question: str | None = None
-    ) -> None:
-        """Begin to collect; `frame_duration` in ms. `wake_word` and `question` are untrusted texts.
-
-        A `question` was typed: it stands for speech.
-        """
-        self.mode = mode
-        self.wake_word = wake_word
-        self.question = question
-        self.dropped_frames = 0
+    def __init__(self, start: TurnStart, frame_duration: int, *, longest: float) -> None:
+        """Begin to collect frames of `frame_duration` ms. The audio ends after `longest` seconds."""
+        self.start = start
+        self.longest = longest
         self._frame_duration = frame_duration
         self._timeline = UplinkTimeline(frame_duration)
         self._timeline.start(loop_time())
@@ -43,10 +31,7 @@ class Turn:
 
     def put(self, pcm: bytes, missing: int) -> None:
         """Take a decoded frame; `missing` frames before it were lost and are made up for."""
-        if self._ended:
-            return
-        if self._frames.qsize() >= _MAX_WAITING_FRAMES:
-            self.dropped_frames += 1
+        if self._ended or self._frames.qsize() >= _MAX_WAITING_FRAMES:
             return
         if gap := self._timeline.frames_before(loop_time(), missing):
             self._frames.put_nowait(self._concealment.frames(gap))
@@ -60,9 +45,8 @@ class Turn:
             self._frames.put_nowait(None)
 
     async def audio(self) -> AsyncGenerator[bytes]:
-        """Yield 16 kHz mono 16-bit PCM: a lead of silence, then the microphone without gaps."""
-        yield silence(PRE_ROLL_MS)
-        end = loop_time() + MAX_TURN_SECONDS
+        """Yield 16 kHz mono 16-bit PCM, without gaps."""
+        end = loop_time() + self.longest
         while loop_time() < end:
             try:
                 async with asyncio.timeout(self._frame_duration / 1000):

@@ -1,0 +1,319 @@
+"""The states of a conversation: events and times in, actions out. No clock, no socket, no task.
+
+A conversation lives as long as its audio channel. The device opens it, tells when its microphone is on and
+may interrupt at any time; what holds the conversation takes turns and answers them. Source: the firmware's
+`main/application.cc` and `main/audio/audio_service.cc`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+from typing import Final
+
+from ..messages import Abort, DeviceMessage, ListenDetect, ListenMode, ListenStart, ListenStop
+from .timeouts import ConversationTimeouts
+
+__all__ = [
+    "TRANSITIONS",
+    "Action",
+    "Actions",
+    "Awaited",
+    "ConversationState",
+    "ConversationTable",
+    "Event",
+    "Interruption",
+    "State",
+    "TurnStart",
+]
+
+
+class ConversationState(StrEnum):
+    """What a device is doing, as far as its conversation tells."""
+
+    IDLE = "idle"
+    CONNECTING = "connecting"
+    LISTENING = "listening"
+    THINKING = "thinking"
+    SPEAKING = "speaking"
+
+
+class State(Enum):
+    """State of a conversation."""
+
+    READY = auto()
+    """The device is about to open its microphone."""
+    RESTING = auto()
+    """The device is idle with an open channel, until its button is pressed."""
+    LISTENING = auto()
+    """A spoken turn has begun."""
+    ASKED = auto()
+    """A turn that was typed has begun."""
+    THINKING = auto()
+    """The answer has begun, and nothing of it has been spoken."""
+    SPEAKING = auto()
+    CLOSED = auto()
+    """The channel is gone."""
+
+    @property
+    def shown(self) -> ConversationState:
+        """What the user is told."""
+        return _SHOWN[self]
+
+
+class Event(Enum):
+    """What changes the state of a conversation."""
+
+    MICROPHONE_ON = auto()
+    """The device says that it listens."""
+    MICROPHONE_STILL_ON = auto()
+    """The next turn is due in realtime mode, where the microphone is on all the time."""
+    BUTTON_RELEASED = auto()
+    """The device says that the user has finished, in push-to-talk."""
+    TYPED = auto()
+    """A text of the device has turned out to be no wake word."""
+    ABORTED = auto()
+    """The user pressed the button or said the wake word."""
+    CHANNEL_CLOSED = auto()
+    ANSWER_BEGUN = auto()
+    PACKET_SENT = auto()
+    """A packet of the answer is sent."""
+    ANSWER_STOPPED = auto()
+    """The device is told to stop speaking, and listens after that."""
+    PUSH_TO_TALK_ANSWER_STOPPED = auto()
+    """The device is told to stop speaking, and rests after that."""
+    ENDED = auto()
+    """The holder is about to close the channel."""
+
+
+class Action(Enum):
+    """What is to be done."""
+
+    BEGIN_TURN = auto()
+    """Begin the turn that `ConversationTable.turn` describes; it takes the place of another."""
+    END_SPEECH = auto()
+    """End the audio of the turn, so that what has been said is understood."""
+
+
+class Interruption(StrEnum):
+    """Why the holder must stop its turn at once."""
+
+    ABORTED = "aborted"
+    """The user pressed the button or said the wake word."""
+    LISTENING = "listening"
+    """The device listens again without having said that it stopped."""
+    CLOSED = "closed"
+    """The channel is gone."""
+
+
+class Awaited(Enum):
+    """What the holder of a conversation waits for."""
+
+    NOTHING = auto()
+    TURN = auto()
+    MAIN_TASK = auto()
+    """The end of the tool calls that keep the device from listening."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStart:
+    """How a turn begins. Its texts are untrusted."""
+
+    mode: ListenMode
+    wake_word: str | None = None
+    question: str | None = None
+    """What was typed instead of spoken."""
+
+
+_SHOWN: Final = {
+    State.READY: ConversationState.CONNECTING,
+    State.RESTING: ConversationState.IDLE,
+    State.LISTENING: ConversationState.LISTENING,
+    State.ASKED: ConversationState.THINKING,
+    State.THINKING: ConversationState.THINKING,
+    State.SPEAKING: ConversationState.SPEAKING,
+    State.CLOSED: ConversationState.IDLE,
+}
+_SILENT: Final = frozenset({State.READY, State.RESTING})
+_IN_TURN: Final = frozenset({State.LISTENING, State.ASKED})
+_OPEN: Final = tuple(state for state in State if state is not State.CLOSED)
+
+type Actions = tuple[Action | Interruption, ...]
+
+TRANSITIONS: Final[Mapping[Event, Mapping[State, tuple[State, *Actions]]]] = {
+    Event.MICROPHONE_ON: {
+        **dict.fromkeys(_SILENT, (State.LISTENING, Action.BEGIN_TURN)),
+        **dict.fromkeys(
+            (State.LISTENING, State.ASKED, State.THINKING, State.SPEAKING),
+            (State.LISTENING, Interruption.LISTENING, Action.BEGIN_TURN),
+        ),
+    },
+    Event.MICROPHONE_STILL_ON: dict.fromkeys(_OPEN, (State.LISTENING, Action.BEGIN_TURN)),
+    Event.BUTTON_RELEASED: {State.LISTENING: (State.LISTENING, Action.END_SPEECH)},
+    Event.TYPED: dict.fromkeys(_SILENT, (State.ASKED, Action.BEGIN_TURN, Action.END_SPEECH)),
+    Event.ABORTED: {
+        State.READY: (State.READY, Interruption.ABORTED),
+        State.RESTING: (State.RESTING, Interruption.ABORTED),
+        # The audio does not end: what was aborted must not be understood.
+        State.LISTENING: (State.RESTING, Interruption.ABORTED),
+        State.ASKED: (State.RESTING, Interruption.ABORTED),
+        # The device may go on speaking until it is told to stop.
+        State.THINKING: (State.THINKING, Interruption.ABORTED),
+        State.SPEAKING: (State.SPEAKING, Interruption.ABORTED),
+    },
+    # Nor here: half a sentence must not be understood while its turn is being cancelled.
+    Event.CHANNEL_CLOSED: dict.fromkeys(_OPEN, (State.CLOSED, Interruption.CLOSED)),
+    Event.ANSWER_BEGUN: {
+        State.LISTENING: (State.THINKING, Action.END_SPEECH),
+        **dict.fromkeys(
+            (State.READY, State.RESTING, State.ASKED, State.THINKING, State.SPEAKING), (State.THINKING,)
+        ),
+    },
+    Event.PACKET_SENT: {State.THINKING: (State.SPEAKING,)},
+    # Not while listening: pressing the button in push-to-talk stops the answer and speaks at once.
+    Event.ANSWER_STOPPED: dict.fromkeys((State.THINKING, State.SPEAKING), (State.READY,)),
+    Event.PUSH_TO_TALK_ANSWER_STOPPED: dict.fromkeys((State.THINKING, State.SPEAKING), (State.RESTING,)),
+    Event.ENDED: {State.LISTENING: (State.LISTENING, Action.END_SPEECH)},
+}
+"""The next state and what is to be done, by event and state. An event that is not in it changes nothing."""
+
+
+class ConversationTable:
+    """The state of one conversation. Times are seconds of one clock that only moves forwards.
+
+    The actions that a method returns are to be done at once, in order. `time_passed` is to be called at
+    `deadline`, which any method may change.
+    """
+
+    def __init__(self, timeouts: ConversationTimeouts, *, audio_may_be_late: bool) -> None:
+        """Begin with an open channel, whose audio may arrive later than messages that follow it."""
+        self._timeouts = timeouts
+        self._audio_may_be_late = audio_may_be_late
+        self.state = State.READY
+        self.awaited = Awaited.NOTHING
+        """What the holder waits for."""
+        self.turn = TurnStart(mode=ListenMode.AUTO)
+        """The turn that has begun last."""
+        self._taken = True
+        self._mode: ListenMode | None = None
+        self._wake_word: str | None = None
+        self._typed_due: float | None = None
+        self._listen_due: float | None = None
+        self._sound_until = float("-inf")
+        self._deaf_until = float("-inf")
+
+    @property
+    def turn_waits(self) -> bool:
+        """Whether a turn has begun that the holder has not taken."""
+        return not self._taken and self.state in _IN_TURN
+
+    @property
+    def deadline(self) -> float | None:
+        """When `time_passed` is due; None while no time-out is running."""
+        return min((due for due in (self._listen_due, self._typed_due) if due is not None), default=None)
+
+    # What comes from the device.
+
+    def receive(self, message: DeviceMessage, now: float) -> Actions:
+        """Take a message of the device."""
+        match message:
+            case ListenDetect(text):
+                self._detected(text.strip() or None, now)
+            case ListenStart(mode):
+                self._typed_due = None
+                self._mode = mode
+                return self.happened(Event.MICROPHONE_ON, now)
+            case ListenStop():
+                return self.happened(Event.BUTTON_RELEASED, now)
+            case Abort():
+                self._typed_due = None
+                return self.happened(Event.ABORTED, now)
+        return ()
+
+    def hears(self, now: float) -> bool:
+        """Take note of an audio packet; return whether it belongs to the turn."""
+        self._sound_until = now + self._timeouts.wake_sound
+        self._typed_due = None
+        return self.state is State.LISTENING and now >= self._deaf_until
+
+    def _detected(self, text: str | None, now: float) -> None:
+        self._wake_word = text
+        may_be_typed = text is not None and now >= self._sound_until and self.state in _SILENT
+        self._typed_due = now + self._timeouts.typed if may_be_typed else None
+
+    # What the holder of the conversation does.
+
+    def happened(self, event: Event, now: float) -> Actions:
+        """Take an event; one that does not fit the state changes nothing."""
+        if event is Event.ANSWER_STOPPED and self._mode is ListenMode.MANUAL:
+            event = Event.PUSH_TO_TALK_ANSWER_STOPPED
+        self.state, *actions = TRANSITIONS[event].get(self.state, (self.state,))
+        if Action.BEGIN_TURN in actions:
+            self._begin_turn(now, typed=event is Event.TYPED)
+        if self.state is State.CLOSED:
+            self._typed_due = self._listen_due = None
+            self.awaited = Awaited.NOTHING
+        elif self.awaited is Awaited.TURN:
+            self._await_listening(now)
+        return tuple(actions)
+
+    def await_turn(self, now: float) -> None:
+        """Wait for the next turn, until `turn_waits` or nothing is `awaited` any more."""
+        if self.state is State.CLOSED or self.turn_waits:
+            return
+        if self._mode is ListenMode.REALTIME:
+            self.awaited = Awaited.MAIN_TASK
+        else:
+            self.awaited = Awaited.TURN
+            self._await_listening(now)
+
+    def take_turn(self) -> None:
+        """Note that the holder has taken the turn that waits."""
+        self._taken = True
+
+    def stop_awaiting(self) -> None:
+        """Wait for nothing any longer."""
+        self.awaited = Awaited.NOTHING
+        self._listen_due = None
+
+    def main_task_free(self, now: float) -> Actions:
+        """Note that the device has run the tools that it was running."""
+        if self.awaited is not Awaited.MAIN_TASK:
+            return ()
+        self.awaited = Awaited.TURN
+        if self._mode is ListenMode.REALTIME and not self.turn_waits:
+            # The microphone never stopped, so the device does not say that it listens again.
+            return self.happened(Event.MICROPHONE_STILL_ON, now)
+        self._await_listening(now)
+        return ()
+
+    def time_passed(self, now: float, *, main_task_busy: bool) -> Actions:
+        """Act on what is due. A device that runs a tool may not have come to listening yet."""
+        actions: Actions = ()
+        if self._typed_due is not None and now >= self._typed_due:
+            self._typed_due = now + self._timeouts.typed if main_task_busy else None
+            if not main_task_busy:
+                actions = self.happened(Event.TYPED, now)
+        if self._listen_due is not None and now >= self._listen_due:
+            self._listen_due = None
+            self.awaited = Awaited.MAIN_TASK if main_task_busy else Awaited.NOTHING
+        return actions
+
+    def _begin_turn(self, now: float, *, typed: bool) -> None:
+        text, self._wake_word = self._wake_word, None
+        mode = self._mode or ListenMode.AUTO
+        if typed:
+            self.turn = TurnStart(mode=mode, question=text)
+        else:
+            self.turn = TurnStart(mode=mode, wake_word=text)
+            if text is not None and self._audio_may_be_late:
+                self._deaf_until = now + self._timeouts.late_wake_sound
+        self._taken = False
+
+    def _await_listening(self, now: float) -> None:
+        """Run the time-out for the next turn unless one is there."""
+        if self.turn_waits:
+            self._listen_due = None
+        elif self._listen_due is None:
+            is_push_to_talk = self._mode is ListenMode.MANUAL
+            timeouts = self._timeouts
+            self._listen_due = now + (timeouts.push_to_talk if is_push_to_talk else timeouts.listen)

@@ -1,0 +1,257 @@
+"""The states of a conversation hold together in any order of events, and lead where they should."""
+
+from collections.abc import Callable
+
+from hypothesis import given, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.conversation.table import (
+    TRANSITIONS,
+    Action,
+    Actions,
+    Awaited,
+    ConversationTable,
+    Event,
+    Interruption,
+    State,
+    TurnStart,
+)
+from custom_components.xiaozhi.protocol.conversation.timeouts import ConversationTimeouts
+from custom_components.xiaozhi.protocol.messages import (
+    Abort,
+    DeviceMessage,
+    ListenDetect,
+    ListenMode,
+    ListenStart,
+    ListenStop,
+)
+
+TIMEOUTS = ConversationTimeouts()
+IN_TURN = {State.LISTENING, State.ASKED}
+
+MESSAGES = st.one_of(
+    st.builds(ListenStart, st.sampled_from(ListenMode)),
+    st.builds(ListenDetect, st.sampled_from(["", " ", "hi xiaozhi"])),
+    st.builds(ListenStop),
+    st.builds(Abort, st.none()),
+)
+# Others come from the table itself, by a message or by the time.
+HOLDERS = (Event.ANSWER_BEGUN, Event.PACKET_SENT, Event.ANSWER_STOPPED, Event.ENDED, Event.CHANNEL_CLOSED)
+
+
+class Walk:
+    """A table, what it has asked for, and a clock that is moved by hand."""
+
+    def __init__(self, *, audio_may_be_late: bool = False) -> None:
+        self.table = ConversationTable(TIMEOUTS, audio_may_be_late=audio_may_be_late)
+        self.now = 0.0
+        self.busy = False
+
+    def receive(self, message: DeviceMessage) -> Actions:
+        """Let the device send a message."""
+        return self._check(self.table.receive(message, self.now))
+
+    def happened(self, event: Event) -> Actions:
+        """Let an event happen."""
+        return self._check(self.table.happened(event, self.now))
+
+    def packet(self) -> None:
+        """Let the device send audio."""
+        heard = self.table.hears(self.now)
+        assert not heard or self.table.state is State.LISTENING
+        self._check(())
+
+    def wait(self, seconds: float) -> Actions:
+        """Let time pass, with a call whenever the table wants one."""
+        end = self.now + seconds
+        done: list[Action | Interruption] = []
+        while (deadline := self.table.deadline) is not None and deadline <= end:
+            self.now = max(self.now, deadline)
+            done += self._check(self.table.time_passed(self.now, main_task_busy=self.busy))
+            assert self.table.deadline is None or self.table.deadline > self.now, "it is over"
+        self.now = end
+        return tuple(done)
+
+    def await_turn(self) -> None:
+        """Let the holder wait for a turn."""
+        self.table.await_turn(self.now)
+        self._check(())
+
+    def take_turn(self) -> None:
+        """Let the holder take the turn if there is one."""
+        if self.table.turn_waits:
+            self.table.take_turn()
+            self.table.stop_awaiting()
+        self._check(())
+
+    def expect(self, state: State | None = None, *, awaited: Awaited | None = None) -> None:
+        """Fail unless this is the state, or this is waited for."""
+        assert state in {None, self.table.state}
+        assert awaited in {None, self.table.awaited}
+
+    def use_tools(self, busy: bool) -> None:
+        """Let the device begin or end to run tools."""
+        self.busy = busy
+        if not busy:
+            self._check(self.table.main_task_free(self.now))
+
+    def _check(self, actions: Actions) -> Actions:
+        table = self.table
+        if table.awaited is Awaited.TURN and not table.turn_waits:
+            assert table.deadline is not None, "nothing would end the wait"
+        if table.turn_waits:
+            assert table.state in IN_TURN
+        if table.state is State.CLOSED:
+            assert table.deadline is None
+            assert table.awaited is Awaited.NOTHING
+            assert not table.turn_waits
+        if Action.BEGIN_TURN in actions:
+            assert table.state in IN_TURN
+            assert table.turn_waits
+            assert (table.state is State.ASKED) is (table.turn.question is not None)
+        return actions
+
+
+STEPS: st.SearchStrategy[Callable[[Walk], object]] = st.one_of(
+    MESSAGES.map(lambda message: lambda walk: walk.receive(message)),
+    st.sampled_from(HOLDERS[:-1]).map(lambda event: lambda walk: walk.happened(event)),
+    st.sampled_from(HOLDERS).map(lambda event: lambda walk: walk.happened(event)),
+    st.just(Walk.packet),
+    st.floats(0, 130).map(lambda seconds: lambda walk: walk.wait(seconds)),
+    st.just(Walk.await_turn),
+    st.just(Walk.take_turn),
+    st.booleans().map(lambda busy: lambda walk: walk.use_tools(busy)),
+)
+WALKS = st.lists(STEPS, max_size=30)
+
+
+@given(WALKS, st.booleans())
+def test_in_any_order_of_events_a_wait_for_the_next_turn_ends(
+    steps: list[Callable[[Walk], object]], audio_may_be_late: bool
+) -> None:
+    walk = Walk(audio_may_be_late=audio_may_be_late)
+    for step in steps:
+        step(walk)
+    walk.await_turn()
+    walk.use_tools(busy=False)
+    walk.wait(max(TIMEOUTS.listen, TIMEOUTS.push_to_talk) + TIMEOUTS.typed)
+    assert walk.table.turn_waits or walk.table.awaited is Awaited.NOTHING
+
+
+@given(WALKS)
+def test_from_any_state_a_device_that_listens_again_is_heard_and_the_end_of_the_channel_ends_all(
+    steps: list[Callable[[Walk], object]],
+) -> None:
+    walk = Walk()
+    for step in steps:
+        step(walk)
+    closed, answering = walk.table.state is State.CLOSED, walk.table.state in {State.THINKING, State.SPEAKING}
+    actions = walk.receive(ListenStart(ListenMode.AUTO))
+    assert walk.table.turn_waits is not closed
+    assert not answering or Interruption.LISTENING in actions
+    assert (Interruption.CLOSED in walk.happened(Event.CHANNEL_CLOSED)) is not closed
+    walk.expect(State.CLOSED)
+
+
+@given(WALKS, MESSAGES)
+def test_nothing_that_comes_after_the_end_of_the_channel_does_anything(
+    steps: list[Callable[[Walk], object]], message: DeviceMessage
+) -> None:
+    walk = Walk()
+    walk.happened(Event.CHANNEL_CLOSED)
+    for step in steps:
+        step(walk)
+    assert walk.receive(message) == ()
+    walk.expect(State.CLOSED)
+
+
+def test_every_state_can_be_reached_and_left() -> None:
+    reached = {State.READY}
+    while (
+        new := {row[0] for rows in TRANSITIONS.values() for state, row in rows.items() if state in reached}
+        - reached
+    ):
+        reached |= new
+    assert reached == set(State)
+    for state in set(State) - {State.CLOSED}:
+        assert TRANSITIONS[Event.CHANNEL_CLOSED][state][0] is State.CLOSED
+
+
+@pytest.mark.parametrize("mode", list(ListenMode))
+def test_a_device_that_does_not_listen_is_given_up_in_push_to_talk_later(mode: ListenMode) -> None:
+    walk = Walk()
+    walk.receive(ListenStart(mode))
+    walk.take_turn()
+    walk.happened(Event.ANSWER_BEGUN)
+    walk.happened(Event.ANSWER_STOPPED)
+    rests = walk.table.state is State.RESTING
+    assert rests is (mode is ListenMode.MANUAL)
+    walk.await_turn()
+    if mode is ListenMode.REALTIME:
+        walk.expect(awaited=Awaited.MAIN_TASK)
+        walk.use_tools(busy=False)
+        assert walk.table.turn_waits, "its microphone is still on"
+        return
+    patience = TIMEOUTS.push_to_talk if rests else TIMEOUTS.listen
+    walk.wait(patience - 0.1)
+    walk.expect(awaited=Awaited.TURN)
+    walk.wait(0.2)
+    walk.expect(awaited=Awaited.NOTHING)
+
+
+def test_a_device_that_runs_a_tool_is_waited_for_and_then_has_the_whole_time_again() -> None:
+    walk = Walk()
+    walk.await_turn()
+    walk.use_tools(busy=True)
+    walk.wait(2 * TIMEOUTS.listen)
+    walk.expect(awaited=Awaited.MAIN_TASK)
+    walk.use_tools(busy=False)
+    walk.wait(TIMEOUTS.listen - 0.1)
+    walk.expect(awaited=Awaited.TURN)
+    walk.wait(0.2)
+    walk.expect(awaited=Awaited.NOTHING)
+
+
+def test_the_wait_begins_again_after_a_turn_that_was_aborted_before_it_was_taken() -> None:
+    walk = Walk()
+    walk.await_turn()
+    walk.wait(TIMEOUTS.listen - 1)
+    walk.receive(ListenStart(ListenMode.AUTO))
+    walk.receive(Abort(None))
+    walk.wait(TIMEOUTS.listen - 1)
+    walk.expect(awaited=Awaited.TURN)
+    assert not walk.table.turn_waits
+
+
+def test_a_packet_that_is_sent_while_the_device_listens_again_does_not_make_it_speak() -> None:
+    walk = Walk()
+    walk.receive(ListenStart(ListenMode.MANUAL))
+    walk.happened(Event.ANSWER_BEGUN)
+    walk.happened(Event.PACKET_SENT)
+    walk.expect(State.SPEAKING)
+    walk.receive(Abort(None))
+    walk.receive(ListenStart(ListenMode.MANUAL))
+    walk.happened(Event.PACKET_SENT)
+    walk.expect(State.LISTENING)
+    walk.happened(Event.ANSWER_STOPPED)
+    walk.expect(State.LISTENING)
+
+
+def test_a_text_counts_as_typed_when_neither_sound_nor_microphone_nor_tool_explains_it() -> None:
+    walk = Walk()
+    walk.receive(ListenDetect("what time is it"))
+    walk.use_tools(busy=True)
+    assert walk.wait(10 * TIMEOUTS.typed) == ()
+    walk.use_tools(busy=False)
+    assert walk.wait(TIMEOUTS.typed) == (Action.BEGIN_TURN, Action.END_SPEECH)
+    assert walk.table.turn == TurnStart(mode=ListenMode.AUTO, question="what time is it")
+
+
+def test_a_text_after_a_sound_is_a_wake_word() -> None:
+    walk = Walk()
+    walk.packet()
+    walk.wait(TIMEOUTS.wake_sound - 0.1)
+    walk.receive(ListenDetect("hi xiaozhi"))
+    assert walk.table.deadline is None
+    walk.receive(ListenStart(ListenMode.AUTO))
+    assert walk.table.turn == TurnStart(mode=ListenMode.AUTO, wake_word="hi xiaozhi")
