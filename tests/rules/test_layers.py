@@ -1,0 +1,45 @@
+"""No two modules need each other, neither directly nor by way of others, nor for their types only."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT
+
+PACKAGES = ("custom_components/xiaozhi", "simulator")
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
+    """Yield the modules among `modules` that a file names in an import, wherever in the file that is."""
+    package = _name(path) if path.name == "__init__.py" else _name(path).rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+            origin = ".".join([*above, *([node.module] if node.module else [])])
+            # What is imported is a module of a package, or something that a module holds.
+            members = [f"{origin}.{alias.name}" for alias in node.names]
+            names = [member if member in modules else origin for member in members]
+        else:
+            continue
+        yield from (name for name in names if name in modules)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_circle_of_imports(package: str) -> None:
+    modules = {_name(path): path for path in sorted((ROOT / package).rglob("*.py"))}
+    assert len(modules) > 30
+    graph = {name: set(_imported(path, modules)) - {name} for name, path in modules.items()}
+    assert sum(map(len, graph.values())) > len(modules)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as err:
+        pytest.fail(f"modules that import each other: {' -> '.join(err.args[1])}")
