@@ -36,25 +36,20 @@ def async_admit(hass: HomeAssistant, device: Device, platform: str, keys: Iterab
     """
     registry = er.async_get(hass)
     prefixes = _prefixes(device)
-    entries: list[er.RegistryEntry | er.DeletedRegistryEntry] = [
-        *registry.entities.values(),
-        *registry.deleted_entities.values(),
-    ]
-    known = [entry for entry in entries if entry.platform == DOMAIN and entry.unique_id.startswith(prefixes)]
-    there = {entry.unique_id for entry in known if entry.domain == platform}
-    begin = dt_util.utcnow() - _NEW_FOR
-    room = max(0, _MAX_NEW - sum(entry.created_at > begin for entry in known))
     admitted: set[str] = set()
-    withheld = 0
+    new: list[str] = []
     for key in keys:
         unique_id = f"{device.mac}_{key}"
-        if unique_id in there or not unique_id.startswith(prefixes):
-            admitted.add(key)
-        elif room:
-            room -= 1
+        known = registry.async_get_entity_id(platform, DOMAIN, unique_id) is not None or (
+            (platform, DOMAIN, unique_id) in registry.deleted_entities
+        )
+        if known or not unique_id.startswith(prefixes):
             admitted.add(key)
         else:
-            withheld += 1
+            new.append(key)
+    room = max(0, _MAX_NEW - _count_recent(registry, device)) if new else 0
+    admitted.update(new[:room])
+    withheld = len(new[room:])
     _tell(hass, device, platform, withheld)
     return admitted
 
@@ -67,19 +62,42 @@ def async_remove_surplus(hass: HomeAssistant, device: Device) -> None:
     back with their ids.
     """
     registry = er.async_get(hass)
-    prefixes = _prefixes(device)
-    known = [
-        entry
-        for entry in registry.entities.values()
-        if entry.platform == DOMAIN and entry.unique_id.startswith(prefixes)
-    ]
-    present = {f"{device.mac}_{key}" for key in device.tools.entities}
-    gone = [entry for entry in known if entry.unique_id not in present and not _is_customised(entry)]
+    known = _present(registry, device)
+    if len(known) <= _MAX_KNOWN:
+        return
+    made = {f"{device.mac}_{key}" for key in device.tools.entities}
+    gone = [entry for entry in known if entry.unique_id not in made and not _is_customised(entry)]
     gone.sort(key=lambda entry: entry.created_at, reverse=True)
-    for entry in gone[: max(0, len(known) - _MAX_KNOWN)]:
+    for entry in gone[: len(known) - _MAX_KNOWN]:
         # Those of a config entry would be remembered without end.
         registry.async_update_entity(entry.entity_id, config_entry_id=None, config_subentry_id=None)
         registry.async_remove(entry.entity_id)
+
+
+def _count_recent(registry: er.EntityRegistry, device: Device) -> int:
+    """Return how many entities tools of a device have brought in within a day, removed ones included."""
+    begin = dt_util.utcnow() - _NEW_FOR
+    prefixes = _prefixes(device)
+    # The registry has no index of removed entities by device.
+    removed = [
+        entry.created_at
+        for (_, integration, unique_id), entry in registry.deleted_entities.items()
+        if integration == DOMAIN and unique_id.startswith(prefixes)
+    ]
+    present = [entry.created_at for entry in _present(registry, device)]
+    return sum(created > begin for created in (*present, *removed))
+
+
+def _present(registry: er.EntityRegistry, device: Device) -> list[er.RegistryEntry]:
+    """Return the entities of a device that tools have made, disabled ones included."""
+    if (device_id := device.registry_id) is None:
+        return []
+    prefixes = _prefixes(device)
+    return [
+        entry
+        for entry in er.async_entries_for_device(registry, device_id, include_disabled_entities=True)
+        if entry.platform == DOMAIN and entry.unique_id.startswith(prefixes)
+    ]
 
 
 def _prefixes(device: Device) -> tuple[str, ...]:
