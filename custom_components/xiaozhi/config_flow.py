@@ -71,7 +71,7 @@ from .settings import (
     device_subentries,
 )
 from .tools.assistant import automatic_tools, choosable_tools
-from .tools.danger import dangers_of
+from .tools.risk_rules import risks_of
 
 _TITLE: Final = "XiaoZhi"
 _CONF_RESTART_NOW: Final = "restart_now"
@@ -299,11 +299,11 @@ class DeviceSubentryFlow(
 
     async def _tools_schema(self, tools: Mapping[str, Tool]) -> dict[vol.Marker, Any]:
         texts = await async_get_translations(self.hass, self.hass.config.language, "selector", [DOMAIN])
-        reasons = f"component.{DOMAIN}.selector.tool_danger.options."
+        reasons = f"component.{DOMAIN}.selector.tool_risk.options."
 
         def label(name: str) -> str:
             shown = " · ".join(filter(None, (name.removeprefix("self."), tools[name].title)))
-            why = [texts.get(reasons + danger, danger) for danger in dangers_of(tools[name])]
+            why = [texts.get(reasons + risk, risk) for risk in risks_of(tools[name])]
             return f"{shown} ({', '.join(why)})" if why else shown
 
         options = [SelectOptionDict(value=name, label=label(name)) for name in choosable_tools(tools)]

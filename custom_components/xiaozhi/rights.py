@@ -4,8 +4,8 @@ from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import Unauthorized, UnknownUser
 
 from .device.device import Device
-from .tools.danger import dangers_of
-from .tools.danger_table import ADMIN_KINDS, GUARDED_KINDS
+from .tools.risk import ADMIN_RISKS, GUARDED_RISKS
+from .tools.risk_rules import risks_of
 
 __all__ = ["check_call", "check_entity"]
 
@@ -17,14 +17,14 @@ async def check_call(hass: HomeAssistant, context: Context, device: Device, name
     for users only, and what nothing is known of.
     """
     tool = device.tools.get(name)
-    if tool is None or tool.user_only or not ADMIN_KINDS.isdisjoint(dangers_of(tool)):
+    if tool is None or tool.user_only or not ADMIN_RISKS.isdisjoint(risks_of(tool)):
         await _require_admin(hass, context)
 
 
 async def check_entity(hass: HomeAssistant, context: Context | None, device: Device, name: str) -> None:
     """Check a call by an entity, which all users may control as a rule. Raises `Unauthorized`."""
     tool = device.tools.get(name)
-    if context is not None and tool is not None and not GUARDED_KINDS.isdisjoint(dangers_of(tool)):
+    if context is not None and tool is not None and not GUARDED_RISKS.isdisjoint(risks_of(tool)):
         await _require_admin(hass, context)
 
 

@@ -31,7 +31,7 @@ from ..protocol.status import DeviceStatus
 from ..protocol.transport.link import Link, LinkClosedError, LinkKind
 from ..settings import DeviceSettings
 from ..tools.catalogue import REBOOT_TOOL, stock_tool
-from ..tools.danger import judge
+from ..tools.risk_rules import judge
 from ..tools.state import ToolState
 from .calls import call_error
 from .events import EVENT_NOTIFICATION, ConversationEvent, DeviceEvents

@@ -8,7 +8,7 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.storage import Store
 
 from ..const import DOMAIN
-from ..tools.danger import judge
+from ..tools.risk_rules import judge
 from .state import DeviceState
 
 _LOGGER = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from ..const import DOMAIN
 from ..protocol.mcp.client import Tool, ToolProperty, ToolResult
 from ..protocol.mcp.model import is_bounded
 from ..protocol.text import clean_data, one_line
-from .danger import dangers_of, is_reading
+from .risk_rules import is_reading, risks_of
 from .words import words
 
 _SETTING_WORDS: Final = frozenset({"set", "turn", "switch", "enable", "disable"})
@@ -45,7 +45,7 @@ def choosable_tools(tools: Mapping[str, Tool]) -> list[str]:
 
 def automatic_tools(tools: Mapping[str, Tool]) -> list[str]:
     """Return the names of the tools that the assistant gets unless the owner has chosen."""
-    return [name for name in choosable_tools(tools) if not dangers_of(tools[name])]
+    return [name for name in choosable_tools(tools) if not risks_of(tools[name])]
 
 
 def offered_tools(tools: Mapping[str, Tool], chosen: Iterable[str] | None) -> dict[str, Tool]:
@@ -104,14 +104,13 @@ def argument_names(tool: Tool) -> dict[str, str]:
 
 def annotations_of(tool: Tool) -> ToolAnnotations:
     """Return how careful an assistant has to be; nothing that a device does leaves the house."""
-    dangers = dangers_of(tool)
+    risks = risks_of(tool)
     sets = not _SETTING_WORDS.isdisjoint(words(tool.name))
-    reads = not dangers and (is_reading(tool.name) or (tool.hints.read_only is True and not sets))
+    reads = not risks and (is_reading(tool.name) or (tool.hints.read_only is True and not sets))
     return ToolAnnotations(
         read_only=reads and tool.hints.read_only is not False,
-        destructive=bool(dangers),
-        idempotent=not dangers
-        and (reads or sets if tool.hints.idempotent is None else tool.hints.idempotent),
+        destructive=bool(risks),
+        idempotent=not risks and (reads or sets if tool.hints.idempotent is None else tool.hints.idempotent),
         open_world=tool.hints.open_world is True,
     )
 

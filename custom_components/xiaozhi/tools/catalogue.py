@@ -12,6 +12,7 @@ from typing import Any, Final
 from homeassistant.const import PERCENTAGE, EntityCategory
 
 from .entities import Reading
+from .risk import Risk
 
 __all__ = [
     "ASSETS_TOOL",
@@ -52,6 +53,7 @@ class StockTool:
     """Seconds to wait for its answer; None for the time that suits most tools."""
     restarts: bool = False
     """Whether it restarts the device or closes its channel, so that often no answer comes."""
+    risks: tuple[Risk, ...] = ()
 
     # Which entity it makes.
     action_only: bool = False
@@ -74,7 +76,10 @@ class StockTool:
 
 _restarting: Final = partial(StockTool, timeout=_RESTART_TIMEOUT, restarts=True)
 _ACTION: Final = StockTool(action_only=True)
-_WIFI_SETUP: Final = _restarting(translation_key="wifi_setup", category=EntityCategory.CONFIG, enabled=False)
+_SERVO_TRIM: Final = StockTool(risks=(Risk.SETUP,), action_only=True)
+_wifi_setup: Final = partial(
+    _restarting, translation_key="wifi_setup", category=EntityCategory.CONFIG, enabled=False
+)
 _MOTION: Final = StockTool(translation_key="motion", device_class="enum", options=("idle", "moving"))
 _TRIMS: Final = StockTool(translation_key="trims")
 
@@ -101,22 +106,22 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         options=("light", "dark"),
         state=Reading(tool=STATUS_TOOL, member="theme"),
     ),
-    REBOOT_TOOL: _restarting(key="reboot", device_class="restart"),
+    REBOOT_TOOL: _restarting(risks=(Risk.RESTART,), key="reboot", device_class="restart"),
     PHOTO_TOOL: StockTool(timeout=_PHOTO_TIMEOUT, action_only=True),
     "self.get_system_info": _ACTION,
-    "self.upgrade_firmware": _restarting(action_only=True),
+    "self.upgrade_firmware": _restarting(risks=(Risk.FIRMWARE,), action_only=True),
     SCREEN_INFO_TOOL: _ACTION,
     SNAPSHOT_TOOL: StockTool(timeout=_PICTURE_TIMEOUT, action_only=True),
     PREVIEW_TOOL: StockTool(timeout=_PICTURE_TIMEOUT, action_only=True),
-    ASSETS_TOOL: _ACTION,
+    ASSETS_TOOL: StockTool(risks=(Risk.FIRMWARE,), action_only=True),
     # Many boards.
     "self.set_press_to_talk": StockTool(
         translation_key="talk_mode",
         category=EntityCategory.CONFIG,
         options=("press_to_talk", "click_to_talk"),
     ),
-    "self.system.reconfigure_wifi": _WIFI_SETUP,
-    "self.disp.network": _WIFI_SETUP,
+    "self.system.reconfigure_wifi": _wifi_setup(risks=(Risk.NETWORK, Risk.SETUP)),
+    "self.disp.network": _wifi_setup(risks=(Risk.NETWORK,)),
     "self.disp.setbacklight": StockTool(translation_key="backlight", category=EntityCategory.CONFIG),
     "self.battery.get_level": StockTool(
         translation_key="battery_level",
@@ -134,6 +139,10 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
     # electron-bot, otto-robot, lceda-course-examples: an offset needs a servo, and a script is no choice.
     "self.electron.servo_sequences": _ACTION,
     "self.otto.servo_sequences": _ACTION,
+    "self.dog.set_trim": _SERVO_TRIM,
+    "self.edarobot.set_trim": _SERVO_TRIM,
+    "self.electron.set_trim": _SERVO_TRIM,
+    "self.otto.set_trim": _SERVO_TRIM,
     "self.electron.get_status": _MOTION,
     "self.otto.get_status": _MOTION,
     "self.dog.get_status": _MOTION,
@@ -178,22 +187,26 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
     "self.model.param_get": StockTool(translation_key="detection_settings"),
     # yunliao-s3
     "self.system.set_aec": _restarting(
+        risks=(Risk.SETUP,),
         translation_key="echo_cancellation",
         category=EntityCategory.CONFIG,
     ),
     "self.system.switch_TFT": _restarting(
+        risks=(Risk.RESTART,),
         translation_key="invert_panel",
         category=EntityCategory.CONFIG,
         enabled=False,
     ),
     # zhengchen/cam: every text but the one for off means on.
     "self.AEC.set_mode": _restarting(
+        risks=(Risk.SETUP,),
         translation_key="echo_cancellation",
         category=EntityCategory.CONFIG,
         on_off=("kAecOnDeviceSide", "kAecOff"),
         state=Reading(tool="self.AEC.get_mode", member="message", on_off=("开启", "关闭")),
     ),
     "self.res.esp_restart": _restarting(
+        risks=(Risk.RESTART,),
         translation_key="restart_now",
         device_class="restart",
         category=EntityCategory.CONFIG,

@@ -1,4 +1,4 @@
-"""The Chinese words in names and descriptions of tools, in the English of the table of dangers."""
+"""The Chinese words in names and descriptions of tools, in the English of the table of risks."""
 
 import re
 from typing import Final

@@ -13,8 +13,6 @@ from homeassistant.const import DEGREE, PERCENTAGE, EntityCategory, UnitOfTemper
 from ..protocol.mcp.client import Tool, ToolProperty
 from .catalogue import CATALOGUE, StockTool, stock_tool
 from .choices import enumerated_texts, listed_texts
-from .danger import dangers_of
-from .danger_table import DISABLED_KINDS
 from .entities import (
     ActionTool,
     ButtonTool,
@@ -29,6 +27,8 @@ from .entities import (
     SwitchTool,
     ToolEntity,
 )
+from .risk import DISABLED_RISKS
+from .risk_rules import risks_of
 from .words import ANSWERS, LIGHTS, readable, words
 
 __all__ = ["KEY_PREFIXES", "MAX_ENTITIES", "map_tools"]
@@ -292,7 +292,7 @@ class _Mapper:
         name = (titled and self._tools[names[0]].title) or readable(subject or names[0])
         user_only = self._user_only(names)
         judged = () if names[0] in CATALOGUE else names
-        dangers = {danger for name in judged for danger in dangers_of(self._tools[name])}
+        risks = {risk for name in judged for risk in risks_of(self._tools[name])}
         return {
             "key": stock.key or _key(names[0]),
             "tools": names,
@@ -300,8 +300,8 @@ class _Mapper:
             "translation_key": stock.translation_key,
             "device_class": stock.device_class,
             # Home Assistant exposes no configuration to assistants by itself.
-            "category": stock.category or (EntityCategory.CONFIG if dangers else self._category(names)),
-            "enabled": dangers.isdisjoint(DISABLED_KINDS) if stock.enabled is None else stock.enabled,
+            "category": stock.category or (EntityCategory.CONFIG if risks else self._category(names)),
+            "enabled": risks.isdisjoint(DISABLED_RISKS) if stock.enabled is None else stock.enabled,
             "user_only": user_only,
         }
 

@@ -414,7 +414,7 @@ def test_one_half_of_a_pair_is_a_button() -> None:
         "self.OTAStart",
     ],
 )
-def test_an_unknown_tool_that_sounds_dangerous_is_disabled(name: str) -> None:
+def test_an_unknown_tool_with_a_risk_is_disabled(name: str) -> None:
     entity = only(tool(name))
     assert isinstance(entity, ButtonTool)
     assert not entity.enabled
@@ -453,7 +453,7 @@ def test_what_switches_a_part_on_and_off_stays_enabled(group: str, verb: str) ->
     assert entity.category is None
 
 
-def test_words_of_different_tools_make_no_danger_together() -> None:
+def test_words_of_different_tools_make_no_risk_together() -> None:
     names = ("self.kettle.turn_on", "self.kettle.turn_off", "self.kettle.get_power")
     assert only(*map(tool, names)).enabled
     assert not only(tool("self.system.power_on"), tool("self.system.power_off")).enabled

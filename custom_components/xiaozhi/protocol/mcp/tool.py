@@ -144,9 +144,9 @@ def _typed[T](schema: JsonObject, key: str, *kinds: type[T]) -> T | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolHints:
-    """What a device says of the harm that a tool can do (MCP `annotations`); None where it says nothing.
+    """What a device says of the risk of a tool (MCP `annotations`); None where it says nothing.
 
-    It may claim anything: a hint can make a tool more dangerous than it looks, never less.
+    It may claim anything: a hint can add a risk, never take one away.
     """
 
     read_only: bool | None = None

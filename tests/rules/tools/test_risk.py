@@ -1,4 +1,4 @@
-"""Which tools can do harm, told from their names, descriptions and hints."""
+"""Which risks tools have, told by the catalogue, their names, descriptions and hints."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from hypothesis import given, settings, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.client import Tool
-from custom_components.xiaozhi.tools.danger import dangers_of, is_reading
-from custom_components.xiaozhi.tools.danger_table import Danger
+from custom_components.xiaozhi.tools.risk import Risk
+from custom_components.xiaozhi.tools.risk_rules import is_reading, risks_of
 from scripts.tool_table import stock_tools
 
 WITHHELD = [
@@ -244,23 +244,23 @@ def tool(name: str, description: str = "", **more: Any) -> Tool:
 
 
 @pytest.mark.parametrize("name", WITHHELD)
-def test_a_name_tells_of_harm(name: str) -> None:
-    assert dangers_of(tool(name))
+def test_a_name_tells_of_a_risk(name: str) -> None:
+    assert risks_of(tool(name))
 
 
 @pytest.mark.parametrize("name", FREE)
-def test_a_name_is_harmless(name: str) -> None:
-    assert dangers_of(tool(name)) == ()
+def test_a_name_tells_of_no_risk(name: str) -> None:
+    assert risks_of(tool(name)) == ()
 
 
 @pytest.mark.parametrize("text", texts(HARMFUL_TEXTS))
-def test_a_description_tells_of_harm(text: str) -> None:
-    assert dangers_of(tool("x.run", text))
+def test_a_description_tells_of_a_risk(text: str) -> None:
+    assert risks_of(tool("x.run", text))
 
 
 @pytest.mark.parametrize("text", texts(HARMLESS_TEXTS))
 def test_a_description_only_mentions_what_could_do_harm(text: str) -> None:
-    assert dangers_of(tool("x.run", text)) == ()
+    assert risks_of(tool("x.run", text)) == ()
 
 
 @pytest.mark.parametrize(
@@ -273,49 +273,47 @@ def test_a_description_only_mentions_what_could_do_harm(text: str) -> None:
     ],
 )
 def test_what_reads_may_mention_what_it_is_for(text: str) -> None:
-    assert dangers_of(tool("x.get_state", text)) == ()
+    assert risks_of(tool("x.get_state", text)) == ()
 
 
 @pytest.mark.parametrize("text", ["Unlock the door", "Opens the garage", "开锁"])
 def test_a_reading_name_does_not_hide_what_the_description_begins_with(text: str) -> None:
-    assert dangers_of(tool("x.get_state", text)) == (Danger.ACCESS,)
+    assert risks_of(tool("x.get_state", text)) == (Risk.ACCESS,)
 
 
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({"annotations": {"readOnlyHint": True, "destructiveHint": False}}, (Danger.ACCESS,)),
-        ({"annotations": {"destructiveHint": True}}, (Danger.ACCESS, Danger.DECLARED)),
-        ({"annotations": {"title": "Reboot"}}, (Danger.ACCESS, Danger.RESTART)),
-        ({"title": "Show the time"}, (Danger.ACCESS,)),
+        ({"annotations": {"readOnlyHint": True, "destructiveHint": False}}, (Risk.ACCESS,)),
+        ({"annotations": {"destructiveHint": True}}, (Risk.ACCESS, Risk.DECLARED)),
+        ({"annotations": {"title": "Reboot"}}, (Risk.ACCESS, Risk.RESTART)),
+        ({"title": "Show the time"}, (Risk.ACCESS,)),
     ],
 )
-def test_hints_and_titles_never_make_a_tool_less_dangerous(
-    more: dict[str, Any], expected: tuple[Danger, ...]
-) -> None:
-    assert dangers_of(tool("lock.open", **more)) == expected
+def test_hints_and_titles_never_take_a_risk_away(more: dict[str, Any], expected: tuple[Risk, ...]) -> None:
+    assert risks_of(tool("lock.open", **more)) == expected
 
 
-def test_harm_that_only_the_device_tells_of_counts() -> None:
-    assert dangers_of(tool("x.run", annotations={"destructiveHint": True})) == (Danger.DECLARED,)
+def test_a_risk_that_only_the_device_tells_counts() -> None:
+    assert risks_of(tool("x.run", annotations={"destructiveHint": True})) == (Risk.DECLARED,)
 
 
-def test_of_stock_firmware_only_these_can_do_harm() -> None:
+def test_of_stock_firmware_only_these_have_risks() -> None:
     stock = {found.name: found for tools in stock_tools().values() for found in tools}
-    assert {name: dangers for name, found in stock.items() if (dangers := dangers_of(found))} == {
-        "self.AEC.set_mode": (Danger.SETUP,),
-        "self.assets.set_download_url": (Danger.FIRMWARE,),
-        "self.disp.network": (Danger.NETWORK,),
-        "self.dog.set_trim": (Danger.SETUP,),
-        "self.edarobot.set_trim": (Danger.SETUP,),
-        "self.electron.set_trim": (Danger.SETUP,),
-        "self.otto.set_trim": (Danger.SETUP,),
-        "self.reboot": (Danger.RESTART,),
-        "self.res.esp_restart": (Danger.RESTART,),
-        "self.system.reconfigure_wifi": (Danger.NETWORK, Danger.SETUP),
-        "self.system.set_aec": (Danger.SETUP,),
-        "self.system.switch_TFT": (Danger.RESTART,),
-        "self.upgrade_firmware": (Danger.FIRMWARE,),
+    assert {name: risks for name, found in stock.items() if (risks := risks_of(found))} == {
+        "self.AEC.set_mode": (Risk.SETUP,),
+        "self.assets.set_download_url": (Risk.FIRMWARE,),
+        "self.disp.network": (Risk.NETWORK,),
+        "self.dog.set_trim": (Risk.SETUP,),
+        "self.edarobot.set_trim": (Risk.SETUP,),
+        "self.electron.set_trim": (Risk.SETUP,),
+        "self.otto.set_trim": (Risk.SETUP,),
+        "self.reboot": (Risk.RESTART,),
+        "self.res.esp_restart": (Risk.RESTART,),
+        "self.system.reconfigure_wifi": (Risk.NETWORK, Risk.SETUP),
+        "self.system.set_aec": (Risk.SETUP,),
+        "self.system.switch_TFT": (Risk.RESTART,),
+        "self.upgrade_firmware": (Risk.FIRMWARE,),
     }
 
 
@@ -324,4 +322,4 @@ def test_of_stock_firmware_only_these_can_do_harm() -> None:
 def test_any_words_are_judged(name: str, description: str) -> None:
     assert is_reading(name) in {True, False}
     if (found := Tool.from_dict({"name": name, "description": description})) is not None:
-        assert set(dangers_of(found)) <= set(Danger)
+        assert set(risks_of(found)) <= set(Risk)

@@ -1,53 +1,19 @@
-"""The table of what tools can do harm with: words of names, and what descriptions say that a tool does.
-
-It follows Home Assistant, which does not expose locks, doors, alarms and the like by default.
-"""
+"""The words that tell a risk: those in names, and what descriptions say that a tool does."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
+from .risk import Risk
 from .words import LIGHTS
 
 __all__ = [
-    "ADMIN_KINDS",
-    "DANGERS",
-    "DISABLED_KINDS",
     "EVERYDAY",
     "GENERIC",
-    "GUARDED_KINDS",
     "ITSELF",
-    "Danger",
-    "DangerRow",
+    "RISK_ROWS",
+    "RiskRow",
     "word_set",
 ]
-
-
-class Danger(StrEnum):
-    """Kinds of harm."""
-
-    ACCESS = "access"
-    ALARM = "alarm"
-    DECLARED = "declared"
-    """The device itself says so."""
-    ERASE = "erase"
-    FIRMWARE = "firmware"
-    HEAT = "heat"
-    IDENTITY = "identity"
-    MACHINE = "machine"
-    NETWORK = "network"
-    POWER = "power"
-    RESTART = "restart"
-    SETUP = "setup"
-    VALVE = "valve"
-
-
-GUARDED_KINDS: Final = frozenset({Danger.FIRMWARE, Danger.IDENTITY, Danger.NETWORK})
-"""Only an administrator does this, in any way."""
-ADMIN_KINDS: Final = GUARDED_KINDS | {Danger.RESTART}
-"""Only an administrator calls such a tool by its name; all users may press restart buttons, as elsewhere."""
-DISABLED_KINDS: Final = ADMIN_KINDS | {Danger.ACCESS, Danger.ERASE, Danger.POWER, Danger.SETUP}
-"""Entities that do this are disabled until their owner enables them."""
 
 
 def word_set(*texts: str) -> frozenset[str]:
@@ -78,10 +44,10 @@ EVERYDAY: Final = LIGHTS | word_set(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DangerRow:
-    """Words of one kind of harm."""
+class RiskRow:
+    """Words of one risk."""
 
-    kind: Danger
+    risk: Risk
     words: frozenset[str] = frozenset()
     """One of these in a name is enough,"""
     unless: frozenset[str] = frozenset()
@@ -89,18 +55,18 @@ class DangerRow:
     needs: frozenset[str] = frozenset()
     """and only together with one of these, if there are any."""
     itself: bool = False
-    """Whether it is only harm if it is done to the device itself."""
+    """Whether it is a risk only if it is done to the device itself."""
     acts: frozenset[str] = frozenset()
     """In a description: what is done"""
     things: frozenset[str] = frozenset()
     """to one of these."""
     bare: frozenset[str] = frozenset()
-    """In a description: what is harm without being done to something."""
+    """In a description: what is a risk without being done to something."""
 
 
-DANGERS: Final = (
-    DangerRow(
-        kind=Danger.ACCESS,
+RISK_ROWS: Final = (
+    RiskRow(
+        risk=Risk.ACCESS,
         words=word_set("unlock deadbolt latch turnstile garage"),
         unless=LIGHTS,
         acts=word_set("open close lock unlock release trigger operate control toggle"),
@@ -109,34 +75,32 @@ DANGERS: Final = (
         ),
         bare=word_set("unlock"),
     ),
-    DangerRow(
-        kind=Danger.ACCESS,
+    RiskRow(
+        risk=Risk.ACCESS,
         words=word_set("door doors gate gates lock locks"),
         unless=LIGHTS
         | word_set(
             "bell chime child face focus key keyboard keys orientation rotation screen volume",
         ),
     ),
-    DangerRow(
-        kind=Danger.ACCESS, words=word_set("safe barrier"), needs=word_set("open close lock raise lift")
-    ),
-    DangerRow(
-        kind=Danger.VALVE,
+    RiskRow(risk=Risk.ACCESS, words=word_set("safe barrier"), needs=word_set("open close lock raise lift")),
+    RiskRow(
+        risk=Risk.VALVE,
         words=word_set("valve valves gas faucet hydrant"),
         acts=word_set("open close shut operate control enable disable turn toggle"),
         things=word_set("valve valves gas faucet hydrant"),
     ),
-    DangerRow(
-        kind=Danger.ALARM,
+    RiskRow(
+        risk=Risk.ALARM,
         words=word_set("alarm alarms"),
         unless=word_set("clock wake timer snooze time hour minute morning ring ringtone"),
         acts=word_set("arm bypass disable disarm enable mute silence trigger"),
         things=word_set("alarm alarms siren security"),
         bare=word_set("disarm"),
     ),
-    DangerRow(kind=Danger.ALARM, words=word_set("disarm siren burglar security")),
-    DangerRow(
-        kind=Danger.HEAT,
+    RiskRow(risk=Risk.ALARM, words=word_set("disarm siren burglar security")),
+    RiskRow(
+        risk=Risk.HEAT,
         words=word_set(
             "heat heater heaters heating preheat boiler oven stove furnace cooktop hotplate kettle",
             "radiator fireplace burner ignite grill toaster fryer sauna soldering thermostat",
@@ -150,34 +114,34 @@ DANGERS: Final = (
             "fireplace burner sauna thermostat",
         ),
     ),
-    DangerRow(
-        kind=Danger.POWER,
+    RiskRow(
+        risk=Risk.POWER,
         words=word_set("power shutdown"),
         itself=True,
         acts=word_set("close cut cycle disable disconnect interrupt kill shutdown toggle"),
         things=ITSELF | word_set("power mains electricity breaker"),
         bare=word_set("shutdown"),
     ),
-    DangerRow(kind=Danger.POWER, words=word_set("off down halt"), needs=ITSELF - {"self"}, itself=True),
-    DangerRow(
-        kind=Danger.POWER,
+    RiskRow(risk=Risk.POWER, words=word_set("off down halt"), needs=ITSELF - {"self"}, itself=True),
+    RiskRow(
+        risk=Risk.POWER,
         words=word_set("breaker deepsleep hibernate hibernation mains sleep"),
         unless=word_set(
             "timer screen display music sound sounds song story noise face emotion eyes",
         ),
         bare=word_set("hibernate"),
     ),
-    DangerRow(
-        kind=Danger.RESTART,
+    RiskRow(
+        risk=Risk.RESTART,
         words=word_set("restart reset"),
         unless=EVERYDAY,
         acts=word_set("restart reboot reset"),
         things=ITSELF - {"machine", "robot"},
         bare=word_set("restart reboot"),
     ),
-    DangerRow(kind=Danger.RESTART, words=word_set("reboot tft")),
-    DangerRow(
-        kind=Danger.FIRMWARE,
+    RiskRow(risk=Risk.RESTART, words=word_set("reboot tft")),
+    RiskRow(
+        risk=Risk.FIRMWARE,
         words=word_set(
             "asset assets bootloader dfu downgrade efuse firmware fw ota partition partitions upgrade",
             "rollback",
@@ -188,20 +152,20 @@ DANGERS: Final = (
         ),
         things=word_set("firmware bootloader partition partitions ota assets"),
     ),
-    DangerRow(
-        kind=Danger.FIRMWARE,
+    RiskRow(
+        risk=Risk.FIRMWARE,
         words=word_set("flash"),
         needs=word_set("burn chip erase format image memory program rom wipe write"),
     ),
-    DangerRow(
-        kind=Danger.FIRMWARE,
+    RiskRow(
+        risk=Risk.FIRMWARE,
         words=word_set("update"),
         itself=True,
         acts=word_set("update upgrade"),
         things=ITSELF | word_set("software"),
     ),
-    DangerRow(
-        kind=Danger.NETWORK,
+    RiskRow(
+        risk=Risk.NETWORK,
         words=word_set(
             "ap apn cellular dhcp dns ethernet gateway hotspot hostname modem mqtt netif network",
             "networking provision provisioning proxy router server softap ssid vpn websocket wifi",
@@ -214,8 +178,8 @@ DANGERS: Final = (
         things=word_set("dns hotspot mqtt network router server ssid wifi wlan"),
         bare=word_set("provision"),
     ),
-    DangerRow(
-        kind=Danger.IDENTITY,
+    RiskRow(
+        risk=Risk.IDENTITY,
         words=word_set(
             "account bind certificate credential credentials deregister factory factoryreset identity",
             "logout mac nvs pair pairing passcode password secret secrets token unbind unpair",
@@ -227,8 +191,8 @@ DANGERS: Final = (
         ),
         bare=word_set("factoryreset unbind unpair unregister logout"),
     ),
-    DangerRow(
-        kind=Danger.ERASE,
+    RiskRow(
+        risk=Risk.ERASE,
         words=word_set("clear delete format remove purge"),
         unless=EVERYDAY | word_set("audio date image output"),
         acts=word_set("clear delete destroy erase format purge remove uninstall wipe"),
@@ -237,9 +201,9 @@ DANGERS: Final = (
             "logs memory nvs photos partition record records recording recordings sd settings storage",
         ),
     ),
-    DangerRow(kind=Danger.ERASE, words=word_set("destroy erase forget uninstall wipe")),
-    DangerRow(
-        kind=Danger.MACHINE,
+    RiskRow(risk=Risk.ERASE, words=word_set("destroy erase forget uninstall wipe")),
+    RiskRow(
+        risk=Risk.MACHINE,
         words=word_set(
             "blade cnc drill eeprom eval exec gcode iic laser modbus mower register registers saw",
             "shell spi uart",
@@ -249,8 +213,8 @@ DANGERS: Final = (
             "blade cnc drill gcode iic laser modbus mower register registers saw shell spi uart",
         ),
     ),
-    DangerRow(
-        kind=Danger.SETUP,
+    RiskRow(
+        risk=Risk.SETUP,
         words=word_set(
             "aec calibrate calibration config configuration configure reconfigure trim trims",
         ),

@@ -1,6 +1,7 @@
-"""Which tools can do harm: for the assistant, for entities and for the rights of users alike.
+"""Which risks a tool has: for the assistant, for entities and for the rights of users alike.
 
-Names are judged by their words, descriptions by what they say that the tool does. What only reads is free.
+The catalogue has the risks of stock tools. Other names are judged by their words, and all descriptions by
+what they say that the tool does. What only reads has no risk.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,28 +11,30 @@ import re
 from typing import Final
 
 from ..protocol.mcp.client import MAX_TOOLS, Tool
+from .catalogue import CATALOGUE
 from .chinese import in_english
-from .danger_table import DANGERS, EVERYDAY, GENERIC, ITSELF, Danger, DangerRow, word_set
+from .risk import Risk
+from .risk_words import EVERYDAY, GENERIC, ITSELF, RISK_ROWS, RiskRow, word_set
 from .words import ANSWERS, words
 
-__all__ = ["dangers_in_name", "dangers_of", "is_reading", "judge"]
+__all__ = ["is_reading", "judge", "risks_in_name", "risks_of"]
 
 # In a name: the last part only tells something.
 _READS: Final = word_set("check get has is list measure ping query read scan")
 _TOLD: Final = word_set("address info ip level rssi ssid state status temperature version")
 _JOINS: Final = word_set("and or then")
 
-_ACTS: Final = frozenset().union(*(row.acts | row.bare for row in DANGERS)) | word_set("save start stop")
-_THINGS: Final = frozenset().union(*(row.things for row in DANGERS)) - _ACTS - ITSELF | {"lock", "network"}
+_ACTS: Final = frozenset().union(*(row.acts | row.bare for row in RISK_ROWS)) | word_set("save start stop")
+_THINGS: Final = frozenset().union(*(row.things for row in RISK_ROWS)) - _ACTS - ITSELF | {"lock", "network"}
 _ROWS_BY_ACT: Final = {
-    act: tuple(row for row in DANGERS if act == "take" or act in row.acts | row.bare)
+    act: tuple(row for row in RISK_ROWS if act == "take" or act in row.acts | row.bare)
     for act in {"take", *_ACTS}
 }
 _KNOWN: Final = re.compile(
     "|".join(
         sorted(
             {*GENERIC, *EVERYDAY, *_ACTS, *_THINGS}.union(
-                *(row.words | row.unless | row.needs for row in DANGERS)
+                *(row.words | row.unless | row.needs for row in RISK_ROWS)
             ),
             key=len,
             reverse=True,
@@ -82,31 +85,33 @@ _MAX_ACTS: Final = 32
 
 
 @lru_cache(maxsize=4 * MAX_TOOLS)
-def dangers_of(tool: Tool) -> tuple[Danger, ...]:
-    """Return the kinds of harm that a tool can do, as its name, title, description and hints tell."""
+def risks_of(tool: Tool) -> tuple[Risk, ...]:
+    """Return the risks of a tool, as the catalogue or its name, and its title, description and hints tell."""
     reads = is_reading(tool.name)
-    found = [*dangers_in_name(tool.name), *_in_text(tool.title or "", begins=reads)]
+    found = [*risks_in_name(tool.name), *_in_text(tool.title or "", begins=reads)]
     found += _in_text(tool.description, begins=reads)
     if tool.hints.destructive:
-        found.append(Danger.DECLARED)
+        found.append(Risk.DECLARED)
     return tuple(dict.fromkeys(found))
 
 
 def judge(tools: Iterable[Tool]) -> None:
-    """Judge tools where that may take its time, so that `dangers_of` knows them already."""
+    """Judge tools where that may take its time, so that `risks_of` knows them already."""
     for tool in tools:
-        dangers_of(tool)
+        risks_of(tool)
 
 
-def dangers_in_name(name: str) -> tuple[Danger, ...]:
-    """Return the kinds of harm that the words of a name tell of."""
+def risks_in_name(name: str) -> tuple[Risk, ...]:
+    """Return the risks that the catalogue or the words of a name tell."""
+    if (stock := CATALOGUE.get(name)) is not None:
+        return stock.risks
     if is_reading(name):
         return ()
     english = in_english(name)
     # Capitals need not begin a word: ReSet.
     readings = [frozenset(_words(text)) for text in (english, english.lower())]
     return tuple(
-        dict.fromkeys(row.kind for row in DANGERS if any(_is_named(row, found) for found in readings))
+        dict.fromkeys(row.risk for row in RISK_ROWS if any(_is_named(row, found) for found in readings))
     )
 
 
@@ -131,7 +136,7 @@ def _words(text: str) -> list[str]:
     return found
 
 
-def _is_named(row: DangerRow, found: frozenset[str]) -> bool:
+def _is_named(row: RiskRow, found: frozenset[str]) -> bool:
     if found.isdisjoint(row.words) or not found.isdisjoint(row.unless):
         return False
     if row.needs and found.isdisjoint(row.needs):
@@ -139,7 +144,7 @@ def _is_named(row: DangerRow, found: frozenset[str]) -> bool:
     return not row.itself or found <= row.words | GENERIC
 
 
-def _in_text(text: str, *, begins: bool) -> Iterator[Danger]:
+def _in_text(text: str, *, begins: bool) -> Iterator[Risk]:
     """Find what a text says that a tool does; `begins` counts only what it begins with."""
     plain = in_english(text[:_MAX_TEXT]).lower()
     for pattern, instead in _PHRASES:
@@ -152,10 +157,10 @@ def _in_text(text: str, *, begins: bool) -> Iterator[Danger]:
             acts += bool(rows)
             if acts > _MAX_ACTS:
                 return
-            yield from (row.kind for row in rows if _does(row, found, at))
+            yield from (row.risk for row in rows if _does(row, found, at))
 
 
-def _does(row: DangerRow, found: list[str], at: int) -> bool:
+def _does(row: RiskRow, found: list[str], at: int) -> bool:
     """Whether the word `at` begins something that a row is about."""
     word, before, after = found[at], found[max(0, at - 3) : at], found[at + 1 : at + 1 + _NEAR]
     if word == "take":
@@ -167,7 +172,7 @@ def _does(row: DangerRow, found: list[str], at: int) -> bool:
     return word in row.acts and _is_done_to(row, after)
 
 
-def _is_done_to(row: DangerRow, after: list[str]) -> bool:
+def _is_done_to(row: RiskRow, after: list[str]) -> bool:
     """Whether what follows an act is one of the things of a row."""
     objects = list(takewhile(lambda each: each not in _ENDS | _JOINS, after))
     for index, each in enumerate(objects):
@@ -183,7 +188,7 @@ def _undetermined(after: list[str]) -> list[str]:
     return after[1:] if after and after[0] in {"it", "the", "this", "your"} else after
 
 
-def _takes(row: DangerRow, after: list[str]) -> bool:
+def _takes(row: RiskRow, after: list[str]) -> bool:
     """Whether a Chinese clause with the act at its end is about a row: 把门打开."""
     acts = [index for index, word in enumerate(after) if word in row.acts]
     return bool(acts) and not row.things.isdisjoint(after[: acts[0]])
