@@ -71,7 +71,7 @@ class Transfers:
     """The addresses that are open now. Each ends with its first use, or with what it is for."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start empty."""
         self._uploads: dict[str, Upload] = {}
         self._downloads: dict[str, Download] = {}
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hypothesis import given, settings, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.limits import FloodError, FloodGuard, TokenBucket, WaitingRoom
+from custom_components.xiaozhi.protocol.limits import FloodError, FloodGuard, PendingConnections, TokenBucket
 
 
 def test_a_bucket_allows_its_burst_and_then_its_rate() -> None:
@@ -65,30 +65,30 @@ def _exhaust(event: Callable[[FloodGuard, float], None], per_second: int) -> Non
         event(guard, index / per_second)
 
 
-def test_a_full_room_loses_the_oldest_of_the_address_that_has_the_most() -> None:
+def test_too_many_pending_connections_cost_the_address_with_the_most_its_oldest() -> None:
     """A flood from one address displaces itself, not the device that came before it or comes after it."""
-    room = WaitingRoom[str](3)
-    assert room.enter("device", "10.0.0.1") is None
-    assert room.enter("flood 1", "10.0.0.9") is None
-    assert room.enter("flood 2", "10.0.0.9") is None
-    assert room.enter("flood 3", "10.0.0.9") == "flood 1"
-    assert room.enter("late device", "10.0.0.2") == "flood 2"
-    assert room.close() == ["device", "flood 3", "late device"]
+    pending = PendingConnections[str](3)
+    assert pending.enter("device", "10.0.0.1") is None
+    assert pending.enter("flood 1", "10.0.0.9") is None
+    assert pending.enter("flood 2", "10.0.0.9") is None
+    assert pending.enter("flood 3", "10.0.0.9") == "flood 1"
+    assert pending.enter("late device", "10.0.0.2") == "flood 2"
+    assert pending.close() == ["device", "flood 3", "late device"]
 
 
-def test_who_has_left_the_room_gives_its_place_free() -> None:
+def test_a_connection_that_has_left_makes_room() -> None:
     """Leaving twice is harmless."""
-    room = WaitingRoom[str](1)
-    assert room.enter("one", "10.0.0.1") is None
-    room.leave("one")
-    room.leave("one")
-    assert room.enter("two", "10.0.0.1") is None
+    pending = PendingConnections[str](1)
+    assert pending.enter("one", "10.0.0.1") is None
+    pending.leave("one")
+    pending.leave("one")
+    assert pending.enter("two", "10.0.0.1") is None
 
 
-def test_a_closed_room_lets_nobody_in() -> None:
+def test_no_connection_is_admitted_after_closing() -> None:
     """Who comes after closing has to go at once."""
-    room = WaitingRoom[str](2)
-    assert room.enter("one", "10.0.0.1") is None
-    assert room.close() == ["one"]
-    assert room.enter("two", "10.0.0.1") == "two"
-    assert room.close() == []
+    pending = PendingConnections[str](2)
+    assert pending.enter("one", "10.0.0.1") is None
+    assert pending.close() == ["one"]
+    assert pending.enter("two", "10.0.0.1") == "two"
+    assert pending.close() == []

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-__all__ = ["FloodError", "FloodGuard", "LinkCounters", "TokenBucket", "WaitingRoom"]
+__all__ = ["FloodError", "FloodGuard", "LinkCounters", "PendingConnections", "TokenBucket"]
 
 
 class FloodError(Exception):
@@ -89,35 +89,35 @@ class LinkCounters:
     """Messages of a type that we do not know."""
 
 
-class WaitingRoom[Guest: Hashable]:
-    """Connections that have not shown yet that a device is behind them, bounded in number.
+class PendingConnections[Connection: Hashable]:
+    """Unauthenticated connections, bounded in number.
 
-    When it is full, the address that holds the most places loses its oldest one: whoever floods a listener
-    displaces only themselves, and a device that comes meanwhile gets in.
+    When there are too many, the address with the most loses its oldest one: a flood displaces only its own
+    connections, and a device that connects meanwhile gets in.
     """
 
     def __init__(self, capacity: int) -> None:
         """Start empty and open."""
         self._capacity = capacity
-        self._guests: dict[Guest, str] = {}
+        self._addresses: dict[Connection, str] = {}
 
-    def enter(self, guest: Guest, address: str) -> Guest | None:
+    def enter(self, connection: Connection, address: str) -> Connection | None:
         """Let a connection in; return the one that has to go for it, which may be itself."""
-        self._guests[guest] = address
-        if len(self._guests) <= self._capacity:
+        self._addresses[connection] = address
+        if len(self._addresses) <= self._capacity:
             return None
-        ((crowded, _count),) = Counter(self._guests.values()).most_common(1)
-        oldest = next(waiting for waiting, where in self._guests.items() if where == crowded)
-        del self._guests[oldest]
+        ((crowded, _count),) = Counter(self._addresses.values()).most_common(1)
+        oldest = next(pending for pending, where in self._addresses.items() if where == crowded)
+        del self._addresses[oldest]
         return oldest
 
-    def leave(self, guest: Guest) -> None:
+    def leave(self, connection: Connection) -> None:
         """Take a connection out, for good or because it has become a device's link. May come twice."""
-        self._guests.pop(guest, None)
+        self._addresses.pop(connection, None)
 
-    def close(self) -> list[Guest]:
-        """Let nobody in any more; return those who were waiting."""
-        guests = list(self._guests)
-        self._guests.clear()
+    def close(self) -> list[Connection]:
+        """Admit no more connections; return those that were pending."""
+        connections = list(self._addresses)
+        self._addresses.clear()
         self._capacity = 0
-        return guests
+        return connections

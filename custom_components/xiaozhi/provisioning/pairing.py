@@ -50,7 +50,7 @@ _SPELLING: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingDevice:
-    """A device that has checked in and waits for somebody to type the code that it shows."""
+    """A device that has checked in and waits for its code to be typed."""
 
     mac: str
     client_id: str
@@ -91,7 +91,7 @@ class Outcome(StrEnum):
     REPLACED = "replaced"
     """Wrong once too often: there is a new code, which the device shows after its next check-in."""
     EXPIRED = "expired"
-    """Nobody waits any more, or only with codes that are too old."""
+    """No device waits, or only with codes that are too old."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,17 +112,17 @@ class PairingRegistry:
     """
 
     def __init__(self) -> None:
-        """Start with nobody waiting."""
+        """Start empty."""
         self._pending: dict[tuple[str, str], PendingDevice] = {}
 
     @property
     def devices(self) -> tuple[PendingDevice, ...]:
-        """Return who is waiting."""
+        """The devices that wait."""
         return tuple(self._pending.values())
 
     @property
     def next_expiry(self) -> float | None:
-        """Return when `expire` has something to do if no device calls before; None when nobody waits."""
+        """Return when `expire` has something to do if no device calls before; None when no device waits."""
         return min((device.seen + _SILENCE_SECONDS for device in self._pending.values()), default=None)
 
     def get(self, mac: str, client_id: str | None = None) -> PendingDevice | None:

@@ -146,7 +146,7 @@ def check_in_url(hass: HomeAssistant, address: str | None) -> str | None:
 
 
 async def _accept(request: web.Request) -> tuple[Gateway, CheckIn]:
-    """Return the gateway and who calls it. Raises aiohttp's answers for whatever is not a device."""
+    """Return the gateway and who calls it. Raises aiohttp's answers for a caller that is not a device."""
     gateway = called_gateway(request)
     body = await receive_body(request, MAX_BODY_BYTES, _BODY_SECONDS)
     try:

@@ -1,4 +1,4 @@
-"""The contract between a device's control connection and whoever talks to the device.
+"""The contract between a device's control connection and the code that talks to the device.
 
 A *link* is one live control connection. An *audio channel* is open on it while a conversation lasts: on a
 WebSocket both begin and end together, over MQTT the link outlives many channels.

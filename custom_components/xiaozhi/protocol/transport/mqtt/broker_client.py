@@ -29,7 +29,7 @@ __all__ = [
 
 _KEEP_ALIVE: Final = 30
 _TIMEOUT: Final = 5.0
-# For a good-bye that nobody has to hear.
+# For a disconnect whose arrival does not matter.
 _SHORT_TIMEOUT: Final = 0.1
 # Messages that wait while others are dealt with; a flood beyond that is not worth memory.
 _MAX_WAITING: Final = 500
@@ -51,7 +51,7 @@ class BrokerProblem(StrEnum):
     """What keeps us from using a broker."""
 
     UNREACHABLE = "unreachable"
-    """Nobody answers at host and port, or not as a broker does."""
+    """Host and port do not answer, or not as a broker does."""
     UNKNOWN_HOST = "unknown_host"
     """No computer has that name."""
     TLS = "tls"
@@ -88,7 +88,7 @@ class BrokerSettings:
 
 @asynccontextmanager
 async def connected(settings: BrokerSettings, client_id: str | None = None) -> AsyncGenerator[Client]:
-    """Connect for the time of the context, by default under a name that nobody else has.
+    """Connect for the time of the context, by default under a name of its own.
 
     Raises `BrokerError` when that fails. What goes wrong later is a `MqttError` of the client.
     """
@@ -152,7 +152,7 @@ async def pushes(settings: BrokerSettings) -> bool:
 
 async def _connect(client: Client, *, encrypted: bool) -> None:
     # The library connects in a thread and hangs sockets and tasks into the loop from there. It must come to
-    # its end even when nobody wants the connection any more.
+    # its end even when the caller has given up.
     connecting = asyncio.ensure_future(client.__aenter__())
     try:
         await asyncio.shield(connecting)

@@ -1,8 +1,8 @@
 """Devices through the owner's broker.
 
 The broker must deliver our messages to a device that never subscribes: EMQX can subscribe clients when they
-connect (auto-subscribe), as can some others; a few builds of the firmware subscribe themselves. Whoever may
-publish to a device's topic is taken for that device: this is as safe as the broker's own access rules.
+connect (auto-subscribe), as can some others; a few builds of the firmware subscribe themselves. A client
+that may publish to a device's topic is taken for that device: this is as safe as the broker's access rules.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _FIRST_PROBE_AFTER_CHECK_IN: Final = 3.0
 _LAST_PROBE: Final = 60.0
 # Between two devices, so that many do not answer at the same moment.
 _PROBE_SPREAD: Final = 0.1
-# A device that floods would otherwise be linked anew by its next message.
+# A device that floods would otherwise get a new link by its next message.
 _BAN_SECONDS: Final = 60.0
 # Beyond the ids of any MCP client that counts from 1. The firmware answers with an error: an answer, too.
 _PROBE: Final = encode(mcp({"jsonrpc": "2.0", "id": 2**31 - 1, "method": "ping", "params": {}})).encode()
@@ -58,9 +58,9 @@ class BrokerCounters:
 class BrokerConnection:
     """Stays connected to a broker, and runs an `MqttLink` for each device that is heard there.
 
-    A broker does not tell who is connected. A device counts as linked from its first message on, and whoever
-    uses the link notices, by `MqttLink.last_seen` and by calls that are not answered, when it has gone, and
-    closes it. Devices without a link are probed, soon after they may have connected and then ever more
+    A broker does not tell who is connected. A device counts as linked from its first message on. The
+    user of the link notices, by `MqttLink.last_seen` and by calls without an answer, when it has gone, and
+    closes the link. Devices without a link are probed, soon after they may have connected and then ever more
     seldom down to once a minute, so that an idle one is found.
     """
 
@@ -110,7 +110,7 @@ class BrokerConnection:
         return self._client is not None
 
     def start(self) -> None:
-        """Begin to connect, and go on for ever."""
+        """Connect, and again whenever the connection is lost."""
         self._task = asyncio.create_task(self._stay_connected())
 
     async def stop(self) -> None:
@@ -180,7 +180,7 @@ class BrokerConnection:
                 await subscribe_devices(client, self._settings.prefix)
                 await self._serve(client)
         except BrokerError as err:
-            # Made anew: the other one holds on to the library's socket.
+            # A copy: the original keeps a reference to the library's socket.
             return BrokerError(err.problem, str(err))
         except MqttError as err:
             return BrokerError(BrokerProblem.UNREACHABLE, str(err))

@@ -43,7 +43,7 @@ class MqttConnection:
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeouts: Timeouts
     ) -> None:
-        """Take over streams; whoever makes the connection closes it."""
+        """Take over streams; the maker of the connection closes it."""
         self._reader = reader
         self._writer = writer
         self._timeouts = timeouts

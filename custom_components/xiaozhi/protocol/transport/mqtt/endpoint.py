@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, cast
 
 from ...checkin import parse_mac
 from ...closing import close_all
-from ...limits import FloodError, TokenBucket, WaitingRoom
+from ...limits import FloodError, PendingConnections, TokenBucket
 from ...messages import AudioFormat
 from ..link import Admission, Credentials, LinkClosedError
 from ..peers import is_local
@@ -30,7 +30,7 @@ __all__ = ["EndpointCounters", "MqttEndpoint", "RefusalDelays"]
 _LOGGER = logging.getLogger(__name__)
 
 # Connections that have not sent a CONNECT which is good.
-_MAX_STRANGERS: Final = 64
+_MAX_PENDING: Final = 64
 _STOPPING: Final = "the server is stopping"
 
 
@@ -103,7 +103,7 @@ class MqttEndpoint:
         self._address = address or (lambda _mac: None)
         self._timeouts = timeouts or Timeouts()
         self._delays = RefusalDelays(self._timeouts.first_refusal, self._timeouts.longest_refusal)
-        self._strangers = WaitingRoom[asyncio.Task[None]](_MAX_STRANGERS)
+        self._pending = PendingConnections[asyncio.Task[None]](_MAX_PENDING)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._clients: dict[str, _Client] = {}
@@ -118,7 +118,7 @@ class MqttEndpoint:
 
     async def start(self, host: str | None, port: int) -> None:
         """Listen on `port` of an IPv4 address, of all when None. Raises `OSError` when that fails."""
-        self._strangers = WaitingRoom[asyncio.Task[None]](_MAX_STRANGERS)
+        self._pending = PendingConnections[asyncio.Task[None]](_MAX_PENDING)
         self._server = await asyncio.start_server(
             self._serve,
             host or "0.0.0.0",  # noqa: S104
@@ -133,8 +133,8 @@ class MqttEndpoint:
             return
         server, self._server = self._server, None
         server.close()
-        for stranger in self._strangers.close():
-            stranger.cancel()
+        for connection in self._pending.close():
+            connection.cancel()
         await close_all(*(client.link.close(_STOPPING) for client in tuple(self._clients.values())))
         for task in self._tasks:
             task.cancel()
@@ -150,11 +150,11 @@ class MqttEndpoint:
         task = cast("asyncio.Task[None]", asyncio.current_task())
         self._tasks.add(task)
         try:
-            if (displaced := self._strangers.enter(task, connection.remote)) is not None:
+            if (displaced := self._pending.enter(task, connection.remote)) is not None:
                 self.counters.crowded_out += 1
                 displaced.cancel()
             identity = await self._identify(connection)
-            self._strangers.leave(task)
+            self._pending.leave(task)
             if identity is not None:
                 await self._run_link(connection, identity)
         except LinkClosedError as err:
@@ -165,7 +165,7 @@ class MqttEndpoint:
         except Exception:
             _LOGGER.exception("Unexpected error on the connection from %s", connection.remote)
         finally:
-            self._strangers.leave(task)
+            self._pending.leave(task)
             await connection.close()
             self._tasks.discard(task)
 

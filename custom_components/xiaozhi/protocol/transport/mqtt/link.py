@@ -1,4 +1,4 @@
-"""A device's link over MQTT with audio over UDP, whatever brings its messages: our endpoint or a broker.
+"""A device's link over MQTT with audio over UDP, carried by our endpoint or a broker.
 
 Source: the firmware's `main/protocols/mqtt_protocol.cc`. The link stays up between conversations. A
 conversation begins with the device's hello, which we answer with the address and the key of its audio, and
@@ -108,7 +108,7 @@ class MqttLink(Link):
     ) -> None:
         """Attach to the handler. `address`, a host name or IPv4, is where the device reaches `audio`.
 
-        `others_can_publish` says that a message may be from somebody who poses as the device. `grace` is how
+        `others_can_publish` says that a message may be from a client that poses as the device. `grace` is how
         many seconds a goodbye for a conversation that we do not hold waits for a new one to begin.
         """
         self.counters = LinkCounters()
@@ -134,7 +134,7 @@ class MqttLink(Link):
     def _attach(self, admission: Admission) -> None:
         self._handler = admission.attach(self)
         if self._ended is not None:
-            # Closed while it was attached, when nobody could be told.
+            # Closed while it was attached, before there was a handler to tell.
             _call(self._handler.link_closed, self._ended)
 
     @property
@@ -260,7 +260,7 @@ class MqttLink(Link):
             self._handler.message_received(McpMessage(reply))
 
     async def _open_channel(self, handler: LinkHandler, hello: DeviceHello) -> None:
-        # The firmware opens a stale channel anew without a goodbye.
+        # The firmware reopens a stale channel without a goodbye.
         self._end_channel("the device began a new conversation")
         if hello.transport not in {_TRANSPORT, ""}:
             # An answer with another transport than the device's own would make older firmware crash.
@@ -310,7 +310,7 @@ class MqttLink(Link):
     def _hang_up_soon(self, session_id: str) -> None:
         """Have the device leave a conversation that we do not hold, at most once in the grace period.
 
-        It would otherwise listen or speak until somebody presses its button.
+        It would otherwise listen or speak until a person presses its button.
         """
         self._stray_session = session_id
         if self._hanging_up is None:

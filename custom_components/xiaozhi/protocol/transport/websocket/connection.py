@@ -22,7 +22,7 @@ from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
 from websockets.protocol import Event
 
-from ...limits import TokenBucket, WaitingRoom
+from ...limits import PendingConnections, TokenBucket
 from ..link import Admission
 
 __all__ = ["QuietLogger", "Timeouts", "WebSocketConnection", "header", "peer_address"]
@@ -63,7 +63,7 @@ class WebSocketConnection(ServerConnection):
     def __init__(
         self,
         *args: Any,
-        strangers: WaitingRoom[WebSocketConnection],
+        pending: PendingConnections[WebSocketConnection],
         admits: Callable[[str], bool],
         clock: Callable[[], float],
         **options: Any,
@@ -75,15 +75,15 @@ class WebSocketConnection(ServerConnection):
         super().__init__(*args, **options)
         self._admits = admits
         self._clock = clock
-        self._strangers = strangers
+        self._pending = pending
         self._frames = TokenBucket(rate=600, burst=600)
         # Pings, pongs and pieces of messages, which never become a message themselves.
         self._controls = TokenBucket(rate=5, burst=50)
         self._drop_timer: asyncio.TimerHandle | None = None
 
     def settle(self) -> None:
-        """Count no longer as a stranger: a device has said hello."""
-        self._strangers.leave(self)
+        """Count no longer as pending: a device has said hello."""
+        self._pending.leave(self)
 
     def abort(self) -> None:
         """End the TCP connection at once, without a close frame."""
@@ -106,13 +106,13 @@ class WebSocketConnection(ServerConnection):
         if not self._admits(peer_address(self)):
             self.abort()
             return
-        displaced = self._strangers.enter(self, peer_address(self))
+        displaced = self._pending.enter(self, peer_address(self))
         if displaced is not None:
             displaced.abort()
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        self._strangers.leave(self)
+        self._pending.leave(self)
         if self._drop_timer is not None:
             self._drop_timer.cancel()
         super().connection_lost(exc)

@@ -116,7 +116,7 @@ class WebSocketLink(Link):
             admission = self._connection.admission
             self._handler = handler = admission.attach(self)
             if self._ended is not None:
-                # Closed while it was attached, when nobody could be told.
+                # Closed while it was attached, before there was a handler to tell.
                 _call(handler.link_closed, self._ended)
                 return
             await self._shake_hands(handler)

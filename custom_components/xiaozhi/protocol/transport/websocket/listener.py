@@ -17,7 +17,7 @@ from websockets.http11 import Request, Response
 from ...checkin import parse_client_id, parse_mac
 from ...clock import loop_time
 from ...closing import close_all
-from ...limits import WaitingRoom
+from ...limits import PendingConnections
 from ...messages import MAX_MESSAGE_BYTES, AudioFormat
 from ..link import Admission, Credentials
 from ..peers import is_local
@@ -30,7 +30,7 @@ _LOGGER = logging.getLogger(__name__)
 
 _PATHS: Final = frozenset({"/xiaozhi/v1", "/xiaozhi/v1/"})
 # Connections in the handshake or before their hello.
-_MAX_STRANGERS: Final = 64
+_MAX_PENDING: Final = 64
 _WRITE_LIMIT: Final = 16 * 1024
 
 
@@ -58,7 +58,7 @@ class WebSocketListener:
         self._downlink = downlink
         self._timeouts = timeouts or Timeouts()
         self._server: Server | None = None
-        self._strangers = WaitingRoom[WebSocketConnection](_MAX_STRANGERS)
+        self._pending = PendingConnections[WebSocketConnection](_MAX_PENDING)
         self._links: set[WebSocketLink] = set()
 
     @property
@@ -71,7 +71,7 @@ class WebSocketListener:
 
     async def start(self, host: str | None, port: int) -> None:
         """Listen on `port` of an IPv4 address, of all when None. Raises `OSError` when that fails."""
-        self._strangers = WaitingRoom[WebSocketConnection](_MAX_STRANGERS)
+        self._pending = PendingConnections[WebSocketConnection](_MAX_PENDING)
         self._server = await serve(
             self._run_link,
             host or "0.0.0.0",  # noqa: S104
@@ -92,7 +92,7 @@ class WebSocketListener:
 
     def _make_connection(self, *args: Any, **options: Any) -> WebSocketConnection:
         return WebSocketConnection(
-            *args, **options, strangers=self._strangers, admits=self._admits, clock=self._clock
+            *args, **options, pending=self._pending, admits=self._admits, clock=self._clock
         )
 
     async def stop(self) -> None:
@@ -100,8 +100,8 @@ class WebSocketListener:
         if self._server is None:
             return
         server, self._server = self._server, None
-        for stranger in self._strangers.close():
-            stranger.abort()
+        for connection in self._pending.close():
+            connection.abort()
         server.close(close_connections=False)
         await close_all(
             *(link.end(CloseCode.GOING_AWAY, "the server is stopping") for link in tuple(self._links))
