@@ -12,6 +12,7 @@ from homeassistant.core import Event, EventStateChangedData, HomeAssistant, call
 from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 
+from custom_components.xiaozhi.protocol.mcp import client as mcp_client
 from custom_components.xiaozhi.voice import turn as voice_turn
 from simulator import Pace, SimulatedDevice
 from tests.integration.http_device import paired_device
@@ -53,6 +54,11 @@ class Speech:
 def set_voice_timeouts(monkeypatch: pytest.MonkeyPatch, **seconds: float) -> None:
     """Let turns have other time-outs than usual, besides those that are set already."""
     monkeypatch.setattr(voice_turn, "VoiceTimeouts", partial(voice_turn.VoiceTimeouts, **seconds))
+
+
+def set_mcp_timeouts(monkeypatch: pytest.MonkeyPatch, **seconds: float) -> None:
+    """Let links that come up from now on have other time-outs for calls than usual."""
+    monkeypatch.setattr(mcp_client, "McpTimeouts", partial(mcp_client.McpTimeouts, **seconds))
 
 
 def mac_of(number: int) -> str:

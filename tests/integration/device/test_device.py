@@ -28,7 +28,7 @@ from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Profile, SimulatedDevice, State, get_profile
-from tests.integration.boxes import CLIENT_ID, MAC, Boot, Speech, introduce, wait_for_state
+from tests.integration.boxes import CLIENT_ID, MAC, Boot, Speech, introduce, set_mcp_timeouts, wait_for_state
 from tests.integration.http_device import TOKEN, MakeEntry, paired_device
 
 VOLUME = "number.kitchen_box_volume"
@@ -175,6 +175,7 @@ async def test_a_call_that_fails_says_how(
     linked_entry: MockConfigEntry,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    set_mcp_timeouts(monkeypatch, tool=2)
     device = await boot()
     await talk(hass, device)
     await wait_for_state(hass, THEME, "light")
@@ -185,8 +186,7 @@ async def test_a_call_that_fails_says_how(
     with pytest.raises(HomeAssistantError) as failure:
         await gateway.devices[MAC].change("self.audio_speaker.set_volume", {"volume": 101})
     assert failure.value.translation_key == "refused"
-    monkeypatch.setattr("custom_components.xiaozhi.protocol.mcp.client._TOOL_TIMEOUT", 0.2)
-    device.tool_seconds["self.audio_speaker.set_volume"] = 30
+    device.tool_seconds["self.audio_speaker.set_volume"] = 300
     with pytest.raises(HomeAssistantError) as failure:
         await act(hass, NUMBER, SERVICE_SET_VALUE, VOLUME, **{ATTR_VALUE: 35})
     assert failure.value.translation_key == "no_answer"

@@ -20,13 +20,12 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import CONF_BROKER, CONF_LINK, CONF_TLS, DOMAIN
 from custom_components.xiaozhi.device import session
 from custom_components.xiaozhi.protocol import messages
-from custom_components.xiaozhi.protocol.mcp import client
 from custom_components.xiaozhi.protocol.transport.mqtt import broker_connection
 from custom_components.xiaozhi.protocol.transport.mqtt.link import DEFAULT_PREFIX
 from custom_components.xiaozhi.settings import OfferedLink
 from simulator import SimulatedDevice, State, converse
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import LIGHT, SATELLITE, Boot, Speech, wait_for_state
+from tests.integration.boxes import LIGHT, SATELLITE, Boot, Speech, set_mcp_timeouts, wait_for_state
 from tests.protocol.transport.mqtt.brokers import Mosquitto, mosquitto
 from tests.protocol.transport.mqtt.wire import subscribe
 from tests.protocol.transport.udp.device import until
@@ -127,8 +126,7 @@ def link_data(door: Door, mqtt_data: dict[str, Any], monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(broker_connection, "_FIRST_RETRY", 0.1)
     monkeypatch.setattr(session, "_POLL_SECONDS", 0.2)
     monkeypatch.setattr(session, "_STARTING_SECONDS", 0.3)
-    monkeypatch.setattr(client, "_TOOL_TIMEOUT", 1.0)
-    monkeypatch.setitem(client.McpClient.initialize.__kwdefaults__, "timeout", 1.0)
+    set_mcp_timeouts(monkeypatch, initialize=1, tool=1)
     broker = {CONF_HOST: "127.0.0.1", CONF_PORT: door.port, CONF_TLS: False}
     return {**mqtt_data, CONF_LINK: OfferedLink.BROKER.value, CONF_BROKER: broker}
 

@@ -24,12 +24,20 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, DOMAIN
 from custom_components.xiaozhi.device import session, state as device_state, store
 from custom_components.xiaozhi.device.device import Device as PairedDevice
-from custom_components.xiaozhi.protocol.mcp import client as mcp_client
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.link import uplink_topic
 from custom_components.xiaozhi.settings import DeviceLink
 from simulator import Misbehaviour, State, converse, get_profile
-from tests.integration.boxes import COMMAND, LIGHT, MAC, Boot, Speech, mqtt_client_id, wait_for_state
+from tests.integration.boxes import (
+    COMMAND,
+    LIGHT,
+    MAC,
+    Boot,
+    Speech,
+    mqtt_client_id,
+    set_mcp_timeouts,
+    wait_for_state,
+)
 from tests.integration.http_device import TOKEN
 from tests.protocol.transport.mqtt.device import HELLO, encoded
 from tests.protocol.transport.mqtt.wire import WireClient, connect, publish
@@ -96,8 +104,7 @@ async def test_a_handshake_that_fails_is_tried_again(
 ) -> None:
     """A new device would have no controls as long as it stays connected."""
     monkeypatch.setattr(session, "_POLL_SECONDS", 0.1)
-    monkeypatch.setattr(mcp_client, "_TOOL_TIMEOUT", 0.2)
-    monkeypatch.setitem(mcp_client.McpClient.initialize.__kwdefaults__, "timeout", 0.2)
+    set_mcp_timeouts(monkeypatch, initialize=0.2, tool=0.2)
     device = await boot(misbehaviours=(Misbehaviour.NEVER_ANSWER_MCP,))
     await wait_for_state(hass, CONNECTED, "on")
     await asyncio.sleep(0.5)
@@ -287,7 +294,7 @@ async def test_a_device_that_never_told_its_firmware_is_not_asked_again_when_it_
 ) -> None:
     """As after Home Assistant has lost what it knew; the hello of a conversation tells that it can answer."""
     monkeypatch.setattr(session, "_POLL_SECONDS", 0.05)
-    monkeypatch.setitem(mcp_client.McpClient.initialize.__kwdefaults__, "timeout", 0.05)
+    set_mcp_timeouts(monkeypatch, initialize=0.05)
     client = await WireClient.login(linked_entry.data[CONF_MQTT_PORT], mqtt_client_id(MAC), MAC, TOKEN)
     assert (await next_request(client))["method"] == "initialize"
     with pytest.raises(TimeoutError):

@@ -14,11 +14,10 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.gateway import Gateway
-from custom_components.xiaozhi.protocol.mcp import client
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Misbehaviour, SimulatedDevice, State, get_profile
 from tests.integration.both_links import MACS, paired_on_both, word_for
-from tests.integration.boxes import CLIENT_ID, COMMAND, Boot, Speech
+from tests.integration.boxes import CLIENT_ID, COMMAND, Boot, Speech, set_mcp_timeouts
 
 VOLUME = "self.audio_speaker.set_volume"
 PHOTO = "self.camera.take_photo"
@@ -248,15 +247,20 @@ async def test_a_call_that_is_given_up_by_its_caller_is_still_waited_for(
             assert_nothing_lost(device)
 
 
+@pytest.fixture
+def short_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is not answered is given up soon."""
+    set_mcp_timeouts(monkeypatch, tool=1.5)
+
+
+@pytest.mark.usefixtures("short_calls")
 async def test_a_tool_that_never_answers_delays_an_answer_only_until_its_call_is_given_up(
     brain: Speech,
     devices: dict[LinkKind, SimulatedDevice],
     linked_entry: MockConfigEntry,
     command: bytes,
     subtests: pytest.Subtests,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client, "_TOOL_TIMEOUT", 1.5)
     brain.brain.lines = [ANSWER] * 2
     given_up: dict[str, float] = {}
 

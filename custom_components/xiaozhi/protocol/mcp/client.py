@@ -39,6 +39,7 @@ __all__ = [
     "McpNoAnswerError",
     "McpProtocolError",
     "McpTimeoutError",
+    "McpTimeouts",
     "PropertyKind",
     "ServerInfo",
     "Tool",
@@ -65,12 +66,18 @@ _MAX_PARAMS: Final = 8 * 1024
 _MAX_PARAMS_DEPTH: Final = 16
 _MAX_ERROR: Final = 500
 
-# Seconds to wait for an answer.
-_INITIALIZE_TIMEOUT: Final = 10.0
-_LIST_TIMEOUT: Final = 10.0
-_TOOL_TIMEOUT: Final = 10.0
-# A call that reports progress may take this long in all.
-_LONGEST_CALL: Final = 600.0
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpTimeouts:
+    """How long a device may take to answer, in seconds."""
+
+    initialize: float = 10
+    list_tools: float = 10
+    """For one page of its tools."""
+    tool: float = 10
+    """For a call, or for the next sign of its progress, unless the caller says otherwise."""
+    progress: float = 600
+    """For a call in all, however often it reports progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +100,14 @@ class McpClient:
         send: Callable[[JsonObject], Awaitable[None]],
         *,
         on_notification: Callable[[str, JsonObject], None] | None = None,
+        timeouts: McpTimeouts | None = None,
     ) -> None:
         """Take what sends a JSON-RPC object, raising `ConnectionError` when the device is gone.
 
         `on_notification` gets the method and the params of every notification.
         """
         self._send = send
+        self._timeouts = timeouts or McpTimeouts()
         self._on_notification = on_notification
         self._calls: dict[int, _Call] = {}
         self._last_id = 0
@@ -107,14 +116,9 @@ class McpClient:
         """Messages of the device that made no sense, late answers among them."""
 
     async def initialize(
-        self,
-        *,
-        client_name: str,
-        client_version: str,
-        vision: VisionEndpoint | None,
-        timeout: float = _INITIALIZE_TIMEOUT,  # noqa: ASYNC109 - one contract with call_tool
+        self, *, client_name: str, client_version: str, vision: VisionEndpoint | None
     ) -> ServerInfo:
-        """Shake hands within `timeout` seconds. Raises `McpError`.
+        """Shake hands. Raises `McpError`.
 
         Tells the device where its photos go, which it forgets when it restarts.
         """
@@ -127,7 +131,7 @@ class McpClient:
             "capabilities": capabilities,
             "clientInfo": {"name": client_name, "version": client_version},
         }
-        result = await self._request("initialize", params, timeout)
+        result = await self._request("initialize", params, self._timeouts.initialize)
         try:
             await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         except ConnectionError as err:
@@ -146,7 +150,8 @@ class McpClient:
         while True:
             page_params = params if cursor is None else params | {"cursor": cursor}
             try:
-                cursor = collector.add(await self._request("tools/list", page_params, _LIST_TIMEOUT))
+                page = await self._request("tools/list", page_params, self._timeouts.list_tools)
+                cursor = collector.add(page)
             except (McpCallError, McpProtocolError) as err:
                 if cursor is None:
                     raise
@@ -176,7 +181,7 @@ class McpClient:
         answered has then succeeded, and gives an empty result. Raises `McpCallError` with the device's words
         when the tool fails, `McpTimeoutError`, `McpDisconnectedError` or `McpProtocolError`.
         """
-        patience = _TOOL_TIMEOUT if timeout is None else timeout
+        patience = self._timeouts.tool if timeout is None else timeout
         params = {"name": name, "arguments": dict(arguments or {})}
         try:
             reply = await self._request("tools/call", params, patience, progress=True)
@@ -226,7 +231,7 @@ class McpClient:
                     reply=loop.create_future(),
                     deadline=deadline,
                     patience=patience,
-                    latest=loop.time() + max(patience, _LONGEST_CALL),
+                    latest=loop.time() + max(patience, self._timeouts.progress),
                 )
                 await self._send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
                 sent = True
