@@ -1,7 +1,7 @@
 """Run all benchmarks, or some: `scripts/benchmark [--quick] [NAME ...]`.
 
-Each prints a table, and a line of JSON. Nothing is judged, except by `soak`: the figures depend on the
-machine and on what else it does. All is on loopback; the devices run in a process of their own.
+Each prints a table and a line of JSON. Only `soak` can fail: the other figures depend on the machine
+and its load. All connections are on loopback; the devices run in their own process.
 """
 
 import argparse
@@ -31,14 +31,14 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "loss": loss.measure,
     "soak": soak,
 }
-# Only when it is named, because it judges, and may take as long as one likes.
+# Runs only when it is named, because it can fail and may take very long.
 _NAMED_ONLY: Final = "soak"
 
 
 async def run(folder: Path, names: list[str], *, quick: bool, soaking: dict[str, Any]) -> None:
     """Run benchmarks one after the other in one Home Assistant, whose files go to an empty folder.
 
-    `soaking` is how the soak is to be. Raises `SoakError`.
+    `soaking` holds the options of `soak`. Raises `SoakError`.
     """
     async with house(folder) as home:
         for name in names:
@@ -56,12 +56,10 @@ def main(arguments: list[str]) -> None:
     parser.add_argument(
         "name", nargs="*", help=f"{', '.join(BENCHMARKS)} (default: all but soak, in this order)"
     )
-    parser.add_argument("--quick", action="store_true", help="only show that they work, in half a minute")
+    parser.add_argument("--quick", action="store_true", help="only check that they work, in half a minute")
     group = parser.add_argument_group("soak")
     group.add_argument("--minutes", type=float, default=5, help="how long (default: %(default)s)")
-    group.add_argument(
-        "--seed", type=int, help="all that is random comes from it (default: another each time)"
-    )
+    group.add_argument("--seed", type=int, help="seed of all random choices (default: another each time)")
     group.add_argument("--devices", type=int, default=6, help="default: %(default)s")
     options = parser.parse_args(arguments)
     if unknown := set(options.name) - set(BENCHMARKS):
@@ -75,9 +73,9 @@ def main(arguments: list[str]) -> None:
         try:
             loop.run_until_complete(work)
         except SoakError as err:
-            sys.exit(f"soak: not everything was held\n{err}")
+            sys.exit(f"soak: failed\n{err}")
         finally:
-            # Home Assistant sends them to its log, of which only the integration's own part is shown here.
+            # Home Assistant sends uncaught errors to its log, of which only the integration's part is shown.
             sys.excepthook = sys.__excepthook__
 
 

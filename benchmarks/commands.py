@@ -1,4 +1,4 @@
-"""A process that does what another one tells it: a command per line of its input, a line for each answer."""
+"""A process that executes commands of another one: one line of JSON for each command and each answer."""
 
 import asyncio
 import json
@@ -10,14 +10,14 @@ __all__ = ["Servant", "serve"]
 
 
 class Servant(Protocol):
-    """Has a method for every command; its arguments and its result can be written as JSON."""
+    """Has a method for every command, with arguments and a result that JSON can hold."""
 
     async def power_off(self) -> None:
-        """End what is left."""
+        """Switch off everything that still runs."""
 
 
 async def serve(servant: Servant) -> None:
-    """Do what the lines of the standard input say, until it ends."""
+    """Execute the commands of the standard input until it ends."""
     async for line in await _lines():
         command = json.loads(line)
         try:

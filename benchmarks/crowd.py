@@ -1,4 +1,4 @@
-"""A crowd of simulated devices in a process of its own, so that their work is not counted as the server's.
+"""Many simulated devices in their own process, so that their work is not counted as the server's.
 
 Run by `fleet.py`. All times are those of the system's monotonic clock, which both processes share.
 """
@@ -17,7 +17,7 @@ from simulator import (
     Pace,
     SimulatedDevice,
     State,
-    UdpWeather,
+    UdpImpairment,
     converse,
     get_profile,
 )
@@ -28,26 +28,26 @@ from .commands import serve
 
 __all__ = ["Account", "Crowd"]
 
-# As the demo's person speaks.
+# The voice of the demo.
 _VOICE: Final = "en-us+f2"
 _WORDS_PER_MINUTE: Final = 150
-# The device itself takes no time, so that what is measured is the server's.
+# The devices cause no delay, so that only the server's is measured.
 _PACE: Final = Pace(main_loop_delay=0)
 _PATIENCE: Final = 60
-# A loudspeaker is that late only when it has run dry; an event loop may be by some milliseconds.
+# A frame that is later than this means that the loudspeaker ran dry; an event loop is late by milliseconds.
 _PAUSE_SECONDS: Final = 0.03
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What a device has to tell of a conversation with one answer."""
+    """A device's measurements of a conversation with one answer."""
 
     heard: str
     """The transcript that it was sent; empty for none."""
     told_to_speak_at: float | None
-    """When the message came that makes it ready for the answer."""
+    """Arrival of `tts start`, which makes the device ready for the answer."""
     arrivals: list[float]
-    """When the packets of the answer came."""
+    """Arrival times of the answer's packets."""
     pauses: int
     """How often the loudspeaker ran dry before the end."""
     lost: int
@@ -55,19 +55,19 @@ class Account:
 
 
 class Crowd:
-    """The devices, and what they are told to do. Each public method is a command."""
+    """The devices. Each public method is a command."""
 
     def __init__(self) -> None:
-        """Begin with nobody."""
+        """Start without devices."""
         self._devices: list[SimulatedDevice] = []
         self._sounds: dict[str, bytes] = {}
         self._calls: list[tuple[str, float]] = []
-        # The same word twice within two seconds counts as one person whom two satellites have heard; another
-        # crowd may have said its own just before.
+        # Home Assistant takes the same wake word within two seconds for one user whom two satellites heard,
+        # also if the other satellite belongs to another process.
         self._wake_words = map(f"hi box {os.getpid()} {{}}".format, count())
 
-    async def boot(self, url: str, devices: list[dict[str, Any]], weather: dict[str, Any]) -> None:
-        """Switch on devices of these MACs and Client-Ids; they come up at the same time."""
+    async def boot(self, url: str, devices: list[dict[str, Any]], impairment: dict[str, Any]) -> None:
+        """Switch on devices with these MACs and Client-Ids, all at the same time."""
         fresh = [
             SimulatedDevice(
                 get_profile(),
@@ -75,7 +75,7 @@ class Crowd:
                 mac=who["mac"],
                 client_id=who["client_id"],
                 pace=_PACE,
-                weather=replace(UdpWeather(**weather), seed=weather.get("seed", 0) + number),
+                impairment=replace(UdpImpairment(**impairment), seed=impairment.get("seed", 0) + number),
             )
             for number, who in enumerate(devices)
         ]
@@ -88,13 +88,13 @@ class Crowd:
                 raise RuntimeError(f"a device does not come up: {device.state} {device.check_in_error}")
 
     async def converse(self, texts: list[str]) -> list[dict[str, Any]]:
-        """Have one device for each text say it, all at once; return their accounts."""
+        """Say each text to a device of its own, all at once; return their measurements."""
         sounds = [await self._sound(text) for text in texts]
         talks = zip(self._devices, sounds, strict=False)
         return await asyncio.gather(*(self._converse(device, sound) for device, sound in talks))
 
     async def listen(self, number: int, text: str) -> None:
-        """Wake the first devices and have them say a text; returns when the microphones of all are on."""
+        """Wake the first devices and say a text to each; returns when all microphones are on."""
         sound = await self._sound(text)
         awake = self._devices[:number]
         await asyncio.gather(*(device.wake(self.wake_word()) for device in awake))
@@ -103,23 +103,23 @@ class Crowd:
         await asyncio.gather(*(_listening(device) for device in awake))
 
     async def hang_up(self) -> None:
-        """End the conversations of all that listen."""
+        """End the conversations of all listening devices."""
         for device in self._devices:
             if device.state is State.LISTENING:
                 await device.click()
         await asyncio.gather(*(device.wait_state(State.IDLE, _PATIENCE) for device in self._devices))
 
     async def calls(self) -> list[tuple[str, float]]:
-        """Return which tools were called and when, since the last time."""
+        """Return the tool calls since the last time: name and time."""
         calls, self._calls = self._calls, []
         return calls
 
     def wake_word(self) -> str:
-        """Return a word that was not said before."""
+        """Return a wake word that was not used before."""
         return next(self._wake_words)
 
     async def power_off(self) -> None:
-        """Switch all off and forget them."""
+        """Switch all devices off and remove them."""
         devices, self._devices = self._devices, []
         await asyncio.gather(*(device.power_off() for device in devices))
 

@@ -1,4 +1,4 @@
-"""How steadily answers arrive when many devices are being spoken to."""
+"""How steadily answers arrive when many devices play one at the same time."""
 
 from itertools import pairwise
 from typing import Final
@@ -24,7 +24,7 @@ _ANSWER: Final = (
 
 
 async def measure(house: House, *, quick: bool) -> Finding:
-    """Have devices ask all at once for an answer of some length, and look at when its packets arrive."""
+    """Have devices ask for a long answer, all at once, and measure when its packets arrive."""
     links = [LinkKind.MQTT] if quick else list(LinkKind)
     sizes = (2,) if quick else (1, 20)
     rounds = 1 if quick else 2

@@ -1,4 +1,4 @@
-"""The benchmark's hand on a crowd of simulated devices in another process."""
+"""Control of the simulated devices in another process."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -20,31 +20,31 @@ _END_SECONDS: Final = 10
 
 
 class Fleet:
-    """Sends commands to the process; one at a time. Raises `RuntimeError` for what went wrong there."""
+    """Sends commands to the process, one at a time. Raises `RuntimeError` for failures there."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
-        """Use a process that serves commands."""
+        """Use a running process that serves commands."""
         self._process = process
 
-    async def boot(self, url: str, devices: Sequence[PairedDevice], **weather: float) -> None:
-        """Switch devices on, at the same time; `weather` is what happens to their audio (`UdpWeather`)."""
+    async def boot(self, url: str, devices: Sequence[PairedDevice], **impairment: float) -> None:
+        """Switch devices on, at the same time; `impairment` holds the fields of `UdpImpairment`."""
         who = [{"mac": device.mac, "client_id": device.client_id} for device in devices]
-        await self.do("boot", url=url, devices=who, weather=weather)
+        await self.do("boot", url=url, devices=who, impairment=impairment)
 
     async def converse(self, texts: Sequence[str]) -> list[Account]:
-        """Have one device for each text wake and say it, all at once; return what they tell of it."""
+        """Wake a device for each text and say it, all at once; return their measurements."""
         return [Account(**account) for account in await self.do("converse", texts=list(texts))]
 
     async def listen(self, number: int, text: str) -> None:
-        """Wake the first devices and have them say a text; returns when the microphones of all are on."""
+        """Wake the first devices and say a text to each; returns when all microphones are on."""
         await self.do("listen", number=number, text=text)
 
     async def hang_up(self) -> None:
-        """End the conversations of all that listen."""
+        """End the conversations of all listening devices."""
         await self.do("hang_up")
 
     async def calls(self, tool: str) -> list[float]:
-        """Return when the tool was called since the last time, in seconds of the monotonic clock."""
+        """Return the times of the tool's calls since the last time, in seconds of the monotonic clock."""
         return [time for name, time in await self.do("calls") if name == tool]
 
     async def power_off(self) -> None:
@@ -52,7 +52,7 @@ class Fleet:
         await self.do("power_off")
 
     async def do(self, command: str, *, patience: float = _COMMAND_SECONDS, **arguments: Any) -> Any:
-        """Have a command done within `patience` seconds, and return its result."""
+        """Execute a command within `patience` seconds, and return its result."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"do": command, **arguments}).encode() + b"\n")
@@ -69,7 +69,7 @@ class Fleet:
 
 @asynccontextmanager
 async def fleet(module: str = "benchmarks.crowd") -> AsyncGenerator[Fleet]:
-    """Start a process for devices, and end it; `module` is what it runs."""
+    """Run a process for devices; `module` is what it runs."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -83,7 +83,7 @@ async def fleet(module: str = "benchmarks.crowd") -> AsyncGenerator[Fleet]:
     try:
         yield Fleet(process)
     finally:
-        # It ends with its input, also when this process is killed.
+        # The end of its input ends it, also when this process is killed.
         process.stdin.close()
         try:
             async with asyncio.timeout(_END_SECONDS):

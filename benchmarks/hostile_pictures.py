@@ -26,21 +26,21 @@ _MIB: Final = 1024 * 1024
 
 
 def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
-    """Return a picture in a format of Pillow."""
+    """Return a picture in a format that Pillow writes."""
     output = io.BytesIO()
     image.save(output, kind, **options)
     return output.getvalue()
 
 
 def scan_bomb(width: int, height: int, scans: int) -> bytes:
-    """Return a progressive JPEG whose last scan is there many times; each goes through all pixels."""
+    """Return a progressive JPEG with many copies of its last scan; each scan covers all pixels."""
     data = encoded(Image.new("L", (width, height), 100), "JPEG", progressive=True)
     last = data.rfind(b"\xff\xda")
     return data[:last] + data[last:-2] * scans + data[-2:]
 
 
 def png_of(width: int, height: int, *chunks: tuple[bytes, bytes], colour: int = 2) -> bytes:
-    """Return a PNG with these chunks, whatever they are."""
+    """Return a PNG with these chunks, valid or not."""
     header = (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0))
     parts = [b"\x89PNG\r\n\x1a\n"]
     for name, body in (header, *chunks, (b"IEND", b"")):
@@ -49,13 +49,13 @@ def png_of(width: int, height: int, *chunks: tuple[bytes, bytes], colour: int = 
 
 
 def deflated(size: int) -> bytes:
-    """Return many zeros, compressed to a thousandth."""
+    """Return many zeros, compressed to a thousandth of their size."""
     packer = zlib.compressobj(9)
     return b"".join(packer.compress(bytes(_MIB)) for _ in range(size // _MIB)) + packer.flush()
 
 
 def with_segment(jpeg: bytes, marker: int, body: bytes) -> bytes:
-    """Return a JPEG with another segment at its begin."""
+    """Return a JPEG with an additional segment at its start."""
     return jpeg[:2] + struct.pack(">BBH", 0xFF, marker, len(body) + 2) + body + jpeg[2:]
 
 
@@ -116,12 +116,12 @@ HARMLESS: Final[dict[str, Callable[[], bytes]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What something cost."""
+    """The cost of a call."""
 
     seconds: float
-    """Of a processor."""
+    """Processor time."""
     memory: int
-    """Bytes by which the process was larger than before, at most."""
+    """Bytes by which the process grew at most."""
 
 
 def spent_by(work: Callable[[], object]) -> Spent:
@@ -141,12 +141,12 @@ class PictureTarget:
     """Decodes pictures for a screen and as photos; raises `AssertionError` when one costs too much."""
 
     MAX_SECONDS: Final = 3
-    """Of a processor, for one picture."""
+    """Processor time for one picture."""
     MAX_MEMORY: Final = 192 * _MIB
     """Bytes by which the process may grow."""
 
     def __init__(self) -> None:
-        """Note the memory that is in use already."""
+        """Measure the memory that is in use already."""
         self.taken = self.refused = 0
         self._before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 

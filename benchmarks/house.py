@@ -1,4 +1,4 @@
-"""A real Home Assistant in this process, with the integration and devices that are paired already."""
+"""A real Home Assistant in this process, with the integration and paired devices."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -41,13 +41,13 @@ __all__ = ["House", "PairedDevice", "house", "until"]
 
 _HOST: Final = "127.0.0.1"
 _UNTIL_SECONDS: Final = 120
-# Home Assistant itself complains of what a bare machine lacks.
+# Home Assistant logs errors about programs and hardware that this machine lacks.
 _LOGGERS: Final = (f"custom_components.{DOMAIN}", "aiohttp.server", "asyncio")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedDevice:
-    """What a device is known by."""
+    """Identity of a paired device."""
 
     mac: str
     client_id: str
@@ -61,7 +61,7 @@ class Site:
     gateway: Gateway
     devices: list[PairedDevice]
     set_up_seconds: float
-    """How long the gateway took to start, with the entities of what it knew."""
+    """How long the gateway took to start, with the entities of its stored devices."""
 
     def entity_id(self, platform: str, key: str, device: PairedDevice) -> str:
         """Return the entity of a device. Raises `LookupError` if it has no such entity."""
@@ -72,12 +72,12 @@ class Site:
 
     @property
     def connected(self) -> bool:
-        """Whether all devices are linked and have told their tools, so that they can be called."""
+        """Whether all devices are linked and their tools are known."""
         return all(device.linked and device.tools for device in self.gateway.devices.values())
 
     @property
     def usable(self) -> bool:
-        """Whether all devices are linked and have told their status."""
+        """Whether all devices are linked and their status is known."""
         devices = self.gateway.devices.values()
         return all(device.linked and device.state.status.volume is not None for device in devices)
 
@@ -93,7 +93,7 @@ class House:
 
     @asynccontextmanager
     async def site(self, count: int, link: LinkKind | None) -> AsyncGenerator[Site]:
-        """Set up a gateway with so many paired devices, and remove it.
+        """Set up a gateway with this many paired devices, and remove it.
 
         They are told to use a link; without one, every other device gets another than the one before it.
         """
@@ -185,7 +185,7 @@ class _Ours(logging.Filter):
 
 
 def _log_only_ours() -> None:
-    """Show warnings of the integration alone; Home Assistant keeps a handler that is there already."""
+    """Show only the integration's warnings; Home Assistant keeps a handler that exists already."""
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(_Ours())
     logging.basicConfig(handlers=[handler])
@@ -198,7 +198,7 @@ def _free_port(transport: socket.SocketKind = socket.SOCK_STREAM) -> int:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait until something is so, in this process. Raises `TimeoutError`."""
+    """Wait until a condition holds. Raises `TimeoutError`."""
     async with asyncio.timeout(_UNTIL_SECONDS):
-        while not condition():  # noqa: ASYNC110 - any condition, of objects that know nothing of events
+        while not condition():  # noqa: ASYNC110 - the objects in the condition have no events to wait for
             await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""How soon a device does what an entity is set to."""
+"""The delay from an action of Home Assistant to the tool call on the device."""
 
 import asyncio
 from time import monotonic
@@ -17,12 +17,12 @@ from .speech import after
 __all__ = ["measure"]
 
 _TOOL: Final = "self.audio_speaker.set_volume"
-# As somebody who drags a slider.
+# The rate of calls while a user drags a slider.
 _INTERVAL: Final = 0.1
 
 
 async def measure(house: House, *, quick: bool) -> Finding:
-    """Set the volume again and again, of an idle device on MQTT and of one that is being talked to."""
+    """Set the volume repeatedly, of an idle device on MQTT and of one in a conversation."""
     calls = 5 if quick else 100
     rows: list[Row] = []
     async with fleet() as devices:

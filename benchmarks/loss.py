@@ -31,7 +31,7 @@ _SENTENCES: Final = (
     "turn off the living room light",
     "what day is it",
 )
-_WEATHERS: Final[dict[str, dict[str, float]]] = {
+_IMPAIRMENTS: Final[dict[str, dict[str, float]]] = {
     "none": {},
     "5 % lost": {"loss": 5},
     "10 % lost": {"loss": 10},
@@ -42,20 +42,20 @@ _WEATHERS: Final[dict[str, dict[str, float]]] = {
 
 
 async def measure(house: House, *, quick: bool) -> Finding:
-    """Have devices say the demo's sentences over UDP, through bad weather, to PocketSphinx."""
+    """Have PocketSphinx recognise the demo's sentences after UDP with faults."""
     sentences = _SENTENCES[:2] if quick else _SENTENCES
-    weathers = {"10 % lost": _WEATHERS["10 % lost"]} if quick else _WEATHERS
+    impairments = {"10 % lost": _IMPAIRMENTS["10 % lost"]} if quick else _IMPAIRMENTS
     rounds = 1 if quick else 6
     log = Path(house.hass.config.path("speech_to_text.log"))
-    # In a process of its own: while it thinks, the server must not miss packets.
+    # In its own process, so that it does not delay the server's packets.
     async with speech_server("Speech recognition", "demo.speech_to_text", log) as (_, port):
         house.ears.notices_end = False
         house.ears.hear = partial(_recognize, port)
         try:
             async with fleet() as devices, house.site(len(sentences), LinkKind.MQTT) as site:
                 rows = [
-                    await _row(house, site, devices, name, weather, sentences * rounds)
-                    for name, weather in weathers.items()
+                    await _row(house, site, devices, name, impairment, sentences * rounds)
+                    for name, impairment in impairments.items()
                 ]
         finally:
             house.ears.notices_end = True
@@ -67,14 +67,14 @@ async def measure(house: House, *, quick: bool) -> Finding:
 
 
 async def _row(
-    house: House, site: Site, devices: Fleet, name: str, weather: dict[str, float], said: tuple[str, ...]
+    house: House, site: Site, devices: Fleet, name: str, impairment: dict[str, float], said: tuple[str, ...]
 ) -> Row:
     crowd = len(site.devices)
     heard: list[str] = []
     packets: Counter[str] = Counter()
     for first in range(0, len(said), crowd):
-        # Each conversation of a device meets the same fate: other fates take other devices.
-        await devices.boot(house.check_in_url, site.devices, seed=first, **weather)
+        # A device loses the same packets in each conversation: for others, another seed is needed.
+        await devices.boot(house.check_in_url, site.devices, seed=first, **impairment)
         await until(lambda: site.usable)
         accounts = await devices.converse(said[first : first + crowd])
         heard += [account.heard for account in accounts]
@@ -93,7 +93,7 @@ async def _row(
 
 
 async def _recognize(port: int, stream: AsyncIterable[bytes]) -> str:
-    """Listen to the end, and ask the demo's speech recognition what it was."""
+    """Read the whole stream, and have the demo's speech recognition transcribe it."""
     pcm = b"".join([chunk async for chunk in stream])
     async with AsyncTcpClient(HOST, port) as client:
         await client.write_event(AudioStart(rate=SAMPLE_RATE, width=2, channels=1).event())
@@ -104,7 +104,7 @@ async def _recognize(port: int, stream: AsyncIterable[bytes]) -> str:
 
 
 def word_errors(said: str, heard: str) -> int:
-    """Return the words that were left out, put in or taken for others."""
+    """Return the number of deleted, inserted and substituted words."""
     distances = list(range(len(heard.split()) + 1))
     for row, word in enumerate(said.split(), 1):
         diagonal, distances[0] = distances[0], row

@@ -1,4 +1,4 @@
-"""What it takes to keep many devices connected."""
+"""The memory and processor time of many connected devices."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,10 +22,10 @@ _CHANGES: Final = 200
 
 
 async def measure(house: House, *, quick: bool) -> Finding:
-    """Link devices over MQTT that then do nothing, all switched on at the same moment."""
+    """Link devices over MQTT, all switched on at the same moment, and leave them idle."""
     count = 5 if quick else 200
     async with fleet() as devices:
-        # Whatever is made once and for all is made now.
+        # Objects that are created only once are created now.
         await _link(house, devices, 3, _resident)
         figures = await _link(house, devices, count, _resident, idle_seconds=0.5 if quick else 60)
         tracemalloc.start()
@@ -84,7 +84,7 @@ def _entities(site: Site) -> int:
 
 
 def _change(site: Site) -> float:
-    """Return the µs that it takes to tell all entities of a device that it has changed."""
+    """Return the µs that it takes to update all entities of a device."""
     device = next(iter(site.gateway.devices.values()))
     begun = perf_counter()
     for _ in range(_CHANGES):

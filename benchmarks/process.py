@@ -1,4 +1,4 @@
-"""What this process has of the machine."""
+"""The resources that this process uses."""
 
 from pathlib import Path
 import resource
@@ -12,14 +12,14 @@ _FILES: Final = Path("/proc/self/fd")
 
 
 def resident_kib() -> float:
-    """Return the memory that the process has now; not a number where the system does not tell."""
+    """Return the memory of the process; not a number where the system does not tell."""
     if not _PAGES.exists():
         return float("nan")
     return int(_PAGES.read_text().split()[1]) * resource.getpagesize() / 1024
 
 
 def peak_kib() -> int:
-    """Return the largest memory that the process has ever had."""
+    """Return the peak memory of the process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak // 1024 if sys.platform == "darwin" else peak
 
@@ -35,5 +35,5 @@ def _points_to_socket(path: Path) -> bool:
     try:
         return str(path.readlink()).startswith("socket:")
     except OSError:
-        # Closed meanwhile, as is the folder that is being listed.
+        # It was closed meanwhile, as was the handle of the listed folder.
         return False

@@ -1,4 +1,4 @@
-"""What a benchmark found: a table for a person, and a line of JSON for a program."""
+"""The result of a benchmark: a table, and a line of JSON for programs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,12 +39,12 @@ class Finding:
 
 
 def median(values: Sequence[float]) -> float | None:
-    """Return the value in the middle; None of nothing."""
+    """Return the median; None without values."""
     return percentile(values, 50)
 
 
 def percentile(values: Sequence[float], percent: float) -> float | None:
-    """Return the smallest value that so many percent of all do not exceed; None of nothing."""
+    """Return the smallest value that `percent` of all values do not exceed; None without values."""
     if not values:
         return None
     ordered = sorted(values)

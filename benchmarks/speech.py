@@ -1,4 +1,4 @@
-"""Speech engines and an assistant inside Home Assistant that take no time of their own and keep a diary."""
+"""Speech engines and an assistant inside Home Assistant that take no time, and record when they were used."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
@@ -25,7 +25,7 @@ _CHUNK: Final = 4096
 
 
 class Ears(stt.SpeechToTextEntity):
-    """Understands what a benchmark wants it to."""
+    """A speech-to-text engine that returns what a benchmark chooses."""
 
     _attr_name = "Benchmark ears"
     _attr_unique_id = "benchmark_ears"
@@ -37,7 +37,7 @@ class Ears(stt.SpeechToTextEntity):
     supported_channels: ClassVar[list[stt.AudioChannels]] = [stt.AudioChannels.CHANNEL_MONO]
 
     def __init__(self) -> None:
-        """Understand nothing."""
+        """Return an empty text after a second of audio."""
         self.hear: Hear = after(1, "")
         self.notices_end = True
         """Whether it ends the speech by itself; otherwise the pipeline's voice detector does."""
@@ -63,14 +63,14 @@ class Ears(stt.SpeechToTextEntity):
 
 
 class Mouth(tts.TextToSpeechEntity):
-    """Says the same sound to every text, in WAV, at once or after a while."""
+    """A text-to-speech engine that returns the same WAV for every text, after `delay`."""
 
     _attr_name = "Benchmark mouth"
     _attr_unique_id = "benchmark_mouth"
     _attr_default_language = _LANGUAGE
 
     def __init__(self) -> None:
-        """Speak one sentence, at once."""
+        """Return one sentence without delay."""
         self._attr_supported_languages = [_LANGUAGE]
         self.wav = spoken("The light is on.")
         self.delay = 0.0
@@ -92,14 +92,14 @@ class Mouth(tts.TextToSpeechEntity):
 
 
 class Brain(conversation.ConversationEntity):
-    """Has an answer to everything; never the same, so that no cache speaks it."""
+    """A conversation agent whose answers all differ, so that none comes from a cache."""
 
     _attr_name = "Benchmark brain"
     _attr_unique_id = "benchmark_brain"
     supported_languages = "*"
 
     def __init__(self) -> None:
-        """Begin to count."""
+        """Start counting answers."""
         self._answers = 0
 
     @override
@@ -113,7 +113,7 @@ class Brain(conversation.ConversationEntity):
 
 
 async def set_up_speech(hass: HomeAssistant) -> tuple[Ears, Mouth]:
-    """Add the engines and make the preferred pipeline of them."""
+    """Add the engines, and use them in the preferred pipeline."""
     ears, mouth, brain = Ears(), Mouth(), Brain()
     await hass.data[stt.DATA_COMPONENT].async_add_entities([ears])
     await hass.data[tts.DATA_COMPONENT].async_add_entities([mouth])
@@ -131,7 +131,7 @@ async def set_up_speech(hass: HomeAssistant) -> tuple[Ears, Mouth]:
 
 
 def after(seconds: float, text: str) -> Hear:
-    """Return ears that understand a text as soon as they have heard that much, silence before it included."""
+    """Return a function that recognises a text after this much audio, silence included."""
 
     async def hear(stream: AsyncIterable[bytes]) -> str:
         left = seconds * _BYTES_PER_SECOND
@@ -145,7 +145,7 @@ def after(seconds: float, text: str) -> Hear:
 
 
 def spoken(text: str) -> bytes:
-    """Return a WAV of a text, as a local speech engine makes it."""
+    """Return a WAV of a text, as a local speech engine creates it."""
     pcm, rate = synthesize(text)
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as file:

@@ -1,4 +1,4 @@
-"""How soon a device is heard after it was understood, and what of that is ours."""
+"""The delay from the transcript to the answer's first packet, and the integration's part of it."""
 
 from typing import Final, NamedTuple
 
@@ -12,7 +12,7 @@ from .speech import after
 __all__ = ["measure"]
 
 _SECONDS_OF_LISTENING: Final = 1.2
-# What the device is given to become ready for an answer; sound that came before would be lost.
+# The time a device gets to become ready for an answer; earlier audio would be lost.
 _READY_SECONDS: Final = 0.2
 _VOICES: Final = {"at once": 0.0, "after 0.5 s": 0.5}
 
@@ -27,7 +27,7 @@ class _Times(NamedTuple):
 
 
 async def measure(house: House, *, quick: bool) -> Finding:
-    """Have a device ask something again and again, of speech engines that take no time or a known one."""
+    """Have a device ask repeatedly, with speech engines that take no time or a known time."""
     links = [LinkKind.MQTT] if quick else list(LinkKind)
     turns = 1 if quick else 20
     house.ears.hear = after(_SECONDS_OF_LISTENING, "is the light on")
@@ -63,7 +63,7 @@ async def _turn(house: House, devices: Fleet) -> _Times:
 def _row(link: LinkKind, voice: str, times: list[_Times]) -> Row:
     told = [1000 * (turn.told_to_speak - turn.understood) for turn in times]
     heard = [1000 * (turn.heard - turn.understood) for turn in times]
-    # All that must be waited for: the device, and the voice.
+    # The unavoidable delays: of the device, and of the voice.
     due = [max(turn.told_to_speak + _READY_SECONDS, turn.voice) for turn in times]
     added = [1000 * (turn.heard - ready) for turn, ready in zip(times, due, strict=True)]
     row: Row = {"link": link.value, "voice": voice, "turns": len(times)}

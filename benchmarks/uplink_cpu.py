@@ -1,4 +1,4 @@
-"""What the sound of talking devices costs the server."""
+"""The server's processor time for the uplink audio."""
 
 import asyncio
 from functools import partial
@@ -25,7 +25,7 @@ _SETTLE: Final = 0.5
 
 
 async def measure(house: House, *, quick: bool) -> Finding:
-    """Let devices speak, and take the processor time of this process, which they are no part of."""
+    """Let devices send speech, and measure the processor time of this process, without the devices'."""
     sizes = (2,) if quick else (1, 10, 50)
     seconds = 0.4 if quick else 10
     house.ears.hear = after(60, "")
@@ -73,7 +73,7 @@ def _row(link: LinkKind, listener: str, size: int, load: float) -> Row:
 
 
 async def _load(seconds: float) -> float:
-    """Return the processor seconds that this process uses in a second."""
+    """Return the processor seconds that this process uses per second."""
     await asyncio.sleep(_SETTLE)
     clock, used = monotonic(), process_time()
     await asyncio.sleep(seconds)

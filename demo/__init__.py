@@ -1,1 +1,1 @@
-"""A Home Assistant with local speech and a simulated XiaoZhi, to try and to prove the integration."""
+"""A Home Assistant with local speech and a simulated XiaoZhi, to try and to test the integration."""

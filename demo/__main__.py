@@ -98,12 +98,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _until_signal(work: Coroutine[Any, Any, int]) -> int:
-    """Do the work; a signal ends it early, but in order."""
+    """Run the work; a signal ends it early, but in order."""
     task = asyncio.ensure_future(work)
     received: list[int] = []
 
     def interrupt(number: int) -> None:
-        # Once: a second Ctrl-C must not disturb the end of the child processes.
+        # Only once: a second Ctrl-C must not disturb ending the child processes.
         if not received:
             received.append(number)
             _tell("Stopping ...")
@@ -190,7 +190,7 @@ async def _check_link(running: Demo, link: str) -> Said:
 
 
 async def _check_abilities(running: Demo) -> dict[str, Any]:
-    """Use what the device on MQTT can do; return by key what came of it."""
+    """Use the abilities of the device on MQTT; return the results by name."""
     name, owner = DEVICES["mqtt"].name, running.owner
     results: dict[str, Any] = {}
     _tell(f"Using the lights and the camera of the {name} ...")
@@ -203,7 +203,7 @@ async def _check_abilities(running: Demo) -> dict[str, Any]:
 
 
 def _judge(results: dict[str, Said]) -> None:
-    """Raise `DemoError` with everything that is not as it must be."""
+    """Raise `DemoError` with all wrong results."""
     faults = [f"over {link} {fault}" for link, said in results.items() for fault in _faults(said)]
     if faults:
         raise DemoError(f"{_CHECKED!r} did not work: {', '.join(faults)}")

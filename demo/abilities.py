@@ -1,7 +1,7 @@
-"""What the owner of the demo's house does with a device besides talking to it, and what comes of it.
+"""What the owner of the demo's home does with a device besides talking to it.
 
-Everything is asked of Home Assistant as its web page would, and then looked for at the device. What is not as
-it should be raises `DemoError`.
+Each ability is used through Home Assistant as its web page does, then checked on the device. A wrong result
+raises `DemoError`.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _METHOD: Final = "notifications/message"
 _QUESTION: Final = "What do you see?"
 _COLOUR: Final = (255, 96, 0)
 FIRMWARE_VERSION: Final = "2.4.3"
-"""Of the firmware that waits for the device; one more than it has."""
+"""Version of the firmware that is offered to the device; newer than its own."""
 # A device takes two seconds to write them.
 _FIRMWARE_BYTES: Final = 300_000
 
@@ -38,11 +38,11 @@ VIEWS: Final = {
     "red": (230, 30, 20),
     "yellow": (240, 230, 30),
 }
-"""What the camera may see, by the word that an answer must have for it."""
+"""Colours before the camera, by the word that the answer must contain."""
 
 
 async def set_up_vision(client: Client) -> None:
-    """Add a model that looks at pictures, and have the photos of devices asked of it."""
+    """Add a model that describes pictures, and use it for the photos of devices."""
     end = await client.start_flow(_MODEL)
     if end["type"] != "create_entry":
         raise DemoError(f"the model for pictures is not set up: {end.get('reason', end['type'])}")
@@ -57,7 +57,7 @@ async def set_up_vision(client: Client) -> None:
 
 
 def put_firmware(configuration: Path, board: Board) -> None:
-    """Put a firmware for a board where Home Assistant looks for it; what a device would run is noise."""
+    """Put a firmware for a board where the integration looks for it; its code is random data."""
     folder = configuration / "xiaozhi" / "firmware"
     folder.mkdir(parents=True)
     image = build_image(version=FIRMWARE_VERSION, chip=board.chip, size=_FIRMWARE_BYTES)
@@ -73,7 +73,7 @@ class Owner:
     name: str
 
     async def colour_light(self) -> Json:
-        """Give the light that the device's tools make a colour."""
+        """Set the colour of the device's light."""
         light = await self._entity("light")
         await self.client.call("light", "turn_on", entity_id=light, rgb_color=_COLOUR)
         values = self.device.values
@@ -87,7 +87,7 @@ class Owner:
         return {"entity_id": light, "colour": shown}
 
     async def take_photo(self) -> Json:
-        """Ask about a photo of a colour that nobody could have guessed."""
+        """Ask about a photo of a random colour."""
         seen = random.choice(sorted(VIEWS))
         self.device.values["view"] = VIEWS[seen]
         try:
@@ -103,14 +103,14 @@ class Owner:
         return {"question": _QUESTION, "seen": seen, "answer": reply["answer"]}
 
     def notify(self, text: str) -> None:
-        """Have the device notify a text, as firmware of people's own does. Raises `DemoError`."""
+        """Have the device send a notification, as custom firmware may. Raises `DemoError`."""
         try:
             self.device.notify(_METHOD, **_params(text))
         except (DeviceCrashed, RuntimeError) as err:
             raise DemoError(f"the {self.name} does not run: {err}") from err
 
     async def hear_notification(self) -> Json:
-        """Have the device notify something, and hear of it on the bus and in the event entity."""
+        """Have the device send a notification; expect it on the bus and in the event entity."""
         text = f"Bump {random.randrange(1000)}"
         method, params = _METHOD, _params(text)
         entity = await self._entity("event", "notification")
@@ -138,7 +138,7 @@ class Owner:
         return {"entity_id": entity, "event": _EVENT, "method": method, "data": text}
 
     async def install_firmware(self) -> Json:
-        """Install the firmware that waits for the device, and see it come back with that."""
+        """Install the offered firmware, and check that the device runs it afterwards."""
         entity = await self._entity("update", "firmware")
         before = await self._update_offered(entity)
         percentages: set[int] = set()

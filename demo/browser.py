@@ -1,4 +1,4 @@
-"""Home Assistant's web page in a real browser, used as a person does: by what is written on it."""
+"""Home Assistant's web page in a real browser, operated by its visible texts."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -17,7 +17,7 @@ __all__ = ["WebPage", "web_page"]
 
 # The names that scripts/setup looks for, too.
 _COMMANDS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# It shows one page of this machine: no sandbox, which containers refuse, and nothing that calls home.
+# It shows one page of this machine: no sandbox, which containers refuse, and no background services.
 _ARGUMENTS: Final = [
     "--no-sandbox",
     "--disable-gpu",
@@ -27,17 +27,17 @@ _ARGUMENTS: Final = [
     "--no-first-run",
 ]
 _PATIENCE_MS: Final = 20_000
-# How often a page is opened from which Home Assistant may lead away, and how long each time is waited for it.
+# Attempts to open a page that Home Assistant may leave again, and the wait for each.
 _TRIES: Final = 3
 _TRY_MS: Final = 10_000
-# What the page's animations take.
+# Duration of the page's animations.
 _MOVING_SECONDS: Final = 0.7
 # Pixels around a part of the page.
 _MARGIN: Final = 12
 
 
 class WebPage:
-    """A tab with Home Assistant. Whatever does not appear within 20 s raises `playwright.async_api.Error`."""
+    """A tab with Home Assistant. Waiting for longer than 20 s raises `playwright.async_api.Error`."""
 
     def __init__(self, page: Page, url: str) -> None:
         """Use a tab; `url` is that of Home Assistant."""
@@ -54,18 +54,18 @@ class WebPage:
 
     async def show_integrations(self) -> None:
         """Open *Settings → Devices & services*."""
-        # A dialog that closes goes one step back in the history, and would bring back the page that we leave.
+        # A closing dialog goes one step back in the history, which would return to the page that we leave.
         await self.page.wait_for_function("!history.state?.open")
         for _ in range(_TRIES):
             await self.page.goto(f"{self._url}/config/integrations/dashboard")
-            # What a dialog has added is shown when it has closed: on a busy machine, after we have left.
+            # After a dialog has closed, Home Assistant opens what it added: on a busy machine, after we left.
             with suppress(AssertionError):
                 await expect(self.button("Add integration")).to_be_visible(timeout=_TRY_MS)
                 return
         await expect(self.button("Add integration")).to_be_visible()
 
     async def show_integration(self, name: str) -> None:
-        """Open the page of an integration that is set up, from the list of all."""
+        """Open the page of a configured integration, from the list of all."""
         await self.show_integrations()
         await self.page.get_by_role("link", name=name).click()
         await expect(self.page.get_by_role("heading", name=name, level=1)).to_be_visible()
@@ -77,7 +77,7 @@ class WebPage:
         await expect(self.page.get_by_role("heading", name="Device info")).to_be_visible()
 
     async def add_integration(self, name: str) -> None:
-        """Choose *Add integration*, search for a name and choose what is found."""
+        """Choose *Add integration*, search for a name and choose the result."""
         await self.show_integrations()
         await self.press("Add integration")
         await self.page.get_by_placeholder("Search for a brand name").fill(name)
@@ -143,11 +143,11 @@ class WebPage:
         await self.page.get_by_role("dialog", name="Area").get_by_text(name, exact=True).click()
 
     async def read(self, text: str) -> None:
-        """Wait until a text, or a text with this in it, can be read."""
+        """Wait until a text is visible that contains this one."""
         await expect(self.page.get_by_text(text).filter(visible=True).first).to_be_visible()
 
     async def picture(self, file: Path, *parts: Locator, still: bool = True) -> None:
-        """Save what can be seen, or parts of it with what is between and around them.
+        """Save a screenshot, of the whole page or of the area around some parts.
 
         `still` waits until nothing moves.
         """
@@ -186,9 +186,9 @@ def _around(boxes: list[FloatRect]) -> FloatRect:
 
 
 def _command() -> str | None:
-    """Return the system's browser; None for the one that Playwright may have brought."""
+    """Return the system's browser; None for Playwright's own."""
     for name in _COMMANDS:
-        # Ubuntu's chromium-browser may only say that it is elsewhere.
+        # Ubuntu's chromium-browser may be a script that only prints where to get the browser.
         if (path := shutil.which(name)) and not subprocess.run(
             [path, "--version"], capture_output=True, check=False
         ).returncode:

@@ -21,18 +21,18 @@ type Json = dict[str, Any]
 
 
 class Client:
-    """Talks to Home Assistant as a user, one request at a time. Whatever is refused raises `DemoError`."""
+    """Talks to Home Assistant as a user, one request at a time. Refused requests raise `DemoError`."""
 
     def __init__(
         self, session: aiohttp.ClientSession, socket: aiohttp.ClientWebSocketResponse, token: str
     ) -> None:
-        """Use a connection that is logged in."""
+        """Use an authenticated connection."""
         self._session = session
         self._socket = socket
         self._token = token
         self._ids = count(1)
         self._events: defaultdict[int, deque[Json]] = defaultdict(deque)
-        """Those that came and were not asked for yet, by subscription."""
+        """Received events that were not read yet, by subscription."""
 
     @classmethod
     async def connect(cls, session: aiohttp.ClientSession, token: str) -> Self:
@@ -60,7 +60,7 @@ class Client:
 
     @asynccontextmanager
     async def listening(self, event_type: str) -> AsyncGenerator[Callable[[], Awaitable[Json]]]:
-        """Subscribe to events of the bus; gives what waits for the next one of them."""
+        """Subscribe to events of the bus; yields a function that waits for the next one."""
         number, _ = await self._command("subscribe_events", {"event_type": event_type})
 
         async def next_event() -> Json:
@@ -87,7 +87,7 @@ class Client:
         return number, message["result"]
 
     async def _receive(self, what: str) -> Json:
-        """Return the next message that is no event; empty after one, which is kept."""
+        """Receive a message; an event is stored, and an empty object returned."""
         try:
             message: Json = await self._socket.receive_json()
         except (aiohttp.ClientError, TypeError) as err:
@@ -115,7 +115,7 @@ class Client:
         await self.post(f"/api/services/{domain}/{action}", data)
 
     async def ask(self, domain: str, action: str, **data: Any) -> Json:
-        """Call an action; return what it answers."""
+        """Call an action; return its response."""
         reply = await self.post(f"/api/services/{domain}/{action}?return_response", data)
         answer: Json = reply["service_response"]
         return answer
@@ -126,7 +126,7 @@ class Client:
         return form
 
     async def flows(self, domain: str, source: str) -> list[Json]:
-        """Return the flows of an integration that wait for the user, such as discoveries."""
+        """Return the flows in progress of an integration, such as discoveries."""
         flows = await self.command("config_entries/flow/progress")
         return [flow for flow in flows if flow["handler"] == domain and flow["context"]["source"] == source]
 
@@ -136,7 +136,7 @@ class Client:
         return form
 
     async def change_subentry(self, entry_id: str, kind: str, subentry_id: str) -> Json:
-        """Choose *Change* on what belongs to an entry, such as a device; return the first form."""
+        """Start reconfiguring a subentry, such as a device; return the first form."""
         form: Json = await self.post(
             _SUBENTRY_FLOWS, {"handler": [entry_id, kind], "subentry_id": subentry_id}
         )
@@ -145,7 +145,7 @@ class Client:
     async def submit(self, form: Json, **answers: Any) -> Json:
         """Fill in a form; return the next one, or the end of the flow."""
         if form["type"] != "form":
-            raise DemoError(f"{form['handler']} shows no form but {form.get('reason', form['type'])}")
+            raise DemoError(f"{form['handler']} shows no form, but {form.get('reason', form['type'])}")
         # The handler of a subentry's flow is its entry and its kind.
         flows = _SUBENTRY_FLOWS if isinstance(form["handler"], list) else _FLOWS
         after: Json = await self.post(f"{flows}/{form['flow_id']}", answers)
@@ -165,7 +165,7 @@ class Client:
 
 
 def _reason(answer: str) -> str:
-    """Return the sentence of an error's answer, or what there is of it."""
+    """Return the message of an error response, or the response itself, cut to 300 characters."""
     with suppress(ValueError, TypeError, KeyError):
         return str(json.loads(answer)["message"])
     return answer[:300]

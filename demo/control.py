@@ -1,4 +1,4 @@
-"""How `say` and `notify` reach the demo that runs: by a file that says where, and only its user can read."""
+"""How `say` and `notify` reach the running demo: a file that only its user can read holds the address."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
@@ -36,7 +36,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 @asynccontextmanager
 async def control(demo: Demo) -> AsyncGenerator[None]:
-    """Do what `say` and `notify` ask for while the block runs, one thing after the other."""
+    """Serve `say` and `notify` while the block runs, one request after the other."""
     token = secrets.token_urlsafe()
     turn = asyncio.Lock()
 
@@ -61,7 +61,7 @@ async def control(demo: Demo) -> AsyncGenerator[None]:
 
 
 async def say(folder: Path, text: str, link: str) -> dict[str, Any]:
-    """Have the running demo say a text to the device on a link; return what came of it, as `Said` has it.
+    """Have the running demo say a text to the device on a link; return the fields of `Said`.
 
     Raises `DemoError`.
     """
@@ -69,7 +69,7 @@ async def say(folder: Path, text: str, link: str) -> dict[str, Any]:
 
 
 async def notify(folder: Path, text: str) -> None:
-    """Have a device of the running demo notify a text. Raises `DemoError`."""
+    """Have a device of the running demo send a notification. Raises `DemoError`."""
     await _ask(folder, notify=text)
 
 
@@ -108,7 +108,7 @@ async def _answer(demo: Demo, token: str, line: bytes) -> dict[str, Any]:
 
 
 async def _obey(demo: Demo, request: dict[str, Any]) -> dict[str, Any]:
-    """Raise `DemoError` for what cannot be done."""
+    """Raise `DemoError` for an invalid request."""
     match request:
         case {"say": str(text), "link": str(link)}:
             if link not in demo.devices:

@@ -1,7 +1,7 @@
-"""Why the demo cannot go on."""
+"""The error that ends the demo."""
 
 __all__ = ["DemoError"]
 
 
 class DemoError(Exception):
-    """Something that the demo needs does not work; the text says what, for the person at the terminal."""
+    """The demo cannot continue; the text tells the user why."""

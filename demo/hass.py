@@ -29,13 +29,13 @@ _COMPONENTS: Final = {
 }
 _CONFIGURATION: Final = Path(__file__).with_name("configuration.yaml")
 
-# Gives, for a session and a client id, a code for an access token.
+# Takes a session and a client id, returns an authorization code.
 type _Enter = Callable[[aiohttp.ClientSession, str], Awaitable[str]]
 
 
 @asynccontextmanager
 async def home_assistant(folder: Path, port: int) -> AsyncGenerator[tuple[Child, Client]]:
-    """Run Home Assistant on loopback with a configuration folder that is made anew, and log in.
+    """Run Home Assistant on loopback with a new configuration folder, and log in.
 
     Raises `DemoError` when it does not come up.
     """
@@ -46,7 +46,7 @@ async def home_assistant(folder: Path, port: int) -> AsyncGenerator[tuple[Child,
 
 @asynccontextmanager
 async def home_assistant_again(folder: Path, port: int) -> AsyncGenerator[tuple[Child, Client]]:
-    """Run Home Assistant once more with a configuration folder that it has used, on the same port.
+    """Run Home Assistant again with the configuration folder of an earlier run, on the same port.
 
     Raises `DemoError` when it does not come up.
     """
@@ -56,11 +56,11 @@ async def home_assistant_again(folder: Path, port: int) -> AsyncGenerator[tuple[
 
 @asynccontextmanager
 async def _running(folder: Path, port: int, enter: _Enter) -> AsyncGenerator[tuple[Child, Client]]:
-    # Nothing is fetched: the integrations that are used have what they need, the others stay away.
+    # Nothing is downloaded: what the used integrations require is installed, and the others are not set up.
     command = [sys.executable, "-m", "homeassistant", "--config", str(folder), "--skip-pip", "--log-no-color"]
     url = f"http://{HOST}:{port}"
     async with (
-        # A photo that was shown to a model is left behind by a Home Assistant that ends soon after.
+        # A Home Assistant that ends soon after a photo was shown to a model leaves its file behind.
         started(
             "Home Assistant", command, folder / "output.log", folder=folder, temporary=folder / _TEMPORARY
         ) as child,
@@ -89,7 +89,7 @@ def _write_configuration(folder: Path, port: int) -> None:
 
 
 def write_storage(configuration: Path, port: int) -> None:
-    """Have Home Assistant, with this new folder for its configuration, serve its web page on loopback."""
+    """Configure a new Home Assistant to serve its web page on loopback."""
     storage = configuration / ".storage"
     storage.mkdir()
     for key, version, minor_version, data in _storage(port):
@@ -98,7 +98,7 @@ def write_storage(configuration: Path, port: int) -> None:
 
 
 def _storage(port: int) -> list[tuple[str, int, int, dict[str, Any]]]:
-    """Settings that Home Assistant keeps in files of its own, with the versions of their formats."""
+    """Return the settings that Home Assistant keeps in `.storage`, with the versions of their formats."""
     http = {
         "server_host": [HOST],
         "server_port": port,
@@ -112,9 +112,9 @@ def _storage(port: int) -> list[tuple[str, int, int, dict[str, Any]]]:
         "error_message": None,
     }
     return [
-        # In YAML they would be a trial that ends by a restart after five minutes.
+        # Settings in YAML are reverted by a restart after five minutes unless confirmed.
         ("http", 2, 2, {"stable": http, "pending": None, "yaml_migration_done": True}),
-        # Only the user is left to be created: the other steps would set up services in the internet.
+        # Only the user still has to be created: the other steps would set up internet services.
         ("onboarding", 4, 1, {"done": ["core_config", "analytics", "integration"]}),
     ]
 

@@ -1,4 +1,4 @@
-"""What the owner of the demo's house would set up in the web page: areas, speech, the gateway, devices."""
+"""The set-up of the demo's home, as in the web page: areas, speech, the gateway and devices."""
 
 import asyncio
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _KNOWN_SECONDS: Final = 10
 
 
 class Room(StrEnum):
-    """Areas that Home Assistant makes together with the first user."""
+    """Areas that Home Assistant creates with the first user."""
 
     KITCHEN = "kitchen"
     LIVING_ROOM = "living_room"
@@ -45,21 +45,21 @@ _ROOMS: Final = {LAMP: Room.KITCHEN, "light.living_room_light": Room.LIVING_ROOM
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Paired:
-    """What Home Assistant calls a paired device."""
+    """Name of a paired device in Home Assistant."""
 
     entry_id: str
     subentry_id: str
 
 
 async def furnish(client: Client) -> None:
-    """Put the lamps into their rooms and switch them off."""
+    """Assign the lamps to their rooms, and switch them off."""
     for lamp, room in _ROOMS.items():
         await client.command("config/entity_registry/update", entity_id=lamp, area_id=room)
     await client.call("light", "turn_off", entity_id=list(_ROOMS))
 
 
 async def switch_lamp_off(client: Client) -> None:
-    """Switch the lamp off at the web page, so that a spoken command can be seen to switch it on."""
+    """Switch the lamp off, so that a spoken command can switch it on."""
     await client.call("light", "turn_off", entity_id=LAMP)
     if (state := await client.state(LAMP)) != "off":
         raise DemoError(f"the lamp should be off and is {state}")
@@ -94,7 +94,7 @@ async def set_up_speech(client: Client, *, speech_to_text: int, text_to_speech: 
 
 
 async def check_assistant(client: Client) -> None:
-    """Ask something by text: shows that the assistant works, before speech is involved."""
+    """Ask the assistant by text, to show that it works without speech."""
     reply = await client.post(
         "/api/conversation/process", {"text": "is the kitchen light on", "language": "en"}
     )
@@ -138,7 +138,7 @@ async def pair(client: Client, device: SimulatedDevice, name: str, room: Room) -
 
 
 async def change_link(client: Client, device: SimulatedDevice, link: str) -> None:
-    """Choose `mqtt` or `websocket` for an idle device on MQTT, and have it restarted to learn of it."""
+    """Choose `mqtt` or `websocket` for an idle device on MQTT, and restart it, so that it checks in."""
     paired = await _paired(client, device.mac)
     form = await client.change_subentry(paired.entry_id, "device", paired.subentry_id)
     end = await client.submit(form, conversation_style="single", link=link, restart_now=True)
@@ -153,7 +153,7 @@ async def change_link(client: Client, device: SimulatedDevice, link: str) -> Non
 
 
 async def set_idle_volume(client: Client, device: SimulatedDevice, percent: int) -> float:
-    """Set the volume of an idle device; return after how many ms Home Assistant said that it is done."""
+    """Set the volume of an idle device; return the milliseconds until the action was done."""
     entity_id = await _entity_id(client, f"{device.mac}_volume")
     for _ in range(_KNOWN_SECONDS * 10):
         if (known := await client.state(entity_id)) == str(device.values["volume"]):

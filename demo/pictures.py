@@ -1,4 +1,4 @@
-"""The command behind `scripts/pictures`: takes the pictures of the documentation from what is running."""
+"""The command behind `scripts/pictures`: takes the screenshots of the documentation."""
 
 import argparse
 import asyncio
@@ -41,9 +41,9 @@ _HEIGHT: Final = 1300
 def main() -> int:
     """Run the command; return its exit code."""
     parser = argparse.ArgumentParser(
-        prog="scripts/pictures", description="Takes the pictures of the documentation anew."
+        prog="scripts/pictures", description="Take the screenshots of the documentation again."
     )
-    parser.add_argument("--folder", type=Path, default=_FOLDER, help="where to (docs/images)")
+    parser.add_argument("--folder", type=Path, default=_FOLDER, help="where to write them (docs/images)")
     folder: Path = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="xiaozhi-pictures-") as work:
@@ -91,7 +91,7 @@ def _free_ports() -> dict[str, int]:
 
 
 async def _gateway(web: WebPage, folder: Path) -> None:
-    """Fill in the form as far as the page with the address, and leave it."""
+    """Fill in the form up to the page with the address, and close it."""
     await web.add_integration(_INTEGRATION)
     await web.read("Set up the gateway")
     await web.picture(folder / "gateway.png", web.dialog)
@@ -140,7 +140,7 @@ async def _conversation(web: WebPage, device: SimulatedDevice, folder: Path) -> 
 
 
 async def _firmware(web: WebPage, folder: Path) -> None:
-    """Show the firmware that could be installed."""
+    """Show the available firmware."""
     await web.entities("Configuration").get_by_text("Firmware").click()
     await web.read("Installed version")
     await web.picture(folder / "firmware.png", web.dialog)

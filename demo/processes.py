@@ -1,4 +1,4 @@
-"""The demo's child processes: started in the background, ended for certain."""
+"""The demo's child processes: started in the background, and always ended."""
 
 import asyncio
 from asyncio.subprocess import Process
@@ -18,7 +18,7 @@ __all__ = ["ROOT", "Child", "free_port", "speech_server", "started"]
 
 ROOT: Final = Path(__file__).parent.parent
 _LOG_TAIL_BYTES: Final = 4000
-# Home Assistant gives its integrations this long to finish; what still runs afterwards is killed.
+# Home Assistant gives its integrations this long to finish; processes that still run afterwards are killed.
 _STOP_SECONDS: Final = 15
 _READY_SECONDS: Final = 30
 
@@ -34,7 +34,7 @@ class Child:
 
     @property
     def ended(self) -> bool:
-        """Whether it runs no more."""
+        """Whether it has ended."""
         return self._process.returncode is not None
 
     async def wait(self) -> None:
@@ -42,7 +42,7 @@ class Child:
         await self._process.wait()
 
     def failure(self, what: str) -> DemoError:
-        """Return an error with what the process wrote last."""
+        """Return an error with the last lines that the process wrote."""
         tail = self.log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip()
         lines = "\n".join(tail.splitlines()[-15:])
         return DemoError(f"{self.name} {what}. The end of its log ({self.log}):\n{lines or '(empty)'}")
@@ -53,7 +53,7 @@ class Child:
         return (await self._process.stdout.readline()).decode(errors="replace").strip()
 
     async def stop(self) -> None:
-        """Ask it to end, and kill it with everything that it has started when it does not."""
+        """Ask it to end; if it does not, kill it and all its children."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
@@ -61,7 +61,7 @@ class Child:
                 async with asyncio.timeout(_STOP_SECONDS):
                     await self._process.wait()
                     break
-        # What it had started and left behind.
+        # Children that it left behind.
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -92,7 +92,7 @@ async def started(
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE if readable else errors,
             stderr=errors,
-            # Ctrl-C at the terminal is for the demo alone, which then ends its children in order.
+            # Only the demo handles Ctrl-C at the terminal, and ends its children in order.
             start_new_session=True,
         )
     child = Child(name, process, log)
@@ -104,7 +104,7 @@ async def started(
 
 @asynccontextmanager
 async def speech_server(name: str, module: str, log: Path) -> AsyncGenerator[tuple[Child, int]]:
-    """Run a speech server of this package; gives the port that it listens on."""
+    """Run a speech server of this package; yields the process and its port."""
     async with started(name, [sys.executable, "-m", module], log, readable=True) as child:
         try:
             async with asyncio.timeout(_READY_SECONDS):
@@ -117,7 +117,7 @@ async def speech_server(name: str, module: str, log: Path) -> AsyncGenerator[tup
 
 
 def free_port(*preferred: int, transport: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """Return the first of the preferred ports on loopback that nobody uses, or any free one."""
+    """Return the first free one of the preferred ports on loopback, or any free port."""
     for port in (*preferred, 0):
         with socket.socket(type=transport) as probe:
             if transport is socket.SOCK_STREAM:

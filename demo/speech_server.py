@@ -1,4 +1,4 @@
-"""What the demo's two Wyoming servers share: they listen on loopback, say what they are, end on request."""
+"""The common part of the demo's two Wyoming servers."""
 
 import argparse
 import asyncio
@@ -37,7 +37,7 @@ class SpeechHandler(AsyncEventHandler):
         return True
 
     async def handle_speech(self, event: Event) -> None:
-        """Handle an event that belongs to a job."""
+        """Handle an event other than a description request."""
         raise NotImplementedError
 
 
@@ -45,7 +45,7 @@ async def serve(handler: HandlerFactory, port: int = 0) -> asyncio.Server:
     """Listen on loopback, on a free port when none is given."""
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # Home Assistant hangs up in the middle when the user interrupts an answer.
+        # Home Assistant closes the connection when the user interrupts an answer.
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             await handler(reader, writer).run()
 
@@ -53,7 +53,7 @@ async def serve(handler: HandlerFactory, port: int = 0) -> asyncio.Server:
 
 
 def run(handler: HandlerFactory, description: str) -> None:
-    """Be a server's process: take `--port`, print `READY`, serve until SIGINT or SIGTERM."""
+    """Run a server: read `--port`, print `READY`, serve until SIGINT or SIGTERM."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
     asyncio.run(_serve_until_signal(handler, parser.parse_args().port))

@@ -12,7 +12,7 @@ from pathlib import Path
 import threading
 from typing import Any, Final, override
 
-import pocketsphinx  # type: ignore[import-untyped]
+import pocketsphinx
 from wyoming.asr import Transcript
 from wyoming.audio import AudioChunk, AudioChunkConverter, AudioStart, AudioStop
 from wyoming.event import Event
@@ -36,7 +36,7 @@ _LOG_BASE: Final = math.log(1.0001)
 # grammar -35 and better, its single words (few frames) -50 and better, everything else -37 to -150.
 _MARGIN: Final = 22.0
 _MARGIN_SHORT: Final = 1400.0
-# No sample of speech that is meant for a microphone stays below this; of silence the decoder makes words.
+# Audio whose samples all stay below this is silence, in which the decoder would find words.
 _QUIET: Final = 200
 # The part of the speech that the sentence must explain.
 _COVERAGE: Final = 0.6
@@ -45,7 +45,7 @@ _POCKETSPHINX: Final = Attribution(name="CMU Sphinx", url="https://github.com/cm
 
 
 class Recognizer:
-    """Finds the sentence of a grammar that was said. Takes about 3 % of the time that the speech took."""
+    """Recognises sentences of a grammar. Takes about 3 % of the duration of the speech."""
 
     def __init__(self, grammar: Path = GRAMMAR) -> None:
         """Load the English model that comes with PocketSphinx."""
@@ -82,7 +82,7 @@ class Recognizer:
     def _decode(self, search: str, pcm: bytes) -> tuple[str, float, int]:
         """Return the text, its score and how many frames (10 ms) of speech it explains."""
         self._decoder.activate_search(search)
-        # The estimates of noise and channel would be those of whoever spoke before.
+        # Otherwise the estimates of noise and channel are those of the previous speaker.
         self._decoder.reinit_feat()
         with self._utterance():
             self._decoder.process_raw(pcm, full_utt=True)

@@ -26,13 +26,13 @@ from .speech_server import HOST
 
 __all__ = ["DEVICES", "Demo", "Said", "demo"]
 
-# How the person before the device speaks: of espeak-ng's voices the one that is recognised best.
+# The voice of the user: the one of espeak-ng's that is recognised best.
 _VOICE: Final = "en-us+f2"
 _WORDS_PER_MINUTE: Final = 150
 # Root mean square of 16 bit samples; speech is at some thousands, a hum of the codec below 10.
 _AUDIBLE: Final = 200
 
-# Above what the device starts with, as far as the answers remain speech.
+# A volume other than the initial one.
 _OTHER_VOLUME: Final = 55
 
 type Tell = Callable[[str], None]
@@ -54,13 +54,13 @@ DEVICES: Final = {
 }
 """The devices, by the link that each uses; the gateway offers the first one.
 
-None is in the kitchen: what is switched in a device's own room is answered by a mere sound.
+None is in the kitchen: for a command about its own room, a device gets a sound as the answer, not speech.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """A spoken command and what came of it."""
+    """A spoken command and its result."""
 
     said: str
     heard: str
@@ -129,7 +129,7 @@ class Demo:
         )
 
     async def switch_lamp_off(self) -> None:
-        """Switch the kitchen light off without a word. Raises `DemoError`."""
+        """Switch the kitchen light off by an action. Raises `DemoError`."""
         await house.switch_lamp_off(self.client)
 
     async def set_idle_volume(self) -> float:
@@ -138,11 +138,11 @@ class Demo:
 
     @property
     def owner(self) -> Owner:
-        """Whoever uses the device on MQTT, which can be reached at any time."""
+        """The user of the device on MQTT, which can be reached at any time."""
         return Owner(client=self.client, device=self.devices["mqtt"], name=DEVICES["mqtt"].name)
 
     async def wait_for_failure(self) -> None:
-        """Wait until a process has ended that should go on. Raises `DemoError` then."""
+        """Wait until a process has ended that should keep running; then raise `DemoError`."""
         waiting = {asyncio.create_task(child.wait()): child for child in self.children}
         try:
             done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -154,7 +154,7 @@ class Demo:
 
 @asynccontextmanager
 async def demo(folder: Path, tell: Tell, *preferred_ports: int) -> AsyncGenerator[Demo]:
-    """Start everything, with all its files in `folder`; `tell` learns what is going on.
+    """Start everything, with all files in `folder`; `tell` is called with progress messages.
 
     `preferred_ports` are those tried first for the web page. Raises `DemoError`.
     """

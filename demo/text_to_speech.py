@@ -1,4 +1,4 @@
-"""The demo's voice: a Wyoming server with espeak-ng, sentence by sentence while the text still comes.
+"""The demo's voice: a Wyoming server with espeak-ng that speaks each sentence as soon as its text is there.
 
 Run it alone with `python -m demo.text_to_speech`.
 """
@@ -24,7 +24,7 @@ VOICE: Final = "en-us"
 SAMPLE_RATE: Final = 22050
 _CHUNK_BYTES: Final = SAMPLE_RATE * 2 // 10
 _MAX_TEXT: Final = 20_000
-# A sentence ends where white space follows its mark: "3.5 degrees" is one.
+# White space must follow the mark, so that "3.5 degrees" is not split.
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?:;])\s+|\n+")
 
 _ESPEAK: Final = Attribution(name="eSpeak NG", url="https://github.com/espeak-ng/espeak-ng")

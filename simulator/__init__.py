@@ -1,6 +1,6 @@
 """A XiaoZhi device in Python, faithful to the stock firmware, as a library and a command.
 
-It shares no code with the integration: it is what the integration is tested against.
+It shares no code with the integration, which is tested against it.
 """
 
 from .application.misbehave import Misbehaviour
@@ -13,7 +13,7 @@ from .board.recorder import Event, Screen
 from .conversation import Conversation, ConversationError, converse
 from .device import SimulatedDevice
 from .firmware.image import build_image
-from .link.weather import UdpWeather
+from .link.impairment import UdpImpairment
 
 __all__ = [
     "BOARDS",
@@ -30,7 +30,7 @@ __all__ = [
     "Screen",
     "SimulatedDevice",
     "State",
-    "UdpWeather",
+    "UdpImpairment",
     "build_image",
     "converse",
     "get_profile",

@@ -27,8 +27,8 @@ __all__ = ["main"]
 _DEFAULT_MAC = "02:00:00:c0:ff:ee"
 
 
-class _Failure(Exception):  # noqa: N818 - a failure of what was asked for, told to the user
-    """Ends the command with its text and exit code 1."""
+class _Failure(Exception):  # noqa: N818 - not an error of the program: the command reports it
+    """Ends the command with this text and exit code 1."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class _Saved:
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
-        """Read the state file; None when there is none."""
+        """Read the state file; None if there is none."""
         try:
             content = json.loads(path.read_text())
             nvs = Nvs.load(json.dumps(content.pop("nvs")))
@@ -54,7 +54,7 @@ class _Saved:
             raise _Failure(f"{path} is not a state file of this command: {err}") from err
 
     def write(self, path: Path) -> None:
-        """Write the state file, for the user only: it holds the device's token."""
+        """Write the state file, readable only by the user: it holds the device's token."""
         content = {"url": self.url, "mac": self.mac, "board": self.board, "firmware": self.firmware}
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)
@@ -94,12 +94,12 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         type=Misbehaviour,
         metavar="HOW",
-        help=f"do something wrong, may be repeated: {', '.join(Misbehaviour)}",
+        help=f"something to do wrong; may be repeated: {', '.join(Misbehaviour)}",
     )
     parser.add_argument(
         "--link",
         choices=("mqtt", "websocket"),
-        help="fail unless the server gives the device this link; at check-in it is the server that chooses",
+        help="fail unless the server chooses this link at check-in",
     )
     parser.add_argument("--timeout", type=float, default=60, help="seconds for each step (%(default)g)")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -109,10 +109,10 @@ def _parser() -> argparse.ArgumentParser:
     say.add_argument("what", nargs="+", help="a text, or a sound file; one turn each")
     say.add_argument("--voice", default="en-us", help="espeak-ng's voice for texts (%(default)s)")
     say.add_argument("--out", type=Path, help="write what it played to this WAV file")
-    say.add_argument("--json", action="store_true", help="print the account as one line of JSON")
+    say.add_argument("--json", action="store_true", help="print the result as one line of JSON")
     commands.add_parser(
         "run",
-        help="stay on, over MQTT also in touch while idle; every line typed is said, an empty one is a click",
+        help="stay switched on; each line that you type is said, and an empty line is a click of the button",
     )
     return parser
 
@@ -137,7 +137,7 @@ async def _run(options: argparse.Namespace) -> int:
     options.url = saved.url
     if not saved.url:
         raise _Failure(
-            "which address? Give --url once, as in --url http://homeassistant:8123/api/xiaozhi/ota"
+            "no address is known; give --url once, as in --url http://homeassistant:8123/api/xiaozhi/ota"
         )
     device = SimulatedDevice(
         get_profile(saved.board, saved.firmware),
@@ -190,7 +190,7 @@ async def _stay_on(device: SimulatedDevice, options: argparse.Namespace) -> None
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    works = (stop.wait(), _obey_lines(device), device.wait_for(lambda: False, None))
+    works = (stop.wait(), _read_commands(device), device.wait_for(lambda: False, None))
     tasks = {asyncio.ensure_future(work) for work in works}
     done, others = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in others:
@@ -199,8 +199,8 @@ async def _stay_on(device: SimulatedDevice, options: argparse.Namespace) -> None
         task.result()
 
 
-async def _obey_lines(device: SimulatedDevice) -> None:
-    """Obey what is typed, then wait for ever. Raises `ValueError` where it cannot be read."""
+async def _read_commands(device: SimulatedDevice) -> None:
+    """Do what is typed; after the end of the input, wait until cancelled. Raises `ValueError`."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -252,7 +252,7 @@ def _tell_event(event: Event) -> None:
 
 
 def _line(kind: str, data: dict[str, Any]) -> str:
-    """Say in a line what happened; nothing of what only a developer wants to know."""
+    """Describe an event in one line; return an empty text for one that only interests developers."""
     line = ""
     match kind, data:
         case "state", {"state": state}:

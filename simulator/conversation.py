@@ -1,4 +1,4 @@
-"""Holding a conversation with the simulated device, and an account of it."""
+"""A whole conversation with the simulated device, and its measurements."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,19 +11,19 @@ __all__ = ["Conversation", "ConversationError", "converse"]
 
 
 class ConversationError(Exception):
-    """The conversation did not come about, or did not end; the text says why."""
+    """The conversation could not begin or did not end; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """What came of it."""
+    """What was said, heard and measured in a conversation."""
 
     heard: list[str]
     """What the server understood."""
     answers: list[str]
     """The captions of its answers."""
     emotions: list[str]
-    """The faces it chose."""
+    """The faces that the server chose."""
     played: bytes
     """The PCM of the answers: mono, 16 bits."""
     sample_rate: int
@@ -32,11 +32,11 @@ class Conversation:
     late_percent: float
     """Percentage of the answers' packets that came more than 65 ms after the one before."""
     reply_ms: float | None
-    """From the last sound of what was said last to the first packet of the answer."""
+    """Milliseconds from the end of the last utterance to the first packet of the answer."""
     first_audio_ms: float | None
-    """From the transcript to the first packet of the answer."""
+    """Milliseconds from the transcript to the first packet of the answer."""
     hung_up: bool
-    """Whether the server did not end the conversation and the user had to."""
+    """Whether the user had to end the conversation, since the server did not."""
 
     def as_json(self) -> dict[str, Any]:
         """Return everything but the sound."""
@@ -54,8 +54,8 @@ async def converse(
 ) -> Conversation:
     """Wake the idle device, say one thing after each answer, and stay until the conversation is over.
 
-    `sounds` are 16 kHz mono PCM of 16 bits. Each turn and the end may take `timeout` seconds. A server that
-    goes on listening for `patience` seconds after the last answer is hung up on.
+    `sounds` are 16 kHz mono PCM of 16 bits. Each turn and the end may take `timeout` seconds. If the server
+    still listens `patience` seconds after the last answer, the user ends the conversation.
     Raises `ConversationError` and `DeviceCrashed`.
     """
     first_event = len(device.transcript)

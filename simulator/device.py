@@ -1,4 +1,4 @@
-"""The simulated device: what its owner, its surroundings and an observer can do with it."""
+"""The simulated device, as a user, a network and an observer handle it."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from .application.application import Application
 from .application.checkin import Outcome
 from .application.hardware import Hardware
 from .application.mainloop import Job
-from .application.misbehave import Misbehaviour, Mischief
+from .application.misbehave import FaultInjector, Misbehaviour
 from .application.state import State
 from .audio.microphone import Voice
 from .audio.sound import read_wav
@@ -25,8 +25,8 @@ from .board.recorder import Event, Recorder, Screen
 from .board.system_info import Identity
 from .board.tools import Values, first_values
 from .firmware.partitions import AppPartitions
+from .link.impairment import UdpImpairment
 from .link.network import Network
-from .link.weather import UdpWeather
 
 __all__ = ["SimulatedDevice"]
 
@@ -36,7 +36,7 @@ _DEFAULT_MAC: Final = "24:6f:28:aa:bb:01"
 class SimulatedDevice:
     """A XiaoZhi, faithful to the stock firmware.
 
-    Everything that waits raises `DeviceCrashed` when the firmware has aborted, and `TimeoutError`. Use it as
+    Everything that waits raises `TimeoutError`, and `DeviceCrashed` when the firmware has aborted. Use it as
     `async with SimulatedDevice(...) as device:`, which switches it off at the end.
     """
 
@@ -51,13 +51,13 @@ class SimulatedDevice:
         pace: Pace | None = None,
         misbehaviours: tuple[Misbehaviour, ...] = (),
         noise: int = 0,
-        weather: UdpWeather | None = None,
+        impairment: UdpImpairment | None = None,
     ) -> None:
         """Make a device that is switched off.
 
-        `nvs` is its flash from an earlier life. Without `client_id` it has the one from the flash, or a new
-        one. `noise` is the loudness of the silence before its microphone (see `Voice`); `weather` is what
-        happens to its audio over UDP.
+        `nvs` is the flash of an earlier device. Without `client_id` it has the one from the flash, or a new
+        one. `noise` is the background noise at its microphone (see `Voice`); `impairment` is what happens
+        to its audio over UDP.
         """
         self._recorder = Recorder()
         profile = profile or get_profile()
@@ -80,8 +80,8 @@ class SimulatedDevice:
             screen=Screen(self._recorder),
             voice=Voice(noise, lambda: self._recorder.add("said")),
             speaker=Speaker(profile.board.speaker_rate, profile.decode_queue, pace, self._recorder.pulse),
-            mischief=Mischief(*misbehaviours),
-            network=Network(weather or UdpWeather()),
+            faults=FaultInjector(*misbehaviours),
+            network=Network(impairment or UdpImpairment()),
         )
         self._application: Application | None = None
         self._life: asyncio.Task[None] | None = None
@@ -108,7 +108,7 @@ class SimulatedDevice:
         await self.wait_for(self._settled, timeout)
 
     async def power_off(self) -> None:
-        """Switch it off: its connections end without a word."""
+        """Switch it off: its connections end without a goodbye."""
         try:
             await self._end_life()
         finally:
@@ -124,7 +124,7 @@ class SimulatedDevice:
         self._application = None
 
     async def lose_power(self) -> None:
-        """Pull its plug: nobody is told, and its connections seem to be there until the next `power_off`."""
+        """Cut its power: to the server, its connections seem to be open until the next `power_off`."""
         network = self._hardware.network
         network.cut()
         await self._end_life()
@@ -165,15 +165,15 @@ class SimulatedDevice:
     # The network
 
     def cut_network(self) -> None:
-        """Lose all its packets, both ways, without its noticing; what TCP carries comes late."""
+        """Lose all packets in both directions, unnoticed by the device; TCP delivers its data late."""
         self._hardware.network.cut()
 
     def restore_network(self) -> None:
-        """Carry its packets again."""
+        """Deliver packets again."""
         self._hardware.network.restore()
 
     def lose_network(self) -> None:
-        """Lose the Wi-Fi: as `cut_network`, but the device notices."""
+        """Lose the Wi-Fi: like `cut_network`, but the device notices."""
         self._hardware.network.cut()
         self._on.network_lost()
 
@@ -182,7 +182,7 @@ class SimulatedDevice:
     async def wake(self, word: str = "hi xiaozhi", sound: bytes | None = None) -> None:
         """Say the wake word; returns when the device has heard it and connected, or failed to.
 
-        `sound` is 16 kHz mono PCM of 16 bits that ends with the word; two seconds of silence without it.
+        `sound` is 16 kHz mono PCM of 16 bits that ends with the word; two seconds of silence by default.
         """
         await self._do(lambda: self._on.wake_word(word, sound))
 
@@ -199,7 +199,7 @@ class SimulatedDevice:
         await self._do(self._on.release)
 
     async def type(self, text: str) -> None:
-        """Type a question, as stock firmware cannot; returns when it is sent."""
+        """Send a typed question, which stock firmware cannot; returns when it is sent."""
         await self._do(lambda: self._on.type_text(text))
 
     def say(self, sound: bytes | Path) -> None:
@@ -214,7 +214,7 @@ class SimulatedDevice:
         await self.wait_for(self._hardware.voice.spoken.is_set, timeout)
 
     def notify(self, method: str, **params: Any) -> None:
-        """Send an MCP notification, as stock firmware never does. On WebSocket it takes an open channel."""
+        """Send an MCP notification, which stock firmware never does. WebSocket needs an open channel."""
         self._on.mcp.notify(method, params)
 
     @property
@@ -226,7 +226,7 @@ class SimulatedDevice:
         return self._application
 
     async def _do(self, job: Job) -> None:
-        """Have the main task do something, and what follows from it in later passes."""
+        """Run a job on the main task, and wait for everything that follows from it."""
         loop = self._on.loop
         loop.schedule(job)
         await self.wait_for(lambda: not loop.busy)
@@ -234,7 +234,7 @@ class SimulatedDevice:
     # What an observer sees
 
     async def wait_for(self, condition: Callable[[], bool], timeout: float | None = 60) -> None:  # noqa: ASYNC109
-        """Wait until `condition` holds; it is looked at whenever something happens."""
+        """Wait until `condition` holds; it is evaluated after every event of the device."""
 
         def met() -> bool:
             if self._crash is not None:
@@ -264,12 +264,12 @@ class SimulatedDevice:
 
     @property
     def pairing_code(self) -> str | None:
-        """The digits that it shows and speaks."""
+        """The pairing code that it shows and speaks."""
         return None if self._application is None else self._application.check_in.pairing_code
 
     @property
     def check_in_error(self) -> str:
-        """Why the last check-in has failed; empty when it has not."""
+        """Why the last check-in failed; empty if it did not."""
         check_in = None if self._application is None else self._application.check_in
         return check_in.error if check_in is not None and check_in.outcome is Outcome.FAILED else ""
 
@@ -280,7 +280,7 @@ class SimulatedDevice:
 
     @property
     def link(self) -> str:
-        """`mqtt` or `websocket`, as the server has chosen at check-in; empty before."""
+        """`mqtt` or `websocket`, as the server chose at check-in; empty before."""
         transport = None if self._application is None else self._application.transport
         return "" if transport is None else transport.name
 
@@ -292,7 +292,7 @@ class SimulatedDevice:
 
     @property
     def channel_open(self) -> bool:
-        """Whether it counts its audio channel as open."""
+        """Whether it considers its audio channel open."""
         transport = None if self._application is None else self._application.transport
         return transport is not None and transport.channel_open
 
@@ -325,7 +325,7 @@ class SimulatedDevice:
     def next_version(self) -> str:
         """The firmware's version after the next start.
 
-        It differs from the one of `profile` after an installation, and as long as a new firmware is on trial.
+        It differs from that of `profile` after an installation, and until a new firmware is confirmed.
         """
         return self._hardware.partitions.next_version
 
@@ -346,7 +346,7 @@ class SimulatedDevice:
 
     @property
     def values(self) -> Values:
-        """What its tools read and write; change it as the world changes."""
+        """What its tools read and write; a test may change it."""
         return self._hardware.values
 
     @property
@@ -357,7 +357,7 @@ class SimulatedDevice:
     @property
     def misbehaviours(self) -> set[Misbehaviour]:
         """What it does wrong; may be changed at any time."""
-        return self._hardware.mischief.what
+        return self._hardware.faults.what
 
     @property
     def played(self) -> bytes:
@@ -366,7 +366,7 @@ class SimulatedDevice:
 
     @property
     def played_seconds(self) -> float:
-        """How long that is."""
+        """Duration of `played`."""
         return self.speaker.played_seconds
 
     @property
@@ -375,11 +375,11 @@ class SimulatedDevice:
         return self._recorder.events
 
     def seconds_at(self, monotonic: float) -> float:
-        """Return a time of `time.monotonic` as the transcript counts it."""
+        """Convert a time of `time.monotonic` to the time scale of the transcript."""
         return monotonic - self._recorder.started
 
     def listen(self, listener: Callable[[Event], None]) -> None:
-        """Have `listener` told every event as it happens."""
+        """Call `listener` for every event as it happens."""
         self._recorder.listeners.append(listener)
 
     def events(self, kind: str) -> list[dict[str, Any]]:

@@ -1,1 +1,1 @@
-"""Malformed input for all that reads what comes from the network or from a file."""
+"""Malformed input for everything that parses data of the network or of files."""

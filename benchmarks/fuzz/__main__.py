@@ -1,4 +1,4 @@
-"""Throw malformed input at everything that reads what comes from the network or from a file.
+"""Give malformed input to everything that parses data of the network or of files.
 
 Run it with `.venv/bin/python -m benchmarks.fuzz`. Inputs are valid ones with changes, valid ones, random
 bytes, and some that are made to cost much. Whatever they are, nothing but the reader's own error may be
@@ -31,8 +31,8 @@ def main(arguments: Sequence[str]) -> int:
         default=1_000_000,
         help="for each target; real decoders and handshakes get fewer (default: %(default)s)",
     )
-    parser.add_argument("--seed", type=int, default=1, help="another one makes other inputs")
-    parser.add_argument("--first", type=int, default=0, help="pass over so many inputs, to repeat a find")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the inputs (default: %(default)s)")
+    parser.add_argument("--first", type=int, default=0, help="skip this many inputs, to repeat a failure")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: %(default)s")
     options = parser.parse_args(arguments)
     if unknown := set(options.target) - set(TARGETS):

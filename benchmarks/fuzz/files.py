@@ -32,7 +32,7 @@ _TABLE_OFFSET: Final = 0x8000
 # Header, description and the header of the second segment.
 _HEAD: Final = slice(0, 296)
 _CHECKSUM: Final = -_HASH_BYTES - 1
-# What unpacks to more than any firmware, and an archive of nothing but names.
+# An archive that unpacks to more than any firmware, and one with only a directory.
 _BOMB_BYTES: Final = 100 * 1024 * 1024
 _CROWD: Final = 200_000
 _ONE_IN: Final = 20_000
@@ -62,7 +62,7 @@ class _Files:
 
 @asynccontextmanager
 async def firmware(chance: random.Random) -> AsyncIterator[_Files]:
-    """Read images, most with the right checksum and hash whatever else was changed in them."""
+    """Read changed images, most with the right checksum and hash."""
     seeds = [
         build_image(version=version, chip=chip)
         for version, chip in (("2.2.6", "esp32s3"), ("1.9.4", "esp32"))
@@ -82,7 +82,7 @@ async def firmware(chance: random.Random) -> AsyncIterator[_Files]:
 
 @asynccontextmanager
 async def archives(chance: random.Random) -> AsyncIterator[_Files]:
-    """Read archives, of all ways to compress; now and then one that is made to cost much."""
+    """Read archives of all compressions; sometimes an expensive one."""
     image = build_image(version="2.2.6")
     names = ("merged-binary.bin", "a/b.bin", "ß.bin", "x.txt", "")
     seeds = [
@@ -103,7 +103,7 @@ async def archives(chance: random.Random) -> AsyncIterator[_Files]:
 
 
 def _repaired(image: bytes, head: bytes) -> bytes:
-    """Return an image with another head, and the checksum and the hash that belong to it."""
+    """Return an image with another head, and its checksum and hash."""
     changed = bytearray(head + image[_HEAD.stop :])
     # The header itself, before the first segment, does not count; nor do the sizes of segments.
     before, after = image[32:288], head[32:288]
@@ -135,7 +135,7 @@ def _archive(method: int, files: dict[str, bytes]) -> bytes:
 
 @cache
 def _bomb(method: int) -> bytes:
-    """Return a small archive of much more than a firmware can be; the size that it tells is a lie."""
+    """Return a small archive of more data than a firmware can have, with a false size."""
     if method == zipfile.ZIP_STORED:
         method = zipfile.ZIP_DEFLATED
     data = bytearray(_archive(method, {"a.bin": bytes(_BOMB_BYTES)}))

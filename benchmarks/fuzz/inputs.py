@@ -1,4 +1,4 @@
-"""Ways to make bad input out of good input."""
+"""Ways to make malformed input from valid input."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -11,7 +11,7 @@ __all__ = ["mutated", "mutated_json", "spoiled_json"]
 _DEEP: Final = 5000
 _LONG: Final = 20_000
 
-# Values of types and sizes that are not expected, also a digit of another script.
+# Values of unexpected types and sizes, also a digit of another script.
 _VALUES: Final[tuple[Any, ...]] = (
     None,
     True,
@@ -84,7 +84,7 @@ def mutated_json(chance: random.Random, value: Any) -> Any:
 
 
 def spoiled_json(chance: random.Random, seeds: Sequence[str]) -> bytes:
-    """Return one of the seeds with other values, as other bytes, or as it is; now and then a hard text."""
+    """Return a seed with other values, with other bytes or unchanged; sometimes one of the hard texts."""
     kind = chance.random()
     if kind < 0.01:
         return chance.choice(_HARD_TEXTS)
@@ -95,7 +95,7 @@ def spoiled_json(chance: random.Random, seeds: Sequence[str]) -> bytes:
 
 
 def _mutated_once(chance: random.Random, value: Any) -> Any:
-    """Walk down a random way, and change something there."""
+    """Follow a random path into the value, and change something there."""
     parent: Any = None
     key: Any = None
     node = value
@@ -103,7 +103,7 @@ def _mutated_once(chance: random.Random, value: Any) -> Any:
         parent = node
         key = chance.choice(list(node)) if isinstance(node, dict) else chance.randrange(len(node))
         node = node[key]
-    # What is shared must not be changed by the next step.
+    # The seeds share objects, which must not change.
     other = deepcopy(chance.choice(_VALUES))
     if parent is None:
         return other

@@ -1,4 +1,4 @@
-"""Runs targets in processes of their own, so that the memory of each is its own, and notices a hung one."""
+"""Runs each target in its own process, to measure its memory and to notice a hang."""
 
 from collections.abc import Iterator, Sequence
 import ctypes
@@ -15,20 +15,20 @@ from .targets import TARGETS
 
 __all__ = ["run"]
 
-# An input that takes longer than this has hung its reader, however busy the machine is.
+# A reader that takes longer than this is hung, even on a busy machine.
 _HUNG_SECONDS: Final = 120
 _POLL_SECONDS: Final = 1
 
 
 @dataclass(slots=True)
 class _Job:
-    """A target that runs."""
+    """A running target."""
 
     name: str
     process: ForkProcess
     pipe: Connection
     number: Any
-    """Shared: the input that is being read."""
+    """Shared with the process: the current input."""
     seen: int = -1
     since: float = 0
 
@@ -42,8 +42,8 @@ class _Job:
 def run(
     names: Sequence[str], *, inputs: int, seed: int, first: int, processes: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the outcome of each target, in the order in which they end; one with `found` for a find."""
-    # What is imported is there already, and this process has no threads that a copy of it would miss.
+    """Yield the outcome of each target, in the order in which they end; `found` names a failure."""
+    # A fork has all imports already; this process has no threads that the copy would lack.
     context = multiprocessing.get_context("fork")
     left = list(names)
     jobs: list[_Job] = []
@@ -86,7 +86,7 @@ def _run_in_process(name: str, count: int, seed: int, first: int, pipe: Connecti
     def at(this: int) -> None:
         number.value = this
 
-    # What is imported takes longer to look through than all inputs of a test.
+    # Collecting the imported objects would take longer than all inputs of a test.
     gc.freeze()
     try:
         outcome = run_target(TARGETS[name], seed=seed, count=count, first=first, at=at)

@@ -36,12 +36,12 @@ _SEEDS: Final = (
 
 
 class _MqttTarget:
-    """Feeds a connection, and begins another when one ends in an error."""
+    """Feeds a connection, and opens another when one ends in an error."""
 
     def __init__(self, chance: random.Random) -> None:
         self.outcome = Outcome()
         self._chance = chance
-        # Another one than the inputs', so that passing over some of them changes no others.
+        # Separate from the inputs' generator, so that skipping inputs does not change others.
         self._fate = random.Random(0)
         self._reader = PacketReader()
 
@@ -66,7 +66,7 @@ class _MqttTarget:
                 self.outcome.taken += 1
         except MqttProtocolError:
             self.outcome.refused += 1
-            # A large limit lets a length that was made up swallow thousands of inputs.
+            # With a large limit, a random length would swallow thousands of inputs.
             limit = MAX_PACKET_BYTES if self._fate.random() < 0.01 else 400
             reader = self._reader = PacketReader(limit)
         if reader.buffered > reader.limit + 5:

@@ -13,7 +13,7 @@ from .target import Outcome
 
 __all__ = ["picture_costs", "pictures"]
 
-# To make such a picture takes more memory than reading one may.
+# Creating such a picture takes more memory than reading one may.
 _LARGE: Final = "a progressive JPEG of 59 megapixels"
 _SCREENS: Final = (Screen(48, 48, monochrome=False), Screen(48, 48, monochrome=True))
 
@@ -27,13 +27,13 @@ class _Pictures:
         self._readers = readers
 
     def inputs(self) -> Iterator[bytes]:
-        """Yield some good ones, all that cost much, then small ones, most of which have faults."""
+        """Yield some valid ones, all expensive ones, then small ones, most of them malformed."""
         yield from seeds()[:4]
         yield from (make() for name, make in HOSTILE.items() if name != _LARGE)
         yield from inputs(self._chance)
 
     async def take(self, data: bytes) -> None:
-        """Have it read."""
+        """Read it."""
         for read in self._readers:
             try:
                 read(data)

@@ -1,4 +1,4 @@
-"""Runs one target: gives it inputs, and watches what each of them costs."""
+"""Runs one target: gives it inputs, and measures the cost of each."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -14,26 +14,26 @@ from benchmarks.process import peak_kib, resident_kib
 
 __all__ = ["FoundError", "Outcome", "Spec", "Target", "run_target"]
 
-# Growth of the process that is no leak: caches and arenas of the interpreter.
+# Growth of the process that is not a leak: caches and arenas of the interpreter.
 _ALLOWED_GROWTH_KIB: Final = 16 * 1024
 _WARM_UP: Final = 0.1
 _WARM_UP_LEAST: Final = 100
 
 
 class FoundError(Exception):
-    """An input has done what none may do; the text says which, and what."""
+    """An input violated a bound; the text says which one, and how."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of the inputs of one target."""
+    """Result of one target."""
 
     taken: int = 0
     refused: int = 0
 
 
 class Target(Protocol):
-    """Reads inputs. Any exception counts as a find."""
+    """Reads inputs. Any exception counts as a failure."""
 
     outcome: Outcome
 
@@ -50,26 +50,26 @@ class Spec:
 
     name: str
     reader: str
-    """What reads the inputs, for the reader of the report."""
+    """What reads the inputs, for the report."""
     open: Callable[[random.Random], AbstractAsyncContextManager[Target]]
     one_in: int = 1
-    """Real decoders and handshakes are slow, so they get one input where others get so many."""
+    """Slow targets (decoders, handshakes) get one input where others get this many."""
     cpu_seconds: float
-    """What one input may take, also on a busy machine, because waiting does not count."""
+    """Processor time for one input; waiting does not count."""
     memory_kib: int
-    """What the process may grow by at any time."""
+    """KiB by which the process may grow."""
 
 
 @dataclass(slots=True)
 class _Costs:
-    """The most that an input has cost."""
+    """The highest cost of an input."""
 
     seconds: float = 0
     number: int = 0
 
 
 class _Errors(logging.Handler):
-    """Keeps what is logged as an error, which no input may cause."""
+    """Keeps logged errors, which no input may cause."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -89,7 +89,7 @@ class _Run:
     costs: _Costs = field(default_factory=_Costs)
 
     async def feed(self, target: Target, count: int, first: int) -> dict[str, Any]:
-        """Give `count` inputs after the first ones, which are passed over."""
+        """Give `count` inputs, after skipping the first ones."""
         warm = first + max(int(count * _WARM_UP), _WARM_UP_LEAST)
         start_peak, settled, begun = peak_kib(), float("inf"), perf_counter()
         for number, data in zip(range(first + count), target.inputs(), strict=False):
@@ -141,7 +141,7 @@ class _Run:
 def run_target(
     spec: Spec, *, seed: int, count: int, first: int = 0, at: Callable[[int], None] = lambda _: None
 ) -> dict[str, Any]:
-    """Run a target in a loop of its own; `at` hears of every input before it is read.
+    """Run a target in its own event loop; `at` is called before every input.
 
     Raises `FoundError`.
     """

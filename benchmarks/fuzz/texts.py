@@ -24,7 +24,7 @@ _MOST_PAGES: Final = 100
 
 
 class _Texts:
-    """Inputs from a maker, each read by a reader that tells whether it took it."""
+    """Inputs from a generator, and a reader that tells whether it accepted one."""
 
     def __init__(self, make: Callable[[], bytes], read: Callable[[bytes], Awaitable[bool]]) -> None:
         self.outcome = Outcome()
@@ -32,12 +32,12 @@ class _Texts:
         self._read = read
 
     def inputs(self) -> Iterator[bytes]:
-        """Yield what is made."""
+        """Yield the generated inputs."""
         while True:
             yield self._make()
 
     async def take(self, data: bytes) -> None:
-        """Count what the reader says."""
+        """Read one, and count whether it was accepted."""
         if await self._read(data):
             self.outcome.taken += 1
         else:
@@ -88,7 +88,7 @@ async def check_ins(chance: random.Random) -> AsyncIterator[_Texts]:
 
     async def read(data: bytes) -> bool:
         head, _, body = data.partition(b"\r\n\r\n")
-        # As the web server reads them.
+        # As the web server parses them.
         lines = head.decode(errors="surrogateescape").split("\r\n")
         headers = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
         try:
@@ -160,7 +160,7 @@ async def _answer(data: bytes) -> bool:
 async def _receive(
     client: McpClient, payload: JsonObject, sent: list[JsonObject], request: asyncio.Future[None]
 ) -> None:
-    """Give the answer, as often as there is another question: a list has pages."""
+    """Answer every request with the same answer: a list has several pages."""
     if (reply := client.receive(payload)) is not None:
         _encode(reply)
     for _ in range(_MOST_PAGES):
@@ -199,5 +199,5 @@ _REQUESTS: Final[dict[str, Callable[[McpClient], Awaitable[None]]]] = {
 
 
 def _encode(value: Any) -> bytes:
-    """Encode as a store or a browser's connection does. Raises for what neither can carry."""
+    """Encode as Home Assistant's storage or WebSocket API does. Raises if it cannot."""
     return json.dumps(value, ensure_ascii=False).encode()

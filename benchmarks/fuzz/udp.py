@@ -20,7 +20,7 @@ _SOURCES: Final = tuple(Source("127.0.0.1", port, bytes(4)) for port in (9, 10))
 
 
 class _UdpTarget:
-    """A listener with a conversation that ends and begins again now and then."""
+    """A listener with a conversation that sometimes ends and begins again."""
 
     _INPUTS_PER_CONVERSATION: Final = 500
 
@@ -28,13 +28,13 @@ class _UdpTarget:
         self.outcome = Outcome()
         self._listener = listener
         self._chance = chance
-        # Another one than the inputs', so that passing over some of them changes no others.
+        # Separate from the inputs' generator, so that skipping inputs does not change others.
         self._fate = random.Random(0)
         self._sequence = 0
         self._begin()
 
     def inputs(self) -> Iterator[bytes]:
-        """Yield datagrams: of the conversation, near to such, and any."""
+        """Yield datagrams: of the conversation, similar ones, and random ones."""
         chance = self._chance
         while True:
             if chance.random() < 0.1:

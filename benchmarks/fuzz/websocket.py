@@ -49,7 +49,7 @@ _TEXTS: Final = (
     '{"session_id":"a1","type":"abort"}',
     '{"session_id":"a1","type":"mcp","payload":{"jsonrpc":"2.0","id":1,"result":{}}}',
 )
-# The listener has room for 64 strangers, and pushes out those that wait.
+# The listener allows 64 unauthenticated connections, and closes the oldest ones.
 _CONNECTIONS: Final = 24
 _PATIENCE: Final = 60
 _CHECK_EVERY: Final = 2000
@@ -91,7 +91,7 @@ class _Owner(LinkHandler):
         return self
 
     def admit(self, credentials: Credentials) -> Admission | None:
-        """Let in who has the token."""
+        """Accept devices with the token."""
         return Admission(attach=self.attach, pings_safe=False) if credentials.token == _TOKEN else None
 
 
@@ -109,20 +109,20 @@ class _Peer:
         return self.drain is None or self.drain.done()
 
     async def write(self, data: bytes) -> None:
-        """Send, if there is still somebody."""
+        """Send, unless the connection has ended."""
         with suppress(ConnectionError):
             self.writer.write(data)
             await self.writer.drain()
 
     def end(self) -> None:
-        """Let go of it."""
+        """Close it."""
         if self.drain is not None:
             self.drain.cancel()
         self.writer.transport.abort()
 
 
 class _WebSocketTarget:
-    """A listener, strangers that send it anything, and a device that must not notice."""
+    """A listener, clients that send malformed data, and a device that must not be disturbed."""
 
     def __init__(self, listener: WebSocketListener, owner: _Owner, chance: random.Random) -> None:
         self.outcome = Outcome()
@@ -133,11 +133,11 @@ class _WebSocketTarget:
         self._bystander: _Peer | None = None
 
     async def open(self) -> None:
-        """Connect the device that behaves."""
+        """Connect the correct device."""
         self._bystander = await self._device()
 
     async def check(self) -> None:
-        """Have the device send a packet, which must arrive. Raises `AssertionError`."""
+        """Send a packet from the correct device, which must arrive. Raises `AssertionError`."""
         bystander, before = self._bystander, self.owner.packets
         assert bystander is not None
         await bystander.write(Frame(Opcode.BINARY, b"\x58" * 40).serialize(mask=True))
@@ -148,13 +148,13 @@ class _WebSocketTarget:
                 await asyncio.sleep(0.001)
 
     async def count(self) -> None:
-        """Count an input; now and then look whether the device is well."""
+        """Count an input; sometimes check that the device still works."""
         self._number += 1
         if self._number % _CHECK_EVERY == 0:
             await self.check()
 
     def end(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         if self._bystander is not None:
             self._bystander.end()
 
@@ -174,7 +174,7 @@ class _WebSocketTarget:
 
 
 class _Frames(_WebSocketTarget):
-    """Devices in conversations; each goes on until it is hung up on."""
+    """Devices in conversations, each until the server closes it."""
 
     def __init__(self, listener: WebSocketListener, owner: _Owner, chance: random.Random) -> None:
         super().__init__(listener, owner, chance)
@@ -183,7 +183,7 @@ class _Frames(_WebSocketTarget):
         self._next = 0
 
     def inputs(self) -> Iterator[bytes]:
-        """Yield frames and pieces of such."""
+        """Yield frames, and pieces of frames."""
         chance = self._chance
         while True:
             kind = chance.random()
@@ -210,7 +210,7 @@ class _Frames(_WebSocketTarget):
         super().end()
 
     async def take(self, data: bytes) -> None:
-        """Have the next device send it."""
+        """Send it from the next device."""
         peer = await self._ready()
         await peer.write(data)
         await asyncio.sleep(0)
@@ -218,7 +218,7 @@ class _Frames(_WebSocketTarget):
         await self.count()
 
     async def _ready(self) -> _Peer:
-        """Return a device in a conversation; those that were hung up on call again meanwhile."""
+        """Return a device in a conversation; closed ones reconnect meanwhile."""
         async with asyncio.timeout(_PATIENCE):
             while True:
                 for _ in range(_CONNECTIONS):
@@ -238,7 +238,7 @@ class _Frames(_WebSocketTarget):
 
 
 class _Handshakes(_WebSocketTarget):
-    """Strangers, each with a connection of its own, some of which send too little."""
+    """Clients before the handshake, each with its own connection; some send too little."""
 
     def inputs(self) -> Iterator[bytes]:
         """Yield requests."""
@@ -254,7 +254,7 @@ class _Handshakes(_WebSocketTarget):
             yield data + hello if chance.random() < 0.5 else data
 
     async def take(self, data: bytes) -> None:
-        """Connect and send it in two pieces; wait for an answer only if there must be one."""
+        """Connect and send it in two pieces; wait for an answer if there must be one."""
         peer = await self._dial()
         try:
             cut = len(data) // 2
@@ -297,7 +297,7 @@ class _Framing:
             yield bytes([version]) + mutated(chance, frame)
 
     async def take(self, data: bytes) -> None:
-        """Unpack it, and pack again what was in it."""
+        """Unpack it, and pack its content again."""
         version = data[0] if data else 0
         try:
             packet = unpack(version, data[1:])
@@ -317,14 +317,14 @@ async def framing(chance: random.Random) -> AsyncIterator[_Framing]:
 
 @asynccontextmanager
 async def frames(chance: random.Random) -> AsyncIterator[_Frames | _Handshakes]:
-    """Have devices send any frames."""
+    """Receive frames of devices."""
     async with _listening(_Frames, chance) as target:
         yield target
 
 
 @asynccontextmanager
 async def handshakes(chance: random.Random) -> AsyncIterator[_Frames | _Handshakes]:
-    """Have strangers send any requests."""
+    """Receive handshakes."""
     async with _listening(_Handshakes, chance) as target:
         yield target
 
@@ -353,7 +353,7 @@ async def _listening(
 
 
 async def _drain(reader: asyncio.StreamReader) -> bytes:
-    """Read until the end, and keep nothing."""
+    """Read until the end, and drop everything."""
     with suppress(ConnectionError):
         while await reader.read(1 << 16):
             pass

@@ -1,1 +1,1 @@
-"""Hours of a house in minutes: devices talk, fail and misbehave, strangers attack, and nothing may leak."""
+"""Hours of operation in minutes: devices talk, fail and misbehave, attackers connect, nothing may leak."""

@@ -1,4 +1,4 @@
-"""Runs a soak, and judges what it left behind."""
+"""Runs a soak, and checks what it left behind."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -28,36 +28,36 @@ _SECONDS_OF_LISTENING: Final = 0.8
 _STRANGERS: Final = 4
 _WARM_UP: Final = 0.25
 _OWNER_SECONDS: Final = 0.5
-# Caches of Home Assistant and arenas of the interpreter grow for a while, whatever happens.
+# Caches of Home Assistant and arenas of the interpreter always grow for a while.
 _ALLOWED_GROWTH_KIB: Final = 32 * 1024
 _ALLOWED_KIB_PER_HOUR: Final = 256
 _ANSWERED: Final = "answered"
 
 
 class SoakError(Exception):
-    """Something was not held; the text says all of it."""
+    """The soak failed; the text lists why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """What there was before, after the warm-up and at the end, and what happened between these two."""
+    """The state before, after the warm-up and at the end, and what happened between the last two."""
 
     start: State
     warm: State
     end: State
     hours: float
     back: Mapping[str, str]
-    """How each device got on at the end, by MAC."""
+    """Result of each device's last conversation, by MAC."""
     errors: list[str]
 
     @property
     def growth_kib(self) -> float:
-        """Memory at the end beyond that after the warm-up."""
+        """Growth of the memory since the warm-up."""
         return self.end.memory_kib - self.warm.memory_kib
 
 
 def judge(held: Held) -> list[str]:
-    """Say what was not held."""
+    """List the failures."""
     faults = [f"left behind: {what}" for what in held.end.left_since(held.warm)]
     faults += [f"{mac} is not back: {how}" for mac, how in held.back.items() if how != _ANSWERED]
     faults += [f"logged: {text}" for text in held.errors]
@@ -71,7 +71,7 @@ def judge(held: Held) -> list[str]:
 async def measure(
     house: House, *, quick: bool, minutes: float = 5, seed: int | None = None, devices: int = 6
 ) -> Finding:
-    """Let devices live and strangers attack. Raises `SoakError` when something was not held."""
+    """Run devices and attackers. Raises `SoakError` for any failure."""
     if seed is None:
         seed = random.SystemRandom().randrange(10**6)
     if quick:
@@ -114,7 +114,7 @@ async def measure(
 
 
 class _Soak:
-    """All that happens at the same time."""
+    """The devices and attackers, at the same time."""
 
     def __init__(self, house: House, site: Site, village: Fleet, strangers: Fleet, seed: int) -> None:
         self._site = site
@@ -136,7 +136,7 @@ class _Soak:
         )
 
     async def run(self, seconds: float) -> tuple[dict[str, Any], dict[str, int]]:
-        """Live and be attacked for so long; return what the devices tell, and the attacks."""
+        """Run devices and attackers for so long; return the counts of both."""
         self._round += 1
         seed = self._seed * 1000 + self._round
         orders: dict[str, Any] = {"patience": seconds + 600, "seconds": seconds, "seed": seed}
@@ -152,7 +152,7 @@ class _Soak:
 
     @asynccontextmanager
     async def _owner(self) -> AsyncGenerator[None]:
-        """Meanwhile have somebody turn the volume up and down."""
+        """Change the volume of devices meanwhile."""
         task = asyncio.create_task(self._use())
         try:
             yield
@@ -168,7 +168,7 @@ class _Soak:
                 value = {"entity_id": entity_id, "value": self._chance.randrange(20, 100)}
                 await self._site.hass.services.async_call("number", "set_value", value, blocking=True)
             except HomeAssistantError, LookupError:
-                # It is off, or was not asked yet what it can do.
+                # It is off, or its tools are not known yet.
                 self.refused += 1
             else:
                 self.done += 1

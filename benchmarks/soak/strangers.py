@@ -1,4 +1,4 @@
-"""Strangers in the home network, in a process of their own, that attack all open ports."""
+"""Attackers in the home network, in their own process, that use all open ports."""
 
 import asyncio
 from collections import Counter
@@ -17,7 +17,7 @@ from benchmarks.commands import serve
 __all__ = ["Doors", "Strangers"]
 
 _HOST: Final = "127.0.0.1"
-# So that they have addresses of their own, as the devices have; only Linux has them all on loopback.
+# Addresses of their own; only Linux has all of them on loopback.
 _ADDRESSES: Final = tuple(f"127.0.0.{number}" for number in range(66, 76))
 _ANSWER_SECONDS: Final = 1.0
 _SLOW_SECONDS: Final = 3.0
@@ -33,14 +33,14 @@ class Doors:
     mqtt: int
     udp: int
     macs: list[str]
-    """Of the paired devices, which strangers pretend to be."""
+    """MACs of the paired devices, which attackers pretend to be."""
 
 
 class Strangers:
-    """Attack one after the other, several at a time."""
+    """Runs attacks, several at a time."""
 
     async def attack(self, doors: dict[str, Any], seconds: float, seed: int, number: int) -> dict[str, int]:
-        """Attack for so long, `number` at a time; return how often in which way."""
+        """Attack for so long, `number` at a time; return the count of each kind."""
         counts = Counter[str]()
         end = monotonic() + seconds
         await asyncio.gather(
@@ -52,7 +52,7 @@ class Strangers:
         return dict(counts)
 
     async def power_off(self) -> None:
-        """Do nothing: an attack ends by itself."""
+        """Do nothing: attacks end by themselves."""
 
 
 class _Stranger:
@@ -160,7 +160,7 @@ class _Stranger:
         )
 
     async def _flood(self) -> None:
-        """Connect very often at the same time, and say nothing."""
+        """Open very many connections, and send nothing."""
         port = self._chance.choice((self._doors.websocket, self._doors.mqtt))
         opened = await asyncio.gather(*(self._dial(port) for _ in range(_FLOOD)), return_exceptions=True)
         await asyncio.sleep(self._chance.uniform(0, _ANSWER_SECONDS))

@@ -1,4 +1,4 @@
-"""Devices that live, in a process of their own: they talk, lose power and network, change and misbehave."""
+"""Devices in their own process: they talk, lose power and network, change firmware and misbehave."""
 
 import asyncio
 from collections import Counter
@@ -16,21 +16,21 @@ from simulator import DeviceCrashed, Misbehaviour, Pace, SimulatedDevice, State,
 __all__ = ["HOUR", "Village"]
 
 HOUR: Final = {"talk": 6, "lose power": 1, "lose network": 1, "restart": 1, "change tools": 1, "misbehave": 2}
-"""What happens to one device in an hour of its life, and how often; the order is random."""
+"""The events of one device in a simulated hour; their order is random."""
 
-# The pauses of a device without anything to do are what is left out of its life.
+# Pauses without activity are shortened.
 _PACE: Final = Pace(main_loop_delay=0, waits=0.1)
 _BOARDS: Final = ("s3", "rover")
 _TEXT: Final = "is the light on"
 _LATE: Final = 0.065
 _PATIENCE: Final = 60
-_MISCHIEF_SECONDS: Final = 6
-# A thousand tools fill the registry as they are meant to, and the keep-alive takes minutes.
+_MISBEHAVIOUR_SECONDS: Final = 6
+# Left out: a thousand tools fill the registry, and a missed keep-alive takes minutes.
 _LEFT_OUT: Final = {Misbehaviour.THOUSAND_TOOLS, Misbehaviour.NEVER_PING}
 
 
 class Village(Crowd):
-    """Devices that live for themselves."""
+    """Devices that act by themselves."""
 
     def __init__(self) -> None:
         """Start with none."""
@@ -49,7 +49,7 @@ class Village(Crowd):
         await self.return_home()
 
     async def live(self, seconds: float, seed: int) -> dict[str, Any]:
-        """Live for so long; return what happened."""
+        """Run for so long; return what happened."""
         self._counts.clear()
         self._turns.clear()
         end = monotonic() + seconds
@@ -67,7 +67,7 @@ class Village(Crowd):
         }
 
     async def return_home(self) -> dict[str, str]:
-        """Switch all on that are off, and have each ask something; return how that went by MAC."""
+        """Switch all on, and ask each something; return the results by MAC."""
         sound = await self._sound(_TEXT)
         devices = self._devices
         results = await asyncio.gather(*(self._come_back(device, sound) for device in devices))
@@ -85,7 +85,7 @@ class Village(Crowd):
         return await self.ask(device, sound)
 
     async def ask(self, device: SimulatedDevice, sound: bytes) -> str:
-        """Have a device ask something; return what became of it."""
+        """Ask a device something; return the result."""
         account = await self._converse(device, sound)
         arrivals = account["arrivals"]
         self._counts["packets"] += len(arrivals)
@@ -97,11 +97,11 @@ class Village(Crowd):
         return "understood, but not answered" if account["heard"] else "not understood"
 
     def count(self, what: str) -> None:
-        """Note that something has happened."""
+        """Count an event."""
         self._counts[what] += 1
 
     def turn(self, outcome: str) -> None:
-        """Note how a turn went that nothing was to disturb."""
+        """Count the result of an undisturbed turn."""
         self._turns[outcome] += 1
 
     def device(self, number: int) -> SimulatedDevice:
@@ -118,7 +118,7 @@ class Village(Crowd):
 
 
 class _Life:
-    """One device, hour after hour."""
+    """The life of one device."""
 
     def __init__(self, village: Village, number: int, chance: random.Random, sound: bytes) -> None:
         self._village = village
@@ -139,7 +139,7 @@ class _Life:
         return self._village.device(self._number)
 
     async def run(self, end: float) -> None:
-        """Live until the monotonic time `end`; what has begun then is finished."""
+        """Run until the monotonic time `end`; the current event is finished."""
         while True:
             hour = [name for name, times in HOUR.items() for _ in range(times)]
             self._chance.shuffle(hour)
@@ -158,7 +158,7 @@ class _Life:
         self._village.turn(await self._village.ask(self._device, self._sound))
 
     async def _lose_power(self) -> None:
-        """Pull the plug at a random moment of a conversation."""
+        """Cut the power at a random moment of a conversation."""
         await self._interrupted(self._device.lose_power)
 
     async def _restart(self) -> None:
@@ -195,9 +195,9 @@ class _Life:
         await device.power_off()
         device.misbehaviours.add(self._chance.choice([one for one in Misbehaviour if one not in _LEFT_OUT]))
         try:
-            # What comes of it is the device's own fault.
+            # A misbehaving device may fail.
             with suppress(TimeoutError, DeviceCrashed):
-                async with asyncio.timeout(_MISCHIEF_SECONDS):
+                async with asyncio.timeout(_MISBEHAVIOUR_SECONDS):
                     await device.boot()
                     await self._start_talking()
                     await device.wait_state(State.SPEAKING)
@@ -208,7 +208,7 @@ class _Life:
 
     async def _start_talking(self) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(_MISCHIEF_SECONDS):
+            async with asyncio.timeout(_MISBEHAVIOUR_SECONDS):
                 await self._device.wake(self._village.wake_word())
         self._device.say(self._sound)
 
@@ -223,7 +223,7 @@ async def up(device: SimulatedDevice) -> None:
     async with asyncio.timeout(_PATIENCE):
         while not (device.state is State.IDLE and (device.link != "mqtt" or device.connected)):
             if device.state is State.LISTENING:
-                # Its owner gives up.
+                # The user gives up.
                 await device.click()
             await asyncio.sleep(0.1)
 

@@ -18,22 +18,22 @@ _SETTLE_SECONDS: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What there is at a moment at which all devices are off."""
+    """The state of the process while all devices are off."""
 
     memory_kib: float
     sockets: int
     tasks: Counter[str] = field(default_factory=Counter)
-    """By what they run."""
+    """Tasks by their coroutine."""
 
     def left_since(self, before: State) -> list[str]:
-        """Name what is more than before."""
+        """List what has increased."""
         tasks = [f"{count} tasks {name}" for name, count in (self.tasks - before.tasks).items()]
         sockets = self.sockets - before.sockets
         return [*tasks, *([f"{sockets} sockets"] if sockets > 0 else [])]
 
 
 class Errors(logging.Handler):
-    """Keeps what is logged as an error by anybody.
+    """Keeps all logged errors.
 
     A request that is not HTTP is not counted: aiohttp itself logs it as an error of Home Assistant.
     """
@@ -61,7 +61,7 @@ def look() -> State:
 
 
 async def settle(before: State) -> State:
-    """Wait until nothing is left that was not there before, or a minute has passed; return the state then."""
+    """Wait until nothing is left that was not there before, for a minute at most; return the state then."""
     loop = asyncio.get_running_loop()
     end = loop.time() + _SETTLE_SECONDS
     while True:

@@ -1,4 +1,4 @@
-"""An integration for the demo's Home Assistant: a model that looks at pictures, without any network.
+"""An integration for the demo's Home Assistant: a model that describes pictures, without any network.
 
 Home Assistant knows it as the custom integration `demo_vision`.
 """

@@ -1,4 +1,4 @@
-"""The model: it tells which colour a picture mostly has, whatever it is asked."""
+"""The model: it answers every question with the main colour of the picture."""
 
 from math import dist
 from pathlib import Path
@@ -21,7 +21,7 @@ __all__ = ["NAME", "describe"]
 
 NAME: Final = "Demo vision"
 
-# What it can tell apart.
+# The colours that it knows.
 _COLOURS: Final = {
     "black": (0, 0, 0),
     "blue": (0, 0, 255),
@@ -42,7 +42,7 @@ async def async_setup_entry(
 
 
 class DemoVision(AITaskEntity):
-    """Answers what is asked about a picture by what the picture shows."""
+    """Answers every question about a picture with its main colour."""
 
     _attr_name = NAME
     _attr_supported_features = AITaskEntityFeature.GENERATE_DATA | AITaskEntityFeature.SUPPORT_ATTACHMENTS

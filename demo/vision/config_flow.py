@@ -1,4 +1,4 @@
-"""Adding the model: there is nothing to ask."""
+"""The config flow of the model, without any question."""
 
 from typing import Any
 

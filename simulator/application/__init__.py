@@ -1,1 +1,1 @@
-"""The firmware's application: its main task, states, check-in and tools."""
+"""The firmware's application: main task, states, check-in, tools, updates and injected faults."""

@@ -34,7 +34,7 @@ class Application:
     """The firmware while it runs."""
 
     def __init__(self, hardware: Hardware) -> None:
-        """Start switched off; `run` switches on."""
+        """Make a firmware that does not run yet."""
         profile, pace = hardware.profile, hardware.pace
         self._hardware = hardware
         self._profile = profile
@@ -62,11 +62,11 @@ class Application:
         )
         self.mcp: McpServer = McpServer(
             profile,
-            hardware.mischief.tools(board_tools(profile)),
+            hardware.faults.tools(board_tools(profile)),
             reply=self._queue_mcp_reply,
             queue_call=self._queue_tool_call,
             run=tools.run,
-            loops=hardware.mischief.loops,
+            loops=hardware.faults.loops,
         )
         self.server_messages = ServerMessages(hardware, self.loop, self.mcp, self)
         self.activated = False
@@ -78,7 +78,7 @@ class Application:
 
     @property
     def state(self) -> State:
-        """The state; its effects may still be to come."""
+        """The current state; it may not have taken effect yet."""
         return self.states.state
 
     async def run(self) -> None:
@@ -124,7 +124,7 @@ class Application:
             pace=hardware.pace,
             network=hardware.network,
             recorder=hardware.recorder,
-            hooks=hardware.mischief,
+            hooks=hardware.faults,
             listener=self.server_messages,
             idle=lambda: self.state is State.IDLE,
             schedule=self.loop.schedule,
@@ -136,10 +136,10 @@ class Application:
         await self.set_state(State.IDLE)
         self._record("sound", name="success")
 
-    # States: a change takes effect at once, what follows from it comes in a later pass
+    # States: since 2.1.0 a change is visible at once, but takes effect in a later pass of the main loop
 
     async def set_state(self, state: State) -> None:
-        """Request a state; firmware before 2.1.0 does at once what follows from it."""
+        """Request a state; in firmware before 2.1.0 it takes effect at once."""
         if self.states.request(state) and not self._profile.two_stage_states:
             await self._apply_state()
 
@@ -194,7 +194,7 @@ class Application:
 
     async def _open_microphone(self) -> None:
         await self._send("listen", state="start", mode=self.mode.value)
-        # Before 2.2.2 this is what cuts off the end of the answer.
+        # Before 2.2.2 this cuts off the end of the answer.
         self._speaker.flush()
         self.microphone.switch_on()
         if self._plays_popup:
@@ -202,7 +202,7 @@ class Application:
             self._record("sound", name="popup")
 
     def network_lost(self) -> None:
-        """Notice that the Wi-Fi is gone: a conversation ends."""
+        """React to the loss of the Wi-Fi: the conversation ends."""
         if self.transport is None:
             return
         self.transport.lose_connection()
@@ -212,7 +212,7 @@ class Application:
     # The user
 
     async def click(self) -> None:
-        """Do what the button does: start, interrupt or end a conversation."""
+        """Handle a click of the button: start, interrupt or end a conversation."""
         match self.state:
             case State.ACTIVATING:
                 await self.set_state(State.IDLE)
@@ -241,7 +241,7 @@ class Application:
             await self.set_state(State.IDLE)
 
     async def wake_word(self, word: str, sound: bytes | None) -> None:
-        """Hear the wake word; `sound` is 16 kHz PCM that ends with it."""
+        """Handle the wake word; `sound` is 16 kHz PCM that ends with it."""
         match self.state:
             case State.ACTIVATING:
                 await self.set_state(State.IDLE)
@@ -259,7 +259,7 @@ class Application:
                     await self._listen(self._profile.mode)
 
     async def type_text(self, text: str) -> None:
-        """Send a typed question as some clients do: as a wake word, and no microphone follows."""
+        """Send a typed question as some clients do: as a wake word, without opening the microphone."""
         await self.set_state(State.CONNECTING)
 
         async def go_on() -> None:
@@ -308,14 +308,14 @@ class Application:
     async def _abort(self, reason: str | None) -> None:
         await self._send("abort", **({} if reason is None else {"reason": reason}))
 
-    # Sending: session_id first, then type; nothing is escaped
+    # Sending: session_id first, then type; values are not escaped
 
     async def _send(self, kind: str, **fields: str) -> None:
         members = "".join(f',"{name}":"{value}"' for name, value in fields.items())
         await self.send_text(f'{{"session_id":"{self._session_id}","type":"{kind}"{members}}}')
 
     async def send_text(self, text: str) -> None:
-        """Send a text as it is."""
+        """Send a text unchanged."""
         if self.transport is not None:
             await self.transport.send_text(text)
 
@@ -327,7 +327,7 @@ class Application:
         while self.microphone.packets and self.transport is not None:
             packet = self.microphone.packets.popleft()
             try:
-                changed = self._hardware.mischief.microphone_packet(packet)
+                changed = self._hardware.faults.microphone_packet(packet)
             except ConnectionResetError:
                 self.transport.lose_connection()
                 return

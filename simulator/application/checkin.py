@@ -25,18 +25,18 @@ _MIN_URL: Final = 10
 
 
 class Outcome(StrEnum):
-    """What the last check-in has led to."""
+    """Result of the last check-in."""
 
     PENDING = "pending"
-    """There is no answer yet."""
+    """Not answered yet."""
     FAILED = "failed"
     ASKED = "asked"
-    """The server wants the device to be activated."""
+    """The server requires an activation."""
     ACCEPTED = "accepted"
 
 
 class CheckIn:
-    """Asks the server who it is to talk to, until it knows or gives up."""
+    """Checks in until the server accepts the device, or gives up."""
 
     def __init__(
         self,
@@ -48,20 +48,20 @@ class CheckIn:
     ) -> None:
         """`idle` tells whether the user has interrupted.
 
-        `upgrade` is given address and version of a firmware, and returns only when it could not be installed.
+        `upgrade` installs the firmware of an address and a version, and returns only if that failed.
         """
         self.outcome = Outcome.PENDING
         self.error = ""
-        """Why the last check-in has failed."""
+        """Why the last check-in failed."""
         self.pairing_code: str | None = None
-        """Digits that are on the screen and spoken."""
+        """The pairing code on the screen."""
         self._hardware = hardware
         self._http = http
         self._idle = idle
         self._upgrade = upgrade
 
     async def run(self) -> TransportKind:
-        """Return the transport to use. Raises `DeviceCrashed`, and `Restart` with another firmware."""
+        """Return the transport to use. Raises `DeviceCrashed`, and `Restart` after an update."""
         failures, delay = 0, _FIRST_BACK_OFF
         while True:
             self._hardware.screen.show_status("Checking for new version...")
@@ -104,7 +104,7 @@ class CheckIn:
         self._hardware.recorder.pulse()
 
     async def _wait_unless_idle(self, seconds: int) -> None:
-        """Wait as long, or until a second has passed in which the user made the device idle."""
+        """Wait so many seconds, but end after the first one if the user has made the device idle."""
         pace = self._hardware.pace
         await pace.wait(1)
         try:
@@ -113,7 +113,7 @@ class CheckIn:
             return
 
     async def _check(self) -> JsonObject:
-        """Post the system information and store the settings of the reply. Raises `HttpError`."""
+        """Post the system information, and store the settings of the reply. Raises `HttpError`."""
         hardware = self._hardware
         url = hardware.ota_url
         if len(url) < _MIN_URL:
@@ -143,7 +143,7 @@ class CheckIn:
                 self._hardware.nvs.merge(name, section)
 
     def _offer(self, reply: JsonObject) -> tuple[str, str] | None:
-        """Return address and version of the firmware that is to be installed."""
+        """Return address and version of a firmware to install."""
         firmware = find(reply, "firmware")
         version, url = _text(firmware, "version"), _text(firmware, "url")
         if version is None or url is None:
@@ -153,7 +153,7 @@ class CheckIn:
         return (url, version) if newer or (is_number(force) and force == 1) else None
 
     async def _activate(self, challenge: str | None) -> bool:
-        """Do one round: True when the server has accepted the device."""
+        """Poll once; True if the server has accepted the device."""
         pace = self._hardware.pace
         if challenge is None:
             await pace.wait(_FAILED_POLL_SECONDS)
@@ -211,7 +211,7 @@ def _parse_version(text: str) -> list[int]:
 
 
 def _transport(reply: JsonObject) -> TransportKind:
-    """Return what the reply asks for: `mqtt` wins, even empty, and is the choice when there is nothing."""
+    """Return the transport of the reply: `mqtt` if it is there, even empty, or if there is none."""
     if isinstance(find(reply, "mqtt"), dict):
         return "mqtt"
     return "websocket" if isinstance(find(reply, "websocket"), dict) else "mqtt"

@@ -1,4 +1,4 @@
-"""What the parts of the application ask of the whole."""
+"""The part of the application that its tools, updates and message handling use."""
 
 from typing import Protocol
 
@@ -10,19 +10,19 @@ __all__ = ["Control"]
 
 
 class Control(Protocol):
-    """The firmware while it runs."""
+    """The running application."""
 
     @property
     def state(self) -> State:
-        """The state; its effects may still be to come."""
+        """The current state; it may not have taken effect yet."""
 
     @property
     def mode(self) -> ListeningMode:
-        """The mode of the conversation, or of the last one."""
+        """The mode of the current or last conversation."""
 
     @property
     def transport(self) -> Transport | None:
-        """The transport; None before the activation is done."""
+        """The transport; None before the end of the activation."""
 
     async def set_state(self, state: State) -> None:
         """Request a state."""

@@ -1,4 +1,7 @@
-"""The tools that do more than keep a value. Source: the firmware's `mcp_server.cc` and `esp32_camera.cc`."""
+"""The tools that do more than read and write a value.
+
+Source: the firmware's `mcp_server.cc` and `esp32_camera.cc`.
+"""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
@@ -65,7 +68,7 @@ class DeviceTools:
         result = run_plain(tool, arguments, hardware.values)
         if tool.handler is not None:
             result = await self._handlers[tool.handler](arguments)
-        text = hardware.mischief.tool_text(tool.name)
+        text = hardware.faults.tool_text(tool.name)
         return result if text is None else text
 
     async def _device_status(self, _: JsonObject) -> ToolResult:
@@ -105,7 +108,7 @@ class DeviceTools:
         return True
 
     async def _upload(self, url: str, boundary: str, headers: dict[str, str], parts: list[bytes]) -> Response:
-        """Post parts in many small chunks, as they come while the picture is compressed."""
+        """Post the parts in many small chunks, as the firmware does while it compresses the picture."""
         body = b"".join(parts) + f"--{boundary}--\r\n".encode()
         try:
             return await self._http.request(
@@ -131,7 +134,7 @@ class DeviceTools:
         return True
 
     async def _download(self, url: str) -> bytes | None:
-        """Return a file; None unless the answer is 200 with a Content-Length."""
+        """Return a file; None unless the status is 200 and there is a Content-Length."""
         try:
             answer = await self._http.request("GET", url, {}, streamed=True)
         except HttpError:

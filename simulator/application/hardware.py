@@ -1,4 +1,4 @@
-"""What of a device outlives a restart of its firmware, and what its surroundings see of it."""
+"""The parts of a device that outlive a restart of its firmware."""
 
 from dataclasses import dataclass, field, replace
 
@@ -12,35 +12,35 @@ from ..board.system_info import Identity
 from ..board.tools import Values
 from ..firmware.partitions import AppPartitions
 from ..link.network import Network
-from .misbehave import Mischief
+from .misbehave import FaultInjector
 
 __all__ = ["Hardware"]
 
 
 @dataclass(slots=True, kw_only=True)
 class Hardware:
-    """The device as a thing."""
+    """Everything that the application runs on."""
 
     profile: Profile
-    """Of the firmware that runs, or that ran last."""
+    """Describes the firmware that runs, or ran last."""
     partitions: AppPartitions
     identity: Identity
     ota_url: str
-    """The address that the owner typed in."""
+    """The address that the owner typed into the device."""
     pace: Pace
     nvs: Nvs
     values: Values
-    """What its tools store: volume, brightness, lamp, ..."""
+    """The values of its tools: volume, brightness, lamp, ..."""
     recorder: Recorder
     screen: Screen
     voice: Voice
     speaker: Speaker
-    mischief: Mischief
+    faults: FaultInjector
     network: Network
     tool_seconds: dict[str, float] = field(default_factory=dict)
-    """How long the calls of a tool take; at once when it is not here."""
+    """How long calls take, by tool; others take no time."""
 
     def start_firmware(self) -> None:
-        """Have the boot loader choose the firmware."""
+        """Let the boot loader choose the firmware to run."""
         self.partitions.start()
         self.profile = replace(self.profile, version=self.partitions.version)

@@ -12,12 +12,12 @@ type Job = Callable[[], Coroutine[Any, Any, None]]
 
 
 class MainLoop:
-    """Does one thing after the other: in every pass state effects first, then audio to send, then jobs."""
+    """Runs passes: each applies the state first, then sends audio, then runs the scheduled jobs."""
 
     def __init__(
         self, pace: Pace, *, state_changed: Job, send_audio: Job, passed: Callable[[], None]
     ) -> None:
-        """`state_changed` applies the effects of the current state, `send_audio` sends what is queued.
+        """`state_changed` applies the current state, `send_audio` sends the queued audio.
 
         `passed` is called after every pass.
         """
@@ -33,16 +33,16 @@ class MainLoop:
 
     @property
     def busy(self) -> bool:
-        """Whether something is being done, or waits to be done, other than sending audio."""
+        """Whether a pass runs, or anything but audio is scheduled."""
         return self._in_pass or self._state_changed or bool(self._jobs)
 
     def schedule(self, job: Job) -> None:
-        """Have `job` done in a later pass, after all that were scheduled before."""
+        """Run `job` in a later pass, after all jobs that were scheduled before."""
         self._jobs.append(job)
         self._wake.set()
 
     def schedule_call(self, function: Callable[[], None]) -> None:
-        """Have a plain function called in a later pass."""
+        """Call a function in a later pass."""
 
         async def job() -> None:
             function()
@@ -50,17 +50,17 @@ class MainLoop:
         self.schedule(job)
 
     def signal_state(self) -> None:
-        """Have the effects of the state applied in the next pass."""
+        """Apply the state in the next pass."""
         self._state_changed = True
         self._wake.set()
 
     def signal_audio(self) -> None:
-        """Have the queued audio sent in the next pass."""
+        """Send the queued audio in the next pass."""
         self._has_audio = True
         self._wake.set()
 
     async def run(self) -> None:
-        """Run for ever. Raises what a job raises."""
+        """Run until cancelled. Raises what a job raises."""
         while True:
             await self._wake.wait()
             await asyncio.sleep(self._pace.main_loop_delay)

@@ -1,6 +1,6 @@
 """The device's MCP server. Source: the firmware's `mcp_server.cc`.
 
-It bends JSON-RPC: most malformed requests get no answer at all, errors have no code, and their messages are
+It deviates from JSON-RPC: most malformed requests get no answer, errors have no code, and their messages are
 not escaped.
 """
 
@@ -19,7 +19,7 @@ _PAGE_RESERVE: Final = 30
 
 
 class McpServer:
-    """Answers requests; sans I/O apart from the callbacks it is given."""
+    """Answers requests; without I/O apart from the callbacks it is given."""
 
     def __init__(
         self,
@@ -31,9 +31,10 @@ class McpServer:
         run: Callable[[Tool, JsonObject], Awaitable[ToolResult]],
         loops: bool = False,
     ) -> None:
-        """`reply` queues a JSON-RPC text for sending, `queue_call` has a call done by the main task.
+        """`reply` queues a JSON-RPC text for sending, `queue_call` schedules a call on the main task.
 
-        `run` executes a tool. A server that `loops` lists its first page for ever, which no firmware does.
+        `run` executes a tool. A server that `loops` returns its first page for every cursor, as no firmware
+        does.
         """
         self.tools = tools
         self.vision_url = ""
@@ -45,7 +46,7 @@ class McpServer:
         self._loops = loops
 
     def handle(self, message: JsonObject) -> None:
-        """Take the payload of an `mcp` message."""
+        """Handle the payload of an `mcp` message."""
         if find(message, "jsonrpc") != "2.0":
             return
         method = find(message, "method")
@@ -70,7 +71,7 @@ class McpServer:
                 self._error(request_id, f"Method not implemented: {method}")
 
     def notify(self, method: str, params: JsonObject) -> None:
-        """Send a notification, as firmware of people's own does; stock firmware sends none."""
+        """Send a notification, as custom firmware may; stock firmware sends none."""
         self._reply(dumps({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def _initialize(self, request_id: int, params: JsonObject | None) -> None:
@@ -98,7 +99,7 @@ class McpServer:
         self._result(request_id, f'{{"tools":[{",".join(page)}]{more}}}')
 
     def _page(self, cursor: str, with_user_tools: bool) -> tuple[list[str], str]:
-        """Return the entries from the tool named `cursor` on that fit, and the name of the next one."""
+        """Return the entries that fit, from the tool named `cursor` on, and the name of the next tool."""
         annotated = self._profile.number >= (1, 9, 0)
         page: list[str] = []
         length = len('{"tools":[')
@@ -170,7 +171,7 @@ def _arguments(tool: Tool, given: JsonObject | None) -> JsonObject:
 
 
 def _argument(name: str, rule: JsonObject, value: Any) -> bool | int | str:
-    """Return the value of an argument; of a wrong type it counts as missing. Raises `ToolError`."""
+    """Return the value of an argument; one of a wrong type counts as missing. Raises `ToolError`."""
     match rule["type"]:
         case "boolean" if isinstance(value, bool):
             return value
@@ -185,4 +186,5 @@ def _argument(name: str, rule: JsonObject, value: Any) -> bool | int | str:
             return value
     if "default" not in rule:
         raise ToolError(f"Missing valid argument: {name}")
-    return rule["default"]  # type: ignore[no-any-return]
+    default: bool | int | str = rule["default"]
+    return default

@@ -1,4 +1,4 @@
-"""Ways in which a device can misbehave, for tests of a server."""
+"""Faults that a device can be made to have, for tests of a server."""
 
 from collections import deque
 from enum import StrEnum
@@ -10,14 +10,14 @@ from ..board.tools import Tool
 from ..link.hooks import SendRaw
 from ..link.websocket_frames import Opcode
 
-__all__ = ["Misbehaviour", "Mischief"]
+__all__ = ["FaultInjector", "Misbehaviour"]
 
 
 class Misbehaviour(StrEnum):
     """Something that a device does wrong on request."""
 
     BROKEN_CHECK_IN = "broken-check-in"
-    """Is in a network with a quote in its name: the check-in's body is no JSON."""
+    """Uses a network with a quote in its name, so that the check-in's body is not JSON."""
     SECOND_HELLO = "second-hello"
     """Sends its hello again in the middle of the conversation."""
     BINARY_BEFORE_HELLO = "binary-before-hello"
@@ -25,7 +25,7 @@ class Misbehaviour(StrEnum):
     OVERSIZE_TEXT = "oversize-text"
     """Sends a text of 200 kB."""
     GARBAGE_JSON = "garbage-json"
-    """Sends texts that are no JSON, no object, or nested 5,000 deep."""
+    """Sends texts that are not JSON, are not objects, or are nested 5,000 deep."""
     WRONG_TYPES = "wrong-types"
     """Sends messages whose fields have wrong types."""
     UNKNOWN_TYPES = "unknown-types"
@@ -39,31 +39,31 @@ class Misbehaviour(StrEnum):
     THOUSAND_TOOLS = "thousand-tools"
     """Lists 1,000 tools."""
     LOOPING_CURSOR = "looping-cursor"
-    """Lists the same page of tools for ever."""
+    """Returns the same page of tools for every cursor."""
     STATUS_NOT_JSON = "status-not-json"
-    """Answers `self.get_device_status` with a text that is no JSON."""
+    """Answers `self.get_device_status` with a text that is not JSON."""
     DROP_MID_SENTENCE = "drop-mid-sentence"
     """Loses its TCP connection after one second of sound."""
     NO_AUDIO = "no-audio"
-    """Says that it listens, and sends no audio."""
+    """Starts listening, and sends no audio."""
     FLOOD = "flood"
     """Sends 5,000 messages as fast as it can."""
     WRONG_PASSWORD = "wrong-password"  # noqa: S105 - a name
-    """Connects by MQTT with another password than it was given."""
+    """Connects to MQTT with another password than it was given."""
     MQTT_GARBAGE = "mqtt-garbage"
     """Sends random bytes once its MQTT connection is accepted."""
     MQTT_GIANT_LENGTH = "mqtt-giant-length"
     """Announces an MQTT packet of 256 MB once its connection is accepted."""
     FOREIGN_TOPIC = "foreign-topic"
-    """Publishes to a topic that is not its own."""
+    """Publishes to another topic than it was given."""
     NEVER_PING = "never-ping"
-    """Lets the keep-alive of its MQTT connection pass."""
+    """Sends no keep-alive on its MQTT connection."""
     UDP_REPLAY = "udp-replay"
     """Sends every datagram again ten datagrams later."""
     UDP_FORGERY = "udp-forgery"
-    """Has somebody else send datagrams with its connection id, without knowing its key."""
+    """Another host sends datagrams with its connection id, without knowing its key."""
     UDP_UNKNOWN = "udp-unknown"
-    """Sends, with every datagram, one of a conversation that does not exist."""
+    """Sends, with every datagram, one with an unknown connection id."""
 
 
 _DROP_AFTER_PACKETS: Final = 17
@@ -81,11 +81,11 @@ _WRONG_TYPES: Final = (
 )
 
 
-class Mischief:
-    """The hooks through which a device misbehaves; does nothing unless asked."""
+class FaultInjector:
+    """Injects faults through hooks in the firmware; without any, the hooks change nothing."""
 
     def __init__(self, *what: Misbehaviour) -> None:
-        """Do `what`."""
+        """Inject these faults."""
         self.what: set[Misbehaviour] = set(what)
         self._random = random.Random(0)
         self._packets = 0
@@ -98,21 +98,21 @@ class Mischief:
 
     @property
     def answers_mcp(self) -> bool:
-        """Whether MCP requests are looked at."""
+        """Whether MCP requests are answered."""
         return Misbehaviour.NEVER_ANSWER_MCP not in self.what
 
     @property
     def loops(self) -> bool:
-        """Whether every cursor leads to the same page."""
+        """Whether every cursor returns the same page of tools."""
         return Misbehaviour.LOOPING_CURSOR in self.what
 
     async def before_hello(self, send: SendRaw) -> None:
-        """Act before the hello goes out."""
+        """Inject faults before the hello is sent."""
         if Misbehaviour.BINARY_BEFORE_HELLO in self.what:
             await send(Opcode.BINARY, bytes(80))
 
     async def after_hello(self, send: SendRaw, hello: str) -> None:
-        """Act after the server's hello came in; `hello` is the device's."""
+        """Inject faults after the server's hello; `hello` is the device's."""
         self._packets = 0
         self._sent.clear()
         for text in self._texts(hello):
@@ -135,13 +135,13 @@ class Mischief:
         return texts
 
     def microphone_packet(self, packet: bytes) -> bytes | None:
-        """Return what goes out instead of a packet; None for nothing.
+        """Return the packet to send instead of a recorded one; None for none.
 
-        Raises `ConnectionResetError` where the device loses its connection.
+        Raises `ConnectionResetError` when the device is to lose its connection.
         """
         self._packets += 1
         if Misbehaviour.DROP_MID_SENTENCE in self.what and self._packets == _DROP_AFTER_PACKETS + 1:
-            raise ConnectionResetError("the network is gone")
+            raise ConnectionResetError("the connection is lost")
         if Misbehaviour.NO_AUDIO in self.what:
             return None
         if Misbehaviour.OPUS_GARBAGE in self.what:
@@ -152,7 +152,7 @@ class Mischief:
 
     @property
     def never_pings(self) -> bool:
-        """Whether the server hears nothing of a silent device."""
+        """Whether the device sends no keep-alive."""
         return Misbehaviour.NEVER_PING in self.what
 
     def password(self, password: str) -> str:
@@ -170,7 +170,7 @@ class Mischief:
         return self._random.randbytes(1000) if Misbehaviour.MQTT_GARBAGE in self.what else b""
 
     def datagrams(self, datagram: bytes) -> list[bytes]:
-        """Return what the device sends instead of a datagram."""
+        """Return the datagrams to send instead of one."""
         datagrams = [datagram]
         if Misbehaviour.UDP_REPLAY in self.what:
             if len(self._sent) == _REPLAY_DISTANCE:
@@ -181,13 +181,13 @@ class Mischief:
         return datagrams
 
     def stranger_datagrams(self, datagram: bytes) -> list[bytes]:
-        """Return what somebody else sends just before a datagram."""
+        """Return the datagrams that another address sends just before one."""
         if Misbehaviour.UDP_FORGERY not in self.what:
             return []
         return [datagram[:16] + self._random.randbytes(len(datagram) - 16)]
 
     def tools(self, tools: list[Tool]) -> list[Tool]:
-        """Return what the device registers instead of its tools."""
+        """Return the tools to register instead of the board's."""
         if Misbehaviour.THOUSAND_TOOLS not in self.what:
             return tools
         return tools + [
@@ -196,7 +196,7 @@ class Mischief:
         ]
 
     def tool_text(self, name: str) -> str | None:
-        """Return what a tool answers instead of its result."""
+        """Return a text to answer instead of a tool's result; None for the result."""
         if Misbehaviour.STATUS_NOT_JSON in self.what and name == "self.get_device_status":
             return "volume: seventy"
         return None

@@ -1,4 +1,4 @@
-"""What the device does with what the server sends.
+"""Handling of what the server sends.
 
 Source: the callbacks in `Application::InitializeProtocol` of the firmware's `application.cc`.
 """
@@ -16,7 +16,7 @@ __all__ = ["ServerMessages"]
 
 
 class ServerMessages:
-    """Is told by the transport, on the network task; most of what follows is done by the main task."""
+    """Handles messages, audio and failures on the network task; schedules effects on the main task."""
 
     def __init__(self, hardware: Hardware, loop: MainLoop, mcp: McpServer, control: Control) -> None:
         """`mcp` answers the requests of the server."""
@@ -26,7 +26,7 @@ class ServerMessages:
         self._screen = hardware.screen
         self._speaker = hardware.speaker
         self._record = hardware.recorder.add
-        self._faults = hardware.mischief
+        self._faults = hardware.faults
         self._loop = loop
         self._mcp = mcp
         self._control = control
@@ -72,7 +72,7 @@ class ServerMessages:
     def _alert_received(self, message: JsonObject) -> None:
         texts = [find(message, key) for key in ("status", "message", "emotion")]
         if all(isinstance(text, str) for text in texts):
-            # On the network task itself.
+            # Not scheduled: the firmware does this on the network task.
             self._alert(*texts)
             if self._profile.alert_clears_queue:
                 self._speaker.flush()

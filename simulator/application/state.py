@@ -1,4 +1,4 @@
-"""The device's states and the legal ways between them. Source: the firmware's `device_state_machine.cc`."""
+"""The device's states and their legal transitions. Source: the firmware's `device_state_machine.cc`."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -43,16 +43,16 @@ _LEGAL: Final = {
 
 
 class StateMachine:
-    """Holds the state; `changed` hears of every change at once, its effects come later."""
+    """Holds the state; `changed` is called at once on every change."""
 
     def __init__(self, *, validated: bool, changed: Callable[[State], None]) -> None:
-        """Start switched off. Firmware before 2.1.0 is not `validated`: every transition is legal."""
+        """Start in `unknown`. Firmware before 2.1.0 is not `validated`: every transition is legal."""
         self.state = State.UNKNOWN
         self._validated = validated
         self._changed = changed
 
     def request(self, state: State) -> bool:
-        """Go to `state`. Return False when nothing changed: it is the same state, or the way is not legal."""
+        """Go to `state`. Return False if nothing changed: the same state, or an illegal transition."""
         if state is self.state or (self._validated and state not in _LEGAL[self.state]):
             return False
         self.state = state

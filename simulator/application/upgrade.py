@@ -20,7 +20,7 @@ _CHIP_REVISION: Final = 2
 
 
 class Upgrader:
-    """Downloads a firmware into the partition that is not running, and restarts."""
+    """Downloads a firmware into the inactive partition, and restarts."""
 
     def __init__(self, hardware: Hardware, loop: MainLoop, http: HttpClient, control: Control) -> None:
         """`control` restarts the device after an installation."""
@@ -30,7 +30,7 @@ class Upgrader:
         self._http = http
 
     async def run(self, url: str, version: str = "") -> None:
-        """Install what is at `url`; returns only after a failure. Raises `Restart` and `DeviceCrashed`.
+        """Install the firmware at `url`; returns only after a failure. Raises `Restart` and `DeviceCrashed`.
 
         After a failure the device stays in the state `upgrading`, if it could enter that.
         """
@@ -69,7 +69,7 @@ class Upgrader:
         async def write(page: bytes, length: int) -> None:
             nonlocal reported, recent
             if not image and not starts_as_image(page):
-                raise ImageError("it does not start as an image does")
+                raise ImageError("it does not start like an image")
             if len(image) + len(page) > APP_PARTITION_BYTES:
                 raise ImageError("it is larger than the partition")
             image.extend(page)

@@ -1,6 +1,6 @@
-"""Speech from text by espeak-ng: the library that the package `espeakng-loader` carries, with its data.
+"""Speech synthesis by espeak-ng, with the library and data of the package `espeakng-loader`.
 
-Used for what a simulated person says, and as the demo's voice. Blocking: about 1 ms per second of speech.
+Used for the simulated user, and as the demo's voice. Blocking: about 1 ms per second of speech.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ import threading
 from typing import Any, Final
 
 import av
-import espeakng_loader  # type: ignore[import-untyped]
+import espeakng_loader
 import numpy as np
 
 __all__ = ["SpeechError", "resample", "synthesize"]
@@ -22,7 +22,7 @@ _INITIALIZE_DONT_EXIT: Final = 0x8000
 _CHARS_UTF8: Final = 1
 _POSITION_CHARACTER: Final = 1
 _PARAMETER_RATE: Final = 1
-# espeak-ng keeps the path of its data in a buffer of 160 bytes and does not find it behind a longer one.
+# espeak-ng keeps the path of its data in a buffer of 160 bytes; a longer path does not work.
 _MAX_DATA_PATH: Final = 120
 
 _SynthCallback: Final = ctypes.CFUNCTYPE(
@@ -31,7 +31,7 @@ _SynthCallback: Final = ctypes.CFUNCTYPE(
 
 
 class SpeechError(RuntimeError):
-    """espeak-ng cannot be loaded or does not speak what it was asked to."""
+    """espeak-ng cannot be loaded, or cannot speak a text."""
 
 
 def synthesize(
@@ -68,7 +68,7 @@ class _DataFolder:
         data = Path(espeakng_loader.get_data_path())
         self.parent = data.parent
         if len(str(data)) > _MAX_DATA_PATH:
-            # Gone with this object, at the latest when the process ends.
+            # Removed with this object, at the latest when the process ends.
             self._temporary = tempfile.TemporaryDirectory(prefix="espeak-")
             self.parent = Path(self._temporary.name)
             (self.parent / data.name).symlink_to(data)

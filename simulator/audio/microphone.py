@@ -1,4 +1,4 @@
-"""The uplink: a person or silence in front of the microphone, and the packets that come of it.
+"""The uplink: speech or silence at the microphone, and its Opus packets.
 
 Source: the firmware's `audio_service.cc`.
 """
@@ -23,14 +23,14 @@ _SEND_QUEUE: Final = 40
 
 
 class Voice:
-    """What there is to hear: utterances one after the other, and silence for ever.
+    """What the microphone hears: utterances one after the other, then silence.
 
-    A person speaks when the device listens: an utterance begins once the microphone is on and warmed up. What
-    is still unsaid of it when the microphone goes off is lost.
+    The user speaks when the device listens: an utterance begins once the microphone is on and has warmed up.
+    When the microphone goes off, the rest of the utterance is lost.
     """
 
     def __init__(self, noise: int = 0, said: Callable[[], None] = lambda: None) -> None:
-        """`noise` is the loudness of the silence: the standard deviation of its samples.
+        """`noise` is the standard deviation of the samples of the background noise; 0 is silence.
 
         `said` is called whenever there is nothing left to say.
         """
@@ -80,7 +80,7 @@ class Voice:
 
 
 class Microphone:
-    """Encodes what the voice says, in real time, into a queue of 40 packets that drops its oldest."""
+    """Encodes the voice in real time into a queue of 40 packets, which drops its oldest."""
 
     def __init__(self, voice: Voice, pace: Pace, captured: Callable[[], None]) -> None:
         """`captured` is called for every packet that is put into `packets`."""

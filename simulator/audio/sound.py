@@ -1,4 +1,4 @@
-"""Sound files: any that libav reads in, WAV out."""
+"""Sound files: reads any format that libav knows, writes WAV."""
 
 from pathlib import Path
 import wave
@@ -11,7 +11,7 @@ _SPEECH_RATE = 16000
 
 
 def read_wav(path: Path) -> bytes:
-    """Return a sound file as 16 kHz mono PCM of 16 bits. Raises `ValueError` when it is none, `OSError`."""
+    """Return a sound file as 16 kHz mono PCM of 16 bits. Raises `OSError` and `ValueError`."""
     resampler = av.AudioResampler(format="s16", layout="mono", rate=_SPEECH_RATE)
     try:
         with av.open(str(path)) as container:

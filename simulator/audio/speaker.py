@@ -40,11 +40,11 @@ class _Packet:
     duration: int
     """Milliseconds, as the server's hello declared them."""
     own: bool = False
-    """Whether it is of a sound of the device, and was not sent."""
+    """Whether it belongs to a sound of the device, not to the server's audio."""
 
 
 class Speaker:
-    """Plays what the server sends, and keeps the account of what was lost on the way."""
+    """Plays the packets of the server, and counts those that are lost."""
 
     def __init__(self, rate: int, queue: int, pace: Pace, changed: Callable[[], None]) -> None:
         """`rate` is the codec's in Hz; `queue` packets may wait to be decoded.
@@ -62,18 +62,18 @@ class Speaker:
         self.ignored = 0
         """Packets that came while the device was not speaking."""
         self.flushed = 0
-        """Packets that were thrown away at the start of an answer or of listening."""
+        """Packets that were dropped at the start of an answer or of listening."""
         self.short = 0
-        """Packets that held less; the rest of their time is silent."""
+        """Packets that held less than the declared duration; the rest of their time is silent."""
         self.own_seconds = 0.0
-        """How long the device's own sounds were played, which are not in `played`."""
+        """Duration of the device's own sounds, which are not in `played`."""
         self._queue = queue
         self._pace = pace
         self._changed = changed
         self._decoder = OpusDecoder(rate)
         self._packets: deque[_Packet] = deque()
         self._blocked: deque[_Packet] = deque()
-        """What the network task holds while it waits for room in the queue."""
+        """Packets that the network task holds while it waits for room in the queue."""
         self._frames: deque[tuple[bytes, _Packet]] = deque()
         self._work = asyncio.Event()
 
@@ -84,7 +84,7 @@ class Speaker:
 
     @property
     def played_seconds(self) -> float:
-        """Its duration."""
+        """Duration of all that was played."""
         return sum(len(frame.pcm) for frame in self.played) / 2 / self.rate
 
     @property
@@ -98,13 +98,13 @@ class Speaker:
         return [later - earlier for answer in answers for earlier, later in pairwise(answer)]
 
     def late_percent(self, threshold: float = 0.065, first_answer: int = 0) -> float:
-        """Return how many of the intervals, in percent, were longer than `threshold` seconds."""
+        """Return the percentage of the intervals that were longer than `threshold` seconds."""
         intervals = self.intervals(first_answer)
         late = sum(interval > threshold for interval in intervals)
         return 100 * late / len(intervals) if intervals else 0.0
 
     def flush(self) -> None:
-        """Forget what is queued, and start the decoder anew, as at the start of an answer."""
+        """Drop what is queued, and reset the decoder, as at the start of an answer."""
         waiting = [*self._packets, *(packet for _, packet in self._frames)]
         self.flushed += sum(not packet.own for packet in waiting)
         self._packets.clear()
@@ -126,9 +126,9 @@ class Speaker:
         self._changed()
 
     def push(self, payload: bytes, rate: int, duration: int, *, on_network_task: bool = False) -> None:
-        """Queue a packet; one too many is dropped silently.
+        """Queue a packet; if the queue is full, it is dropped.
 
-        One that comes over the connection of the messages waits behind an alert that waits for room.
+        A packet `on_network_task` waits behind an alert that itself waits for room.
         """
         if self.answers:
             self.answers[-1].append(monotonic())
@@ -141,11 +141,11 @@ class Speaker:
             return
         self._packets.append(_Packet(payload, rate, duration))
         self._work.set()
-        # One that cannot be decoded will not be heard of otherwise.
+        # A packet that cannot be decoded causes no other event.
         self._changed()
 
     async def run(self) -> None:
-        """Play whatever is queued, for ever."""
+        """Play what is queued, until cancelled."""
         loop = asyncio.get_running_loop()
         due = 0.0
         while True:

@@ -1,1 +1,1 @@
-"""The hardware and what differs between boards."""
+"""The board and what every other room needs of it: flash, settings, cJSON, crashes, time and events."""

@@ -11,7 +11,7 @@ _INT32: Final = (-(2**31), 2**31 - 1)
 
 
 def loads_object(text: str | bytes) -> JsonObject | None:
-    """Parse; None when it is not JSON or not an object."""
+    """Parse an object; None for other values and for what is not JSON."""
     try:
         value = json.loads(text, parse_constant=_no_constant)
     except ValueError, RecursionError:
@@ -24,12 +24,12 @@ def _no_constant(name: str) -> None:
 
 
 def dumps(value: Any) -> str:
-    """Serialise without white space, non-ASCII characters as they are."""
+    """Serialise without white space; non-ASCII characters are not escaped."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def find(item: Any, key: str) -> Any:
-    """Return the first member whose name equals `key` in any case; None when there is none."""
+    """Return the first member whose name equals `key`, ignoring case; None if there is none."""
     if not isinstance(item, dict):
         return None
     wanted = key.lower()
@@ -42,7 +42,7 @@ def is_number(value: Any) -> bool:
 
 
 def int_value(value: float) -> int:
-    """Return the `valueint` of a number: cut off towards zero, clamped to 32 bits."""
+    """Return the `valueint` of a number: truncated towards zero, clamped to 32 bits."""
     low, high = _INT32
     if value >= high:
         return high

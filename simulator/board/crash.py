@@ -1,4 +1,4 @@
-"""What makes the firmware abort: an uncaught C++ exception, a failed check or a dead-lock that never ends."""
+"""Ways in which the firmware ends: an uncaught C++ exception, a failed check, a dead-lock, a restart."""
 
 import re
 from typing import Final
@@ -9,18 +9,18 @@ _INT32_MAX: Final = 2**31 - 1
 _LEADING_NUMBER: Final = re.compile(r"\s*[+-]?\d+")
 
 
-class DeviceCrashed(Exception):  # noqa: N818 - it is what happened to the device, not an error of a caller
-    """The firmware aborted or hangs for good; the text says on what."""
+class DeviceCrashed(Exception):  # noqa: N818 - the device failed, not the caller
+    """The firmware aborted or hangs; the text says why."""
 
 
-class Restart(Exception):  # noqa: N818 - nothing is wrong, the firmware starts anew
+class Restart(Exception):  # noqa: N818 - no error: the firmware starts again
     """The device restarts."""
 
 
 def stoi(text: str) -> int:
     """Read the number at the start of `text` as C++ `std::stoi` does.
 
-    Raises `DeviceCrashed` where that throws: no number, or one outside 32 bits.
+    Raises `DeviceCrashed` where that throws: for no number, and one outside 32 bits.
     """
     match = _LEADING_NUMBER.match(text)
     if match is None:

@@ -15,7 +15,7 @@ _INT32: Final = (-(2**31), 2**31 - 1)
 
 
 class Nvs:
-    """Namespaces of typed values: a string is not found by the integer reader, and the other way round."""
+    """Namespaces of typed values: a string cannot be read as a number, nor a number as a string."""
 
     def __init__(self, content: dict[str, dict[str, _Value]] | None = None) -> None:
         """Start with `content`, or empty as after an erase."""
@@ -32,7 +32,7 @@ class Nvs:
         return value if isinstance(value, int) else default
 
     def set(self, namespace: str, key: str, value: _Value) -> None:
-        """Write a value. Raises `DeviceCrashed` where the firmware's checked write fails."""
+        """Write a value. Raises `DeviceCrashed` for one that flash cannot hold, where the firmware aborts."""
         if len(key.encode()) > _MAX_KEY_BYTES:
             raise DeviceCrashed(f"NVS key {key!r} is longer than {_MAX_KEY_BYTES} bytes")
         if isinstance(value, str) and len(value.encode()) > _MAX_STRING_BYTES:
@@ -42,7 +42,7 @@ class Nvs:
     def merge(self, namespace: str, section: dict[str, Any]) -> None:
         """Store the strings and numbers of a section of the check-in reply under their own names.
 
-        What is not in the section keeps its old value; booleans, null, arrays and objects are skipped.
+        Values that the section does not name are kept; booleans, null, arrays and objects are skipped.
         """
         for key, value in section.items():
             if isinstance(value, str):
@@ -63,7 +63,7 @@ class Nvs:
 
     @classmethod
     def load(cls, text: str) -> Self:
-        """Read what `dump` wrote. Raises `ValueError` for anything else."""
+        """Read what `dump` wrote. Raises `ValueError` for other texts."""
         content = json.loads(text)
         if not isinstance(content, dict) or not all(isinstance(part, dict) for part in content.values()):
             raise ValueError("settings are not an object of objects")

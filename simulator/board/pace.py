@@ -10,11 +10,11 @@ __all__ = ["Pace"]
 class Pace:
     """Factors on the firmware's times; the defaults are the real device.
 
-    Values other than 1 are not faithful. They exist so that tests need not wait.
+    Other values than the defaults are not faithful; they make tests faster.
     """
 
     waits: float = 1.0
-    """Factor on the firmware's pauses: back-off, polls, reboot, MQTT's 10 s before it tries again, the 120 s
+    """Factor on the firmware's pauses: back-off, polls, reboot, the 10 s before MQTT reconnects, the 120 s
     after which a channel is stale."""
     timeouts: float = 1.0
     """Factor on its network time-outs: 30 s for HTTP, 10 s to connect and for a hello, MQTT's keep-alive."""
@@ -25,14 +25,14 @@ class Pace:
     flash: float = 1.0
     """Speed at which a firmware is written, at 150 kB/s."""
     main_loop_delay: float = 0.005
-    """Seconds that the main task is busy before each pass; 0 to 0.3 is what real devices show."""
+    """Seconds that the main task is busy before each pass; 0 to 0.3 on real devices."""
 
     async def wait(self, seconds: float) -> None:
         """Pause for `seconds` of the device's time."""
         await asyncio.sleep(seconds * self.waits)
 
     async def write_flash(self, seconds: float) -> None:
-        """Wait while flash is written that takes `seconds` of the device's time."""
+        """Wait for a write to flash that takes `seconds` of the device's time."""
         await asyncio.sleep(seconds / self.flash)
 
     def timeout(self, seconds: float) -> asyncio.Timeout:

@@ -1,4 +1,4 @@
-"""What the camera sees and the screen shows: a test picture, or a colour."""
+"""The pictures of the camera and the screen: a test picture, or one colour."""
 
 from functools import lru_cache
 from typing import Final

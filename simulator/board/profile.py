@@ -1,4 +1,4 @@
-"""Which device is simulated: a board, a firmware version and what differs between them."""
+"""Which device is simulated: its board, its firmware version, and how these differ from others."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -35,7 +35,7 @@ class Board:
     folder: str
     """Where the firmware keeps the board, below `main/boards`; decides which tools it has."""
     also: tuple[str, ...] = ()
-    """Further folders whose tools it has, on a board of people's own."""
+    """Further folders whose tools it has, on a custom board."""
     chip: str = "esp32s3"
     width: int = 0
     """Pixels; 0 without a screen."""
@@ -154,7 +154,7 @@ BOARDS: Final = {
         network="ethernet",
         chip_temperature=True,
     ),
-    # No stock board has all of it: the camera and wheels of one, and the lights of another.
+    # Not a stock board: it has the camera and wheels of one, and the lights of another.
     "rover": Board(
         name="rover",
         type="rover",
@@ -172,7 +172,7 @@ BOARDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A board with a firmware and its owner's settings."""
+    """A board with a firmware version and settings."""
 
     board: Board
     version: str = DEFAULT_VERSION
@@ -180,21 +180,21 @@ class Profile:
     """Of conversations that a wake word or a click starts."""
     language: str = "en-US"
     ssid: str = "Home"
-    """Goes into JSON as it is: a quote in it breaks the check-in's body."""
+    """Not escaped in JSON: a quote in it breaks the check-in's body."""
     rssi: int = -55
     """dBm."""
     serial_number: str | None = None
-    """Of devices sold with one burnt in; they sign their activation."""
+    """Of devices that have one in their fuses; they sign their activation."""
     hmac_key: bytes | None = None
     answer_missed_seconds: float = 0.0
-    """The WebSocket client sends its request before it is ready for the answer, and never sees one that comes
-    within this time. On a real device the time is a millisecond at most, now and then."""
+    """The WebSocket client sends its request before it waits for the answer, and misses one that comes within
+    this time. On a real device this is at most a millisecond, and rare."""
     glyph_push: bool = False
     server_echo_cancellation: bool = False
 
     @property
     def number(self) -> Version:
-        """The version as three numbers; firmware that does not tell them behaves like the newest."""
+        """The version as three numbers; a version without them counts as the newest."""
         if (match := _VERSION.match(self.version)) is None:
             return _NEWEST
         major, minor, patch = (int(part) for part in match.groups("0"))
@@ -207,7 +207,7 @@ class Profile:
 
     @property
     def two_stage_states(self) -> bool:
-        """Whether transitions are validated, and their effects come in a later pass of the main loop."""
+        """Whether transitions are validated, and take effect in a later pass of the main loop."""
         return self.number >= (2, 1, 0)
 
     @property
@@ -217,27 +217,27 @@ class Profile:
 
     @property
     def alert_clears_queue(self) -> bool:
-        """Whether an alert throws away the speech that waits to be played."""
+        """Whether an alert drops the speech that is queued."""
         return self.number <= (1, 6, 6)
 
     @property
     def drain_blocks(self) -> bool:
-        """Whether the main loop does nothing else meanwhile."""
+        """Whether the main loop blocks until the answer is played."""
         return self.number < (2, 4, 0)
 
     @property
     def wake_word_interrupts(self) -> bool:
-        """Whether a wake word while speaking goes straight to listening; before, it only sends `abort`."""
+        """Whether a wake word while speaking leads to listening; in older firmware it only sends `abort`."""
         return self.number >= (2, 2, 3)
 
     @property
     def wakes_with_open_channel(self) -> bool:
-        """Whether a wake word is heard while idle with an open channel; before, it is lost silently."""
+        """Whether a wake word works while idle with an open channel; in other versions it is ignored."""
         return self.number >= (2, 4, 0) or self.number < (2, 2, 2)
 
     @property
     def tools_on_main_task(self) -> bool:
-        """Whether a tool call stops everything else; some versions ran tools in threads of their own."""
+        """Whether a tool call blocks the main task; some versions ran each tool in its own thread."""
         threads = (1, 7, 0) <= self.number < (1, 9, 2) or self.number == (2, 0, 0)
         return not threads
 
@@ -258,7 +258,7 @@ class Profile:
 
     @property
     def text_buffer(self) -> int | None:
-        """Bytes that a WebSocket text frame may have; one that is longer overflows the receive buffer."""
+        """Size in bytes of the receive buffer that a WebSocket text frame must fit; None without a limit."""
         return 2048 if self.number < (1, 7, 7) else None
 
     @property
@@ -268,19 +268,19 @@ class Profile:
 
     @property
     def decode_queue(self) -> int:
-        """Packets that wait to be decoded; one more is dropped."""
+        """Packets that can wait to be decoded; further ones are dropped."""
         return 40 if self.number >= (1, 6, 6) else 10
 
     @property
     def heap_is_text(self) -> bool:
-        """Whether a check-in writes the free memory as a string."""
+        """Whether a check-in holds the free memory as a string."""
         return self.number >= (1, 7, 7)
 
     @property
     def notices_reconnection(self) -> bool:
         """Whether the device can publish again after its MQTT client has reconnected by itself.
 
-        Before, the client stayed marked as not connected, and every message of the device failed.
+        In older firmware the client stays marked as not connected, and every message of the device fails.
         """
         return self.number >= (1, 7, 6)
 
@@ -291,7 +291,7 @@ class Profile:
 
     @property
     def goodbye_needs_session(self) -> bool:
-        """Whether a server's goodbye has to name the session."""
+        """Whether a server's goodbye must name the session."""
         return self.number >= (2, 3, 0)
 
     @property
@@ -301,12 +301,12 @@ class Profile:
 
     @property
     def checks_udp(self) -> bool:
-        """Whether the hello over MQTT and the datagrams are checked; before, what was missing crashed it."""
+        """Whether the MQTT hello and the datagrams are checked; older firmware crashes on missing fields."""
         return self.number >= (2, 4, 0)
 
     @property
     def leaves_before_restart(self) -> bool:
-        """Whether connections are ended before a restart, and not by it."""
+        """Whether the device closes its connections before it restarts."""
         return self.number >= (2, 0, 0)
 
     @property

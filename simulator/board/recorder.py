@@ -1,4 +1,4 @@
-"""What an observer of the device sees: its screen, and a list of what happened when."""
+"""What an observer sees of the device: its screen, and a list of events."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class Event:
 
 
 class Recorder:
-    """Keeps the events, and wakes whoever waits for one."""
+    """Keeps the events, and wakes those that wait for one."""
 
     def __init__(self) -> None:
         """Start the clock."""
@@ -36,7 +36,7 @@ class Recorder:
         return monotonic() - self.started
 
     def add(self, kind: str, /, **data: Any) -> None:
-        """Note an event."""
+        """Record an event."""
         event = Event(self.now(), kind, data)
         self.events.append(event)
         for listener in self.listeners:
@@ -44,13 +44,13 @@ class Recorder:
         self.pulse()
 
     def pulse(self) -> None:
-        """Make everybody who waits look again."""
+        """Have all waiting conditions evaluated again."""
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
 
     async def wait_for(self, condition: Callable[[], bool], timeout: float | None) -> None:  # noqa: ASYNC109
-        """Wait until `condition` holds, for ever without `timeout` in seconds. Raises `TimeoutError`."""
+        """Wait until `condition` holds. Raises `TimeoutError` after `timeout` seconds, if given."""
         async with asyncio.timeout(timeout):
             while not condition():
                 waiter = asyncio.get_running_loop().create_future()
@@ -67,7 +67,7 @@ class Recorder:
 
 @dataclass(slots=True)
 class Screen:
-    """What the display shows, and what it has shown."""
+    """What the display shows, and what it has shown before."""
 
     recorder: Recorder
     status: str = ""
@@ -105,7 +105,7 @@ class Screen:
         self.recorder.add("screen", role=role, text=text)
 
     def show_alert(self, status: str, text: str, emotion: str) -> None:
-        """Show something that the user is to see."""
+        """Show a status, a face and a message at once."""
         self.show_status(status)
         self.show_emotion(emotion)
         self.show_message("system", text)

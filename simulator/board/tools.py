@@ -1,4 +1,4 @@
-"""The tools that boards register, and what they do: setters change values, getters return them."""
+"""The tools that boards register: setters change values, getters return them."""
 
 from base64 import b64encode
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class ToolError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """A picture that a tool gives; the firmware can do that, but no tool of its own does."""
+    """A picture as a tool result; the firmware supports it, but no stock tool uses it."""
 
     data: bytes
     mime_type: str
@@ -55,26 +55,26 @@ class Tool:
     """Argument schemas by name."""
     user_only: bool = False
     handler: str | None = None
-    """Name of the special behaviour; without one, the fields below say what a call does."""
+    """Name of a handler in `device_tools`; without one, the fields below say what a call does."""
     set: JsonObject = field(default_factory=dict)
     """Values to store; `$name` stands for an argument, in keys too."""
     toggle: str | None = None
     get: str | dict[str, str] | None = None
     """The value to return, or an object of values."""
     texts: dict[str, str] = field(default_factory=dict)
-    """What to return for the value instead; `*` for all others."""
+    """Texts to return instead of values; `*` stands for all other values."""
     result: Any = True
     choices: dict[str, list[Any]] = field(default_factory=dict)
     refusal: ToolResult = False
     """Result for an argument outside `choices`."""
     error: str | None = None
-    """Error message for it instead of a result."""
+    """Error message for such an argument, instead of `refusal`."""
     keep: int | None = None
-    """An argument of this value changes nothing."""
+    """Arguments with this value change nothing."""
     title: str | None = None
-    """A name for people, which only servers of other firmware give."""
+    """A display name, which stock firmware does not have."""
     answer: JsonObject | None = None
-    """The whole result in the standard's form, as other firmware may give it."""
+    """A complete MCP result, for firmware other than the stock one."""
 
     def as_json(self, *, annotated: bool) -> str:
         """Return the entry of `tools/list`."""
@@ -89,8 +89,8 @@ class Tool:
         return dumps(entry)
 
 
-# What the values are at the first start; what is not here starts with 0. `view` is the colour that fills the
-# picture of the camera, red, green and blue from 0 to 255; a test picture without one.
+# Values at the first start; those that are not here start with 0. `view` is the colour that fills the picture
+# of the camera (red, green and blue from 0 to 255); None for a test picture.
 _FIRST_VALUES: Final[Values] = {
     "volume": 70,
     "brightness": 75,
@@ -133,7 +133,7 @@ def board_tools(profile: Profile) -> list[Tool]:
 
 
 def run_plain(tool: Tool, arguments: JsonObject, values: Values) -> ToolResult:
-    """Do what the tool's data say. Raises `ToolError`."""
+    """Execute a call as the tool's fields describe it. Raises `ToolError`."""
     for name, choices in tool.choices.items():
         if arguments[name] not in choices:
             if tool.error is not None:
@@ -148,11 +148,13 @@ def run_plain(tool: Tool, arguments: JsonObject, values: Values) -> ToolResult:
         values[tool.toggle] = not values.get(tool.toggle, False)
     match tool.get:
         case None:
-            return tool.result  # type: ignore[no-any-return]
+            result: ToolResult = tool.result
+            return result
         case str(key) if tool.texts:
             return tool.texts.get(values[key], tool.texts["*"])
         case str(key):
-            return values.get(key, 0)  # type: ignore[no-any-return]
+            kept: ToolResult = values.get(key, 0)
+            return kept
         case parts:
             return {name: values.get(key, 0) for name, key in parts.items()}
 

@@ -1,1 +1,1 @@
-"""Firmware images, where they lie in flash, and installing one."""
+"""Firmware images, and the flash partitions that hold them."""

@@ -1,4 +1,4 @@
-"""Firmware images: to build one, and to judge one as a device does before it starts it.
+"""Firmware images: building one, and checking one as a device does before it starts it.
 
 Source: ESP-IDF's `esp_app_format.h`, `esp_app_desc.h`, `esp_image_format.c` and `bootloader_common_loader.c`.
 """
@@ -63,7 +63,7 @@ class ImageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AppDescription:
-    """What an image says of itself; nothing of it decides whether it is started."""
+    """The description in an image; the device does not check it."""
 
     version: str
     project: str
@@ -74,7 +74,7 @@ def build_image(
 ) -> bytes:
     """Return an image that a device with this chip installs, of `size` bytes rounded up to a multiple of 16.
 
-    What it would run is noise, the same for the same arguments. Raises `ValueError` for an unknown chip, a
+    Its code is random data, the same for the same arguments. Raises `ValueError` for an unknown chip, a
     version or project of more than 31 bytes, and a size too small for an image.
     """
     if chip not in CHIP_IDS:
@@ -98,7 +98,7 @@ def build_image(
             _HEADER.pack(
                 _MAGIC, 2, 2, 0x4F, _CODE_ADDRESS, 0xEE, pins, CHIP_IDS[chip], 0, *_ANY_REVISION, True
             ),
-            # What is mapped, and not copied, lies in the file as in memory, modulo 64 kB.
+            # A mapped segment has the same offset in the file as in memory, modulo 64 kB.
             _SEGMENT.pack(_DATA_ADDRESS + _DESCRIPTION_OFFSET, len(description)),
             description,
             _SEGMENT.pack(_CODE_ADDRESS, len(code)),
@@ -116,9 +116,9 @@ def starts_as_image(first: bytes) -> bool:
 
 
 def judge_image(image: bytes, *, chip: str, revision: int) -> AppDescription:
-    """Return what an image says of itself, when a device would start it. Raises `ImageError`.
+    """Return the description of an image that a device would start. Raises `ImageError` for others.
 
-    `revision` is the chip's, as 100 * major + minor. To which addresses segments go is not looked at.
+    `revision` is the chip's, as 100 * major + minor. The addresses of segments are not checked.
     """
     if len(image) < _HEADER.size:
         raise ImageError("the header is incomplete")

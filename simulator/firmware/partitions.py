@@ -1,7 +1,7 @@
-"""The two places in flash for a firmware, and which of them starts.
+"""The two flash partitions for firmware, and the choice between them at start.
 
-Source: ESP-IDF's `esp_ota_ops.c` and `bootloader_utility.c`. The firmware's `sdkconfig.defaults` asks for the
-way back: `CONFIG_BOOTLOADER_APP_ROLLBACK_ENABLE`.
+Source: ESP-IDF's `esp_ota_ops.c` and `bootloader_utility.c`. The firmware's `sdkconfig.defaults` enables the
+rollback: `CONFIG_BOOTLOADER_APP_ROLLBACK_ENABLE`.
 """
 
 from typing import Final
@@ -12,35 +12,35 @@ APP_PARTITION_BYTES: Final = 0x3F_0000
 
 
 class AppPartitions:
-    """A new firmware is on trial until it says that it works; an earlier start leads back to the old one."""
+    """A new firmware is rolled back at the next start, unless it has confirmed that it works."""
 
     def __init__(self, version: str) -> None:
-        """Start with one firmware, on trial no more."""
+        """Start with one firmware, which is confirmed."""
         self.version = version
-        """Of the firmware that runs."""
+        """Version of the running firmware."""
         self._number = 0
         self._installed: str | None = None
         self._fallback: str | None = None
 
     @property
     def label(self) -> str:
-        """Name of the partition that the running firmware is in."""
+        """Name of the partition of the running firmware."""
         return f"ota_{self._number}"
 
     @property
     def next_version(self) -> str:
-        """Version of the firmware that the next start leads to."""
+        """Version of the firmware that runs after the next start."""
         for version in (self._installed, self._fallback):
             if version is not None:
                 return version
         return self.version
 
     def install(self, version: str) -> None:
-        """Have another firmware run from the next start on."""
+        """Select another firmware for the next start."""
         self._installed = version
 
     def start(self) -> None:
-        """Choose what runs, as the boot loader does."""
+        """Choose the firmware to run, as the boot loader does."""
         version = self.next_version
         changed = self._installed is not None or self._fallback is not None
         self._fallback = self.version if self._installed is not None else None
@@ -49,5 +49,5 @@ class AppPartitions:
         self._number ^= changed
 
     def confirm(self) -> None:
-        """Keep the firmware that runs."""
+        """Keep the running firmware: it is not rolled back."""
         self._fallback = None

@@ -1,4 +1,7 @@
-"""Binary framing 1, 2 and 3 of the WebSocket. Source: the firmware's `websocket_protocol.cc`."""
+"""Binary protocol versions 1, 2 and 3: the header before an Opus packet in a WebSocket frame.
+
+Source: the firmware's `websocket_protocol.cc`.
+"""
 
 import struct
 from typing import Final
@@ -26,7 +29,7 @@ def pack(version: int, packet: bytes, timestamp: int = 0) -> bytes:
 def unpack(version: int, frame: bytes) -> bytes:
     """Take the Opus packet out of a binary frame.
 
-    The firmware checks no bounds: what it would read behind the frame is a `DeviceCrashed` here.
+    The firmware does not check bounds: where it would read past the frame, this raises `DeviceCrashed`.
     """
     header = {2: _HEADER_2, 3: _HEADER_3}.get(version)
     if header is None:

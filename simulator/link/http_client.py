@@ -16,7 +16,7 @@ from .network import Network
 
 __all__ = ["HttpClient", "HttpError", "Response"]
 
-# What waits to be read at most; a reader that wants a whole body of this size dead-locks with the receiver.
+# Bytes that can wait to be read; reading a whole body of this size dead-locks with the receiver.
 _WINDOW: Final = 8192
 _PAGE: Final = 4096
 _TIMEOUT: Final = 30.0
@@ -44,7 +44,7 @@ class HttpClient:
     pace: Pace
     network: Network
     deadlocks: bool
-    """Whether a body of 8192 bytes or more hangs the device for good."""
+    """Whether a body of 8192 bytes or more hangs the device."""
 
     async def request(
         self,
@@ -60,8 +60,8 @@ class HttpClient:
         """Send a request and read the answer.
 
         `headers` go out in the order of their names, `chunks` instead of `body`.
-        A `streamed` answer is read piece by piece and may be large; `reads` tells for a status whether its
-        body is read at all.
+        A `streamed` answer is read piece by piece and may be large; `reads` tells by status
+        whether the body is read.
         Raises `HttpError`, and `DeviceCrashed` when the answer hangs the device.
         """
         async with self._exchange(method, url, headers, body, chunks) as (reader, status, answer_headers):
@@ -74,16 +74,16 @@ class HttpClient:
         return Response(status, answer_headers, answer)
 
     async def download(self, url: str, take: Callable[[bytes, int], Awaitable[None]]) -> None:
-        """Get a file page by page, no faster than `take` takes them; it also hears how long the file is.
+        """Get a file page by page; `take` is awaited for each page, with the length of the file.
 
-        Raises `HttpError`, also for another status than 200 and an answer that does not tell its length.
+        Raises `HttpError`, also for another status than 200 and for an answer without its length.
         """
         async with self._exchange("GET", url, {}, window=_WINDOW) as (reader, status, headers):
             if status != 200:
                 raise HttpError(f"the server answered with status {status}")
             length = int(headers.get("content-length", 0))
             if length <= 0:
-                raise HttpError("the server does not tell the length")
+                raise HttpError("the answer has no Content-Length")
             left = length
             while left:
                 async with self.pace.timeout(_TIMEOUT):
@@ -102,7 +102,7 @@ class HttpClient:
         *,
         window: int | None = None,
     ) -> AsyncIterator[tuple[asyncio.StreamReader, int, dict[str, str]]]:
-        """Send a request and read the head of the answer. Whatever fails within becomes an `HttpError`."""
+        """Send a request and read the head of the answer. Any failure becomes an `HttpError`."""
         scheme, host, port, path = _split(url)
         secure = ssl.create_default_context() if scheme == "https" else None
         try:
@@ -131,7 +131,7 @@ class HttpClient:
 def _split(url: str) -> tuple[str, str, int, str]:
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in {"http", "https"}:
-        raise HttpError(f"no address: {url!r}")
+        raise HttpError(f"not an http or https address: {url!r}")
     authority, slash, path = rest.partition("/")
     host, colon, port = authority.partition(":")
     number = stoi(port) if colon else (443 if scheme == "https" else 80)
@@ -164,7 +164,7 @@ async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]
     status_line = (await reader.readuntil(b"\r\n")).decode("latin-1")
     protocol, _, rest = status_line.partition(" ")
     if not protocol.startswith("HTTP/1."):
-        raise ValueError("no HTTP")
+        raise ValueError("not HTTP")
     headers: dict[str, str] = {}
     while (line := await reader.readuntil(b"\r\n")) != b"\r\n":
         name, _, value = line.decode("latin-1").partition(":")
@@ -182,6 +182,6 @@ async def _read_body(reader: asyncio.StreamReader, headers: dict[str, str]) -> b
     if (length := headers.get("content-length")) is None:
         return await reader.read(_MAX_BODY)
     if int(length) == 0:
-        # Waits for the end of the connection, the whole 30 s where it is kept open.
+        # The firmware waits for the end of the connection, up to 30 s if it is kept open.
         return await reader.read(1)
     return await reader.readexactly(int(length))

@@ -1,7 +1,7 @@
 """MQTT 3.1.1 as the firmware's client speaks it.
 
 Source: `esp_mqtt.cc` of the firmware's network component, and ESP-IDF's `mqtt_client.c` below it: clean
-session, no will, no subscription ever, QoS 0. It comes back by itself.
+session, no will, no subscriptions, QoS 0. It reconnects by itself.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ __all__ = ["MqttClient", "MqttListener", "MqttSettings", "publish_packet"]
 TLS_PORT: Final = 8883
 _NETWORK_TIMEOUT: Final = 10.0
 _RECONNECT_SECONDS: Final = 10.0
-# What ESP-IDF takes when it is told 0.
+# ESP-IDF uses this for a keep-alive of 0.
 _DEFAULT_KEEP_ALIVE: Final = 120
 
 _CONNECT: Final = 0x10
@@ -36,7 +36,7 @@ _DISCONNECT: Final = b"\xe0\x00"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MqttSettings:
-    """Where to connect, and as whom."""
+    """Address and credentials."""
 
     host: str
     port: int
@@ -49,20 +49,20 @@ class MqttSettings:
 
 
 class MqttListener(Protocol):
-    """Hears, on the network task, of the connection."""
+    """Is told, on the network task, of the connection."""
 
     def mqtt_connected(self) -> None:
-        """The server has accepted the device."""
+        """The server accepted the device."""
 
     def mqtt_disconnected(self, reason: str) -> None:
-        """The connection is gone, or there never was one."""
+        """The connection ended, or could not be made."""
 
     def mqtt_message(self, payload: bytes) -> None:
         """A message arrived, whatever its topic."""
 
 
-class _Refused(Exception):  # noqa: N818 - what the server did
-    """The server does not take the device."""
+class _Refused(Exception):  # noqa: N818 - an answer of the server
+    """The server refused the device."""
 
 
 class MqttClient:
@@ -81,7 +81,7 @@ class MqttClient:
     ) -> None:
         """`spawn` starts tasks that end with the device.
 
-        A client that does not notice its own reconnection receives messages after it, and sends none.
+        A client that does not notice its own reconnection can only receive afterwards.
         """
         self.connected = False
         """Whether the client believes that it can send."""
@@ -99,7 +99,7 @@ class MqttClient:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def connect(self) -> bool:
-        """Start, and return how the first attempt ended; it goes on trying in any case."""
+        """Start, and return whether the first attempt succeeded; the client keeps trying in any case."""
         self._tasks = [self._spawn(self._run())]
         try:
             async with self._pace.timeout(_NETWORK_TIMEOUT):
@@ -109,7 +109,7 @@ class MqttClient:
         return self.connected
 
     async def publish(self, topic: str, payload: bytes) -> bool:
-        """Publish with QoS 0, not retained; False without a connection, and where it breaks."""
+        """Publish with QoS 0, not retained; False without a connection, or if it breaks."""
         connection = self._connection
         if not self.connected or connection is None:
             return False
@@ -133,7 +133,7 @@ class MqttClient:
             self._connection.abort()
 
     def stop(self, *, politely: bool) -> None:
-        """End for good; `politely` says so to the server."""
+        """Stop; `politely` sends a DISCONNECT first."""
         for task in self._tasks:
             task.cancel()
         self._tasks.clear()
@@ -173,7 +173,7 @@ class MqttClient:
         self._listener.mqtt_disconnected(reason)
 
     async def _connect(self) -> Connection:
-        """Raise one of several errors when the server does not let the device in."""
+        """Connect and log in. Raises `OSError`, `EOFError`, `ValueError` and `_Refused`."""
         settings = self._settings
         tls = ssl.create_default_context() if settings.port == TLS_PORT else None
         connection = await self._network.connect(settings.host, settings.port, tls)
@@ -181,7 +181,7 @@ class MqttClient:
         connection.write(self._connect_packet())
         first, body = await _read_packet(connection.reader)
         if first != _CONNACK or len(body) != 2:
-            raise _Refused("the answer is no CONNACK")
+            raise _Refused("the answer is not a CONNACK")
         if body[1]:
             raise _Refused(f"the server refuses with code {body[1]}")
         return connection
@@ -201,7 +201,7 @@ class MqttClient:
         return _packet(_CONNECT, header + payload)
 
     async def _serve(self, connection: Connection) -> None:
-        """Take what comes, until the connection is over. Raises `OSError`, `EOFError` and `ValueError`."""
+        """Receive until the connection ends. Raises `OSError`, `EOFError` and `ValueError`."""
         self.connected = self._notices_reconnection or not self._was_connected
         self._was_connected = True
         self._settled.set()
@@ -214,7 +214,7 @@ class MqttClient:
             self._received(connection, first, body)
 
     async def _keep_alive(self, connection: Connection) -> None:
-        """Ping at half the keep-alive; give up when nothing comes back for the other half."""
+        """Ping at half the keep-alive; give up if no answer comes within the other half."""
         half = (self._settings.keepalive or _DEFAULT_KEEP_ALIVE) / 2
         while True:
             await asyncio.sleep(half * self._pace.timeouts)
@@ -236,7 +236,7 @@ class MqttClient:
                 qos = first >> 1 & 3
                 start = topic_end + (2 if qos else 0)
                 if len(body) < start:
-                    raise ValueError("a PUBLISH is cut off")
+                    raise ValueError("a PUBLISH is incomplete")
                 if qos:
                     answer = _PUBACK if qos == 1 else _PUBREC
                     connection.write(_packet(answer, body[topic_end:start]))
@@ -267,7 +267,7 @@ def _string(text: str) -> bytes:
 
 
 async def _read_packet(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """Return first byte and body. Raises `EOFError`, and `ValueError` for a length that is none."""
+    """Return first byte and body. Raises `EOFError`, and `ValueError` for an invalid length."""
     first = (await reader.readexactly(1))[0]
     length = 0
     for shift in (0, 7, 14, 21):

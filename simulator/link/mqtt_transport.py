@@ -138,7 +138,7 @@ class MqttTransport(Transport):
     # The connection
 
     async def _start_client(self, *, report_missing: bool) -> bool:
-        """Replace the client. Raises `DeviceCrashed` for an endpoint that cannot be taken apart."""
+        """Replace the client. Raises `DeviceCrashed` for an endpoint with an invalid port."""
         if self._client is not None:
             self._client.stop(politely=True)
             self._client = None
@@ -169,15 +169,15 @@ class MqttTransport(Transport):
         return await self._client.connect() or self._fail("SERVER_NOT_CONNECTED")
 
     def mqtt_connected(self) -> None:
-        """Note that the server is there."""
+        """Note that the client is connected."""
         self._was_connected = True
         self._stop_rebuilding()
         self._recorder.add("link", connected=True)
 
     def mqtt_disconnected(self, reason: str) -> None:
-        """Wait for the client to come back; while idle, replace it when that takes long."""
+        """Wait for the client to reconnect; an idle device replaces the client if that takes long."""
         self._recorder.add("link", connected=False, reason=reason)
-        # What leaves the client unaware of its reconnection does not replace it either.
+        # Firmware that does not notice a reconnection does not replace the client either.
         if self._was_connected and self._profile.notices_reconnection:
             self._was_connected = False
             self._stop_rebuilding()
@@ -199,7 +199,7 @@ class MqttTransport(Transport):
     # What the server sends
 
     def mqtt_message(self, payload: bytes) -> None:
-        """Act on a message, whatever its topic."""
+        """Handle a message of any topic."""
         message = loads_object(payload)
         kind = find(message, "type")
         if message is None or not isinstance(kind, str):
@@ -237,7 +237,7 @@ class MqttTransport(Transport):
         elif self._profile.goodbye_needs_session:
             matches = False
         else:
-            raise DeviceCrashed("the server's goodbye has a session_id that is no string")
+            raise DeviceCrashed("the server's goodbye has a session_id that is not a string")
         if matches:
             say_goodbye = self._profile.answers_goodbye
             self._schedule(lambda: self._close(say_goodbye=say_goodbye))

@@ -1,23 +1,23 @@
-"""The network that the device is in: it can be cut without the device noticing, and have bad weather."""
+"""The device's network: it can be cut without the device noticing, and can impair datagrams."""
 
 import asyncio
 import socket
 import ssl
 from typing import cast, override
 
-from .weather import UdpWeather
+from .impairment import UdpImpairment
 
 __all__ = ["Connection", "Network"]
 
 
 class Connection(asyncio.Protocol):
-    """A TCP connection. What passes while the network is cut waits for it, as resent segments do."""
+    """A TCP connection. Data sent while the network is cut arrives afterwards, like resent segments."""
 
     def __init__(self, network: Network, *, tls: bool, window: int | None = None) -> None:
-        """Wait for `connection_made`. No more than `window` bytes wait here to be read, if given."""
+        """Make a connection for the event loop. At most `window` bytes are buffered for reading, if given."""
         self._tls = tls
         self._window = window
-        # A reader holds twice its limit before it makes the other end wait.
+        # A reader pauses the other end at twice its limit.
         self.reader = asyncio.StreamReader() if window is None else asyncio.StreamReader(window // 2)
         self._network = network
         self._transport: asyncio.Transport | None = None
@@ -32,7 +32,7 @@ class Connection(asyncio.Protocol):
     # What the device does
 
     def write(self, data: bytes) -> None:
-        """Send; nothing happens when the connection is over."""
+        """Send; does nothing if the connection has ended."""
         if self._lost or self._dropped or self._transport is None:
             return
         if self._network.is_cut:
@@ -41,7 +41,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(data)
 
     async def drain(self) -> None:
-        """Wait until the other end has taken most of it."""
+        """Wait until the send buffer has room."""
         await self._writable.wait()
 
     def stop_reading(self) -> None:
@@ -50,19 +50,19 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def abort(self) -> None:
-        """Let go of it: the other end hears of that only when the network is there."""
+        """Drop it; while the network is cut, the other end does not notice."""
         self._drop()
         if self._transport is not None and not self._network.is_cut:
             self._transport.abort()
 
     def close(self) -> None:
-        """Close it after what was written."""
+        """Close it after sending what was written."""
         self._drop()
         if self._transport is not None and not self._network.is_cut:
             self._transport.close()
 
     def forget(self) -> None:
-        """Stay silent for ever: the device that it belonged to is gone."""
+        """Send and receive nothing more: the device has lost its power."""
         self._drop()
 
     def _drop(self) -> None:
@@ -73,12 +73,12 @@ class Connection(asyncio.Protocol):
     # What the network does
 
     def network_restored(self) -> None:
-        """Let pass what has waited."""
+        """Deliver what was held back."""
         transport = self._transport
         if transport is None:
             return
         if self._dropped:
-            # What is still sent to a connection that the device has given up is refused.
+            # Data for a connection that the device has dropped is refused.
             transport.abort()
         incoming, self._incoming = self._incoming, []
         outgoing, self._outgoing = self._outgoing, []
@@ -109,7 +109,7 @@ class Connection(asyncio.Protocol):
     @override
     def eof_received(self) -> bool:
         self._end()
-        # The device's half stays open until the device closes it.
+        # The device keeps its half open until it closes the connection.
         return not self._tls
 
     @override
@@ -135,39 +135,39 @@ class Connection(asyncio.Protocol):
 
 
 class Network:
-    """What carries the packets of one device."""
+    """The network of one device."""
 
-    def __init__(self, weather: UdpWeather) -> None:
-        """`weather` is what happens to datagrams."""
-        self.weather = weather
+    def __init__(self, impairment: UdpImpairment) -> None:
+        """`impairment` is what happens to datagrams."""
+        self.impairment = impairment
         self.connections: set[Connection] = set()
-        """Those that the other end knows of."""
+        """Those that are open for the other end."""
         self._there = asyncio.Event()
         self._there.set()
 
     @property
     def is_cut(self) -> bool:
-        """Whether packets vanish, both ways."""
+        """Whether all packets are lost."""
         return not self._there.is_set()
 
     def cut(self) -> None:
-        """Lose all packets from now on; nobody is told."""
+        """Lose all packets from now on; the device does not notice."""
         self._there.clear()
 
     def restore(self) -> None:
-        """Carry packets again."""
+        """Deliver packets again."""
         self._there.set()
         for connection in list(self.connections):
             connection.network_restored()
 
     def forget(self) -> None:
-        """Carry packets again, but none of the connections that were there: their device is gone."""
+        """Deliver packets again, except those of the connections so far: their device has lost its power."""
         for connection in self.connections:
             connection.forget()
         self._there.set()
 
     def close(self) -> None:
-        """End whatever is left."""
+        """End all connections."""
         self._there.set()
         for connection in list(self.connections):
             connection.abort()
@@ -175,10 +175,10 @@ class Network:
     async def connect(
         self, host: str, port: int, tls: ssl.SSLContext | None = None, *, window: int | None = None
     ) -> Connection:
-        """Return a connection. Raises `OSError`; waits as long as the network is cut.
+        """Return a connection. Raises `OSError`; waits while the network is cut.
 
-        With a `window`, the other end is ahead of what is read by about as many bytes and not by what an
-        ordinary computer has room for.
+        With a `window`, the other end can send only about as many bytes ahead, as to the small buffers of a
+        device.
         """
         await self._there.wait()
         loop = asyncio.get_running_loop()

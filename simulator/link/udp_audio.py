@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from ..board.cjson import find, int_value, is_number
 from ..board.crash import DeviceCrashed
 from .hooks import LinkHooks
+from .impairment import ImpairedPath
 from .network import Network
-from .weather import WeatheredPath
 
 __all__ = ["AudioOffer", "UdpAudio", "parse_offer"]
 
@@ -42,9 +42,9 @@ class AudioOffer:
 
 
 def parse_offer(udp: object, *, hardened: bool) -> AudioOffer | None:
-    """Read the `udp` object; None when the hello is not accepted.
+    """Read the `udp` object; None if the firmware rejects the hello.
 
-    Firmware before 2.4.0 is not `hardened`: it raises `DeviceCrashed` for what it does not check.
+    Firmware before 2.4.0 is not `hardened`: it crashes (`DeviceCrashed`) on missing fields.
     """
     if not isinstance(udp, dict):
         return None
@@ -70,7 +70,7 @@ def _hex(text: object) -> bytes | None:
 
 
 class UdpAudio(asyncio.DatagramProtocol):
-    """A connected socket: the system drops what comes from other addresses than the server's."""
+    """A connected socket: the system drops datagrams from other addresses than the server's."""
 
     def __init__(
         self,
@@ -81,24 +81,24 @@ class UdpAudio(asyncio.DatagramProtocol):
         *,
         hardened: bool,
     ) -> None:
-        """`received` gets the decrypted packets; firmware from 2.4.0 on is `hardened`."""
+        """`received` is called with decrypted packets; firmware since 2.4.0 is `hardened`."""
         self.alive = False
-        """Whether packets are sent and received; the firmware does not look at that."""
+        """Whether packets are sent and received; the firmware does not know."""
         self.dropped = 0
-        """Datagrams that were not taken: too late, twice, of a wrong size or type."""
+        """Rejected datagrams: late, duplicate, or of a wrong size or type."""
         self._offer = offer
         self._network = network
         self._hooks = hooks
         self._received = received
         self._hardened = hardened
         self._transport: asyncio.DatagramTransport | None = None
-        self._uplink = WeatheredPath(network.weather, "uplink", self._transmit)
-        self._downlink = WeatheredPath(network.weather, "downlink", self._arrived)
+        self._uplink = ImpairedPath(network.impairment, "uplink", self._transmit)
+        self._downlink = ImpairedPath(network.impairment, "downlink", self._arrived)
         self._sent = 0
         self._accepted = 0
 
     async def open(self) -> Self:
-        """Connect the socket; where that fails, the device does not notice."""
+        """Connect the socket; the device does not notice a failure."""
         loop = asyncio.get_running_loop()
         with suppress(OSError, ValueError):
             await loop.create_datagram_endpoint(
@@ -110,12 +110,12 @@ class UdpAudio(asyncio.DatagramProtocol):
         return self
 
     def rekey(self, offer: AudioOffer) -> None:
-        """Take keys from a hello that nobody waited for; the socket stays where it is."""
+        """Use the keys of an unexpected hello; the socket stays the same."""
         self._offer = offer
         self._sent = self._accepted = 0
 
     def send(self, packet: bytes) -> bool:
-        """Send an Opus packet; False when the socket is dead."""
+        """Send an Opus packet; False if the socket is dead."""
         if not self.alive:
             return False
         self._sent = (self._sent + 1) & 0xFFFFFFFF
@@ -158,7 +158,7 @@ class UdpAudio(asyncio.DatagramProtocol):
         if not self.alive:
             return
         if not datagram:
-            # Reading nothing counts as an error, which ends the task that reads, and nobody is told.
+            # The firmware takes an empty datagram for an error, and ends its receiving task without notice.
             self.alive = False
             return
         datagram = datagram[:_MAX_DATAGRAM]

@@ -239,7 +239,7 @@ async def test_too_short_an_address_is_not_even_tried() -> None:
 async def test_an_address_of_another_kind_is_a_failure(url: str) -> None:
     async with SimulatedDevice(None, url, pace=FAST) as sim:
         await sim.boot()
-        assert "no address" in sim.events("http")[0]["error"]
+        assert "not an http or https address" in sim.events("http")[0]["error"]
 
 
 async def test_pairing_shows_and_speaks_the_code_and_polls_until_200() -> None:

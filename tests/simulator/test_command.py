@@ -226,7 +226,7 @@ async def test_the_command_gives_up_waiting_for_the_digits(
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(None, "which address"), ("[]", "not a state file"), ('{"nvs":{}}', "not a state file")],
+    [(None, "no address is known"), ("[]", "not a state file"), ('{"nvs":{}}', "not a state file")],
 )
 async def test_the_command_needs_an_address_and_a_sound_state_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, words: str

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simulator import Misbehaviour, SimulatedDevice, State, UdpWeather, converse
+from simulator import Misbehaviour, SimulatedDevice, State, UdpImpairment, converse
 from simulator.audio.espeak import synthesize
 from tests.simulator.fake_mqtt import KEY, NONCE, MqttServer, Session, ctr
 from tests.simulator.fake_server import opus_packets
@@ -254,61 +254,61 @@ async def test_a_conversation_is_held_over_mqtt_and_udp(server: MqttServer, vers
         assert sim.connected
 
 
-# Weather
+# Impairments
 
 
-async def uplink(server: MqttServer, weather: UdpWeather, packets: int = 200) -> list[int]:
-    async with server.device(weather=weather) as sim:
+async def uplink(server: MqttServer, impairment: UdpImpairment, packets: int = 200) -> list[int]:
+    async with server.device(impairment=impairment) as sim:
         await listening(server, sim)
         await server.audio.until(lambda: len(server.audio.datagrams) >= packets)
         return server.audio.sequences[:packets]
 
 
 async def test_packets_are_lost(server: MqttServer) -> None:
-    sequences = await uplink(server, UdpWeather(loss=10))
+    sequences = await uplink(server, UdpImpairment(loss=10))
     assert sequences == sorted(set(sequences))
     assert 205 < sequences[-1] < 245
 
 
 async def test_packets_come_twice(server: MqttServer) -> None:
-    sequences = await uplink(server, UdpWeather(duplicate=10))
+    sequences = await uplink(server, UdpImpairment(duplicate=10))
     assert sequences == sorted(sequences)
     assert 10 < len(sequences) - len(set(sequences)) < 40
 
 
 async def test_packets_overtake_each_other(server: MqttServer) -> None:
-    sequences = await uplink(server, UdpWeather(reorder=10))
+    sequences = await uplink(server, UdpImpairment(reorder=10))
     swapped = sum(later < earlier for earlier, later in pairwise(sequences))
     assert 5 < swapped < 40
     assert all(abs(sequence - place) <= 2 for place, sequence in enumerate(sequences, start=1))
 
 
 async def test_packets_are_delayed_and_stay_in_order(server: MqttServer) -> None:
-    assert await uplink(server, UdpWeather(jitter=20)) == list(range(1, 201))
+    assert await uplink(server, UdpImpairment(jitter=20)) == list(range(1, 201))
 
 
 async def test_the_same_seed_has_the_same_luck(server: MqttServer) -> None:
-    first = await uplink(server, UdpWeather(loss=30, seed=5), 50)
+    first = await uplink(server, UdpImpairment(loss=30, seed=5), 50)
     server.audio.datagrams.clear()
-    assert await uplink(server, UdpWeather(loss=30, seed=5), 50) == first
+    assert await uplink(server, UdpImpairment(loss=30, seed=5), 50) == first
     server.audio.datagrams.clear()
-    assert await uplink(server, UdpWeather(loss=30, seed=6), 50) != first
+    assert await uplink(server, UdpImpairment(loss=30, seed=6), 50) != first
 
 
 @pytest.mark.parametrize(
-    ("weather", "least", "most"),
+    ("impairment", "least", "most"),
     [
-        (UdpWeather(loss=50), 3, 37),
-        (UdpWeather(duplicate=100), 40, 40),
-        (UdpWeather(reorder=100), 15, 25),
-        (UdpWeather(jitter=10), 40, 40),
+        (UdpImpairment(loss=50), 3, 37),
+        (UdpImpairment(duplicate=100), 40, 40),
+        (UdpImpairment(reorder=100), 15, 25),
+        (UdpImpairment(jitter=10), 40, 40),
     ],
 )
-async def test_the_weather_is_as_bad_on_the_way_down(
-    server: MqttServer, weather: UdpWeather, least: int, most: int
+async def test_impairments_apply_to_the_downlink_too(
+    server: MqttServer, impairment: UdpImpairment, least: int, most: int
 ) -> None:
     """Of forty packets the device takes those that are not behind another one."""
-    async with server.device(weather=weather) as sim:
+    async with server.device(impairment=impairment) as sim:
         await speaking(server, sim)
         for packet in opus_packets(40):
             server.audio.send(server.audio.seal(packet))

@@ -22,7 +22,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt import endpoint
 from custom_components.xiaozhi.protocol.transport.mqtt.connection import Timeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.link import uplink_topic
-from simulator import Conversation, Misbehaviour, Pace, SimulatedDevice, State, UdpWeather, converse
+from simulator import Conversation, Misbehaviour, Pace, SimulatedDevice, State, UdpImpairment, converse
 from tests.integration.boxes import (
     CLIENT_ID,
     COMMAND,
@@ -205,25 +205,26 @@ def _stored(hass_storage: dict[str, Any], entry: MockConfigEntry, mac: str) -> d
     return record
 
 
-WEATHERS = {
-    "loss-5": UdpWeather(loss=5),
-    "loss-10": UdpWeather(loss=10),
-    "disorder": UdpWeather(jitter=80, reorder=10, duplicate=10),
-    "all": UdpWeather(loss=10, jitter=80, reorder=10, duplicate=10),
+IMPAIRMENTS = {
+    "loss-5": UdpImpairment(loss=5),
+    "loss-10": UdpImpairment(loss=10),
+    "disorder": UdpImpairment(jitter=80, reorder=10, duplicate=10),
+    "all": UdpImpairment(loss=10, jitter=80, reorder=10, duplicate=10),
 }
 
 
-@pytest.mark.parametrize("paired", [paired_boxes(len(WEATHERS))], ids=["together"])
+@pytest.mark.parametrize("paired", [paired_boxes(len(IMPAIRMENTS))], ids=["together"])
 async def test_audio_over_a_bad_network_stays_on_the_clock(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
     """What is lost is silence as long as it was: speech ends when it ends, and the answer is heard."""
     devices = [
-        await boot(mac=mac_of(number), weather=weather) for number, weather in enumerate(WEATHERS.values(), 1)
+        await boot(mac=mac_of(number), impairment=impairment)
+        for number, impairment in enumerate(IMPAIRMENTS.values(), 1)
     ]
     talks = await converse_together(speech, devices, command)
     said = len(speech.mouth.spoken[0]) / 20
-    for number, (name, talk) in enumerate(zip(WEATHERS, talks, strict=True)):
+    for number, (name, talk) in enumerate(zip(IMPAIRMENTS, talks, strict=True)):
         with subtests.test(name):
             played = assert_understood(talk, speech.ears.streams[number], command).played_seconds
             assert played > 0.7 * said

@@ -1,4 +1,4 @@
-"""What a network does to datagrams: loses, overtakes, doubles and delays them."""
+"""Network impairments of datagrams: loss, reordering, duplication and delay."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,67 +6,67 @@ from dataclasses import dataclass
 import random
 from typing import Final
 
-__all__ = ["UdpWeather", "WeatheredPath"]
+__all__ = ["ImpairedPath", "UdpImpairment"]
 
-# A packet that is to be overtaken does not wait longer than this for the one that overtakes it.
+# A packet that is to be overtaken waits no longer than this for the next one.
 _MAX_OVERTAKEN_SECONDS: Final = 0.2
 _APART_SECONDS: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UdpWeather:
-    """How bad it is, in each direction. The same seed gives the same fate to the same packets."""
+class UdpImpairment:
+    """Impairments in each direction. The same seed has the same effect on the same packets."""
 
     loss: float = 0.0
-    """Percent of the packets that are lost."""
+    """Percentage of packets that are lost."""
     reorder: float = 0.0
-    """Percent that the next packet overtakes."""
+    """Percentage of packets that the next one overtakes."""
     duplicate: float = 0.0
-    """Percent that come twice."""
+    """Percentage of packets that arrive twice."""
     jitter: float = 0.0
-    """Milliseconds that packets are delayed at most; they stay in order."""
+    """Longest delay of packets in milliseconds; they stay in order."""
     seed: int = 0
 
     @property
-    def fine(self) -> bool:
-        """Whether nothing happens."""
+    def none(self) -> bool:
+        """Whether packets are not impaired."""
         return not (self.loss or self.reorder or self.duplicate or self.jitter)
 
 
-class WeatheredPath:
+class ImpairedPath:
     """One direction of a network."""
 
-    def __init__(self, weather: UdpWeather, direction: str, deliver: Callable[[bytes], None]) -> None:
-        """`direction` tells apart paths of the same seed; `deliver` gets what arrives."""
+    def __init__(self, impairment: UdpImpairment, direction: str, deliver: Callable[[bytes], None]) -> None:
+        """`direction` distinguishes paths of the same seed; `deliver` is called with what arrives."""
         self.lost = self.reordered = self.doubled = 0
-        """How many packets suffered it."""
-        self._weather = weather
+        """Numbers of packets."""
+        self._impairment = impairment
         self._deliver = deliver
-        self._random = random.Random(f"{weather.seed} {direction}")
+        self._random = random.Random(f"{impairment.seed} {direction}")
         self._due = 0.0
         self._overtaken: bytes | None = None
         self._timers: set[asyncio.TimerHandle] = set()
 
     def send(self, datagram: bytes) -> None:
-        """Give a datagram to the network."""
-        if self._weather.fine:
+        """Send a datagram."""
+        if self._impairment.none:
             self._deliver(datagram)
             return
-        # All four are drawn for each packet, so that one fault does not change the luck of another.
+        # All four are drawn for each packet, so that one impairment does not change the effect of another.
         lost, overtaken, doubled = (self._random.uniform(0, 100) for _ in range(3))
-        delay = self._random.uniform(0, self._weather.jitter) / 1000
-        if lost < self._weather.loss:
+        delay = self._random.uniform(0, self._impairment.jitter) / 1000
+        if lost < self._impairment.loss:
             self.lost += 1
             return
         copies = 1
-        if doubled < self._weather.duplicate:
+        if doubled < self._impairment.duplicate:
             self.doubled += 1
             copies = 2
         for _ in range(copies):
-            self._later(delay, lambda: self._arrive(datagram, overtaken < self._weather.reorder))
+            self._later(delay, lambda: self._arrive(datagram, overtaken < self._impairment.reorder))
 
     def close(self) -> None:
-        """Drop what is still on its way."""
+        """Drop packets that have not arrived yet."""
         for timer in self._timers:
             timer.cancel()
         self._timers.clear()
