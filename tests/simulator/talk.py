@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from simulator import Pace, SimulatedDevice
+from tests.simulator.fake_mqtt import MqttServer, Session as MqttSession
 from tests.simulator.fake_server import Server, Session, opus_packets
 
 AT_ONCE = Pace(main_loop_delay=0)
@@ -54,3 +55,19 @@ async def call(session: Session, name: str, **arguments: Any) -> Any:
     (content,) = reply["result"]["content"]
     assert content["type"] == "text"
     return content["text"]
+
+
+async def mqtt_idle(server: MqttServer, sim: SimulatedDevice) -> MqttSession:
+    """Boot and return the MQTT connection of the idle device."""
+    await sim.boot()
+    await sim.wait_for(lambda: sim.connected)
+    return await server.session()
+
+
+async def mqtt_listening(server: MqttServer, sim: SimulatedDevice) -> MqttSession:
+    """Boot, click and wait until the microphone streams over UDP."""
+    session = await mqtt_idle(server, sim)
+    await sim.click()
+    await session.expect(type="listen", state="start")
+    await sim.wait_for(lambda: sim.listening)
+    return session

@@ -1,7 +1,5 @@
 """Audio in the binary framings, over a conversation."""
 
-import asyncio
-
 import pytest
 
 from simulator import DeviceCrashed, Nvs, State
@@ -25,8 +23,7 @@ async def test_audio_is_framed_both_ways_in_the_version_of_the_check_in(version:
         assert frame.startswith(head)
         assert frame[len(head)] == 0x58
         await session.start_speaking()
-        await sim.wait_state(State.SPEAKING)
-        await asyncio.sleep(0.02)
+        await sim.wait_for(lambda: sim.screen.status == "Speaking...")
         packet = opus_packets(1)[0]
         size = len(packet).to_bytes(4)
         await session.send({1: b"", 2: b"\0\2" + bytes(10) + size, 3: b"\0\0" + size[2:]}[version] + packet)

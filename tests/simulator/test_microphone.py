@@ -1,7 +1,7 @@
 """The uplink: packets, silence, speech."""
 
 import asyncio
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 import struct
 
@@ -77,11 +77,10 @@ async def test_the_microphone_sends_a_packet_every_60_ms_after_a_warm_up_of_120(
         await sim.click()
         session = await server.session()
         times: list[float] = []
-        for count in range(1, 9):
-            await session.until(lambda: len(session.packets) >= count)  # noqa: B023
+        for number in range(1, 9):
+            await session.until(lambda: len(session.packets) >= number)  # noqa: B023
             times.append(asyncio.get_running_loop().time())
-        assert times[0] - start >= 0.18
-        assert times[-1] - times[0] == pytest.approx(7 * 0.06, abs=0.05)
+        assert all(time - start >= 0.12 + 0.06 * place for place, time in enumerate(times, 1))
 
 
 async def test_what_is_said_is_heard_whole_and_then_silence_for_ever(server: Server) -> None:
@@ -156,10 +155,13 @@ def test_saying_nothing_is_saying_nothing() -> None:
 
 
 async def test_the_send_queue_keeps_the_newest_forty_packets() -> None:
-    microphone = Microphone(Voice(), Pace(uplink=200), captured=lambda: None)
+    number, enough = count(1), asyncio.Event()
+    microphone = Microphone(
+        Voice(), Pace(uplink=200), captured=lambda: enough.set() if next(number) > 60 else None
+    )
     recording = asyncio.create_task(microphone.run())
     microphone.switch_on()
-    await asyncio.sleep(0.2)
+    await enough.wait()
     assert len(microphone.packets) == 40
     microphone.switch_off()
     microphone.switch_off()

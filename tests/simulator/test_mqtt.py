@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from simulator import Nvs, Pace, SimulatedDevice, State
+from simulator import Nvs, Pace, State
 from tests.simulator.fake_mqtt import (
     CONNECT,
     DISCONNECT,
@@ -17,12 +17,11 @@ from tests.simulator.fake_mqtt import (
     PUBREC,
     SUBSCRIBE,
     MqttServer,
-    Session,
     packet,
     string,
 )
 from tests.simulator.fake_server import FAST
-from tests.simulator.talk import settle
+from tests.simulator.talk import mqtt_idle, mqtt_listening, settle
 
 VERSIONS = ["1.9.0", "2.2.4", "2.4.2"]
 
@@ -32,22 +31,6 @@ async def server() -> AsyncIterator[MqttServer]:
     """A server that accepts devices and answers their hellos."""
     async with MqttServer.serving() as running:
         yield running
-
-
-async def idle(server: MqttServer, sim: SimulatedDevice) -> Session:
-    """Boot and return the connection."""
-    await sim.boot()
-    await sim.wait_for(lambda: sim.connected)
-    return await server.session()
-
-
-async def listening(server: MqttServer, sim: SimulatedDevice) -> Session:
-    """Boot, click and wait until the microphone streams."""
-    session = await idle(server, sim)
-    await sim.click()
-    await session.expect(type="listen", state="start")
-    await sim.wait_for(lambda: sim.listening)
-    return session
 
 
 def client_ids(server: MqttServer) -> list[str]:
@@ -62,7 +45,7 @@ async def test_it_connects_at_the_end_of_the_activation_with_the_settings_of_the
     server: MqttServer,
 ) -> None:
     async with server.device() as sim:
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         assert sim.link == "mqtt"
         assert sim.state is State.IDLE
         (connect,) = session.of(CONNECT)
@@ -76,7 +59,7 @@ async def test_an_empty_user_name_and_password_are_left_out_and_the_default_keep
     server.settings = {"endpoint": f"127.0.0.1:{server.port}"}
     server.check_in(client_id="box")
     async with server.device() as sim:
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         (connect,) = session.of(CONNECT)
         assert connect.body == string("MQTT") + b"\x04\x02" + (240).to_bytes(2) + string("box")
 
@@ -85,7 +68,7 @@ async def test_a_keep_alive_of_zero_becomes_that_of_the_client_library(server: M
     nvs = Nvs({"mqtt": {"keepalive": 30}})
     server.check_in(keepalive=0)
     async with server.device(nvs=nvs) as sim:
-        (connect,) = (await idle(server, sim)).of(CONNECT)
+        (connect,) = (await mqtt_idle(server, sim)).of(CONNECT)
         assert connect.body[8:10] == (120).to_bytes(2)
 
 
@@ -94,7 +77,7 @@ async def test_it_never_subscribes_and_publishes_with_qos_0_to_its_one_topic_onl
 ) -> None:
     server.check_in(subscribe_topic="to/box")
     async with server.device() as sim:
-        session = await listening(server, sim)
+        session = await mqtt_listening(server, sim)
         await sim.click()
         await session.expect(type="goodbye")
         assert not session.of(SUBSCRIBE)
@@ -104,7 +87,7 @@ async def test_it_never_subscribes_and_publishes_with_qos_0_to_its_one_topic_onl
 async def test_without_a_topic_it_can_say_nothing(server: MqttServer) -> None:
     server.check_in(publish_topic="")
     async with server.device() as sim:
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         await sim.click()
         await settle()
         assert not session.of(PUBLISH)
@@ -114,7 +97,7 @@ async def test_it_hears_whatever_the_topic_however_long_and_acknowledges_what_as
     server: MqttServer,
 ) -> None:
     async with server.device() as sim:
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         text = '{"type":"stt","text":"%s"}'
         session.send(text % "any topic", topic="nobody/asked/for")
         await sim.wait_for(lambda: sim.screen.user_text == "any topic")
@@ -135,7 +118,7 @@ async def test_it_hears_whatever_the_topic_however_long_and_acknowledges_what_as
 @pytest.mark.parametrize("text", ["{", "[1]", '"text"', "{}", '{"type":7}', '{"type":"tomorrow"}', ""])
 async def test_what_it_does_not_understand_is_ignored(server: MqttServer, text: str) -> None:
     async with server.device() as sim:
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         session.send(text)
         session.send({"type": "stt", "text": "fine"})
         await sim.wait_for(lambda: sim.screen.user_text == "fine")
@@ -146,7 +129,7 @@ async def test_what_it_does_not_understand_is_ignored(server: MqttServer, text: 
 )
 async def test_a_malformed_packet_makes_it_reconnect(server: MqttServer, data: bytes) -> None:
     async with server.device() as sim:
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         session.writer.write(data)
         await server.session(2)
         await session.until(lambda: session.closed)
@@ -197,7 +180,7 @@ async def test_it_pings_at_half_the_keep_alive_and_stays_when_it_is_answered(ser
     server.check_in(keepalive=2)
     async with server.device() as sim:
         started = time.monotonic()
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         await session.until(lambda: len(session.of(PINGREQ)) == 3)
         assert time.monotonic() - started >= 3 * 1 * FAST.timeouts
         assert sim.connected
@@ -208,7 +191,7 @@ async def test_unanswered_pings_make_it_reconnect(server: MqttServer) -> None:
     server.answers_pings = False
     server.check_in(keepalive=2)
     async with server.device() as sim:
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         await server.session(2)
         assert len(session.of(PINGREQ)) == 1
         assert session.closed
@@ -219,7 +202,7 @@ async def test_unanswered_pings_make_it_reconnect(server: MqttServer) -> None:
 
 async def test_it_comes_back_by_itself(server: MqttServer) -> None:
     async with server.device() as sim:
-        (await idle(server, sim)).writer.transport.abort()
+        (await mqtt_idle(server, sim)).writer.transport.abort()
         session = await server.session(2)
         await sim.wait_for(lambda: sim.connected)
         session.send({"type": "stt", "text": "hello again"})
@@ -233,7 +216,7 @@ async def test_up_to_1_7_5_it_cannot_send_after_coming_back_until_the_next_conve
 ) -> None:
     """Its client does not know that it has reconnected; a new conversation makes a new client."""
     async with server.device(version) as sim:
-        first = await idle(server, sim)
+        first = await mqtt_idle(server, sim)
         await first.call(1, "ping")
         first.writer.close()
         again = await server.session(2)
@@ -257,7 +240,7 @@ async def test_while_idle_the_client_is_made_anew_when_the_server_stays_away(
     """The new client reads its settings anew, which the old one's own attempts do not."""
     pace = Pace(waits=0.002, timeouts=0.2)
     async with server.device(version, pace=pace) as sim:
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         server.accepts = 3
         sim.nvs.set("mqtt", "client_id", "box-2")
         lost = time.monotonic()
@@ -274,7 +257,7 @@ async def test_not_idle_it_is_left_to_the_client(server: MqttServer) -> None:
     """The timer rings once, and looks only at the state of that moment."""
     pace = Pace(waits=0.001, timeouts=0.2, main_loop_delay=0)
     async with server.device(pace=pace, mac="24:6f:28:aa:bb:09") as sim:
-        session = await listening(server, sim)
+        session = await mqtt_listening(server, sim)
         server.accepts = 3
         sim.nvs.set("mqtt", "client_id", "box-2")
         session.writer.transport.abort()
@@ -285,7 +268,7 @@ async def test_not_idle_it_is_left_to_the_client(server: MqttServer) -> None:
 
 async def test_a_click_while_the_server_is_away_connects_at_once(server: MqttServer) -> None:
     async with server.device(pace=Pace(waits=1, timeouts=0.2, main_loop_delay=0)) as sim:
-        (await idle(server, sim)).writer.transport.abort()
+        (await mqtt_idle(server, sim)).writer.transport.abort()
         await sim.wait_for(lambda: not sim.connected)
         await sim.click()
         session = await server.session(2)
@@ -320,7 +303,7 @@ async def test_after_ten_failed_check_ins_it_connects_with_what_the_flash_holds(
 
 async def test_a_reboot_leaves_the_server_politely(server: MqttServer) -> None:
     async with server.device() as sim:
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         session.send({"type": "system", "command": "reboot"})
         await session.until(lambda: session.closed)
         assert session.packets[-1].kind == DISCONNECT
@@ -332,7 +315,7 @@ async def test_a_reboot_leaves_the_server_politely(server: MqttServer) -> None:
 
 async def test_a_reboot_in_a_conversation_says_goodbye_first(server: MqttServer) -> None:
     async with server.device() as sim:
-        session = await listening(server, sim)
+        session = await mqtt_listening(server, sim)
         session.send({"type": "system", "command": "reboot"})
         await session.until(lambda: session.closed)
         assert session.seen(type="goodbye") == 1
@@ -342,7 +325,7 @@ async def test_a_reboot_in_a_conversation_says_goodbye_first(server: MqttServer)
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_without_power_it_is_gone_without_a_word(server: MqttServer, version: str) -> None:
     async with server.device(version) as sim:
-        session = await listening(server, sim)
+        session = await mqtt_listening(server, sim)
         await sim.power_off()
         await session.until(lambda: session.closed)
         assert not session.of(DISCONNECT)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from simulator import DeviceCrashed, Pace, SimulatedDevice, State
+from simulator import DeviceCrashed, Pace, State
 from tests.simulator.fake_mqtt import MqttServer, Session
 from tests.simulator.fake_server import FAST
-from tests.simulator.talk import settle
+from tests.simulator.talk import mqtt_idle, mqtt_listening, settle
 
 VERSIONS = ["1.9.0", "2.2.4", "2.4.2"]
 
@@ -21,22 +21,6 @@ async def server() -> AsyncIterator[MqttServer]:
         yield running
 
 
-async def idle(server: MqttServer, sim: SimulatedDevice) -> Session:
-    """Boot and return the connection."""
-    await sim.boot()
-    await sim.wait_for(lambda: sim.connected)
-    return await server.session()
-
-
-async def listening(server: MqttServer, sim: SimulatedDevice) -> Session:
-    """Boot, click and wait until the microphone streams."""
-    session = await idle(server, sim)
-    await sim.click()
-    await session.expect(type="listen", state="start")
-    await sim.wait_for(lambda: sim.listening)
-    return session
-
-
 # Idle
 
 
@@ -45,7 +29,7 @@ async def test_while_idle_tools_and_messages_work_without_a_conversation(
     server: MqttServer, version: str
 ) -> None:
     async with server.device(version) as sim:
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         params = {"name": "self.audio_speaker.set_volume", "arguments": {"volume": 20}}
         reply = await session.call(1, "tools/call", params)
         assert reply["payload"]["result"]["isError"] is False
@@ -65,7 +49,7 @@ async def test_while_idle_tools_and_messages_work_without_a_conversation(
 
 async def test_after_a_conversation_replies_name_the_last_session(server: MqttServer) -> None:
     async with server.device() as sim:
-        session = await listening(server, sim)
+        session = await mqtt_listening(server, sim)
         session.send({"type": "goodbye", "session_id": "session-1"})
         await sim.wait_state(State.IDLE)
         assert (await session.call(1, "ping"))["session_id"] == "session-1"
@@ -75,7 +59,7 @@ async def test_speech_while_idle_cannot_be_heard_and_ends_in_listening_without_a
     server: MqttServer,
 ) -> None:
     async with server.device() as sim:
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         session.send({"type": "tts", "state": "start"})
         await sim.wait_state(State.SPEAKING)
         session.send({"type": "tts", "state": "stop"})
@@ -93,7 +77,7 @@ async def test_the_hello_has_version_3_the_transport_udp_and_no_session(
     server: MqttServer, version: str
 ) -> None:
     async with server.device(version) as sim:
-        session = await listening(server, sim)
+        session = await mqtt_listening(server, sim)
         hello = session.texts[0]
         assert (hello["type"], hello["version"], hello["transport"]) == ("hello", 3, "udp")
         assert hello["features"]["mcp"] is True
@@ -105,7 +89,7 @@ async def test_the_hello_has_version_3_the_transport_udp_and_no_session(
 async def test_without_an_answer_the_hello_times_out(server: MqttServer) -> None:
     server.hellos = []
     async with server.device(pace=Pace(timeouts=0.01, main_loop_delay=0)) as sim:
-        await idle(server, sim)
+        await mqtt_idle(server, sim)
         await sim.click()
         await sim.wait_for(lambda: sim.last_error == "SERVER_TIMEOUT")
         assert sim.state is State.IDLE
@@ -127,7 +111,7 @@ BAD_HELLOS: list[dict[str, Any]] = [
 async def test_from_2_4_0_on_a_malformed_hello_times_out(server: MqttServer, udp: dict[str, Any]) -> None:
     server.hellos = [server.hello(**udp)]
     async with server.device("2.4.0", pace=Pace(timeouts=0.01, main_loop_delay=0)) as sim:
-        await idle(server, sim)
+        await mqtt_idle(server, sim)
         await sim.click()
         await sim.wait_for(lambda: sim.last_error == "SERVER_TIMEOUT")
 
@@ -138,7 +122,7 @@ async def test_before_2_4_0_a_field_that_is_missing_crashes_it(
 ) -> None:
     server.hellos = [server.hello(**udp)]
     async with server.device("2.3.0") as sim:
-        await idle(server, sim)
+        await mqtt_idle(server, sim)
         with pytest.raises(DeviceCrashed, match="udp"):
             await sim.click()
 
@@ -152,7 +136,7 @@ async def test_a_hello_without_a_transport(
 ) -> None:
     server.hellos = [server.hello() | {"transport": transport}]
     async with server.device(version, pace=Pace(timeouts=0.01, main_loop_delay=0)) as sim:
-        await idle(server, sim)
+        await mqtt_idle(server, sim)
         if crashes:
             with pytest.raises(DeviceCrashed, match="transport"):
                 await sim.click()
@@ -168,7 +152,7 @@ async def test_a_hello_for_another_transport_is_ignored(
 ) -> None:
     server.hellos = [server.hello() | change]
     async with server.device(version, pace=Pace(timeouts=0.01, main_loop_delay=0)) as sim:
-        await idle(server, sim)
+        await mqtt_idle(server, sim)
         await sim.click()
         await sim.wait_for(lambda: sim.last_error == "SERVER_TIMEOUT")
 
@@ -178,7 +162,7 @@ async def test_an_extra_hello_does_not_make_the_next_conversation_start_without_
 ) -> None:
     """Unlike on WebSocket: here the flag is cleared before the wait."""
     async with server.device(pace=Pace(timeouts=0.01, main_loop_delay=0)) as sim:
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         session.send(server.hello("extra"))
         await settle()
         server.hellos = []
@@ -197,7 +181,7 @@ async def goodbyes(session: Session) -> int:
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_hanging_up_says_goodbye_and_stays_connected(server: MqttServer, version: str) -> None:
     async with server.device(version) as sim:
-        session = await listening(server, sim)
+        session = await mqtt_listening(server, sim)
         await sim.click()
         assert await session.expect(type="goodbye") == {"session_id": "session-1", "type": "goodbye"}
         await sim.wait_state(State.IDLE)
@@ -223,7 +207,7 @@ async def test_the_servers_goodbye_ends_the_conversation_when_it_names_it(
     server: MqttServer, version: str, session_id: object, ends: bool
 ) -> None:
     async with server.device(version) as sim:
-        session = await listening(server, sim)
+        session = await mqtt_listening(server, sim)
         named = {} if session_id is None else {"session_id": session_id}
         session.send({"type": "goodbye"} | named)
         if ends:
@@ -236,7 +220,7 @@ async def test_the_servers_goodbye_ends_the_conversation_when_it_names_it(
 
 async def test_an_old_device_crashes_on_a_goodbye_whose_session_is_no_text(server: MqttServer) -> None:
     async with server.device("2.2.4") as sim:
-        session = await listening(server, sim)
+        session = await mqtt_listening(server, sim)
         session.send({"type": "goodbye", "session_id": 7})
         with pytest.raises(DeviceCrashed, match="session_id"):
             await sim.wait_state(State.IDLE)
@@ -247,7 +231,7 @@ async def test_up_to_2_2_1_the_servers_goodbye_is_answered_with_one(
     server: MqttServer, version: str, echoes: int
 ) -> None:
     async with server.device(version) as sim:
-        session = await listening(server, sim)
+        session = await mqtt_listening(server, sim)
         session.send({"type": "goodbye", "session_id": "session-1"})
         await sim.wait_state(State.IDLE)
         assert await goodbyes(session) == echoes
@@ -256,7 +240,7 @@ async def test_up_to_2_2_1_the_servers_goodbye_is_answered_with_one(
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_stale_channel_is_opened_anew_without_a_goodbye(server: MqttServer, version: str) -> None:
     async with server.device(version) as sim:
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         await sim.press()
         await session.expect(type="listen", state="start")
         await sim.release()
@@ -273,7 +257,7 @@ async def test_a_stale_channel_is_opened_anew_without_a_goodbye(server: MqttServ
 async def test_a_channel_that_hears_something_does_not_become_stale(server: MqttServer) -> None:
     pace = Pace(waits=0.002, timeouts=0.2, main_loop_delay=0)
     async with server.device(pace=pace) as sim:
-        session = await idle(server, sim)
+        session = await mqtt_idle(server, sim)
         await sim.press()
         await session.expect(type="listen", state="start")
         await sim.release()
@@ -292,7 +276,7 @@ async def test_when_the_connection_breaks_the_next_message_fails_and_ends_the_co
 ) -> None:
     """Audio goes on meanwhile: nothing tells the one of the other."""
     async with server.device(pace=Pace(waits=1, timeouts=0.2, uplink=20, main_loop_delay=0)) as sim:
-        session = await listening(server, sim)
+        session = await mqtt_listening(server, sim)
         session.writer.transport.abort()
         await sim.wait_for(lambda: not sim.connected)
         assert sim.state is State.LISTENING

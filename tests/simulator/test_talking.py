@@ -170,11 +170,9 @@ async def test_audio_right_after_tts_start_is_lost(server: Server) -> None:
         await sim.wait_for(lambda: sim.speaker.flushed > 0)
         for packet in packets[9:]:
             await session.send(packet)
-        await settle()
-        await sim.wait_played()
+        await sim.wait_for(lambda: len(sim.speaker.played) + sim.speaker.flushed == 15)
         assert sim.speaker.ignored == 1
-        assert 5 <= sim.speaker.flushed <= 8
-        assert len(sim.speaker.played) == 15 - sim.speaker.flushed
+        assert sim.speaker.flushed <= 8
 
 
 async def test_before_2_1_the_effects_come_with_the_state(server: Server) -> None:

@@ -229,21 +229,21 @@ async def test_an_address_that_leads_nowhere_leaves_a_silent_conversation(server
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_conversation_is_held_over_mqtt_and_udp(server: MqttServer, version: str) -> None:
-    async def serve() -> None:
+    async def serve(sim: SimulatedDevice) -> None:
         await server.audio.until(lambda: len(server.audio.datagrams) > 40)
         session = server.sessions[0]
         session.send({"type": "stt", "text": "hello there"})
         session.send({"type": "tts", "state": "start"})
-        await asyncio.sleep(0.05)
+        await sim.wait_for(lambda: sim.screen.status == "Speaking...")
         session.send({"type": "tts", "state": "sentence_start", "text": "Hello yourself."})
         for packet in opus_packets(10):
             server.audio.send(server.audio.seal(packet))
-        await asyncio.sleep(0.1)
+        await sim.wait_for(lambda: taken(sim) == 10)
         session.send({"type": "goodbye", "session_id": "session-1"})
 
     async with server.device(version) as sim:
         await sim.boot()
-        serving = asyncio.create_task(serve())
+        serving = asyncio.create_task(serve(sim))
         account = await converse(sim, synthesize("Hello there", sample_rate=16000)[0])
         await serving
         assert account.heard == ["hello there"]

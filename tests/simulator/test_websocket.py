@@ -223,8 +223,10 @@ async def test_a_session_id_is_kept_when_the_next_hello_has_none(server: Server)
 async def test_an_extra_hello_makes_the_next_conversation_start_without_waiting(server: Server) -> None:
     async with server.device(pace=Pace(timeouts=0.05, main_loop_delay=0)) as sim:
         await awake(sim)
-        await (await server.session()).send(HELLO)
-        await asyncio.sleep(0.02)
+        session = await server.session()
+        await session.send(HELLO)
+        await session.send({"type": "stt", "text": "after the hello"})
+        await sim.wait_for(lambda: sim.screen.user_text == "after the hello")
         await sim.click()
         server.hello = None
         await sim.click()
@@ -279,9 +281,8 @@ async def test_when_the_server_closes_the_device_is_idle_without_text_and_plays_
         await awake(sim)
         session = await server.session()
         await session.start_speaking()
-        await sim.wait_state(State.SPEAKING)
+        await sim.wait_for(lambda: sim.screen.status == "Speaking...")
         await session.send({"type": "tts", "state": "sentence_start", "text": "Good bye"})
-        await asyncio.sleep(0.05)
         for packet in opus_packets(8):
             await session.send(packet)
         await sim.wait_for(lambda: bool(sim.played))
