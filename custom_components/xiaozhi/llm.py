@@ -12,6 +12,7 @@ from .device.device import Device
 from .gateway import find_device
 from .protocol.mcp.client import ArgumentError, Tool as McpTool, check_arguments
 from .protocol.text import one_line
+from .tools.arguments import argument_fault
 from .tools.assistant import (
     annotations_of,
     argument_names,
@@ -83,11 +84,10 @@ class DeviceTool(Tool):
         try:
             arguments = check_arguments(tool, given)
         except ArgumentError as err:
-            reason = str(err).replace(err.name, shown.get(err.name, err.name), 1)
+            argument = one_line(shown.get(err.name, err.name), _MAX_NAME)
+            key, placeholders = argument_fault(err, tool=self.name, argument=argument)
             raise HomeAssistantError(
-                translation_domain=DOMAIN,
-                translation_key="assistant_argument",
-                translation_placeholders={"tool": self.name, "reason": one_line(reason)},
+                translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
             ) from err
         call = self._device.call_tool if self.annotations.read_only else self._device.change
         return ToolResult(data=result_data(await call(self._tool.name, arguments)))

@@ -28,6 +28,7 @@ from .protocol.faces import Face
 from .protocol.mcp.client import ArgumentError, check_arguments
 from .protocol.text import one_line
 from .rights import check_call
+from .tools.arguments import argument_fault
 from .tools.catalogue import ASSETS_TOOL, PHOTO_TOOL
 
 SERVICE_CALL_TOOL: Final = "call_tool"
@@ -223,9 +224,14 @@ def _check_arguments(device: Device, name: str, arguments: dict[str, Any]) -> di
     try:
         # Templates give dictionaries of their own kind; what is sent must be plain JSON.
         return check_arguments(tool, json_loads_object(json_bytes(arguments)))
-    except (ArgumentError, TypeError, ValueError) as err:
+    except ArgumentError as err:
+        key, placeholders = argument_fault(err, tool=name, argument=err.name)
+        raise ServiceValidationError(
+            translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
+        ) from err
+    except (TypeError, ValueError) as err:
         raise ServiceValidationError(
             translation_domain=DOMAIN,
-            translation_key="bad_argument",
-            translation_placeholders={"tool": name, "reason": str(err)},
+            translation_key="arguments_not_json",
+            translation_placeholders={"tool": name},
         ) from err

@@ -243,34 +243,34 @@ def test_a_whole_float_becomes_an_integer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "name", "reason", "text"),
+    ("arguments", "name", "reason"),
     [
-        ({"red": 1, "blue": 1}, "blue", ArgumentFault.UNKNOWN, "blue is not an argument of this tool"),
-        ({"RED": 1}, "RED", ArgumentFault.UNKNOWN, "RED is not"),
-        ({"loud": True}, "red", ArgumentFault.MISSING, "red must be a whole number from 0 to 255"),
-        ({"red": "1"}, "red", ArgumentFault.TYPE, "red must be a whole number from 0 to 255"),
-        ({"red": True}, "red", ArgumentFault.TYPE, "red must"),
-        ({"red": None}, "red", ArgumentFault.TYPE, "red must"),
-        ({"red": 1.5}, "red", ArgumentFault.TYPE, "red must"),
-        ({"red": float("nan")}, "red", ArgumentFault.TYPE, "red must"),
-        ({"red": float("inf")}, "red", ArgumentFault.TYPE, "red must"),
-        ({"red": 256}, "red", ArgumentFault.RANGE, "red must"),
-        ({"red": -1}, "red", ArgumentFault.RANGE, "red must"),
-        ({"red": 1, "times": 2**31}, "times", ArgumentFault.RANGE, "from -2147483648 to 2147483647"),
-        ({"red": 1, "loud": 1}, "loud", ArgumentFault.TYPE, "loud must be true or false"),
-        ({"red": 1, "mode": 1}, "mode", ArgumentFault.TYPE, "mode must be a text of at most 4096 bytes"),
-        ({"red": 1, "mode": "x" * 4097}, "mode", ArgumentFault.RANGE, "mode must"),
-        ({"red": 1, "mode": "说" * 1366}, "mode", ArgumentFault.RANGE, "mode must"),
-        ({"red": 1, "mode": "\ud800"}, "mode", ArgumentFault.RANGE, "mode must"),
-        ({"red": 1, "extra": ["x" * 5000]}, "extra", ArgumentFault.RANGE, "extra must be a JSON value"),
-        ({"red": 1, "extra": object()}, "extra", ArgumentFault.RANGE, "extra must"),
+        ({"red": 1, "blue": 1}, "blue", ArgumentFault.UNKNOWN),
+        ({"RED": 1}, "RED", ArgumentFault.UNKNOWN),
+        ({"loud": True}, "red", ArgumentFault.MISSING),
+        ({"red": "1"}, "red", ArgumentFault.TYPE),
+        ({"red": True}, "red", ArgumentFault.TYPE),
+        ({"red": None}, "red", ArgumentFault.TYPE),
+        ({"red": 1.5}, "red", ArgumentFault.TYPE),
+        ({"red": float("nan")}, "red", ArgumentFault.TYPE),
+        ({"red": float("inf")}, "red", ArgumentFault.TYPE),
+        ({"red": 256}, "red", ArgumentFault.RANGE),
+        ({"red": -1}, "red", ArgumentFault.RANGE),
+        ({"red": 1, "times": 2**31}, "times", ArgumentFault.RANGE),
+        ({"red": 1, "loud": 1}, "loud", ArgumentFault.TYPE),
+        ({"red": 1, "mode": 1}, "mode", ArgumentFault.TYPE),
+        ({"red": 1, "mode": "x" * 4097}, "mode", ArgumentFault.RANGE),
+        ({"red": 1, "mode": "说" * 1366}, "mode", ArgumentFault.RANGE),
+        ({"red": 1, "mode": "\ud800"}, "mode", ArgumentFault.RANGE),
+        ({"red": 1, "extra": ["x" * 5000]}, "extra", ArgumentFault.RANGE),
+        ({"red": 1, "extra": object()}, "extra", ArgumentFault.RANGE),
     ],
 )
 def test_a_bad_argument_is_named_with_what_is_expected(
-    arguments: JsonObject, name: str, reason: ArgumentFault, text: str
+    arguments: JsonObject, name: str, reason: ArgumentFault
 ) -> None:
     """The firmware would silently take its default instead."""
-    with pytest.raises(ArgumentError, match=text) as raised:
+    with pytest.raises(ArgumentError) as raised:
         check_arguments(tool(LED), arguments)
     assert (raised.value.name, raised.value.reason) == (name, reason)
     assert raised.value.expected == tool(LED).properties.get(name)

@@ -13,6 +13,7 @@ from ..text import clean_text, is_encodable, label, one_line
 from .model import is_bounded
 
 __all__ = [
+    "MAX_ARGUMENT_BYTES",
     "ArgumentError",
     "ArgumentFault",
     "PropertyKind",
@@ -31,7 +32,7 @@ _MAX_SCHEMA: Final = 4096
 _MAX_SCHEMA_DEPTH: Final = 8
 _MAX_CHOICES: Final = 128
 # The device copies a whole message into RAM; small chips have tens of kilobytes of it.
-_MAX_ARGUMENT_BYTES: Final = 4096
+MAX_ARGUMENT_BYTES: Final = 4096
 _MAX_ARGUMENT_DEPTH: Final = 8
 _INT32: Final = (-(2**31), 2**31 - 1)
 
@@ -90,24 +91,6 @@ class ToolProperty:
             maximum=maximum,
             choices=tuple(choices) if len(choices) <= _MAX_CHOICES else (),
         )
-
-    def __str__(self) -> str:
-        """Say what values it takes."""
-        if self.choices:
-            return f"one of {', '.join(map(str, self.choices))}"
-        match self.kind:
-            case "boolean":
-                return "true or false"
-            case "string":
-                return f"a text of at most {_MAX_ARGUMENT_BYTES} bytes"
-            case "integer":
-                return "a whole number from {} to {}".format(*self.limits)
-            case "number":
-                low, high = self.minimum, self.maximum
-                return (
-                    f"a number{'' if low is None else f' from {low}'}{'' if high is None else f' to {high}'}"
-                )
-        return f"a JSON value of at most {_MAX_ARGUMENT_BYTES} characters"
 
     @property
     def limits(self) -> tuple[int, int]:
@@ -246,9 +229,7 @@ class ArgumentError(ValueError):
 
     def __init__(self, name: str, reason: ArgumentFault, expected: ToolProperty | None = None) -> None:
         """Keep the argument's name, what is wrong, and what was expected (None for an unknown argument)."""
-        super().__init__(
-            one_line(f"{name} must be {expected}" if expected else f"{name} is not an argument of this tool")
-        )
+        super().__init__(one_line(f"{name}: {reason}"))
         self.name = name
         self.reason = reason
         self.expected = expected
@@ -285,11 +266,11 @@ def _checked(name: str, value: Any, expected: ToolProperty) -> Any:
         case "integer", int() | float() if value % 1 == 0:
             value, fits = int(value), expected.takes(value)
         case "number", int() | float():
-            fits = is_bounded(value, size=_MAX_ARGUMENT_BYTES, depth=1) and expected.takes(value)
+            fits = is_bounded(value, size=MAX_ARGUMENT_BYTES, depth=1) and expected.takes(value)
         case "string", str():
-            fits = is_encodable(value) and len(value.encode()) <= _MAX_ARGUMENT_BYTES
+            fits = is_encodable(value) and len(value.encode()) <= MAX_ARGUMENT_BYTES
         case "unknown", _:
-            fits = is_bounded(value, size=_MAX_ARGUMENT_BYTES, depth=_MAX_ARGUMENT_DEPTH)
+            fits = is_bounded(value, size=MAX_ARGUMENT_BYTES, depth=_MAX_ARGUMENT_DEPTH)
         case _:
             raise ArgumentError(name, ArgumentFault.TYPE, expected)
     if not fits:

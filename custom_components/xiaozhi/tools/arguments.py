@@ -1,0 +1,47 @@
+"""What is wrong with an argument of a tool, as a text for users and language models."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from ..protocol.mcp.tool import MAX_ARGUMENT_BYTES, ArgumentError, PropertyKind, ToolProperty
+
+__all__ = ["argument_fault"]
+
+_KEYS: Final[Mapping[PropertyKind, str]] = {
+    "boolean": "argument_boolean",
+    "integer": "argument_whole_number",
+    "string": "argument_text",
+    "unknown": "argument_json",
+}
+# By whether there is a minimum, and a maximum.
+_NUMBER_KEYS: Final = {
+    (False, False): "argument_number",
+    (True, False): "argument_number_from",
+    (False, True): "argument_number_to",
+    (True, True): "argument_number_between",
+}
+
+
+def argument_fault(err: ArgumentError, *, tool: str, argument: str) -> tuple[str, dict[str, str]]:
+    """Return translation key and placeholders for an error.
+
+    `tool` and `argument` are the names that the reader of the text knows.
+    """
+    placeholders = {"tool": tool, "argument": argument}
+    if (expected := err.expected) is None:
+        return "argument_unknown", placeholders
+    low, high = expected.limits if expected.kind == "integer" else (expected.minimum, expected.maximum)
+    return _key(expected), placeholders | {
+        "choices": ", ".join(map(str, expected.choices)),
+        "low": str(low),
+        "high": str(high),
+        "limit": str(MAX_ARGUMENT_BYTES),
+    }
+
+
+def _key(expected: ToolProperty) -> str:
+    if expected.choices:
+        return "argument_choice"
+    if expected.kind == "number":
+        return _NUMBER_KEYS[expected.minimum is not None, expected.maximum is not None]
+    return _KEYS[expected.kind]
