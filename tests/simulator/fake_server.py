@@ -37,7 +37,7 @@ type Reply = Json | bytes | int
 
 @dataclass
 class Http:
-    """Answers requests with what `replies` holds, the last one for ever.
+    """Answers requests with what `replies` holds, the last one repeatedly.
 
     A reply is a JSON object with status 200, a status, or the bytes to write.
     """

@@ -234,10 +234,10 @@ async def test_up_to_1_7_5_it_cannot_send_after_coming_back_until_the_next_conve
 
 
 @pytest.mark.parametrize(("version", "seconds"), [("2.4.2", 60), ("1.9.0", 60), ("1.8.9", 10)])
-async def test_while_idle_the_client_is_made_anew_when_the_server_stays_away(
+async def test_while_idle_the_client_is_replaced_when_the_server_stays_away(
     server: MqttServer, version: str, seconds: int
 ) -> None:
-    """The new client reads its settings anew, which the old one's own attempts do not."""
+    """The new client reads its settings again; the old one reconnects with its first ones."""
     pace = Pace(waits=0.002, timeouts=0.2)
     async with server.device(version, pace=pace) as sim:
         session = await mqtt_idle(server, sim)

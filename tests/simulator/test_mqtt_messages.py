@@ -238,7 +238,7 @@ async def test_up_to_2_2_1_the_servers_goodbye_is_answered_with_one(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_a_stale_channel_is_opened_anew_without_a_goodbye(server: MqttServer, version: str) -> None:
+async def test_a_stale_channel_is_replaced_without_a_goodbye(server: MqttServer, version: str) -> None:
     async with server.device(version) as sim:
         session = await mqtt_idle(server, sim)
         await sim.press()
