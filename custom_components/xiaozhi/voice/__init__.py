@@ -1,1 +1,1 @@
-"""One turn of a conversation: speech into the Assist pipeline, its answer onto the device."""
+"""Speech into the Assist pipeline, its answers onto the device."""

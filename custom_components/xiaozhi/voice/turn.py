@@ -13,9 +13,7 @@ from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEven
 from homeassistant.components.assist_pipeline.error import PipelineError
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers.translation import async_get_translations
 
-from ..const import DOMAIN
 from ..protocol import messages
 from ..protocol.audio.media import MediaError, decode_media
 from ..protocol.conversation.captions import Captions
@@ -25,34 +23,19 @@ from ..protocol.faces import Face, face_of
 from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
 from .end_of_speech import audio_for_detector, endless_pause
+from .errors import (
+    ANSWERED_ELSEWHERE,
+    ASSISTANT_HANGS,
+    NO_SPEECH,
+    RECOGNITION_HANGS,
+    SILENT_ERRORS,
+    SPEECH_FAILED,
+    SPEECH_HANGS,
+    async_error_text,
+)
 
 _LOGGER = logging.getLogger(__name__)
 
-_NO_SPEECH: Final = "no-speech"
-_SPEECH_FAILED: Final = "speech-failed"
-_RECOGNITION_HANGS: Final = "stt-timeout"
-_ASSISTANT_HANGS: Final = "intent-timeout"
-_SPEECH_HANGS: Final = "tts-timeout"
-# Errors that mean that nobody said anything.
-_SILENT_ERRORS: Final = frozenset({_NO_SPEECH, "stt-no-text-recognized"})
-# Another satellite was nearer and answers.
-_ELSEWHERE_ERROR: Final = "duplicate_wake_up_detected"
-# What the screen says; the texts are in the translations.
-_TEXT_OF_ERROR: Final = {
-    _NO_SPEECH: "voice_nothing_heard",
-    "stt-no-text-recognized": "voice_nothing_understood",
-    "stt-provider-missing": "voice_no_speech_to_text",
-    "stt-provider-unsupported-metadata": "voice_no_speech_to_text",
-    "tts-not-supported": "voice_no_text_to_speech",
-    _RECOGNITION_HANGS: "voice_no_speech_to_text",
-    _SPEECH_FAILED: "voice_no_text_to_speech",
-    _SPEECH_HANGS: "voice_no_text_to_speech",
-    "intent-agent-not-found": "voice_no_assistant",
-    "intent-not-supported": "voice_no_assistant",
-    "intent-failed": "voice_no_assistant",
-    _ASSISTANT_HANGS: "voice_no_assistant",
-}
-_TEXT_OF_OTHER_ERROR: Final = "voice_failed"
 _FACE_OF_RESPONSE: Final = {"action_done": Face.HAPPY, "query_answer": Face.NEUTRAL, "error": Face.CONFUSED}
 
 
@@ -164,9 +147,9 @@ class VoiceTurn:
         if self._error is None:
             await self._show_rest()
             return TurnEnd.ASKS_BACK if self._asks_back else TurnEnd.ANSWERED
-        if self._error == _ELSEWHERE_ERROR:
+        if self._error == ANSWERED_ELSEWHERE:
             return TurnEnd.ELSEWHERE
-        return TurnEnd.SILENT if self._error in _SILENT_ERRORS else TurnEnd.FAILED
+        return TurnEnd.SILENT if self._error in SILENT_ERRORS else TurnEnd.FAILED
 
     async def _show_rest(self) -> None:
         """Show what did not come with the speech, and give time to read it where there is no speech."""
@@ -176,11 +159,11 @@ class VoiceTurn:
             if self._playing is None:
                 await self._time_to_read()
 
-    async def apologise(self) -> None:
-        """Say on the screen what went wrong, and give time to read it."""
-        key = _TEXT_OF_ERROR.get(self._error or "", _TEXT_OF_OTHER_ERROR)
+    async def show_error(self) -> None:
+        """Show on the screen what went wrong, and give time to read it."""
+        text = await async_error_text(self._hass, self.error)
         await self._conversation.show(messages.face(Face.CONFUSED))
-        await self._conversation.show(messages.tts_caption(await self._text(key)))
+        await self._conversation.show(messages.tts_caption(text))
         await self._time_to_read()
 
     async def _time_to_read(self) -> None:
@@ -238,7 +221,7 @@ class VoiceTurn:
             return
         # Only the pipeline's own detector tells when speech begins; an engine with one of its own does not.
         if (data.get("audio_processing") or {}).get("requires_external_vad"):
-            self._no_speech = self._hass.loop.call_later(self._timeouts.no_speech, self._give_up, _NO_SPEECH)
+            self._no_speech = self._hass.loop.call_later(self._timeouts.no_speech, self._give_up, NO_SPEECH)
 
     @callback
     def _heard_speech(self) -> None:
@@ -264,9 +247,9 @@ class VoiceTurn:
             self._wait_at_most(seconds)
             return
         if not self._answering:
-            code = _RECOGNITION_HANGS
+            code = RECOGNITION_HANGS
         else:
-            code = _SPEECH_HANGS if self._text_complete else _ASSISTANT_HANGS
+            code = SPEECH_HANGS if self._text_complete else ASSISTANT_HANGS
         _LOGGER.warning("Nothing has come from the voice pipeline for %.0f seconds: %s", seconds, code)
         self._give_up(code)
 
@@ -313,7 +296,7 @@ class VoiceTurn:
 
     async def _speak(self, token: str) -> None:
         if (stream := tts.async_get_stream(self._hass, token)) is None:
-            self._fail(_SPEECH_FAILED)
+            self._fail(SPEECH_FAILED)
             return
         if self._acknowledges:
             # Where all that was switched is in the same area, a short sound takes the place of the answer. It
@@ -331,13 +314,13 @@ class VoiceTurn:
                 await self._conversation.play(speech, self._before_packet)
         except (MediaError, HomeAssistantError) as err:
             _LOGGER.warning("The answer could not be spoken: %s", err)
-            self._fail(_SPEECH_FAILED)
+            self._fail(SPEECH_FAILED)
         except LinkClosedError:
             raise
         except Exception:
             # Speech engines raise what they like.
             _LOGGER.exception("The answer could not be spoken")
-            self._fail(_SPEECH_FAILED)
+            self._fail(SPEECH_FAILED)
 
     async def _before_packet(self, seconds: float) -> None:
         self._wait_at_most(self._timeouts.quiet)
@@ -349,7 +332,3 @@ class VoiceTurn:
         if self._face is not None:
             face, self._face = self._face, None
             await self._conversation.show(messages.face(face))
-
-    async def _text(self, key: str) -> str:
-        texts = await async_get_translations(self._hass, self._hass.config.language, "exceptions", [DOMAIN])
-        return texts.get(f"component.{DOMAIN}.exceptions.{key}.message", key)

@@ -1,0 +1,162 @@
+"""The conversations of one device with Assist, one after the other."""
+
+import asyncio
+from collections.abc import AsyncIterable
+from functools import partial
+import logging
+from typing import Final, Protocol
+
+from homeassistant.core import callback
+
+from ..device.device import Device
+from ..device.events import ConversationEvent
+from ..protocol.clock import loop_time
+from ..protocol.conversation.conversation import Conversation, Interruption
+from ..protocol.conversation.turn import Turn
+from ..protocol.limits import TokenBucket
+from ..protocol.transport.link import LinkClosedError
+from ..settings import ConversationStyle
+from .turn import TurnEnd, VoiceTurn
+
+__all__ = ["Pipelines", "VoiceConversations"]
+
+_LOGGER = logging.getLogger(__name__)
+
+# Pipeline runs of one device: more than a person can talk, and no more than the house can bear.
+_RUNS_PER_SECOND: Final = 1.0
+_RUNS_AT_ONCE: Final = 6
+# How long a cancelled pipeline may take to end before the next one begins.
+_ENDING_SECONDS: Final = 5.0
+
+
+class Pipelines(Protocol):
+    """Runs the Assist pipeline of a device; its events go to the current turn."""
+
+    async def run_spoken(self, wake_word: str | None, audio: AsyncIterable[bytes]) -> None:
+        """Run it on 16 kHz mono 16-bit PCM."""
+
+    async def run_typed(self, question: str) -> None:
+        """Run it on a text."""
+
+    def tts_response_finished(self) -> None:
+        """Note that the answer has been spoken."""
+
+
+class VoiceConversations:
+    """Holds the conversations of one device, turn after turn until one side ends it."""
+
+    def __init__(self, device: Device, pipelines: Pipelines) -> None:
+        """Hold the conversations of a device with its pipelines."""
+        self.turn: VoiceTurn | None = None
+        """The turn that the events of the pipeline belong to."""
+        self._device = device
+        self._pipelines = pipelines
+        self._task: asyncio.Task[None] | None = None
+        self._conversing = asyncio.Lock()
+        self._runs = TokenBucket(rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
+
+    @callback
+    def begin(self, conversation: Conversation) -> None:
+        """Hold a conversation; one that is still going on is cancelled."""
+        self.cancel()
+        self._task = self._device.create_task(self._converse(conversation), "conversation")
+
+    @callback
+    def cancel(self) -> None:
+        """End the conversation that is going on."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _converse(self, conversation: Conversation) -> None:
+        conversing: asyncio.Lock | None = None
+        try:
+            conversing = await self._wait_for_turn()
+            await self._take_turns(conversation)
+        except LinkClosedError as err:
+            _LOGGER.debug("%s: conversation broke off: %s", self._device.name, err)
+        except Exception:
+            _LOGGER.exception("Unexpected error in the conversation of %s", self._device.name)
+        finally:
+            if conversing is not None:
+                conversing.release()
+            await conversation.end()
+
+    async def _wait_for_turn(self) -> asyncio.Lock:
+        """Wait until the conversation before this one has ended; return the lock to release at the end."""
+        lock = self._conversing
+        try:
+            async with asyncio.timeout(_ENDING_SECONDS):
+                await lock.acquire()
+        except TimeoutError:
+            # One of its engines does not let itself be cancelled.
+            _LOGGER.warning("A voice pipeline of %s does not end", self._device.name)
+            lock = self._conversing = asyncio.Lock()
+            await lock.acquire()
+        return lock
+
+    async def _take_turns(self, conversation: Conversation) -> None:
+        followed_up = False
+        while (turn := await conversation.next_turn()) is not None:
+            if not await self._take_turn(conversation, turn, followed_up=followed_up):
+                break
+            followed_up = True
+
+    async def _take_turn(self, conversation: Conversation, turn: Turn, *, followed_up: bool) -> bool:
+        """Run a turn, and return whether the conversation goes on."""
+        voice_turn = self.turn = VoiceTurn(self._device.hass, conversation, turn)
+        running = asyncio.create_task(
+            self._finish_turn(conversation, voice_turn, turn, followed_up=followed_up)
+        )
+        running.add_done_callback(_take_note)
+        interruption = asyncio.create_task(conversation.interruption())
+        try:
+            await asyncio.wait((running, interruption), return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                return running.result()
+            running.cancel()
+            await asyncio.wait((running,), timeout=_ENDING_SECONDS)
+            if interruption.result() is Interruption.CLOSED:
+                return False
+            if interruption.result() is Interruption.ABORTED:
+                await conversation.stop_speaking()
+            return True
+        finally:
+            running.cancel()
+            interruption.cancel()
+            # What a pipeline still tells while it ends must not be taken for news of the next turn.
+            await asyncio.wait((running,), timeout=_ENDING_SECONDS)
+            if self.turn is voice_turn:
+                self.turn = None
+                self._pipelines.tts_response_finished()
+
+    async def _finish_turn(
+        self, conversation: Conversation, voice_turn: VoiceTurn, turn: Turn, *, followed_up: bool
+    ) -> bool:
+        await asyncio.sleep(self._runs.delay(loop_time()))
+        self._runs.take(loop_time())
+        if turn.start.question is not None:
+            self._device.happened(ConversationEvent.HEARD, turn.start.question)
+            end = await voice_turn.run(partial(self._run_typed, turn.start.question))
+        else:
+            end = await voice_turn.run(partial(self._pipelines.run_spoken, turn.start.wake_word))
+        if end is TurnEnd.FAILED:
+            self._device.happened(ConversationEvent.FAILED, reason=voice_turn.error or "unknown")
+        is_open = self._device.settings.conversation_style is ConversationStyle.OPEN
+        if end is TurnEnd.ASKS_BACK or (is_open and end is TurnEnd.ANSWERED):
+            await self._device.read_at_rest(briefly=True)
+            await conversation.end_answer()
+            return True
+        if end is TurnEnd.FAILED or (end is TurnEnd.SILENT and not followed_up):
+            await voice_turn.show_error()
+        await conversation.wait_played()
+        await self._device.read_at_rest()
+        return False
+
+    async def _run_typed(self, question: str, _audio: AsyncIterable[bytes]) -> None:
+        await self._pipelines.run_typed(question)
+
+
+def _take_note(turn: asyncio.Task[bool]) -> None:
+    """Look at how an interrupted turn ended: its device is gone, which the conversation knows already."""
+    if not turn.cancelled() and (err := turn.exception()) is not None:
+        _LOGGER.debug("Turn ended: %s", err)
