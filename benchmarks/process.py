@@ -5,9 +5,10 @@ import resource
 import sys
 from typing import Final
 
-__all__ = ["open_sockets", "peak_kib", "resident_kib"]
+__all__ = ["open_sockets", "peak_kib", "proportional_kib", "resident_kib"]
 
 _PAGES: Final = Path("/proc/self/statm")
+_SHARES: Final = Path("/proc/self/smaps_rollup")
 _FILES: Final = Path("/proc/self/fd")
 
 
@@ -16,6 +17,17 @@ def resident_kib() -> float:
     if not _PAGES.exists():
         return float("nan")
     return int(_PAGES.read_text().split()[1]) * resource.getpagesize() / 1024
+
+
+def proportional_kib() -> float:
+    """Return the memory that the process has now, with its part of what it shares with others (PSS).
+
+    Not a number where the system does not tell.
+    """
+    if not _SHARES.exists():
+        return float("nan")
+    (line,) = (line for line in _SHARES.read_text().splitlines() if line.startswith("Pss:"))
+    return float(line.split()[1])
 
 
 def peak_kib() -> int:

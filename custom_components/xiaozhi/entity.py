@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, override
+from weakref import WeakKeyDictionary
 
 from homeassistant.core import Context, callback
-from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.entity import Entity, EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.typing import UNDEFINED
 
-from .const import DOMAIN
 from .device.device import Device
 from .gateway import XiaozhiConfigEntry
 from .rights import check_entity
@@ -28,41 +27,53 @@ class XiaozhiEntity(Entity):
 
     _attr_has_entity_name = True
     _attr_should_poll = False
+    _writing = False
 
     def __init__(self, device: Device, description: EntityDescription) -> None:
         """Prepare the entity `description` of a device."""
         self.device = device
         self.entity_description = description
         self._attr_unique_id = f"{device.mac}_{description.key}"
-        self._attr_device_info = DeviceInfo(identifiers={(DOMAIN, device.mac)})
+        self._attr_device_info = device.info
 
     @property
     def current(self) -> bool:
         """Whether there is a state to show, as far as the device's kind of link can tell."""
         return self.device.available
 
+    @property
+    @override
+    def available(self) -> bool:
+        """Return whether there is a state to show, but True for actions.
+
+        Home Assistant's actions skip unavailable entities without a word to their caller; one that cannot
+        reach the device is to fail with the reason.
+        """
+        return self.current if self._writing else True
+
     @override
     @callback
     def _async_write_ha_state(self) -> None:
-        """Write the state, or that the entity is unavailable.
-
-        It is so only while it is written: Home Assistant's actions skip unavailable entities without a word
-        to their caller, and one that cannot reach the device is to fail with the reason.
-        """
-        self._attr_available = self.current
+        self._writing = True
         try:
             super()._async_write_ha_state()
         finally:
-            self._attr_available = True
+            self._writing = False
 
     @override
     async def async_added_to_hass(self) -> None:
         """Follow the device."""
         await super().async_added_to_hass()
-        self.async_on_remove(self.device.add_listener(self._device_changed))
+        self.device.add_listener(self)
+        self.async_on_remove(self._unfollow)
 
     @callback
-    def _device_changed(self) -> None:
+    def _unfollow(self) -> None:
+        self.device.remove_listener(self)
+
+    @callback
+    def device_changed(self, device: Device) -> None:
+        """Show what has changed."""
         self.async_write_ha_state()
 
 
@@ -99,10 +110,10 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
 
     @override
     @callback
-    def _device_changed(self) -> None:
-        # It is replaced otherwise.
-        if self.device.tools.entities.get(self.tool.key) == self.tool:
-            super()._device_changed()
+    def device_changed(self, device: Device) -> None:
+        """Show what has changed, unless it is about to be replaced."""
+        if device.tools.entities.get(self.tool.key) == self.tool:
+            super().device_changed(device)
 
     async def _change(self, tool: str, arguments: Mapping[str, Any]) -> None:
         """Call a tool. Raises `Unauthorized` if the user may not, and as `Device.change`."""
@@ -145,42 +156,8 @@ def async_add_tool_entities[ToolT: ToolEntity](
     factory: Callable[[Device, ToolT], XiaozhiToolEntity[ToolT]],
 ) -> None:
     """Add the entities that the tools of each device make, and replace those whose tools have changed."""
-    hass, platform = entry.runtime_data.hass, kind.platform or ""
-
-    @callback
-    def follow(device: Device) -> None:
-        present: dict[str, XiaozhiToolEntity[ToolT]] = {}
-        known: Mapping[str, ToolEntity] | None = None
-        replacing = asyncio.Lock()
-        again = 0.0
-
-        async def replace() -> None:
-            async with replacing:
-                tools = {key: tool for key, tool in device.tools.entities.items() if isinstance(tool, kind)}
-                for key, entity in tuple(present.items()):
-                    if tools.get(key) != entity.tool:
-                        del present[key]
-                        await entity.async_retire()
-                admitted = async_admit(hass, device, platform, tools.keys() - present.keys())
-                new = {key: factory(device, tool) for key, tool in tools.items() if key in admitted}
-                present.update(new)
-                if new:
-                    async_add_entities(new.values(), config_subentry_id=device.subentry_id)
-                async_remove_surplus(hass, device)
-
-        @callback
-        def update() -> None:
-            nonlocal known, again
-            due = device.tools.withheld.get(platform) and hass.loop.time() >= again
-            if due or device.tools.entities is not known:
-                known = device.tools.entities
-                again = hass.loop.time() + _ADMIT_AGAIN
-                entry.async_create_task(hass, replace(), "xiaozhi replace entities")
-
-        update()
-        device.add_listener(update)
-
-    entry.async_on_unload(entry.runtime_data.listen_for_devices(follow))
+    adder = _ToolEntityAdder(entry, async_add_entities, kind, factory)
+    entry.async_on_unload(entry.runtime_data.listen_for_devices(adder.follow))
 
 
 @callback
@@ -192,20 +169,105 @@ def async_add_device_entities[DescriptionT: EntityDescription](
     exists: Callable[[Device, DescriptionT], bool] = lambda _device, _description: True,
 ) -> None:
     """Add the entities that exist on each device, now and whenever a device or one of its tools appears."""
+    adder = _DeviceEntityAdder(async_add_entities, tuple(descriptions), factory, exists)
+    entry.async_on_unload(entry.runtime_data.listen_for_devices(adder.follow))
+
+
+class _ToolEntities[ToolT: ToolEntity]:
+    """The entities of one platform that tools of one device make."""
+
+    __slots__ = ("again", "known", "present", "replacing")
+
+    def __init__(self) -> None:
+        self.present: dict[str, XiaozhiToolEntity[ToolT]] = {}
+        self.known: Mapping[str, ToolEntity] | None = None
+        """What the tools made when they were last looked at."""
+        self.replacing = asyncio.Lock()
+        self.again = 0.0
+        """When entities that were too many are tried again, by the event loop's clock."""
+
+
+class _ToolEntityAdder[ToolT: ToolEntity]:
+    """Follows all devices for one platform."""
+
+    def __init__(
+        self,
+        entry: XiaozhiConfigEntry,
+        async_add_entities: AddConfigEntryEntitiesCallback,
+        kind: type[ToolT],
+        factory: Callable[[Device, ToolT], XiaozhiToolEntity[ToolT]],
+    ) -> None:
+        self._hass = entry.runtime_data.hass
+        self._entry = entry
+        self._add = async_add_entities
+        self._kind = kind
+        self._platform = kind.platform or ""
+        self._factory = factory
+        self._entities = WeakKeyDictionary[Device, _ToolEntities[ToolT]]()
 
     @callback
-    def follow(device: Device) -> None:
-        missing = list(descriptions)
+    def follow(self, device: Device) -> None:
+        self._entities[device] = _ToolEntities()
+        self.device_changed(device)
+        device.add_listener(self)
 
-        @callback
-        def add_missing() -> None:
-            if found := [description for description in missing if exists(device, description)]:
-                for description in found:
-                    missing.remove(description)
-                entities: list[Any] = [factory(device, description) for description in found]
-                async_add_entities(entities, config_subentry_id=device.subentry_id)
+    @callback
+    def device_changed(self, device: Device) -> None:
+        entities, now = self._entities[device], self._hass.loop.time()
+        due = device.tools.withheld.get(self._platform) and now >= entities.again
+        if due or device.tools.entities is not entities.known:
+            entities.known = device.tools.entities
+            entities.again = now + _ADMIT_AGAIN
+            self._entry.async_create_task(
+                self._hass, self._replace(device, entities), "xiaozhi replace entities"
+            )
 
-        add_missing()
-        device.add_listener(add_missing)
+    async def _replace(self, device: Device, entities: _ToolEntities[ToolT]) -> None:
+        present = entities.present
+        async with entities.replacing:
+            made = device.tools.entities.items()
+            tools = {key: tool for key, tool in made if isinstance(tool, self._kind)}
+            for key, entity in tuple(present.items()):
+                if tools.get(key) != entity.tool:
+                    del present[key]
+                    await entity.async_retire()
+            admitted = async_admit(self._hass, device, self._platform, tools.keys() - present.keys())
+            new = {key: self._factory(device, tool) for key, tool in tools.items() if key in admitted}
+            present.update(new)
+            if new:
+                self._add(new.values(), config_subentry_id=device.subentry_id)
+            async_remove_surplus(self._hass, device)
 
-    entry.async_on_unload(entry.runtime_data.listen_for_devices(follow))
+
+class _DeviceEntityAdder[DescriptionT: EntityDescription]:
+    """Follows each device until it has all entities of one platform that do not come from its tools."""
+
+    def __init__(
+        self,
+        async_add_entities: AddConfigEntryEntitiesCallback,
+        descriptions: tuple[DescriptionT, ...],
+        factory: Callable[[Device, DescriptionT], Entity],
+        exists: Callable[[Device, DescriptionT], bool],
+    ) -> None:
+        self._add = async_add_entities
+        self._descriptions = descriptions
+        self._factory = factory
+        self._exists = exists
+        self._missing = WeakKeyDictionary[Device, tuple[DescriptionT, ...]]()
+
+    @callback
+    def follow(self, device: Device) -> None:
+        self._missing[device] = self._descriptions
+        device.add_listener(self)
+        self.device_changed(device)
+
+    @callback
+    def device_changed(self, device: Device) -> None:
+        missing = self._missing[device]
+        if not (found := [description for description in missing if self._exists(device, description)]):
+            return
+        self._missing[device] = tuple(description for description in missing if description not in found)
+        if not self._missing[device]:
+            device.remove_listener(self)
+        entities: list[Any] = [self._factory(device, description) for description in found]
+        self._add(entities, config_subentry_id=device.subentry_id)

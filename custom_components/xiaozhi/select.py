@@ -5,7 +5,6 @@ from typing import override
 from homeassistant.components.assist_pipeline import AssistPipelineSelect, VadSensitivitySelect
 from homeassistant.components.select import SelectEntity, SelectEntityDescription
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import DOMAIN
@@ -87,7 +86,7 @@ class XiaozhiPipelineSelect(AssistPipelineSelect):
     def __init__(self, hass: HomeAssistant, device: Device) -> None:
         """Prepare the choice for a device."""
         super().__init__(hass, DOMAIN, device.mac)
-        self._attr_device_info = DeviceInfo(identifiers={(DOMAIN, device.mac)})
+        self._attr_device_info = device.info
 
 
 class XiaozhiVadSensitivitySelect(VadSensitivitySelect):
@@ -98,4 +97,4 @@ class XiaozhiVadSensitivitySelect(VadSensitivitySelect):
     def __init__(self, hass: HomeAssistant, device: Device) -> None:
         """Prepare the choice for a device."""
         super().__init__(hass, device.mac)
-        self._attr_device_info = DeviceInfo(identifiers={(DOMAIN, device.mac)})
+        self._attr_device_info = device.info

@@ -69,7 +69,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     async def async_added_to_hass(self) -> None:
         """Follow the device, and what is found."""
         await super().async_added_to_hass()
-        self.async_on_remove(self._files.add_listener(self._device_changed))
+        self.async_on_remove(self._files.add_listener(self.async_write_ha_state))
 
     async def async_update(self) -> None:
         """Look for firmware when the owner asks for it."""

@@ -5,12 +5,13 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 import hmac
 import logging
-from typing import Any
+from typing import Any, Protocol
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers.device_registry import DeviceInfo
 
 from ..const import DOMAIN, VISION_PATH
 from ..firmware.installation import Installation
@@ -42,6 +43,13 @@ from .store import DeviceStore
 _LOGGER = logging.getLogger(__name__)
 
 
+class ChangeListener(Protocol):
+    """What is told of every change of a device."""
+
+    def device_changed(self, device: Device) -> None:
+        """Act on a change of any kind."""
+
+
 class Device:
     """A paired device, linked or not.
 
@@ -60,13 +68,15 @@ class Device:
         """What it last told."""
         self.state.board = self.state.board or self.settings.board or None
         self.tools = ToolState(self.state)
+        self.info = DeviceInfo(identifiers={(DOMAIN, self.mac)})
+        """What connects its entities with it."""
         self.events = DeviceEvents(hass.loop.time)
         self.installation: Installation | None = None
         """Of a firmware, while it runs."""
         self._entry = entry
         self._store = store
         self._lasting = self.state.lasting()
-        self._listeners: set[Callable[[], None]] = set()
+        self._listeners: list[ChangeListener] = []
         self._session: DeviceSession | None = None
         self._last_statistics: dict[str, Any] = {}
         self._voice: Callable[[Conversation], None] | None = None
@@ -90,10 +100,14 @@ class Device:
         return entry.id if entry else None
 
     @callback
-    def add_listener(self, listener: Callable[[], None]) -> CALLBACK_TYPE:
-        """Call `listener` after every change; returns what ends that."""
-        self._listeners.add(listener)
-        return lambda: self._listeners.discard(listener)
+    def add_listener(self, listener: ChangeListener) -> None:
+        """Tell `listener` of every change."""
+        self._listeners.append(listener)
+
+    @callback
+    def remove_listener(self, listener: ChangeListener) -> None:
+        """Tell `listener` no more."""
+        self._listeners.remove(listener)
 
     @callback
     def changed(self) -> None:
@@ -104,7 +118,7 @@ class Device:
         for listener in tuple(self._listeners):
             # One that fails must neither stop the others nor what brought the change.
             try:
-                listener()
+                listener.device_changed(self)
             except Exception:
                 _LOGGER.exception("A change of %s could not be shown", self.name)
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, Protocol, override
+from weakref import WeakValueDictionary
 
 from homeassistant.core import CALLBACK_TYPE, callback
 
@@ -17,6 +18,34 @@ from .values import member, parse_answer
 
 _MAX_ARGUMENTS: Final = 512
 _MAX_DEPTH: Final = 2
+
+
+class _ToolList:
+    """A list of tools with what follows from it, the same object for all devices with such a list."""
+
+    def __init__(self, tools: tuple[Tool, ...]) -> None:
+        self.tools = tools
+        self.by_name = {tool.name: tool for tool in tools}
+
+    @cached_property
+    def entities(self) -> Mapping[str, ToolEntity]:
+        return {entity.key: entity for entity in map_tools(self.tools)}
+
+    @cached_property
+    def followed(self) -> frozenset[str]:
+        return frozenset(
+            name for entity in self.entities.values() if entity.follows_calls for name in entity.tools
+        )
+
+
+# Devices of one model have the same tools, whose descriptions and schemas are most of what a device costs.
+_LISTS: Final = WeakValueDictionary[tuple[Tool, ...], _ToolList]()
+
+
+def _shared(tools: tuple[Tool, ...]) -> _ToolList:
+    if (known := _LISTS.get(tools)) is None:
+        known = _LISTS[tools] = _ToolList(tools)
+    return known
 
 
 class ToolRecord(Protocol):
@@ -38,34 +67,26 @@ class ToolState(Mapping[str, Tool]):
         self.withheld: dict[str, int] = {}
         """How many entities of each platform may not be added today."""
         self._record = record
+        self._list = _shared(record.tools)
         self._read: Counter[str] = Counter()
+        record.tools = self._list.tools
 
     @override
     def __getitem__(self, name: str) -> Tool:
-        return self._by_name[name]
+        return self._list.by_name[name]
 
     @override
     def __iter__(self) -> Iterator[str]:
-        return iter(self._by_name)
+        return iter(self._list.by_name)
 
     @override
     def __len__(self) -> int:
-        return len(self._by_name)
+        return len(self._list.by_name)
 
-    @cached_property
-    def _by_name(self) -> Mapping[str, Tool]:
-        return {tool.name: tool for tool in self._record.tools}
-
-    @cached_property
+    @property
     def entities(self) -> Mapping[str, ToolEntity]:
-        """What they make, by key; the same object until the next list."""
-        return {entity.key: entity for entity in map_tools(self._record.tools)}
-
-    @cached_property
-    def _followed(self) -> frozenset[str]:
-        return frozenset(
-            name for entity in self.entities.values() if entity.follows_calls for name in entity.tools
-        )
+        """What they make, by key; the same object until the list is another one."""
+        return self._list.entities
 
     @property
     def to_read(self) -> tuple[str, ...]:
@@ -75,9 +96,8 @@ class ToolState(Mapping[str, Tool]):
     @callback
     def listed(self, tools: tuple[Tool, ...]) -> None:
         """Take a new list, and forget what was known of tools that are gone."""
-        self._record.tools = tools
-        for cached in ("_by_name", "entities", "_followed"):
-            self.__dict__.pop(cached, None)
+        self._list = _shared(tools)
+        self._record.tools = self._list.tools
         for known in (self._record.answers, self._record.calls):
             for name in known.keys() - self.keys():
                 del known[name]
@@ -101,7 +121,7 @@ class ToolState(Mapping[str, Tool]):
     @callback
     def called(self, name: str, arguments: Mapping[str, Any]) -> bool:
         """Note a call that succeeded, whoever made it; return whether an entity's state may come from it."""
-        if name not in self._followed or not is_bounded(
+        if name not in self._list.followed or not is_bounded(
             dict(arguments), size=_MAX_ARGUMENTS, depth=_MAX_DEPTH
         ):
             return False
