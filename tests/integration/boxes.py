@@ -12,6 +12,7 @@ from homeassistant.core import Event, EventStateChangedData, HomeAssistant, call
 from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 
+from custom_components.xiaozhi.device import session as device_session
 from custom_components.xiaozhi.protocol.mcp import client as mcp_client
 from custom_components.xiaozhi.voice import turn as voice_turn
 from simulator import Pace, SimulatedDevice
@@ -59,6 +60,11 @@ def set_voice_timeouts(monkeypatch: pytest.MonkeyPatch, **seconds: float) -> Non
 def set_mcp_timeouts(monkeypatch: pytest.MonkeyPatch, **seconds: float) -> None:
     """Let links that come up from now on have other time-outs for calls than usual."""
     monkeypatch.setattr(mcp_client, "McpTimeouts", partial(mcp_client.McpTimeouts, **seconds))
+
+
+def set_session_timeouts(monkeypatch: pytest.MonkeyPatch, **seconds: float) -> None:
+    """Let the sessions of links have other time-outs than usual, besides those that are set already."""
+    monkeypatch.setattr(device_session, "SessionTimeouts", partial(device_session.SessionTimeouts, **seconds))
 
 
 def mac_of(number: int) -> str:

@@ -6,7 +6,7 @@ A tool that runs keeps the device from listening and from taking an answer, so t
 import asyncio
 from collections.abc import Coroutine
 import logging
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.debounce import Debouncer
@@ -16,18 +16,11 @@ from ..protocol.status import DeviceStatus, StatusError, parse_status
 from ..protocol.transport.link import LinkClosedError
 from ..tools.catalogue import STATUS_TOOL
 from ..tools.state import ToolState
+from .timeouts import SessionTimeouts
 
 __all__ = ["ReadDevice", "ReadSession", "Readings"]
 
 _LOGGER = logging.getLogger(__name__)
-
-# Several changes in a row are read back together.
-_REFRESH_DELAY: Final = 0.5
-# How long the end of a conversation waits for the status, and then for tools; and the next question for the
-# status, which is less than the device still plays then.
-_REST_SECONDS: Final = 2.0
-_READING_SECONDS: Final = 10.0
-_SHORT_REST_SECONDS: Final = 0.3
 
 
 class ReadDevice(Protocol):
@@ -72,10 +65,11 @@ class ReadSession(Protocol):
 class Readings:
     """What is to be read of the device on one link, and when."""
 
-    def __init__(self, device: ReadDevice, session: ReadSession) -> None:
+    def __init__(self, device: ReadDevice, session: ReadSession, timeouts: SessionTimeouts) -> None:
         """Prepare for a link on which nobody speaks yet."""
         self._device = device
         self._session = session
+        self._timeouts = timeouts
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._shaken_hands = asyncio.Event()
@@ -86,7 +80,7 @@ class Readings:
         self._refresh = Debouncer(
             device.hass,
             _LOGGER,
-            cooldown=_REFRESH_DELAY,
+            cooldown=timeouts.refresh,
             immediate=False,
             function=self._start_refresh,
             background=True,
@@ -126,16 +120,16 @@ class Readings:
 
     async def read_status_briefly(self) -> None:
         """Read the status in a pause of a conversation, before the device listens again."""
-        await self._read_status_within(_SHORT_REST_SECONDS)
+        await self._read_status_within(self._timeouts.status_in_pause)
 
     async def read_before_end(self) -> None:
         """Read the status, and what else is due, before a conversation ends: the device may be gone then."""
-        await self._read_status_within(_REST_SECONDS)
+        await self._read_status_within(self._timeouts.status_at_end)
         if self._status_due:
             return
         self._quiet.set()
         try:
-            async with asyncio.timeout(_READING_SECONDS):
+            async with asyncio.timeout(self._timeouts.tools_at_end):
                 await self._shaken_hands.wait()
                 await self._read_due()
         except TimeoutError:

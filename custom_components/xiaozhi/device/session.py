@@ -29,22 +29,14 @@ from .calls import CallingDevice, ToolCalls
 from .events import ConversationEvent, DeviceEvents
 from .readings import ReadDevice, Readings
 from .state import DeviceState
+from .timeouts import SessionTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
-_POLL_SECONDS: Final = 60
 # The status is read with every poll, tools that answer seldom: each stops the device's microphone.
 _POLLS_PER_READING: Final = 5
 # After which a device behind a broker, which does not tell, counts as gone.
 _UNANSWERED_POLLS: Final = 2
-# From a device's check-in to its connection to the broker.
-_STARTING_SECONDS: Final = 3
-# A device that goes idle wipes its screen: an alert is shown after that.
-_IDLE_DELAY: Final = 1.0
-# Tools are listed once after several changes in a row, however often the device says that they have changed.
-_LISTING_DELAY: Final = 0.5
-# Of a conversation of before: a device that connects because it was woken must say hello first.
-_HANG_UP_DELAY: Final = 1.0
 _TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 _STATE_CHANGED: Final = "notifications/state_changed"
 
@@ -108,7 +100,8 @@ class DeviceSession(LinkHandler):
         firmware = device.state.firmware_version
         self._main_task = MainTask(blocked_by_tools=firmware is None or not firmware.runs_tools_aside)
         self._calls = ToolCalls(device, self._mcp, self._main_task)
-        self._readings = Readings(device, self)
+        self._timeouts = SessionTimeouts()
+        self._readings = Readings(device, self, self._timeouts)
         self._listing = asyncio.Lock()
         self._to_list = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -247,7 +240,7 @@ class DeviceSession(LinkHandler):
         """Shake hands again with a device that has restarted without its link noticing, and forgot us."""
         if self._current is not None:
             self._current.cancel()
-        self._current = self.create_task(self._keep_current(_STARTING_SECONDS), "keep current")
+        self._current = self.create_task(self._keep_current(self._timeouts.starting), "keep current")
         self.create_task(self.link.close_channel(), "close channel")
 
     @callback
@@ -271,7 +264,7 @@ class DeviceSession(LinkHandler):
         self._device.changed()
 
     async def _show_later(self, alerts: list[JsonObject]) -> None:
-        await asyncio.sleep(_IDLE_DELAY)
+        await asyncio.sleep(self._timeouts.idle)
         for alert in alerts:
             await self._send_quietly(alert)
 
@@ -283,7 +276,7 @@ class DeviceSession(LinkHandler):
         """
         if session_id is None:
             return
-        await asyncio.sleep(_HANG_UP_DELAY)
+        await asyncio.sleep(self._timeouts.hang_up)
         if not self._talked:
             await self._send_quietly(messages.goodbye(session_id))
 
@@ -298,7 +291,7 @@ class DeviceSession(LinkHandler):
                 self._current = None
                 return
             await self._readings.poll(with_tools=poll % _POLLS_PER_READING == 0)
-            await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(self._timeouts.poll)
 
     async def _shake_hands(self, missing: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
         """Take the steps that are missing, and take them off. What the device refuses is not asked again."""
@@ -323,7 +316,7 @@ class DeviceSession(LinkHandler):
             await self._device.tools_listed(await self._mcp.list_tools(with_user_tools=True))
 
     async def _relist_tools(self) -> None:
-        await asyncio.sleep(_LISTING_DELAY)
+        await asyncio.sleep(self._timeouts.listing)
         try:
             await self._list_tools()
         except (McpError, LinkClosedError) as err:

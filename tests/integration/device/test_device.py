@@ -28,7 +28,16 @@ from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Profile, SimulatedDevice, State, get_profile
-from tests.integration.boxes import CLIENT_ID, MAC, Boot, Speech, introduce, set_mcp_timeouts, wait_for_state
+from tests.integration.boxes import (
+    CLIENT_ID,
+    MAC,
+    Boot,
+    Speech,
+    introduce,
+    set_mcp_timeouts,
+    set_session_timeouts,
+    wait_for_state,
+)
 from tests.integration.http_device import TOKEN, MakeEntry, paired_device
 
 VOLUME = "number.kitchen_box_volume"
@@ -211,7 +220,7 @@ async def test_a_device_that_goes_away_in_mid_call_is_named(
 async def test_status_is_read_again_and_again(
     hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.device.session._POLL_SECONDS", 0.2)
+    set_session_timeouts(monkeypatch, poll=0.2)
     device = await boot()
     await wait_for_state(hass, "sensor.kitchen_box_battery", "82")
     device.values["battery_level"] = 40

@@ -18,14 +18,21 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_BROKER, CONF_LINK, CONF_TLS, DOMAIN
-from custom_components.xiaozhi.device import session
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.transport.mqtt import broker_connection
 from custom_components.xiaozhi.protocol.transport.mqtt.link import DEFAULT_PREFIX
 from custom_components.xiaozhi.settings import OfferedLink
 from simulator import SimulatedDevice, State, converse
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import LIGHT, SATELLITE, Boot, Speech, set_mcp_timeouts, wait_for_state
+from tests.integration.boxes import (
+    LIGHT,
+    SATELLITE,
+    Boot,
+    Speech,
+    set_mcp_timeouts,
+    set_session_timeouts,
+    wait_for_state,
+)
 from tests.protocol.transport.mqtt.brokers import Mosquitto, mosquitto
 from tests.protocol.transport.mqtt.wire import subscribe
 from tests.protocol.transport.udp.device import until
@@ -124,8 +131,7 @@ def link_data(door: Door, mqtt_data: dict[str, Any], monkeypatch: pytest.MonkeyP
     for pause in ("_FIRST_PROBE", "_FIRST_PROBE_AFTER_CHECK_IN", "_LAST_PROBE"):
         monkeypatch.setattr(broker_connection, pause, 0.2)
     monkeypatch.setattr(broker_connection, "_FIRST_RETRY", 0.1)
-    monkeypatch.setattr(session, "_POLL_SECONDS", 0.2)
-    monkeypatch.setattr(session, "_STARTING_SECONDS", 0.3)
+    set_session_timeouts(monkeypatch, poll=0.2, starting=0.3)
     set_mcp_timeouts(monkeypatch, initialize=1, tool=1)
     broker = {CONF_HOST: "127.0.0.1", CONF_PORT: door.port, CONF_TLS: False}
     return {**mqtt_data, CONF_LINK: OfferedLink.BROKER.value, CONF_BROKER: broker}
@@ -230,7 +236,7 @@ async def test_a_device_that_restarts_unnoticed_is_shaken_hands_with_again(
     hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has forgotten where its photos go."""
-    monkeypatch.setattr(session, "_POLL_SECONDS", 60)
+    set_session_timeouts(monkeypatch, poll=60)
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
     assert handshakes(device) == 1

@@ -22,8 +22,9 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, DOMAIN
-from custom_components.xiaozhi.device import session, state as device_state, store
+from custom_components.xiaozhi.device import state as device_state, store
 from custom_components.xiaozhi.device.device import Device as PairedDevice
+from custom_components.xiaozhi.device.timeouts import SessionTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.link import uplink_topic
 from custom_components.xiaozhi.settings import DeviceLink
@@ -36,6 +37,7 @@ from tests.integration.boxes import (
     Speech,
     mqtt_client_id,
     set_mcp_timeouts,
+    set_session_timeouts,
     wait_for_state,
 )
 from tests.integration.http_device import TOKEN
@@ -103,7 +105,7 @@ async def test_a_handshake_that_fails_is_tried_again(
     hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new device would have no controls as long as it stays connected."""
-    monkeypatch.setattr(session, "_POLL_SECONDS", 0.1)
+    set_session_timeouts(monkeypatch, poll=0.1)
     set_mcp_timeouts(monkeypatch, initialize=0.2, tool=0.2)
     device = await boot(misbehaviours=(Misbehaviour.NEVER_ANSWER_MCP,))
     await wait_for_state(hass, CONNECTED, "on")
@@ -155,7 +157,7 @@ async def test_a_device_that_only_is_there_is_not_saved_again_and_again(
     linked_entry: MockConfigEntry,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(session, "_POLL_SECONDS", 0.1)
+    set_session_timeouts(monkeypatch, poll=0.1)
     monkeypatch.setattr(store, "_SAVE_DELAY", 0.2)
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
@@ -294,7 +296,7 @@ async def test_a_device_that_never_told_its_firmware_is_not_asked_again_when_it_
     hass: HomeAssistant, linked_entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after Home Assistant has lost what it knew; the hello of a conversation tells that it can answer."""
-    monkeypatch.setattr(session, "_POLL_SECONDS", 0.05)
+    set_session_timeouts(monkeypatch, poll=0.05)
     set_mcp_timeouts(monkeypatch, initialize=0.05)
     client = await WireClient.login(linked_entry.data[CONF_MQTT_PORT], mqtt_client_id(MAC), MAC, TOKEN)
     assert (await next_request(client))["method"] == "initialize"
@@ -316,7 +318,7 @@ async def test_a_conversation_that_begins_with_the_connection_is_not_ended_by_th
     assert await client.receive() == (0x20, b"\x00\x00")
     received: list[Any] = []
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(session._HANG_UP_DELAY + 0.5):
+        async with asyncio.timeout(SessionTimeouts().hang_up + 0.5):
             while True:
                 received.append(json.loads((await client.receive_message())[1]))
     await client.close()

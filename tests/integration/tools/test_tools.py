@@ -38,7 +38,7 @@ from custom_components.xiaozhi.tools import entity_limits
 from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import MAC, Boot, wait_for_state
+from tests.integration.boxes import MAC, Boot, set_session_timeouts, wait_for_state
 from tests.integration.tools.own_tools import announce, register
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
@@ -250,7 +250,7 @@ async def test_a_lamp_without_colour_can_only_be_on_or_off(hass: HomeAssistant, 
 async def test_what_is_done_without_home_assistant_is_read_every_few_minutes(
     hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("custom_components.xiaozhi.device.session._POLL_SECONDS", 0.1)
+    set_session_timeouts(monkeypatch, poll=0.1, refresh=60)
     device = await boot(get_profile("lamp"))
     await wait_for_state(hass, LAMP, "off")
     await hass.async_block_till_done()

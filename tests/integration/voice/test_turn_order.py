@@ -22,6 +22,7 @@ from tests.integration.boxes import (
     Boot,
     Speech,
     paired_boxes,
+    set_session_timeouts,
     wait_for_state,
 )
 
@@ -172,7 +173,7 @@ async def test_after_a_hang_up_while_listening_the_status_is_read_at_the_next_ch
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """On MQTT at once; on WebSocket the device is away until its next conversation."""
-    monkeypatch.setattr("custom_components.xiaozhi.device.session._POLL_SECONDS", 0.2)
+    set_session_timeouts(monkeypatch, poll=0.2)
     speech.ears.lines = [COMMAND]
     device = await boot()
     await converse(device, command)

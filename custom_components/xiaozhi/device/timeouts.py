@@ -1,0 +1,31 @@
+"""How long things may take on a device's link."""
+
+from dataclasses import dataclass
+
+__all__ = ["SessionTimeouts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionTimeouts:
+    """Time-outs and pauses of the session of a link, in seconds."""
+
+    poll: float = 60
+    """Between two readings of the status."""
+    starting: float = 3
+    """From a device's check-in to its connection to the broker."""
+    idle: float = 1.0
+    """Until a device that goes idle has wiped its screen: an alert is shown after that."""
+    listing: float = 0.5
+    """Tools are listed once after several changes in a row, however often the device says that they have
+    changed."""
+    hang_up: float = 1.0
+    """Until a conversation of before is ended: a device that connects because it was woken must say hello
+    first."""
+    refresh: float = 0.5
+    """Several changes in a row are read back together."""
+    status_at_end: float = 2.0
+    """How long the end of a conversation waits for the status."""
+    tools_at_end: float = 10.0
+    """How long the end of a conversation waits for tools, after the status."""
+    status_in_pause: float = 0.3
+    """How long the next question waits for the status: less than the device still plays then."""
