@@ -9,7 +9,14 @@ from homeassistant.exceptions import HomeAssistantError
 
 from ..const import DOMAIN
 from ..protocol.conversation.main_task import MainTask
-from ..protocol.mcp.client import McpCallError, McpClient, McpError, McpTimeoutError, ToolResult
+from ..protocol.mcp.client import (
+    McpCallError,
+    McpClient,
+    McpError,
+    McpNoReasonError,
+    McpTimeoutError,
+    ToolResult,
+)
 from ..protocol.transport.link import LinkClosedError
 from ..tools.catalogue import stock_tool
 
@@ -29,6 +36,7 @@ class TooManyCallsError(McpError):
 _TRANSLATION_KEYS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (TooManyCallsError, "too_many_calls"),
     (McpTimeoutError, "no_answer"),
+    (McpNoReasonError, "refused_without_reason"),
     (McpCallError, "refused"),
     (McpError, "went_away"),
     (LinkClosedError, "went_away"),

@@ -14,6 +14,7 @@ from custom_components.xiaozhi.protocol.mcp.client import (
     McpClient,
     McpDisconnectedError,
     McpError,
+    McpNoReasonError,
     McpProtocolError,
     McpTimeoutError,
     ServerInfo,
@@ -120,6 +121,7 @@ async def test_a_refusal_carries_the_devices_words(reply: JsonObject, text: str,
     with pytest.raises(McpCallError) as raised:
         await device.client.call_tool("self.x")
     assert (str(raised.value), raised.value.code) == (text, code)
+    assert isinstance(raised.value, McpNoReasonError) is (text == "the device gave no reason")
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from .model import (
     McpDisconnectedError,
     McpError,
     McpNoAnswerError,
+    McpNoReasonError,
     McpProtocolError,
     McpTimeoutError,
     ServerInfo,
@@ -37,6 +38,7 @@ __all__ = [
     "McpDisconnectedError",
     "McpError",
     "McpNoAnswerError",
+    "McpNoReasonError",
     "McpProtocolError",
     "McpTimeoutError",
     "McpTimeouts",
@@ -191,7 +193,7 @@ class McpClient:
             raise
         result = ToolResult.from_dict(reply)
         if result.is_error:
-            raise McpCallError(one_line(result.reason, _MAX_ERROR) or "the device gave no reason")
+            raise _refusal(result.reason)
         return result
 
     def receive(self, payload: JsonObject) -> JsonObject | None:
@@ -259,7 +261,7 @@ class McpClient:
         # True and 1.0 are equal to 1, but no id of ours.
         call = self._calls.get(reply_id) if type(reply_id) is int else None
         if call is None or call.reply.done():
-            self._drop("an answer that nobody waits for")
+            self._drop("an answer to no call")
         else:
             call.reply.set_result(payload)
 
@@ -306,13 +308,17 @@ def _result_of(reply: JsonObject) -> JsonObject:
             pass
         case {"message": str(message)} | str(message):
             code = error.get("code") if isinstance(error, dict) else None
-            text = one_line(message, _MAX_ERROR) or "the device gave no reason"
-            raise McpCallError(text, code if type(code) is int else None)
+            raise _refusal(message, code if type(code) is int else None)
         case _:
             raise McpProtocolError("the error has no message")
     if not isinstance(result, dict):
         raise McpProtocolError("the answer has no result object")
     return result
+
+
+def _refusal(reason: str, code: int | None = None) -> McpCallError:
+    shown = one_line(reason, _MAX_ERROR)
+    return McpCallError(shown, code) if shown else McpNoReasonError("the device gave no reason", code)
 
 
 class _ToolCollector:

@@ -16,6 +16,7 @@ __all__ = [
     "McpDisconnectedError",
     "McpError",
     "McpNoAnswerError",
+    "McpNoReasonError",
     "McpProtocolError",
     "McpTimeoutError",
     "ServerInfo",
@@ -52,6 +53,10 @@ class McpCallError(McpError):
         """Keep the JSON-RPC error code."""
         super().__init__(message)
         self.code = code
+
+
+class McpNoReasonError(McpCallError):
+    """The device refused without a word."""
 
 
 class McpProtocolError(McpError):
