@@ -6,22 +6,20 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from enum import StrEnum
 import logging
-from typing import Any, Final
+from typing import Any
 
-from homeassistant.components import tts
 from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType
 from homeassistant.components.assist_pipeline.error import PipelineError
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 
 from ..protocol import messages
-from ..protocol.audio.media import MediaError, decode_media
-from ..protocol.conversation.captions import Captions
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.turn import Turn
-from ..protocol.faces import Face, face_of
+from ..protocol.faces import Face
 from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
+from .answer import Answer
 from .end_of_speech import audio_for_detector, endless_pause
 from .errors import (
     ANSWERED_ELSEWHERE,
@@ -35,8 +33,6 @@ from .errors import (
 )
 
 _LOGGER = logging.getLogger(__name__)
-
-_FACE_OF_RESPONSE: Final = {"action_done": Face.HAPPY, "query_answer": Face.NEUTRAL, "error": Face.CONFUSED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,13 +83,9 @@ class VoiceTurn:
         self._conversation = conversation
         self._turn = turn
         self._events: asyncio.Queue[PipelineEvent | None] = asyncio.Queue()
-        self._captions = Captions()
-        self._text_complete = False
-        self._face: Face | None = None
+        self._answer = Answer(hass, conversation, self._speaks)
         self._token: str | None = None
-        self._asks_back = False
         self._acknowledges = False
-        self._answering = False
         self._playing: asyncio.Task[None] | None = None
         self._no_speech: asyncio.TimerHandle | None = None
         self._patience: asyncio.TimerHandle | None = None
@@ -145,19 +137,12 @@ class VoiceTurn:
             self._heard_speech()
             self._stop_waiting()
         if self._error is None:
-            await self._show_rest()
-            return TurnEnd.ASKS_BACK if self._asks_back else TurnEnd.ANSWERED
+            if await self._answer.show_rest() and self._playing is None:
+                await self._time_to_read()
+            return TurnEnd.ASKS_BACK if self._answer.asks_back else TurnEnd.ANSWERED
         if self._error == ANSWERED_ELSEWHERE:
             return TurnEnd.ELSEWHERE
         return TurnEnd.SILENT if self._error in SILENT_ERRORS else TurnEnd.FAILED
-
-    async def _show_rest(self) -> None:
-        """Show what did not come with the speech, and give time to read it where there is no speech."""
-        await self._show_face()
-        if rest := self._captions.rest():
-            await self._conversation.show(messages.tts_caption(rest))
-            if self._playing is None:
-                await self._time_to_read()
 
     async def show_error(self) -> None:
         """Show on the screen what went wrong, and give time to read it."""
@@ -187,7 +172,7 @@ class VoiceTurn:
         async with aclosing(audio_for_detector(self._turn)) as audio:
             async for pcm in audio:
                 yield pcm
-        if not self._answering:
+        if not self._answer.begun:
             self._wait_at_most(self._timeouts.recognition)
 
     async def _follow(self, group: asyncio.TaskGroup) -> None:
@@ -205,7 +190,7 @@ class VoiceTurn:
                 case PipelineEventType.INTENT_PROGRESS:
                     self._progressed(group, data)
                 case PipelineEventType.INTENT_END:
-                    self._understood(data["intent_output"])
+                    self._answer.understood(data["intent_output"])
                 case PipelineEventType.TTS_START:
                     self._acknowledges = data.get("acknowledge_override") is True
                 case PipelineEventType.TTS_END:
@@ -246,10 +231,10 @@ class VoiceTurn:
             # The engine has done its part.
             self._wait_at_most(seconds)
             return
-        if not self._answering:
+        if not self._answer.begun:
             code = RECOGNITION_HANGS
         else:
-            code = SPEECH_HANGS if self._text_complete else ASSISTANT_HANGS
+            code = SPEECH_HANGS if self._answer.complete else ASSISTANT_HANGS
         _LOGGER.warning("Nothing has come from the voice pipeline for %.0f seconds: %s", seconds, code)
         self._give_up(code)
 
@@ -267,27 +252,15 @@ class VoiceTurn:
 
     async def _heard(self, text: str) -> None:
         self._heard_speech()
-        self._answering = True
-        await self._conversation.show(messages.transcript(text))
-        await self._conversation.begin_answer()
-        await self._conversation.show(messages.face(Face.THINKING))
+        await self._answer.begin(text)
 
     @callback
     def _progressed(self, group: asyncio.TaskGroup, data: dict[str, Any]) -> None:
         delta = data.get("chat_log_delta") or {}
         if isinstance(content := delta.get("content"), str):
-            self._captions.add(content)
+            self._answer.add(content)
         if data.get("tts_start_streaming"):
             self._play(group)
-
-    @callback
-    def _understood(self, output: dict[str, Any]) -> None:
-        self._asks_back = output.get("continue_conversation") is True
-        response = output.get("response") or {}
-        speech = ((response.get("speech") or {}).get("plain") or {}).get("speech") or ""
-        self._captions.replace(speech)
-        self._text_complete = True
-        self._face = face_of(speech) or _FACE_OF_RESPONSE.get(response.get("response_type", ""))
 
     @callback
     def _play(self, group: asyncio.TaskGroup) -> None:
@@ -295,40 +268,9 @@ class VoiceTurn:
             self._playing = group.create_task(self._speak(self._token))
 
     async def _speak(self, token: str) -> None:
-        if (stream := tts.async_get_stream(self._hass, token)) is None:
-            self._fail(SPEECH_FAILED)
-            return
-        if self._acknowledges:
-            # Where all that was switched is in the same area, a short sound takes the place of the answer. It
-            # comes from a file, as it is if no format is wished for; to convert it would take ffmpeg.
-            stream.options = {}
-        if not self._answering:
-            await self._conversation.begin_answer()
-        speech = decode_media(
-            stream.async_stream_result(),
-            sample_rate=self._conversation.downlink.sample_rate,
-            extension=stream.extension,
-        )
-        try:
-            async with aclosing(speech):
-                await self._conversation.play(speech, self._before_packet)
-        except (MediaError, HomeAssistantError) as err:
-            _LOGGER.warning("The answer could not be spoken: %s", err)
-            self._fail(SPEECH_FAILED)
-        except LinkClosedError:
-            raise
-        except Exception:
-            # Speech engines raise what they like.
-            _LOGGER.exception("The answer could not be spoken")
+        if not await self._answer.speak(token, as_it_is=self._acknowledges):
             self._fail(SPEECH_FAILED)
 
-    async def _before_packet(self, seconds: float) -> None:
+    @callback
+    def _speaks(self) -> None:
         self._wait_at_most(self._timeouts.quiet)
-        await self._show_face()
-        if caption := self._captions.due(seconds, complete=self._text_complete):
-            await self._conversation.show(messages.tts_caption(caption))
-
-    async def _show_face(self) -> None:
-        if self._face is not None:
-            face, self._face = self._face, None
-            await self._conversation.show(messages.face(face))

@@ -1,0 +1,115 @@
+"""The answer of a turn: its text and face on the screen, its voice on the loudspeaker."""
+
+from collections.abc import Callable
+from contextlib import aclosing
+import logging
+from typing import Any, Final
+
+from homeassistant.components import tts
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.exceptions import HomeAssistantError
+
+from ..protocol import messages
+from ..protocol.audio.media import MediaError, decode_media
+from ..protocol.conversation.captions import Captions
+from ..protocol.conversation.conversation import Conversation
+from ..protocol.faces import Face, face_of
+from ..protocol.transport.link import LinkClosedError
+
+__all__ = ["Answer"]
+
+_LOGGER = logging.getLogger(__name__)
+
+_FACE_OF_RESPONSE: Final = {"action_done": Face.HAPPY, "query_answer": Face.NEUTRAL, "error": Face.CONFUSED}
+
+
+class Answer:
+    """One answer on one conversation. Sending raises `LinkClosedError`."""
+
+    def __init__(
+        self, hass: HomeAssistant, conversation: Conversation, on_packet: Callable[[], None]
+    ) -> None:
+        """Prepare an answer; `on_packet` is called before each packet of its speech."""
+        self._hass = hass
+        self._conversation = conversation
+        self._on_packet = on_packet
+        self._captions = Captions()
+        self._face: Face | None = None
+        self.begun = False
+        """Whether the user has been understood."""
+        self.complete = False
+        """Whether its whole text is there."""
+        self.asks_back = False
+
+    async def begin(self, transcript: str) -> None:
+        """Show what was understood, and make the device ready to speak."""
+        self.begun = True
+        await self._conversation.show(messages.transcript(transcript))
+        await self._conversation.begin_answer()
+        await self._conversation.show(messages.face(Face.THINKING))
+
+    @callback
+    def add(self, text: str) -> None:
+        """Take what the assistant goes on to say."""
+        self._captions.add(text)
+
+    @callback
+    def understood(self, output: dict[str, Any]) -> None:
+        """Take the whole answer: the `intent_output` of the pipeline."""
+        self.asks_back = output.get("continue_conversation") is True
+        response = output.get("response") or {}
+        speech = ((response.get("speech") or {}).get("plain") or {}).get("speech") or ""
+        self._captions.replace(speech)
+        self.complete = True
+        self._face = face_of(speech) or _FACE_OF_RESPONSE.get(response.get("response_type", ""))
+
+    async def speak(self, token: str, *, as_it_is: bool) -> bool:
+        """Play the speech that the token of the pipeline stands for; False, and a log line, if that fails.
+
+        `as_it_is` wishes for no format.
+        """
+        if (stream := tts.async_get_stream(self._hass, token)) is None:
+            return False
+        if as_it_is:
+            # Where all that was switched is in the same area, a short sound takes the place of the answer. It
+            # comes from a file; to convert it would take ffmpeg.
+            stream.options = {}
+        if not self.begun:
+            await self._conversation.begin_answer()
+        speech = decode_media(
+            stream.async_stream_result(),
+            sample_rate=self._conversation.downlink.sample_rate,
+            extension=stream.extension,
+        )
+        try:
+            async with aclosing(speech):
+                await self._conversation.play(speech, self._before_packet)
+        except (MediaError, HomeAssistantError) as err:
+            _LOGGER.warning("The answer could not be spoken: %s", err)
+            return False
+        except LinkClosedError:
+            raise
+        except Exception:
+            # Speech engines raise what they like.
+            _LOGGER.exception("The answer could not be spoken")
+            return False
+        return True
+
+    async def show_rest(self) -> bool:
+        """Show what did not come with the speech; return whether that was any text."""
+        await self._show_face()
+        if (rest := self._captions.rest()) is None:
+            return False
+        await self._conversation.show(messages.tts_caption(rest))
+        return True
+
+    async def _before_packet(self, seconds: float) -> None:
+        self._on_packet()
+        await self._show_face()
+        if caption := self._captions.due(seconds, complete=self.complete):
+            await self._conversation.show(messages.tts_caption(caption))
+
+    async def _show_face(self) -> None:
+        if self._face is not None:
+            face, self._face = self._face, None
+            await self._conversation.show(messages.face(face))
