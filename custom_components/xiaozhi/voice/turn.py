@@ -88,7 +88,7 @@ class VoiceTurn:
         self._acknowledges = False
         self._playing: asyncio.Task[None] | None = None
         self._no_speech: asyncio.TimerHandle | None = None
-        self._patience: asyncio.TimerHandle | None = None
+        self._quiet_timer: asyncio.TimerHandle | None = None
         self._pipeline: asyncio.Task[None] | None = None
         self._error: str | None = None
 
@@ -135,7 +135,7 @@ class VoiceTurn:
             raise
         finally:
             self._heard_speech()
-            self._stop_waiting()
+            self._stop_timer()
         if self._error is None:
             if await self._answer.show_rest() and self._playing is None:
                 await self._time_to_read()
@@ -201,7 +201,7 @@ class VoiceTurn:
 
     @callback
     def _expect_speech(self, data: dict[str, Any]) -> None:
-        # Whoever holds a button may think as long as they like.
+        # While the button is held, the user may take any time to think.
         if self.is_push_to_talk:
             return
         # Only the pipeline's own detector tells when speech begins; an engine with one of its own does not.
@@ -216,17 +216,17 @@ class VoiceTurn:
 
     @callback
     def _wait_at_most(self, seconds: float) -> None:
-        self._stop_waiting()
-        self._patience = self._hass.loop.call_later(seconds, self._lose_patience, seconds)
+        self._stop_timer()
+        self._quiet_timer = self._hass.loop.call_later(seconds, self._engine_hangs, seconds)
 
     @callback
-    def _stop_waiting(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+    def _stop_timer(self) -> None:
+        if self._quiet_timer is not None:
+            self._quiet_timer.cancel()
+            self._quiet_timer = None
 
     @callback
-    def _lose_patience(self, seconds: float) -> None:
+    def _engine_hangs(self, seconds: float) -> None:
         if self._conversation.held_up:
             # The engine has done its part.
             self._wait_at_most(seconds)
