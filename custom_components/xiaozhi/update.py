@@ -20,6 +20,7 @@ from .firmware.installation import Installation
 from .firmware.library import Firmware, FirmwareFiles
 from .gateway import XiaozhiConfigEntry
 from .protocol.firmware import FirmwareVersion
+from .texts import async_explain
 from .transfers import TRANSFERS
 
 # Devices install at the same time.
@@ -126,7 +127,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         with device.installing(installation):
             await self._files.async_look()
             installation.check()
-            firmware = self._choose(version or self.latest_version)
+            firmware = await self._choose(version or self.latest_version)
             image = await self._load(firmware)
             installation.check()
             await installation.run(
@@ -143,26 +144,32 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
             image = await self._files.async_load(firmware)
         except FirmwareError as err:
             raise _refusal(
-                "update_unusable", name=self.device.name, version=firmware.version, reason=str(err)
+                "update_unusable",
+                name=self.device.name,
+                version=firmware.version,
+                reason=await async_explain(self.hass, err),
             ) from err
-        self._check(firmware.described_by(image))
+        await self._check(firmware.described_by(image))
         return image
 
     @property
     def _found(self) -> list[Firmware]:
         return self._files.find(self.device.state.board or "")
 
-    def _choose(self, version: str | None) -> Firmware:
+    async def _choose(self, version: str | None) -> Firmware:
         for firmware in self._found:
             if firmware.version == version:
-                self._check(firmware)
+                await self._check(firmware)
                 return firmware
         raise _refusal("update_not_found", version=version or "?", board=self.device.state.board or "")
 
-    def _check(self, firmware: Firmware) -> None:
-        if reason := _objection(self.device, firmware):
+    async def _check(self, firmware: Firmware) -> None:
+        if objection := _objection(self.device, firmware):
             raise _refusal(
-                "update_unsuitable", name=self.device.name, version=firmware.version, reason=reason
+                "update_unsuitable",
+                name=self.device.name,
+                version=firmware.version,
+                reason=await async_explain(self.hass, objection),
             )
 
     @callback
@@ -178,13 +185,14 @@ def _refusal(key: str, **placeholders: str) -> HomeAssistantError:
     )
 
 
-def _objection(device: Device, firmware: Firmware) -> str | None:
+def _objection(device: Device, firmware: Firmware) -> FirmwareError | None:
     """Return why a device cannot have a firmware."""
     state = device.state
     if state.chip and firmware.chip and state.chip != firmware.chip:
-        return f"it is for the chip {firmware.chip}, and the device has {state.chip}"
+        return FirmwareError("firmware_other_chip", chip=firmware.chip, own=state.chip)
     if state.firmware_space and firmware.size and firmware.size > state.firmware_space:
-        return f"it needs {firmware.size} bytes of the flash, and {state.firmware_space} are there"
+        needed, space = str(firmware.size), str(state.firmware_space)
+        return FirmwareError("firmware_no_space", needed=needed, space=space)
     if state.firmware_version and not state.firmware_version.can_become(firmware.number):
-        return "between versions 1 and 2 only a cable can change it"
+        return FirmwareError("firmware_needs_cable")
     return None

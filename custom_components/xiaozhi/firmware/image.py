@@ -13,6 +13,7 @@ from typing import Final
 import zipfile
 
 from ..protocol.firmware import is_version
+from ..texts import TextError
 
 __all__ = ["MAX_FILE_BYTES", "FirmwareError", "FirmwareImage", "read_firmware"]
 
@@ -62,7 +63,7 @@ _MAX_ARCHIVED_FILES: Final = 1000
 _PRINTABLE: Final = re.compile(r"[ -~]*")
 
 
-class FirmwareError(ValueError):
+class FirmwareError(TextError):
     """A file that no device should get; the text says why, for the owner of the device."""
 
 
@@ -90,21 +91,21 @@ def read_firmware(data: bytes) -> FirmwareImage:
     end = _check_segments(data, number)
     if has_hash:
         if hashlib.sha256(data[:end]).digest() != data[end : end + _HASH_BYTES]:
-            raise FirmwareError("it is damaged: its hash is wrong")
+            raise FirmwareError("firmware_wrong_hash")
         end += _HASH_BYTES
     _, version, project = _DESCRIPTION.unpack_from(data, _DESCRIPTION_OFFSET)
     if (name := _text(project)) != _PROJECT:
-        raise FirmwareError(f"it is the firmware of something else: {name or 'unknown'}")
+        raise FirmwareError("firmware_of_something_else", project=name or "?")
     if not is_version(text := _text(version)):
-        raise FirmwareError(f"its version is {text or 'missing'}, and a device would not come up with that")
+        raise FirmwareError("firmware_bad_version", version=text or "?")
     if chip_id not in _CHIPS:
-        raise FirmwareError(f"it is for an unknown chip (number {chip_id})")
+        raise FirmwareError("firmware_unknown_chip", number=str(chip_id))
     return FirmwareImage(version=text, chip=_CHIPS[chip_id], content=data[:end])
 
 
 def _unpack(data: bytes) -> bytes:
     if data.count(_ZIP_ENTRY) > _MAX_ARCHIVED_FILES:
-        raise FirmwareError("the archive holds too many files")
+        raise FirmwareError("firmware_archive_crowded")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(_only_binary(archive)) as file:
             # What an archive says of its sizes need not be true.
@@ -113,15 +114,15 @@ def _unpack(data: bytes) -> bytes:
         raise
     # Python's reader lets out what its decompressors raise, of which there are more with each version.
     except Exception as err:
-        raise FirmwareError("the archive is damaged") from err
+        raise FirmwareError("firmware_archive_damaged") from err
 
 
 def _only_binary(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     found = [info for info in archive.infolist() if info.filename.endswith(".bin")]
     if len(found) != 1:
-        raise FirmwareError(f"the archive holds {len(found)} files *.bin instead of one")
+        raise FirmwareError("firmware_archive_not_one", number=str(len(found)))
     if found[0].file_size > MAX_FILE_BYTES:
-        raise FirmwareError("the file in the archive is too large")
+        raise FirmwareError("firmware_too_large", limit=str(MAX_FILE_BYTES // 1024**2))
     return found[0]
 
 
@@ -140,29 +141,29 @@ def _app_in_flash(data: bytes) -> bytes:
             break
         if kind == _APP_PARTITION and _is_app(app := data[offset : offset + size]):
             return app
-    raise FirmwareError("it is no firmware of an ESP32")
+    raise FirmwareError("firmware_not_esp32")
 
 
 def _check_segments(data: bytes, number: int) -> int:
     """Return where the segments end, with the checksum behind them."""
     if not 0 < number <= _MAX_SEGMENTS:
-        raise FirmwareError("it is damaged")
+        raise FirmwareError("firmware_damaged")
     position, checksum = _HEADER.size, _CHECKSUM_SEED
     for _ in range(number):
         if position + _SEGMENT.size > len(data):
-            raise FirmwareError("it is cut off")
+            raise FirmwareError("firmware_cut_off")
         (size,) = _SEGMENT.unpack_from(data, position)
         if size % _WORD or size >= _MAX_SEGMENT_BYTES:
-            raise FirmwareError("it is damaged: no part of a firmware is that large")
+            raise FirmwareError("firmware_damaged")
         position += _SEGMENT.size
         checksum ^= _xor(data[position : position + size])
         position += size
     # The checksum is the last byte of a block of 16.
     end = position + 16 - position % 16
     if end > len(data):
-        raise FirmwareError("it is cut off")
+        raise FirmwareError("firmware_cut_off")
     if data[end - 1] != checksum:
-        raise FirmwareError("it is damaged: its checksum is wrong")
+        raise FirmwareError("firmware_wrong_checksum")
     return end
 
 

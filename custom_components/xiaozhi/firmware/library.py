@@ -22,6 +22,7 @@ from ..bodies import BodyTooLargeError, read_body
 from ..const import DOMAIN
 from ..protocol.firmware import FirmwareVersion, is_version
 from ..protocol.text import one_line
+from ..texts import TextError, async_explain
 from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware
 
 __all__ = [
@@ -57,7 +58,7 @@ _LIST_AGE_SECONDS: Final = 6 * 3600
 _RETRY_SECONDS: Final = 15 * 60
 
 
-class ReleasesError(Exception):
+class ReleasesError(TextError):
     """The list of releases cannot be used; the text says why."""
 
 
@@ -92,7 +93,7 @@ class Firmware:
     def check(self, image: FirmwareImage) -> FirmwareImage:
         """Return what was read, if it is this firmware. Raises `FirmwareError`."""
         if image.version != self.version:
-            raise FirmwareError(f"its name says version {self.version}, but it is {image.version}")
+            raise FirmwareError("firmware_other_version", named=self.version, version=image.version)
         return image
 
     def described_by(self, image: FirmwareImage) -> Self:
@@ -122,9 +123,9 @@ class FirmwareFiles:
         self._in_folder: list[Firmware] = []
         self._listed: list[Firmware] = []
         self._list_due = 0.0
-        self._problems: dict[str, str] = {}
+        self._problems: dict[str, FirmwareError] = {}
         """Why files of the folder cannot be used, by name."""
-        self._releases_problem: str | None = None
+        self._releases_problem: ReleasesError | None = None
         """Why the list could not be fetched the last time."""
         self._issues: set[str] = set()
         self._forgotten = False
@@ -152,7 +153,7 @@ class FirmwareFiles:
             self._in_folder = await self._hass.async_add_executor_job(self._read_folder)
             if self._releases is not None and self._hass.loop.time() >= self._list_due:
                 await self._refresh(self._releases)
-            self._report()
+            await self._report()
         for listener in tuple(self._listeners):
             listener()
 
@@ -165,7 +166,7 @@ class FirmwareFiles:
             try:
                 data = await _fetch(session, firmware.source, MAX_FILE_BYTES, _FILE_SECONDS)
             except ReleasesError as err:
-                raise FirmwareError(str(err)) from err
+                raise FirmwareError(err.key, **err.placeholders) from err
             image = await self._hass.async_add_executor_job(read_firmware, data)
         return firmware.check(image)
 
@@ -177,17 +178,17 @@ class FirmwareFiles:
             ir.async_delete_issue(self._hass, DOMAIN, issue)
         self._issues.clear()
 
-    @callback
-    def _report(self) -> None:
+    async def _report(self) -> None:
         """Tell the owner which files and which list cannot be used, and why."""
-        if self._forgotten:
-            return
         texts = {
-            _issue_id(name): ("firmware_file", {"file": name, "reason": reason})
-            for name, reason in self._problems.items()
+            _issue_id(name): ("firmware_file", {"file": name, "reason": await async_explain(self._hass, err)})
+            for name, err in self._problems.items()
         }
         if self._releases_problem is not None:
-            texts["firmware_releases"] = ("firmware_releases", {"reason": self._releases_problem})
+            reason = await async_explain(self._hass, self._releases_problem)
+            texts["firmware_releases"] = ("firmware_releases", {"reason": reason})
+        if self._forgotten:
+            return
         for issue in self._issues - texts.keys():
             ir.async_delete_issue(self._hass, DOMAIN, issue)
         for issue, (key, placeholders) in texts.items():
@@ -207,7 +208,7 @@ class FirmwareFiles:
             self._listed = await async_fetch_releases(self._hass, address)
         except ReleasesError as err:
             # What was listed before stays: the file may well be there.
-            self._releases_problem = str(err)
+            self._releases_problem = err
             self._list_due = self._hass.loop.time() + _RETRY_SECONDS
         else:
             self._releases_problem = None
@@ -224,7 +225,7 @@ class FirmwareFiles:
             seen[path] = known
         self._seen = seen
         self._problems |= {
-            _printable(path): str(known.found)
+            _printable(path): known.found
             for path, known in seen.items()
             if isinstance(known.found, FirmwareError)
         }
@@ -237,7 +238,7 @@ class FirmwareFiles:
             # Nobody has to make it.
             return
         except OSError as err:
-            self._problems[_printable(self._folder)] = f"it cannot be read: {err.strerror}"
+            self._problems[_printable(self._folder)] = _unreadable(err)
             return
         for path in paths:
             if path.suffix.lower() not in _SUFFIXES:
@@ -245,7 +246,7 @@ class FirmwareFiles:
             try:
                 status = path.stat()
             except OSError as err:
-                self._problems[_printable(path)] = f"it cannot be read: {err.strerror}"
+                self._problems[_printable(path)] = _unreadable(err)
                 continue
             if S_ISREG(status.st_mode):
                 yield path, status.st_mtime_ns, status.st_size
@@ -258,11 +259,11 @@ async def async_fetch_releases(hass: HomeAssistant, address: str) -> list[Firmwa
     `browser_download_url`.
     """
     if (url := _web_address(address)) is None:
-        raise ReleasesError("its address is none of the web")
+        raise ReleasesError("releases_bad_address")
     body = await _fetch(async_get_clientsession(hass), url, _MAX_LIST_BYTES, _LIST_SECONDS)
     found = await hass.async_add_executor_job(_parse_releases, body)
     if not found:
-        raise ReleasesError("it lists no firmware")
+        raise ReleasesError("releases_empty")
     return found
 
 
@@ -270,7 +271,7 @@ def _parse_releases(body: bytes) -> list[Firmware]:
     try:
         listed = json_loads(body)
     except JSON_DECODE_EXCEPTIONS as err:
-        raise ReleasesError("it is no list of releases") from err
+        raise ReleasesError("releases_no_list") from err
     releases = listed if isinstance(listed, list) else [listed]
     return [firmware for release in releases if isinstance(release, dict) for firmware in _assets(release)]
 
@@ -300,12 +301,12 @@ async def _fetch(session: aiohttp.ClientSession, url: URL, limit: int, seconds: 
     try:
         async with asyncio.timeout(seconds), session.get(url) as answer:
             if answer.status != HTTPStatus.OK:
-                raise ReleasesError(f"{url.host} answers with status {answer.status}")
+                raise ReleasesError("releases_bad_status", host=str(url.host), status=str(answer.status))
             return await read_body(answer, limit)
     except BodyTooLargeError as err:
-        raise ReleasesError(f"{url.host} sends more than {limit // 1024**2} MiB") from err
+        raise ReleasesError("releases_too_large", host=str(url.host), limit=str(limit // 1024**2)) from err
     except (TimeoutError, aiohttp.ClientError, ValueError) as err:
-        raise ReleasesError(f"{url.host} cannot be reached or does not answer") from err
+        raise ReleasesError("releases_unreachable", host=str(url.host)) from err
 
 
 def _issue_id(name: str) -> str:
@@ -318,10 +319,14 @@ def _printable(path: Path) -> str:
     return one_line(os.fsencode(path.name).decode(errors="replace"))
 
 
+def _unreadable(err: OSError) -> FirmwareError:
+    return FirmwareError("firmware_unreadable", error=err.strerror or "?")
+
+
 def _describe(path: Path) -> Firmware | FirmwareError:
     firmware = Firmware.from_name(path.name, path)
     if firmware is None:
-        return FirmwareError("its name does not consist of board and version, such as xmini-c3_2.4.2.bin")
+        return FirmwareError("firmware_bad_name")
     try:
         return firmware.described_by(firmware.check(_read_file(path)))
     except FirmwareError as err:
@@ -333,7 +338,7 @@ def _read_file(path: Path) -> FirmwareImage:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as err:
-        raise FirmwareError(f"it cannot be read: {err.strerror}") from err
+        raise _unreadable(err) from err
     if len(data) > MAX_FILE_BYTES:
-        raise FirmwareError(f"it has more than {MAX_FILE_BYTES // 1024**2} MiB")
+        raise FirmwareError("firmware_too_large", limit=str(MAX_FILE_BYTES // 1024**2))
     return read_firmware(data)

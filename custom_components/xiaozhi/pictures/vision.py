@@ -22,6 +22,7 @@ from ..device.device import Device
 from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
 from ..protocol.text import clean_text, one_line
+from ..texts import TextError, async_text
 from .cost import CostlyPictureError, PictureError
 from .jpeg import Picture, PictureKind, check_jpeg
 from .slots import PICTURE_SLOTS, NoSlotError
@@ -39,20 +40,6 @@ _MAX_REPLY_BYTES: Final = 6000
 # Each photo is decoded, told on the bus, and may cost its owner a paid call. A camera takes seconds for one.
 _PHOTOS_PER_SECOND: Final = 0.2
 _PHOTOS_AT_ONCE: Final = 10
-
-# The language model of the conversation reads these aloud.
-_NO_MODEL: Final = (
-    "The photo was taken, but Home Assistant has no AI model that can look at it. "
-    "Choose one in Home Assistant, under Settings, System, General, AI suggestions."
-)
-_NO_ENTITY: Final = "The photo was taken, but its entity in Home Assistant is disabled, so no AI can see it."
-_BUSY: Final = "The photo before this one is still being looked at. Try again in a moment."
-_TOO_SLOW: Final = "The photo was taken, but the AI model took too long to look at it."
-_FAILED: Final = "The photo was taken, but the AI model could not look at it."
-_BROKEN: Final = "The photo did not arrive as it should. Try again."
-_NOT_RECEIVED: Final = "The photo did not arrive: it is too large, or the Wi-Fi is too slow."
-_TOO_COSTLY: Final = "The photo takes too much memory or time to open. Set the camera to a lower resolution."
-_CROWDED: Final = "Home Assistant is receiving photos from other devices. Try again in a moment."
 
 _FEATURES: Final = ai_task.AITaskEntityFeature.GENERATE_DATA | ai_task.AITaskEntityFeature.SUPPORT_ATTACHMENTS
 
@@ -80,20 +67,20 @@ class Vision:
         question the photo is only kept.
         """
         if device.mac in self._busy or not self._limits[device.mac].take(hass.loop.time()):
-            return reply(_BUSY, success=False)
+            return reply(await async_text(hass, "photo_busy"), success=False)
         self._busy.add(device.mac)
         try:
             return reply(await _look(hass, device, content_type, receive), success=True)
         except (FormError, PictureError) as err:
             _LOGGER.debug("%s: a photo is of no use: %s", device.name, one_line(str(err)))
-            problem = _TOO_COSTLY if isinstance(err, CostlyPictureError) else _BROKEN
+            problem = "photo_too_costly" if isinstance(err, CostlyPictureError) else "photo_broken"
         except NoSlotError:
-            problem = _CROWDED
+            problem = "photo_crowded"
         except _NoAnswerError as err:
-            problem = str(err)
+            problem = err.key
         finally:
             self._busy.discard(device.mac)
-        return reply(problem, success=False)
+        return reply(await async_text(hass, problem), success=False)
 
 
 async def _look(
@@ -103,7 +90,7 @@ async def _look(
     slots = hass.data[PICTURE_SLOTS]
     async with slots.upload():
         if (body := await receive()) is None:
-            raise _NoAnswerError(_NOT_RECEIVED)
+            raise _NoAnswerError("photo_not_complete")
         photo, question = await slots.decode(hass, partial(_read_form, content_type, body))
         del body
     entity_id = _keep(hass, device, photo)
@@ -129,8 +116,8 @@ def reply(text: str, *, success: bool) -> bytes:
         text = text[: len(text) * _MAX_REPLY_BYTES // len(body) - 1]
 
 
-class _NoAnswerError(Exception):
-    """There is no answer; the text says why, for the user of the device."""
+class _NoAnswerError(TextError):
+    """There is no answer; the language model of the conversation reads aloud why."""
 
 
 def picture_entity(hass: HomeAssistant, device: Device, kind: PictureKind) -> er.RegistryEntry | None:
@@ -159,9 +146,9 @@ async def _ask(hass: HomeAssistant, entity_id: str | None, question: str) -> str
             severity=ir.IssueSeverity.WARNING,
             translation_key=NO_MODEL_ISSUE,
         )
-        raise _NoAnswerError(_NO_MODEL)
+        raise _NoAnswerError("photo_no_model")
     if entity_id is None:
-        raise _NoAnswerError(_NO_ENTITY)
+        raise _NoAnswerError("photo_no_entity")
     attachment = {
         "media_content_id": f"media-source://{IMAGE_DOMAIN}/{entity_id}",
         "media_content_type": "image/jpeg",
@@ -173,14 +160,14 @@ async def _ask(hass: HomeAssistant, entity_id: str | None, question: str) -> str
                 hass, task_name="XiaoZhi photo question", instructions=question, attachments=[attachment]
             )
     except TimeoutError as err:
-        raise _NoAnswerError(_TOO_SLOW) from err
+        raise _NoAnswerError("photo_too_slow") from err
     except HomeAssistantError as err:
         _LOGGER.warning("The AI Task that is to look at photos failed: %s", err)
-        raise _NoAnswerError(_FAILED) from err
+        raise _NoAnswerError("photo_failed") from err
     except Exception as err:
         # Whatever an AI integration raises, the device waits for a reply.
         _LOGGER.exception("The AI Task that is to look at photos broke down")
-        raise _NoAnswerError(_FAILED) from err
+        raise _NoAnswerError("photo_failed") from err
     ir.async_delete_issue(hass, DOMAIN, NO_MODEL_ISSUE)
     return str(result.data)
 

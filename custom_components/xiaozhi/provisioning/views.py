@@ -11,7 +11,7 @@ from aiohttp import web
 from homeassistant.config_entries import SAVE_DELAY, ConfigEntry
 from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.http import HomeAssistantView
+from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 from homeassistant.util import dt as dt_util
 from homeassistant.util.network import is_ipv4_address, is_loopback
 from yarl import URL
@@ -22,6 +22,7 @@ from ..device_views import async_prepare_calls, called_gateway, for_devices, pat
 from ..gateway import Gateway
 from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
 from ..protocol.checkin_reply import encode_reply
+from ..texts import async_text
 from .answers import Activation, Caller, answer_activation, answer_check_in
 
 _LOGGER = logging.getLogger(__name__)
@@ -65,11 +66,8 @@ class CheckInView(HomeAssistantView):
 
     @for_devices
     async def get(self, request: web.Request) -> web.Response:
-        """Tell a person what they have found; devices never ask this way."""
-        return web.Response(
-            text="This is the address of your XiaoZhi gateway, and it works.\n"
-            "Type it into the device: page of its Wi-Fi hotspot, tab Advanced, field Custom OTA URL.\n"
-        )
+        """Tell a person what this address is for; devices never ask this way."""
+        return web.Response(text=await async_text(request.app[KEY_HASS], "check_in_address"))
 
     @for_devices
     async def post(self, request: web.Request) -> web.Response:

@@ -247,9 +247,9 @@ class TestWebSocket:
 @pytest.mark.parametrize(
     ("version", "options", "reason"),
     [
-        ("2.4.2", {"chip": "esp32c3"}, "it is for the chip esp32c3, and the device has esp32s3"),
-        ("2.4.2", {"size": 5 * 1024 * 1024}, "bytes of the flash"),
-        ("1.9.4", {}, "only a cable"),
+        ("2.4.2", {"chip": "esp32c3"}, "is for the chip esp32c3, and the device has esp32s3"),
+        ("2.4.2", {"size": 5 * 1024 * 1024}, "and the device has room for"),
+        ("1.9.4", {}, "only be installed over a cable"),
     ],
 )
 async def test_what_does_not_suit_a_device_is_not_offered(
@@ -300,12 +300,12 @@ async def test_files_that_cannot_be_used_are_told_until_they_are_gone(
         return {texts["file"]: texts["reason"] for texts in found if texts}
 
     assert told() == {
-        f"{BOARD}_2.4.3.bin": "its version is v2.4.3, and a device would not come up with that",
-        "firmware.bin": "its name does not consist of board and version, such as xmini-c3_2.4.2.bin",
-        f"{BOARD}_2.4.6.bin": "its name says version 2.4.6, but it is 2.4.5",
-        f"{BOARD}_latest.bin": "its name does not consist of board and version, such as xmini-c3_2.4.2.bin",
-        f"{BOARD}_2.4.8.bin": "it is no firmware of an ESP32",
-        f"{BOARD}_2.4.9.zip": "the archive is damaged",
+        f"{BOARD}_2.4.3.bin": "The file holds version v2.4.3, with which a device cannot start.",
+        "firmware.bin": "The name of the file must be board and version, such as xmini-c3_2.4.2.bin.",
+        f"{BOARD}_2.4.6.bin": "The name of the file says version 2.4.6, but it holds version 2.4.5.",
+        f"{BOARD}_latest.bin": "The name of the file must be board and version, such as xmini-c3_2.4.2.bin.",
+        f"{BOARD}_2.4.8.bin": "The file is not a firmware for an ESP32.",
+        f"{BOARD}_2.4.9.zip": "The archive is damaged.",
     }
     await asyncio.to_thread(empty, folder)
     put(folder, "2.4.8")
@@ -341,7 +341,7 @@ async def test_a_folder_that_cannot_be_read_is_told(
     (issue,) = (issue for (domain, _), issue in ir.async_get(hass).issues.items() if domain == DOMAIN)
     assert issue.translation_placeholders == {
         "file": "firmware",
-        "reason": "it cannot be read: Not a directory",
+        "reason": "The file cannot be read: Not a directory.",
     }
 
 
@@ -548,7 +548,10 @@ async def test_a_release_that_is_not_what_it_says_is_refused(
     releases.listed = [release("2.4.3", releases.file), release("2.4.4", releases.url)]
     box = await boot_linked(hass, boot)
     await look(hass)
-    for version, reason in (("2.4.3", "but it is 2.4.2"), ("2.4.4", "no firmware of an ESP32")):
+    for version, reason in (
+        ("2.4.3", "but it holds version 2.4.2"),
+        ("2.4.4", "not a firmware for an ESP32"),
+    ):
         with pytest.raises(ServiceValidationError, match=reason):
             await install(hass, **{ATTR_VERSION: version})
     assert fetches(box) == 0
@@ -557,13 +560,13 @@ async def test_a_release_that_is_not_what_it_says_is_refused(
 @pytest.mark.parametrize(
     ("listed", "reason"),
     [
-        ("<html>", "it is no list of releases"),
-        ("[" * 100_000, "it is no list of releases"),
-        ("[]", "it lists no firmware"),
-        ('{"message": "API rate limit exceeded"}', "it lists no firmware"),
+        ("<html>", "not a list of releases"),
+        ("[" * 100_000, "not a list of releases"),
+        ("[]", "holds no firmware"),
+        ('{"message": "API rate limit exceeded"}', "holds no firmware"),
         (
             '[{"assets": [{"name": "v2.4.2_a.zip", "browser_download_url": "file:///etc/passwd"}]}]',
-            "no firmware",
+            "holds no firmware",
         ),
         (" " * 9 * 1024 * 1024, "sends more than 8 MiB"),
     ],

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+import json
 from pathlib import Path
 from typing import override
 
@@ -21,6 +22,15 @@ from pytest_homeassistant_custom_component.common import (
     mock_integration,
     mock_platform,
 )
+
+from tests.paths import ROOT
+
+
+def sentence(key: str) -> str:
+    """Return a sentence of the translations."""
+    texts = json.loads((ROOT / "custom_components/xiaozhi/translations/en.json").read_text())
+    message: str = texts["exceptions"][key]["message"]
+    return message
 
 
 class ScriptedEyes(AITaskEntity):

@@ -25,7 +25,7 @@ from simulator import SimulatedDevice, get_profile
 from simulator.board.picture import jpeg
 from tests.integration.boxes import CLIENT_ID, MAC, Boot, Speech, wait_for_state
 from tests.integration.http_device import TOKEN
-from tests.integration.pictures.eyes import FAILURE, ScriptedEyes, open_eyes
+from tests.integration.pictures.eyes import FAILURE, ScriptedEyes, open_eyes, sentence
 
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 PHOTO = "image.kitchen_box_photo"
@@ -120,7 +120,7 @@ async def test_a_model_that_fails_is_told_in_plain_words(
 ) -> None:
     eyes.sees = failure
     answer = await take_photo(device)
-    assert answer == {"success": False, "message": vision._FAILED}
+    assert answer == {"success": False, "message": sentence("photo_failed")}
 
 
 async def test_a_model_that_is_slow_is_not_waited_for(
@@ -128,7 +128,7 @@ async def test_a_model_that_is_slow_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(vision, "_ANSWER_SECONDS", 0.2)
     eyes.ready.clear()
-    assert await take_photo(device) == {"success": False, "message": vision._TOO_SLOW}
+    assert await take_photo(device) == {"success": False, "message": sentence("photo_too_slow")}
 
 
 async def test_a_long_answer_is_cut_below_what_hangs_the_device(
@@ -230,7 +230,7 @@ class TestUploads:
         photo: bytes,
     ) -> None:
         response = await client.post(VISION_PATH, headers=headers, data=self.form(photo))
-        assert await self.message(response) == vision._BROKEN
+        assert await self.message(response) == sentence("photo_broken")
         assert not device.state.pictures
 
     async def test_a_picture_with_too_many_pixels_is_not_decoded(
@@ -242,7 +242,7 @@ class TestUploads:
     ) -> None:
         monkeypatch.setattr(device_pictures, "_MAX_DEVICE_PIXELS", 320 * 240 - 1)
         response = await client.post(VISION_PATH, headers=headers, data=self.form())
-        assert await self.message(response) == vision._TOO_COSTLY
+        assert await self.message(response) == sentence("photo_too_costly")
         assert not device.state.pictures
 
     async def test_too_much_is_not_read(
@@ -251,14 +251,14 @@ class TestUploads:
         response = await client.post(
             VISION_PATH, headers=headers, data=self.form(bytes(device_pictures.MAX_JPEG_BYTES + 20_000))
         )
-        assert await self.message(response) == vision._NOT_RECEIVED
+        assert await self.message(response) == sentence("photo_not_complete")
         assert not device.state.pictures
 
     async def test_what_is_no_form_is_said_to_be_broken(
         self, client: TestClient[Any, Any], headers: dict[str, str]
     ) -> None:
         response = await client.post(VISION_PATH, headers=headers, data=jpeg(320, 240))
-        assert await self.message(response) == vision._BROKEN
+        assert await self.message(response) == sentence("photo_broken")
 
     async def test_an_upload_that_stalls_is_ended(
         self, client: TestClient[Any, Any], headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
@@ -272,7 +272,7 @@ class TestUploads:
 
         headers["Content-Type"] = "multipart/form-data; boundary=x"
         response = await client.post(VISION_PATH, headers=headers, data=stalling())
-        assert await self.message(response) == vision._NOT_RECEIVED
+        assert await self.message(response) == sentence("photo_not_complete")
         gone_on.set()
 
     async def test_a_device_that_sends_one_photo_after_the_other_is_told_to_wait(
@@ -289,7 +289,7 @@ class TestUploads:
             assert (await response.json())["success"] is True
         last = device.state.pictures[device_pictures.PictureKind.PHOTO]
         response = await client.post(VISION_PATH, headers=headers, data=self.form(question=""))
-        assert await self.message(response) == vision._BUSY
+        assert await self.message(response) == sentence("photo_busy")
         assert device.state.pictures[device_pictures.PictureKind.PHOTO] is last
 
     async def test_one_photo_at_a_time(
@@ -305,7 +305,7 @@ class TestUploads:
         async with asyncio.timeout(5):
             await eyes.asked.wait()
         second = await client.post(VISION_PATH, headers=headers, data=self.form())
-        assert await self.message(second) == vision._BUSY
+        assert await self.message(second) == sentence("photo_busy")
         eyes.ready.set()
         assert (await first)["success"]
 

@@ -13,10 +13,10 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import VISION_PATH
-from custom_components.xiaozhi.pictures import vision
 from custom_components.xiaozhi.pictures.slots import PICTURE_SLOTS, NoSlotError, PictureSlots
 from simulator.board.picture import jpeg
 from tests.integration.boxes import CLIENT_ID, MAC
+from tests.integration.pictures.eyes import sentence
 
 
 async def test_who_hangs_up_keeps_the_slot_until_the_thread_is_done(hass: HomeAssistant) -> None:
@@ -77,7 +77,10 @@ async def test_the_body_of_a_photo_that_has_to_wait_is_not_read(
             await held.enter_async_context(hass.data[PICTURE_SLOTS].upload())
         async with asyncio.timeout(20):
             answers = await asyncio.gather(post(stalling()), post(stalling()))
-        assert {answer["message"] for answer in answers} == {vision._BUSY, vision._CROWDED}
+        assert {answer["message"] for answer in answers} == {
+            sentence("photo_busy"),
+            sentence("photo_crowded"),
+        }
     going_on.set()
     form = FormData({"question": ""})
     form.add_field("file", jpeg(320, 240), filename="camera.jpg", content_type="image/jpeg")

@@ -88,40 +88,47 @@ def test_the_firmware_is_found_in_what_people_have(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "no firmware of an ESP32"),
-        (b"\xe9", "no firmware of an ESP32"),
-        (b"<html>", "no firmware of an ESP32"),
-        (flash(b"\xe9nothing"), "no firmware of an ESP32"),
-        (flash(_IMAGE)[:_TABLE_OFFSET], "no firmware of an ESP32"),
-        (flash(_IMAGE)[: _FIRMWARE_OFFSET + 1000], "cut off"),
-        (_IMAGE[:-40], "cut off"),
-        (_IMAGE[:-1], "hash is wrong"),
-        (changed(_IMAGE, 300), "checksum is wrong"),
-        (changed(_IMAGE, 60), "checksum is wrong"),
+        (b"", "firmware_not_esp32"),
+        (b"\xe9", "firmware_not_esp32"),
+        (b"<html>", "firmware_not_esp32"),
+        (flash(b"\xe9nothing"), "firmware_not_esp32"),
+        (flash(_IMAGE)[:_TABLE_OFFSET], "firmware_not_esp32"),
+        (flash(_IMAGE)[: _FIRMWARE_OFFSET + 1000], "firmware_cut_off"),
+        (_IMAGE[:-40], "firmware_cut_off"),
+        (_IMAGE[:-1], "firmware_wrong_hash"),
+        (changed(_IMAGE, 300), "firmware_wrong_checksum"),
+        (changed(_IMAGE, 60), "firmware_wrong_checksum"),
         # The header is no part of the checksum, but of the hash.
-        (changed(_IMAGE, 8), "hash is wrong"),
-        (_IMAGE[:_SEGMENTS_OFFSET] + b"\0" + _IMAGE[_SEGMENTS_OFFSET + 1 :], "damaged"),
-        (_IMAGE[:_SEGMENTS_OFFSET] + b"\x11" + _IMAGE[_SEGMENTS_OFFSET + 1 :], "damaged"),
-        (_IMAGE[:_FIRST_SIZE_OFFSET] + b"\xff" * 4 + _IMAGE[_FIRST_SIZE_OFFSET + 4 :], "that large"),
-        (repaired(_IMAGE[:_CHIP_OFFSET] + b"\x63\0" + _IMAGE[_CHIP_OFFSET + 2 :]), "unknown chip"),
-        (build_image(version="v2.4.2"), "would not come up"),
-        (build_image(version="latest"), "would not come up"),
-        (build_image(version="2..2"), "would not come up"),
-        (build_image(version="2.4.99999999999"), "would not come up"),
-        (build_image(version="2.4.2-rc.one"), "would not come up"),
-        (build_image(version="2.4.2", project="esphome"), "something else: esphome"),
-        (archive(readme__txt=b"?"), "holds 0 files"),
-        (archive(xiaozhi__bin=_IMAGE, **dict.fromkeys(map(str, range(1000)), b"")), "too many files"),
-        (archive(one__bin=_IMAGE, two__bin=_IMAGE), "holds 2 files"),
-        (archive(xiaozhi__bin=b"?"), "no firmware of an ESP32"),
-        (archive(xiaozhi__bin=_IMAGE)[:5000], "archive is damaged"),
-        (changed(archive(xiaozhi__bin=_IMAGE), 5000), "archive is damaged"),
+        (changed(_IMAGE, 8), "firmware_wrong_hash"),
+        (_IMAGE[:_SEGMENTS_OFFSET] + b"\0" + _IMAGE[_SEGMENTS_OFFSET + 1 :], "firmware_damaged"),
+        (_IMAGE[:_SEGMENTS_OFFSET] + b"\x11" + _IMAGE[_SEGMENTS_OFFSET + 1 :], "firmware_damaged"),
+        (_IMAGE[:_FIRST_SIZE_OFFSET] + b"\xff" * 4 + _IMAGE[_FIRST_SIZE_OFFSET + 4 :], "firmware_damaged"),
+        (
+            repaired(_IMAGE[:_CHIP_OFFSET] + b"\x63\0" + _IMAGE[_CHIP_OFFSET + 2 :]),
+            "firmware_unknown_chip 99",
+        ),
+        (build_image(version="v2.4.2"), "firmware_bad_version"),
+        (build_image(version="latest"), "firmware_bad_version"),
+        (build_image(version="2..2"), "firmware_bad_version"),
+        (build_image(version="2.4.99999999999"), "firmware_bad_version"),
+        (build_image(version="2.4.2-rc.one"), "firmware_bad_version"),
+        (build_image(version="2.4.2", project="esphome"), "firmware_of_something_else esphome"),
+        (archive(readme__txt=b"?"), "firmware_archive_not_one 0"),
+        (
+            archive(xiaozhi__bin=_IMAGE, **dict.fromkeys(map(str, range(1000)), b"")),
+            "firmware_archive_crowded",
+        ),
+        (archive(one__bin=_IMAGE, two__bin=_IMAGE), "firmware_archive_not_one 2"),
+        (archive(xiaozhi__bin=b"?"), "firmware_not_esp32"),
+        (archive(xiaozhi__bin=_IMAGE)[:5000], "firmware_archive_damaged"),
+        (changed(archive(xiaozhi__bin=_IMAGE), 5000), "firmware_archive_damaged"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_no_good_firmware_is_refused_with_a_reason(data: bytes, reason: str) -> None:
-    with pytest.raises(FirmwareError, match=reason):
+    with pytest.raises(FirmwareError) as refused:
         read_firmware(data)
+    assert str(refused.value).startswith(reason)
 
 
 @settings(max_examples=300)

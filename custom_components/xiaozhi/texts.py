@@ -1,0 +1,33 @@
+"""Sentences of the translations that stand within other texts, or that a device shows or reads aloud."""
+
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.translation import async_get_translations
+
+from .const import DOMAIN
+
+__all__ = ["TextError", "async_explain", "async_text"]
+
+
+class TextError(Exception):
+    """Something that a user is told about. Its sentence is among the `exceptions` of the translations."""
+
+    def __init__(self, key: str, **placeholders: str) -> None:
+        """Tell what the translations have under `key`."""
+        super().__init__(key, placeholders)
+        self.key = key
+        self.placeholders = placeholders
+
+    def __str__(self) -> str:
+        """Return what a log needs."""
+        return " ".join((self.key, *self.placeholders.values()))
+
+
+async def async_text(hass: HomeAssistant, key: str, **placeholders: str) -> str:
+    """Return a sentence in the language of Home Assistant; its key if it is missing."""
+    texts = await async_get_translations(hass, hass.config.language, "exceptions", [DOMAIN])
+    return texts.get(f"component.{DOMAIN}.exceptions.{key}.message", key).format_map(placeholders)
+
+
+async def async_explain(hass: HomeAssistant, err: TextError) -> str:
+    """Return the sentence of an error."""
+    return await async_text(hass, err.key, **err.placeholders)
