@@ -71,7 +71,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     def tts_options(self) -> dict[str, Any]:
         """Take WAV, which local engines give as it is.
 
-        Any other wish, for example for a sample rate, would make Home Assistant start an ffmpeg process,
+        Any other request, for example for a sample rate, would make Home Assistant start an ffmpeg process,
         which takes longer than all the rest between transcript and voice.
         """
         return {tts.ATTR_PREFERRED_FORMAT: "wav"}
@@ -86,7 +86,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     @callback
     @override
     def async_get_configuration(self) -> AssistSatelliteConfiguration:
-        """Return that wake words are the device's own affair."""
+        """Return no wake words: the device detects its own."""
         return AssistSatelliteConfiguration(
             available_wake_words=[], active_wake_words=[], max_active_wake_words=0
         )

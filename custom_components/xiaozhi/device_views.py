@@ -92,7 +92,7 @@ def for_devices[ViewT, **P, ResponseT: web.StreamResponse](
     async def answer(
         view: ViewT, request: web.Request, /, *args: P.args, **path: P.kwargs
     ) -> web.StreamResponse:
-        # Raises past the wait for the caller to hang up: who is refused here is no device.
+        # Not in the `try`: a caller that is refused here is no device, and need not hang up first.
         check_remote(request)
         response: web.StreamResponse
         try:
@@ -107,7 +107,7 @@ def for_devices[ViewT, **P, ResponseT: web.StreamResponse](
 
 
 def check_remote(request: web.Request) -> None:
-    """Let in who is in the home network, as a webhook that is local only does, but no web page there.
+    """Check that a caller is in the home network, as for a local webhook, and is no web page.
 
     Raises `web.HTTPForbidden`. A browser names the page that makes a request; devices and people who type an
     address send no such header.

@@ -20,11 +20,11 @@ class Upload:
     """A picture that is expected."""
 
     def __init__(self, url: str) -> None:
-        """Expect it at this address."""
+        """Expect the picture at this address."""
         self.url = url
         self.content_type = ""
         self.body: bytes | None = None
-        """What came, as the device sent it."""
+        """The body as the device sent it; None before it has arrived."""
 
 
 class Download:

@@ -1,8 +1,8 @@
-"""One installation of a firmware on a device, from the owner's wish to the new version's first check-in.
+"""One installation of a firmware on a device, from the owner's request to the new version's first check-in.
 
 The firmware is offered in the device's next check-in, and the device restarted for that if it can be reached.
-`self.upgrade_firmware` would do, too, but a device on MQTT whose download fails then is deaf until its power
-is cut, while one that fails at its check-in goes on with the firmware that it has.
+The tool `self.upgrade_firmware` is not used: a device on MQTT whose download fails there does not respond
+until its power is cut, while one whose download fails at its check-in goes on with the firmware that it has.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from ..transfers import Download, Transfers
 
 __all__ = ["Installation"]
 
-# For somebody who switches the device off and on; or for its restart.
+# Until a person has switched the device off and on; or until it has restarted.
 _BY_HAND_SECONDS: Final = 15 * 60
 _RESTART_SECONDS: Final = 3 * 60
 _FETCH_SECONDS: Final = 60
@@ -27,7 +27,7 @@ _RETURN_SECONDS: Final = 5 * 60
 
 
 class Installation:
-    """Offers a firmware to a device, once, and sees what becomes of it."""
+    """Offers a firmware to a device once, and follows its installation."""
 
     def __init__(self, name: str, progressed: Callable[[], None]) -> None:
         """Begin with the device `name`, before it is known what it gets.
@@ -56,7 +56,7 @@ class Installation:
 
     @callback
     def checked_in(self, version: str | None, origin: str | None) -> FirmwareOffer | None:
-        """Take note of a check-in, and return what the device is offered: the firmware, the first time."""
+        """Handle a check-in, and return what the device is offered: the firmware, the first time."""
         if self._offered:
             self._came_back_with = version
             self._returned = True
@@ -70,7 +70,7 @@ class Installation:
 
     @callback
     def linked(self) -> None:
-        """Take note of a new link. A device that makes one without another check-in has not restarted."""
+        """Handle a new link. A device that makes one without another check-in has not restarted."""
         if self._offered and not self._returned:
             self._given_up = True
             self._news.set()
@@ -95,9 +95,9 @@ class Installation:
         force: bool,
         restart: Callable[[], Awaitable[None]] | None,
     ) -> None:
-        """Have the device install the firmware `content`, and see it through.
+        """Have the device install the firmware `content`, and wait until it runs.
 
-        `restart` restarts the device, and is None if that is for its owner to do. Raises `HomeAssistantError`
+        `restart` restarts the device, and is None if its owner has to do that. Raises `HomeAssistantError`
         that says where it has failed.
         """
         download = self._download = Download(content, "application/octet-stream", self._moved_on)
@@ -118,7 +118,7 @@ class Installation:
             await self._within(_RESTART_SECONDS, lambda: self._offered, failure)
         failure = self._failure("update_not_fetched", **names)
         await self._within(_FETCH_SECONDS, lambda: download.started, failure)
-        # Who takes nothing for a minute is not waited for any longer: then it has ended.
+        # The download also ends when the device has fetched nothing for a minute.
         await self._reach(lambda: download.ended or self._given_up)
         if not download.complete:
             raise self._failure("update_broke_off", percentage=str(self.percentage), **names)

@@ -1,4 +1,4 @@
-"""Firmware that the owner has at hand: files in a folder, and a list of releases on the web."""
+"""Available firmware: files in a folder, and a list of releases on the web."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -111,7 +111,7 @@ class _Seen:
 
 
 class FirmwareFiles:
-    """Knows the firmware at hand. Files are read when they have changed, the list when it is old."""
+    """The available firmware. Files are read when they have changed, the list when it is old."""
 
     def __init__(self, hass: HomeAssistant, releases: str | None) -> None:
         """Look into the folder, and at the address `releases` of a list if there is one."""
@@ -172,7 +172,7 @@ class FirmwareFiles:
 
     @callback
     def forget(self) -> None:
-        """Take back what was said of files and list, for good."""
+        """Delete all repairs, and create no more."""
         self._forgotten = True
         for issue in self._issues:
             ir.async_delete_issue(self._hass, DOMAIN, issue)
@@ -235,7 +235,7 @@ class FirmwareFiles:
         try:
             paths = sorted(self._folder.iterdir())[:_MAX_FILES]
         except FileNotFoundError:
-            # Nobody has to make it.
+            # The folder is optional.
             return
         except OSError as err:
             self._problems[_printable(self._folder)] = _unreadable(err)
@@ -315,7 +315,7 @@ def _issue_id(name: str) -> str:
 
 
 def _printable(path: Path) -> str:
-    """Return the name of a file as text can hold it, whatever bytes it is made of."""
+    """Return the name of a file as text, since it may hold any bytes."""
     return one_line(os.fsencode(path.name).decode(errors="replace"))
 
 

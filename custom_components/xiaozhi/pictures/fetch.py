@@ -1,4 +1,4 @@
-"""Fetches pictures from addresses, as far as Home Assistant may fetch them for the one who asks.
+"""Fetches pictures from web addresses, with the rights of the user who asks for them.
 
 A caller that may not look into the home network learns nothing about it: what is refused by its address is
 refused before anything is looked up, and everything that fails after that fails with the same error.
@@ -37,7 +37,7 @@ MAX_FETCHED_BYTES: Final = 16 * 1024 * 1024
 _SECONDS: Final = 15
 _MAX_REDIRECTS: Final = 5
 _SCHEMES: Final = ("http", "https")
-# Names that routers give, or that are set aside for networks of one's own.
+# Names that routers give, or that are reserved for private networks.
 _HOME_DOMAINS: Final = (
     ".fritz.box",
     ".home",
@@ -54,10 +54,10 @@ type _Networks = list[IPv4Network | IPv6Network]
 
 
 class Asker(Enum):
-    """Who wants the picture."""
+    """On whose behalf a picture is fetched."""
 
     USER = auto()
-    """Somebody who may use Home Assistant, but not set it up."""
+    """A user who is not an administrator."""
     OWNER = auto()
     """An administrator, or an automation."""
     LIBRARY = auto()
@@ -182,7 +182,7 @@ class _Rules:
                 return (
                     found.is_global
                     and not _belongs_to_nobody(found)
-                    # With IPv6 all that is at home has public addresses.
+                    # With IPv6, devices at home have public addresses.
                     and not any(found in one for one in self._own)
                 )
 
@@ -193,7 +193,7 @@ class _Rules:
 
     def _enter(self, host: str, reach: _Reach) -> None:
         self._reach[host] = reach
-        # What is no name is not resolved.
+        # An IP address is not resolved, so it is checked here.
         if _is_literal(host) and not self.allows(host, host):
             raise _NotAllowedError
 
@@ -213,14 +213,14 @@ class _GuardedResolver(AbstractResolver):
         if not isinstance(connector, HomeAssistantTCPConnector):
             raise OSError("no resolver")
         found = await connector.async_resolve_host(host)
-        # A name that leads into the house and out of it is not trusted at all.
+        # A name with both private and public addresses is not trusted.
         if not found or not all(self._rules.allows(host, result["host"]) for result in found):
             raise OSError("no address that is allowed")
         return [{**result, "port": port} for result in found]
 
     @override
     async def close(self) -> None:
-        """Keep what is Home Assistant's."""
+        """Do nothing: the resolver belongs to Home Assistant."""
 
 
 def too_large(source: str) -> HomeAssistantError:
@@ -258,10 +258,10 @@ def _is_literal(host: str) -> bool:
 
 
 def _is_home_name(host: str) -> bool:
-    """Whether a person sees from an address that it is one at home: that of the owner's own choice."""
+    """Whether the address itself shows that it is in the home network."""
     return _is_literal(host) or "." not in host or host.endswith(_HOME_DOMAINS)
 
 
 def _belongs_to_nobody(address: _Address) -> bool:
-    """Whether no server at home has this address. In a rented computer, a link-local one has its secrets."""
+    """Whether no server at home has this address. In a cloud, a link-local server gives out credentials."""
     return address.is_link_local or address.is_multicast or address.is_unspecified or address.is_reserved

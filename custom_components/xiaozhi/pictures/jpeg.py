@@ -18,7 +18,7 @@ MAX_JPEG_BYTES: Final = 2 * 1024 * 1024
 """The largest picture that is taken from a device."""
 # What the largest camera of a supported board gives is 5 million.
 _MAX_DEVICE_PIXELS: Final = 20_000_000
-# Of what is to be shown, such as a photo of a telephone.
+# Of a picture for the screen, such as a photo from a phone.
 _MAX_SHOWN_PIXELS: Final = 60_000_000
 # While it is decoded. A PNG of 12 million pixels with transparency takes as much.
 _MAX_MEMORY: Final = 96 * 1024 * 1024
@@ -26,7 +26,7 @@ _MAX_MEMORY: Final = 96 * 1024 * 1024
 _MAX_WORK: Final = 400_000_000
 # The largest screen of a supported board has 1280 by 800.
 _LARGEST_SIDE: Final = 1280
-# Decoders raise whatever they come across in broken data.
+# What Pillow's decoders raise on broken data.
 _DECODING_ERRORS: Final = (
     OSError,
     ValueError,
@@ -35,7 +35,7 @@ _DECODING_ERRORS: Final = (
     LookupError,
     Image.DecompressionBombError,
 )
-# Between their colours are no others, so they cannot be scaled down.
+# Their colours cannot be mixed, so they cannot be scaled down.
 _COARSE_MODES: Final = {"1": "L", "P": "RGB"}
 _16_BIT_MODES: Final = ("I", "I;16", "I;16B")
 # What to do with a picture that was taken with the camera turned, by the orientation of its Exif data.

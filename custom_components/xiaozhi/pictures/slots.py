@@ -28,7 +28,7 @@ class PictureSlots:
     """Bounds on memory and processor time for pictures."""
 
     def __init__(self) -> None:
-        """Start with all slots free."""
+        """Create all slots free."""
         self._decoding = asyncio.Lock()
         self._uploads = asyncio.Semaphore(_UPLOADS)
         self.shown = asyncio.Semaphore(_SHOWN)
@@ -62,7 +62,7 @@ class PictureSlots:
                 except asyncio.CancelledError as err:
                     cancelled = err
             if cancelled is not None:
-                # Or the event loop would log that nobody has looked at an error.
+                # Otherwise the event loop logs that the exception was never retrieved.
                 job.exception()
                 raise cancelled
             return job.result()

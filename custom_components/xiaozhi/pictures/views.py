@@ -49,7 +49,7 @@ class VisionView(HomeAssistantView):
     requires_auth = False
 
     def __init__(self) -> None:
-        """Prepare for photos."""
+        """Prepare for photos of all devices."""
         self._vision = Vision()
 
     @for_devices
@@ -119,7 +119,7 @@ class FileView(HomeAssistantView):
             await response.write_eof()
         except TimeoutError, ConnectionError:
             _LOGGER.debug("A file was fetched up to byte %d only", download.sent)
-            # The rest is of no use, and who does not read would hold the connection for ever.
+            # A client that does not read would hold the connection open without end.
             if request.transport is not None:
                 request.transport.abort()
         finally:
@@ -128,14 +128,14 @@ class FileView(HomeAssistantView):
 
 
 def _send_no_faster_than_taken(request: web.Request) -> None:
-    """Let the system hold little of what is sent, so that what is sent was fetched, but for some KiB."""
+    """Shrink the send buffer, so that what is sent was also fetched, except for some KiB."""
     if request.transport is not None and (opened := request.transport.get_extra_info("socket")) is not None:
         with suppress(OSError):
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _CHUNK)
 
 
 def _authenticate(request: web.Request) -> Device:
-    """Return who calls. Raises aiohttp's answer; never 401: Home Assistant would ban the address."""
+    """Return the calling device. Raises aiohttp's answer; never 401: Home Assistant would ban the address."""
     device = called_gateway(request).device(request.headers.get("Device-Id", "").lower())
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if device is None or scheme.lower() != "bearer" or not same(token, device.vision_token):

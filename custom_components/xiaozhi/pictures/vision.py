@@ -37,7 +37,7 @@ MAX_QUESTION: Final = 1000
 # The device gives up after 30 s, and dead-locks on a reply of 8,192 bytes.
 _ANSWER_SECONDS: Final = 25
 _MAX_REPLY_BYTES: Final = 6000
-# Each photo is decoded, told on the bus, and may cost its owner a paid call. A camera takes seconds for one.
+# Each photo is decoded, fired on the bus and may cost a paid call. A camera takes seconds for one.
 _PHOTOS_PER_SECOND: Final = 0.2
 _PHOTOS_AT_ONCE: Final = 10
 
@@ -48,7 +48,7 @@ class Vision:
     """Looks at the photos of all devices, one at a time for each and in bounded numbers."""
 
     def __init__(self) -> None:
-        """Prepare for photos."""
+        """Start with no photo in progress."""
         self._busy: set[str] = set()
         self._limits = defaultdict[str, TokenBucket](
             lambda: TokenBucket(rate=_PHOTOS_PER_SECOND, burst=_PHOTOS_AT_ONCE)
@@ -72,7 +72,7 @@ class Vision:
         try:
             return reply(await _look(hass, device, content_type, receive), success=True)
         except (FormError, PictureError) as err:
-            _LOGGER.debug("%s: a photo is of no use: %s", device.name, one_line(str(err)))
+            _LOGGER.debug("%s: a photo cannot be used: %s", device.name, one_line(str(err)))
             problem = "photo_too_costly" if isinstance(err, CostlyPictureError) else "photo_broken"
         except NoSlotError:
             problem = "photo_crowded"
@@ -155,25 +155,25 @@ async def _ask(hass: HomeAssistant, entity_id: str | None, question: str) -> str
     }
     try:
         async with asyncio.timeout(_ANSWER_SECONDS):
-            # Without an LLM API: what is written on a photo can make the model say something, but do nothing.
+            # Without an LLM API: text on a photo can influence what the model says, but cannot call tools.
             result: Any = await ai_task.async_generate_data(
                 hass, task_name="XiaoZhi photo question", instructions=question, attachments=[attachment]
             )
     except TimeoutError as err:
         raise _NoAnswerError("photo_too_slow") from err
     except HomeAssistantError as err:
-        _LOGGER.warning("The AI Task that is to look at photos failed: %s", err)
+        _LOGGER.warning("The AI Task that looks at photos failed: %s", err)
         raise _NoAnswerError("photo_failed") from err
     except Exception as err:
-        # Whatever an AI integration raises, the device waits for a reply.
-        _LOGGER.exception("The AI Task that is to look at photos broke down")
+        # An AI integration may raise anything, and the device waits for a reply.
+        _LOGGER.exception("Unexpected error of the AI Task that looks at photos")
         raise _NoAnswerError("photo_failed") from err
     ir.async_delete_issue(hass, DOMAIN, NO_MODEL_ISSUE)
     return str(result.data)
 
 
 def _has_model(hass: HomeAssistant) -> bool:
-    """Whether the AI Task that the owner prefers takes pictures. Nobody else is to see a photo."""
+    """Whether the AI Task that the owner prefers takes pictures. No other one gets to see a photo."""
     preferred = hass.data[DATA_PREFERENCES].gen_data_entity_id
     state = hass.states.get(preferred) if preferred else None
     return state is not None and _FEATURES in ai_task.AITaskEntityFeature(

@@ -38,7 +38,7 @@ class CheckInError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckIn:
-    """Who a device says it is. Whatever it did not say, or said in a way that makes no sense, is None."""
+    """Identity and facts of a device, as it reports them. What is missing or invalid is None."""
 
     mac: str
     """Lower case with colons."""

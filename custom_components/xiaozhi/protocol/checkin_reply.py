@@ -46,7 +46,7 @@ _MAX_SCREEN_TEXT: Final = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTime:
-    """The clock and time zone that the device shall have."""
+    """The time and time zone that the device is set to."""
 
     timestamp: int
     """Milliseconds since the epoch, UTC."""
@@ -54,7 +54,7 @@ class ServerTime:
     """Minutes, positive east of Greenwich."""
 
     def __post_init__(self) -> None:
-        """Refuse what no clock shows."""
+        """Refuse times that do not exist."""
         _require("timestamp", _is_integer(self.timestamp, 0, 1 << 52))
         _require("timezone_offset", _is_integer(self.timezone_offset, -1440, 1440))
 
@@ -170,7 +170,7 @@ class MqttReply:
     firmware: FirmwareOffer | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what makes the device restart at every boot, or leaves it mute."""
+        """Refuse what makes the device restart at every boot, or keeps it from sending."""
         _require("endpoint", _has_port(_ENDPOINT, self.endpoint))
         _require("client_id", _matches(_MQTT_NAME, self.client_id))
         _require("username", _matches(_MQTT_NAME, self.username))

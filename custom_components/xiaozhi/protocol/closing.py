@@ -9,7 +9,7 @@ __all__ = ["close_all"]
 
 _LOGGER = logging.getLogger(__name__)
 
-# Home Assistant waits ten seconds for all that an unloaded entry still does.
+# Home Assistant waits ten seconds for the tasks of an unloaded entry.
 _PATIENCE: Final = 3
 
 

@@ -1,6 +1,6 @@
 """The JSON messages between device and server, typed.
 
-Source: the firmware's `main/protocols/*.cc` and `main/application.cc`. Whatever comes from the device is
+Source: the firmware's `main/protocols/*.cc` and `main/application.cc`. What comes from the device is
 checked field by field; an unknown field is ignored, an unknown type becomes an `UnknownMessage`.
 """
 
@@ -49,9 +49,9 @@ MAX_MESSAGE_BYTES: Final = 65535
 # Wake words and error texts are short; a longer one is cut, not refused.
 _MAX_TEXT: Final = 500
 _MAX_NAME: Final = 64
-# A tool with its schema is nested ten deep; far deeper ones make innocent code run out of stack later.
+# A tool with its schema is nested ten deep; far deeper ones exhaust the stack of later code.
 _MAX_DEPTH: Final = 32
-# JSON may spell half of a surrogate pair, which then breaks whoever encodes the text again.
+# JSON may hold half of a surrogate pair, which cannot be encoded in UTF-8.
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -297,7 +297,7 @@ def encode(message: JsonObject) -> str:
 def server_hello(
     *, transport: str, session_id: str, downlink: AudioFormat, udp: JsonObject | None = None
 ) -> JsonObject:
-    """Answer a hello. `transport` must be the device's own, or the device crashes or waits in vain."""
+    """Answer a hello. `transport` must be the device's own, or the device crashes or times out."""
     hello: JsonObject = {
         "type": "hello",
         "transport": transport,

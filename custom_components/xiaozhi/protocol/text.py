@@ -1,4 +1,4 @@
-"""Texts that devices and other strangers send, made safe to show, log, store and read to a language model."""
+"""Texts from the network, made safe to show, to log, to store and to give to a language model."""
 
 from typing import Any, Final
 import unicodedata
@@ -17,7 +17,7 @@ def one_line(text: str, limit: int = _MAX_LINE) -> str:
     Control characters become blanks. Characters that change the direction of what follows, or that are not
     seen, are left out; half a surrogate pair becomes a question mark.
     """
-    # Of what is left out, some more is looked at.
+    # Longer than the limit, because some characters are left out.
     return " ".join(_printable(text[: 2 * limit]).split())[:limit]
 
 

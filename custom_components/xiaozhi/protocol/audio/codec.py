@@ -1,4 +1,4 @@
-"""Opus, both ways, by the reference library that PyAV brings along (FFmpeg's `libopus`).
+"""Opus, both ways, by the reference library that PyAV contains (FFmpeg's `libopus`).
 
 FFmpeg's own `opus` decoder takes half the time, but it has no comfort noise and no concealment, and it does
 not keep the length of every packet.
@@ -13,9 +13,9 @@ from .timeline import UPLINK_SAMPLE_RATE, silence
 
 __all__ = ["OpusDecoder", "OpusEncoder"]
 
-# What FFmpeg's wrapper decodes to, whatever it is told.
+# FFmpeg's wrapper always decodes to this rate.
 _DECODER_SAMPLE_RATE: Final = 48000
-# What the resampler from that to 16 kHz holds back, in samples of its output, whatever the size of frames.
+# Latency of the resampler from that to 16 kHz, in samples of its output, for any frame size.
 _RESAMPLER_LAG: Final = 16
 # From complexity 7 on libopus tells speech from music and models it, at five times the work (0.7 ms for 60 ms
 # of speech). Without that, half as many bits again give the same sound, and they cost nothing in a house.

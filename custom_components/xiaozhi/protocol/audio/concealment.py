@@ -1,8 +1,8 @@
 """Sound in place of packets that the network has lost.
 
-A hole in a word makes another word of it, or none: with every tenth packet replaced by silence, a speech
-recognition that understood all of some commands missed a fifth of them. With what was heard last, fading
-away, it missed none. libopus could make up something better, but PyAV cannot ask it to.
+A gap changes a word or makes it unintelligible: with every tenth packet replaced by silence, a speech
+recognition that understood all of a set of commands missed a fifth of them. With the last frame fading out
+in the gap, it missed none. libopus has a better concealment, but PyAV gives no access to it.
 """
 
 from array import array
@@ -12,8 +12,8 @@ from .timeline import UPLINK_SAMPLE_RATE
 
 __all__ = ["Concealment"]
 
-# Each at half the level of the one before. More of them would be an echo and no speech any more, and whoever
-# waits for the end of speech wants silence.
+# Each at half the level of the one before. More of them would sound like an echo, and the end of speech
+# could not be detected.
 _FADING_FRAMES: Final = 3
 
 

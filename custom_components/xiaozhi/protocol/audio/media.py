@@ -14,13 +14,13 @@ from .wav import SAMPLE_RATES, WavHeader, read_wav_header
 
 __all__ = ["MediaError", "decode_media"]
 
-# What may wait between two of source, decoder and listener.
+# The most that is queued between source and decoder, and between decoder and listener.
 _MAX_PIECES: Final = 8
 _MAX_PIECE: Final = 16 * 1024
 # A tenth of a second of usual speech: samples come in pieces of any size.
 _WAV_READ: Final = 4096
 _OPTIONS: Final = {
-    # Nothing is learnt by reading ahead that decoding does not show anyway.
+    # Reading ahead tells nothing that decoding does not show.
     "probesize": "2048",
     "analyzeduration": "1",
     # Playlists and the like would make FFmpeg open other addresses and files.
@@ -40,7 +40,7 @@ async def decode_media(
     The first PCM comes as soon as it can be decoded. When 128 KiB of media or 8 pieces of PCM wait, the
     source is not asked for more. `extension` ("mp3") is a hint for where the content leaves the format open.
 
-    Raises `MediaError` if nothing can be decoded, and whatever the source raises, after the PCM of what came
+    Raises `MediaError` if nothing can be decoded, and what the source raises, after the PCM of what came
     before. Owns the source: a generator is closed with this one. Closing ends the decoding thread, also while
     the source stalls; use `contextlib.aclosing` to have it done at once.
     """
@@ -56,7 +56,7 @@ async def decode_media(
         for pcm in _decode(stream, sample_rate):
             wait_for(decoded.put(pcm))
 
-    # A thread of its own: it may wait for a slow source as long as it likes and keeps nobody else waiting.
+    # A thread of its own, since it blocks while a slow source delivers nothing.
     executor = ThreadPoolExecutor(1, thread_name_prefix="xiaozhi-media")
     feeder = loop.create_task(_feed(source, media))
     decoder = loop.run_in_executor(executor, decode)
@@ -90,7 +90,7 @@ async def _feed(source: AsyncIterable[bytes], media: asyncio.Queue[bytes]) -> No
 
 
 async def _take(media: asyncio.Queue[bytes]) -> bytes:
-    """Return all that waits, at least a byte; nothing at the end."""
+    """Return all queued media, at least a byte; nothing at the end."""
     try:
         pieces = [await media.get()]
     except asyncio.QueueShutDown:
@@ -141,7 +141,7 @@ def _decode(stream: _Stream, sample_rate: int) -> Iterator[bytes]:
     except av.FFmpegError as err:
         raise MediaError(f"the audio cannot be decoded: {err.strerror}") from err
     except ValueError as err:
-        # PyAV's word for a codec or channels that it knows nothing of.
+        # PyAV raises this for a codec or a channel layout that it does not know.
         raise MediaError(f"the audio cannot be decoded: {err}") from err
     if resampler is None:
         raise MediaError("there is no audio in it")

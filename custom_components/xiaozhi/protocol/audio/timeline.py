@@ -1,8 +1,8 @@
 """Uplink time: turns packets as they arrive into frames without gaps, on our clock.
 
-Whoever listens for the end of speech counts frames, so time must pass even where the device sends nothing:
-on congestion it drops the oldest of its 40 waiting packets without a word (`main/audio/audio_service.cc`),
-datagrams get lost, and either may be mere delay.
+The detector of the end of speech counts frames, so time must pass even where the device sends nothing:
+on congestion it silently drops the oldest of its 40 queued packets (`main/audio/audio_service.cc`),
+datagrams get lost, and either may only be a delay.
 """
 
 from math import ceil
@@ -13,7 +13,7 @@ __all__ = ["UPLINK_SAMPLE_RATE", "UplinkTimeline", "silence"]
 UPLINK_SAMPLE_RATE: Final = 16000
 """Hz of the PCM that the microphone's packets are decoded to: signed 16 bit little endian, mono."""
 
-# Wi-Fi stalls of 100-200 ms are common and lose nothing; whoever listens for silence can stand such a pause.
+# Wi-Fi stalls of 100-200 ms are common and lose nothing, and such a pause does not end speech.
 _GRACE: Final = 0.3
 # The device's send queue, 40 packets of 60 ms: what has been away for longer does not come any more.
 _HORIZON: Final = 2.4

@@ -1,4 +1,4 @@
-"""What the `websockets` library leaves open between its server and a device that does as it likes.
+"""A connection of the `websockets` library that bounds what a faulty or hostile device can do.
 
 The library waits for close handshakes that a device never answers, takes frames that carry nothing without
 end, and ends a connection for one byte that is not UTF-8. Its documented interface has no hooks for that. So
@@ -55,7 +55,7 @@ class Timeouts:
 
 
 class WebSocketConnection(ServerConnection):
-    """A server's connection that ends soon after its close frame, and does nothing for nothing."""
+    """A server's connection that ends soon after its close frame, and ends on a flood of frames."""
 
     admission: Admission
     """Set by the listener when it lets the device in."""
@@ -68,7 +68,7 @@ class WebSocketConnection(ServerConnection):
         clock: Callable[[], float],
         **options: Any,
     ) -> None:
-        """Take what the library passes, and the room in which the connection waits until its hello.
+        """Take what the library passes, and the set that holds the connection until its hello.
 
         A peer that is not admitted is dropped before it takes a place there.
         """
@@ -154,7 +154,7 @@ class WebSocketConnection(ServerConnection):
 
 
 class QuietLogger(logging.LoggerAdapter[logging.Logger]):
-    """Makes debug records of all that the library reports, so that a port scan does not fill anybody's log.
+    """Turns all records of the library into debug records, so that a port scan does not fill the log.
 
     The library's own debug records are left out: they hold the frames, and the token among the headers.
     """

@@ -65,7 +65,7 @@ class WebSocketLink(Link):
         self._remote = peer_address(connection)
         self._framing = framing_version(header(connection.request, "Protocol-Version"))
         self._guard = FloodGuard()
-        # Packets dropped since the last good one, whose time has passed all the same.
+        # Packets dropped since the last good one: their time has passed as well.
         self._missing = 0
         self._handler: LinkHandler | None = None
         self._channel: Channel | None = None

@@ -112,7 +112,7 @@ class WebSocketListener:
         # The device looks for the answer only after it has sent the request, and may miss one that is faster.
         await asyncio.sleep(self._timeouts.upgrade_delay)
         if request.headers.get_all("Origin"):
-            # A page in somebody's browser, which must not reach into the house.
+            # A web page in a browser, which must not reach devices of the home network.
             return connection.respond(HTTPStatus.FORBIDDEN, "Not for browsers.\n")
         if request.path.partition("?")[0] not in _PATHS:
             return connection.respond(HTTPStatus.NOT_FOUND, "Nothing here.\n")
@@ -142,7 +142,7 @@ class WebSocketListener:
 
 
 def _read_credentials(request: Request, remote: str) -> Credentials | None:
-    """Return who is calling; None when the headers of a device are not there."""
+    """Return the credentials of a request; None when the headers of a device are missing."""
     mac = parse_mac(header(request, "Device-Id"))
     client_id = parse_client_id(header(request, "Client-Id"))
     if mac is None or client_id is None:
