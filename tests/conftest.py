@@ -1,8 +1,21 @@
 """What all tests share."""
 
+import asyncio
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
+from tests.virtual_time import VirtualTimeLoop
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Run tests in virtual time, but for those that are marked `real_time`."""
+    if item.get_closest_marker("real_time"):
+        return {"real": asyncio.new_event_loop}
+    return {"virtual": VirtualTimeLoop}
 
 
 @pytest.fixture

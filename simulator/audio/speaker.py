@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from time import monotonic
 from typing import Final
 
 from ..board.pace import Pace
@@ -28,7 +27,7 @@ class Played:
     """A frame that the loudspeaker began to play."""
 
     time: float
-    """Seconds of `time.monotonic`."""
+    """Seconds of the event loop."""
     pcm: bytes
     """Mono, 16 bits, at the loudspeaker's rate."""
 
@@ -54,7 +53,7 @@ class Speaker:
         self.rate = rate
         self.played: list[Played] = []
         self.answers: list[list[float]] = []
-        """Arrival times of the packets of each answer, in seconds of `time.monotonic`."""
+        """Arrival times of the packets of each answer, in seconds of the event loop."""
         self.dropped = 0
         """Packets that found the queue full."""
         self.failed = 0
@@ -131,7 +130,7 @@ class Speaker:
         A packet `on_network_task` waits behind an alert that itself waits for room.
         """
         if self.answers:
-            self.answers[-1].append(monotonic())
+            self.answers[-1].append(asyncio.get_running_loop().time())
         self._decode_ahead()
         if on_network_task and self._blocked:
             self._blocked.append(_Packet(payload, rate, duration))
@@ -160,7 +159,7 @@ class Speaker:
             if packet.own:
                 self.own_seconds += seconds
             else:
-                self.played.append(Played(monotonic(), pcm))
+                self.played.append(Played(asyncio.get_running_loop().time(), pcm))
             self._changed()
             due = max(due, loop.time()) + seconds / self._pace.downlink
             await asyncio.sleep(due - loop.time())

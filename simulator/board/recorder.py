@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import Any
 
 __all__ = ["Event", "Recorder", "Screen"]
@@ -26,14 +25,14 @@ class Recorder:
     def __init__(self) -> None:
         """Start the clock."""
         self.events: list[Event] = []
-        self.started = monotonic()
-        """Seconds of `time.monotonic`."""
+        self.started = asyncio.get_running_loop().time()
+        """Seconds of the event loop."""
         self.listeners: list[Callable[[Event], None]] = []
         self._waiters: set[asyncio.Future[None]] = set()
 
     def now(self) -> float:
         """Return the seconds since the start."""
-        return monotonic() - self.started
+        return asyncio.get_running_loop().time() - self.started
 
     def add(self, kind: str, /, **data: Any) -> None:
         """Record an event."""

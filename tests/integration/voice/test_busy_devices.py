@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
-from time import monotonic
 
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
@@ -268,7 +267,7 @@ async def test_a_tool_that_never_answers_delays_an_answer_only_until_its_call_is
         async def run() -> None:
             with pytest.raises(HomeAssistantError):
                 await known.call_tool(VOLUME, {"volume": 40})
-            given_up[device.mac] = monotonic()
+            given_up[device.mac] = asyncio.get_running_loop().time()
 
         device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
         known.create_task(run(), "call in vain")

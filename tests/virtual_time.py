@@ -1,0 +1,78 @@
+"""An event loop whose clock stands still while anything happens, and else jumps to the next timer.
+
+A test of a time-out of a minute takes no time, and a busy machine makes nothing late. Sockets and threads are
+real. What other processes do takes real time, so tests with those are marked `real_time`.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+import selectors
+from typing import Any, override
+
+__all__ = ["VirtualTimeLoop"]
+
+# A packet is on the other side of the loopback interface at once, but for a busy kernel. So the clock goes on
+# for so much of virtual time at most without a wait of some real seconds.
+_VIRTUAL_SECONDS = 0.02
+_IO_SECONDS = 0.001
+# How long the clock waits for work in threads, in real seconds: some threads wait for the event loop in turn.
+_THREAD_SECONDS = 0.05
+
+
+class VirtualTimeLoop(asyncio.SelectorEventLoop):
+    """An event loop in which time passes only while it waits for nothing but time."""
+
+    def __init__(self) -> None:
+        """Begin at a time that is no special one."""
+        self.jobs = 0
+        """Calls that run in threads."""
+        self._now = 1000.0
+        super().__init__(_Selector(self))
+
+    @override
+    def time(self) -> float:
+        """Return virtual seconds."""
+        return self._now
+
+    def pass_time(self, seconds: float) -> None:
+        """Let the clock jump."""
+        self._now += seconds
+
+    @override
+    def run_in_executor[*Ts, T](
+        self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
+    ) -> asyncio.Future[T]:
+        """Run a call in a thread, and count it meanwhile."""
+        future = super().run_in_executor(executor, func, *args)
+        self.jobs += 1
+        future.add_done_callback(self._job_done)
+        return future
+
+    def _job_done(self, _future: asyncio.Future[Any]) -> None:
+        self.jobs -= 1
+
+
+class _Selector(selectors.DefaultSelector):
+    """Waits for sockets, threads and then, at once, for time."""
+
+    def __init__(self, loop: VirtualTimeLoop) -> None:
+        """Let the clock of this loop jump."""
+        super().__init__()
+        self._loop = loop
+        self._unchecked = 0.0
+
+    @override
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Return what is ready; when that is nothing, `timeout` has passed on the loop's clock."""
+        if ready := super().select(0 if timeout is not None else None):
+            return ready
+        if timeout is None or timeout <= 0:
+            return ready
+        self._unchecked += timeout
+        if self._loop.jobs or self._unchecked >= _VIRTUAL_SECONDS:
+            self._unchecked = 0.0
+            if ready := super().select(_THREAD_SECONDS if self._loop.jobs else _IO_SECONDS):
+                return ready
+        self._loop.pass_time(timeout)
+        return ready
