@@ -22,3 +22,8 @@ def pytest_asyncio_loop_factories(
 def hass_config_dir(tmp_path: Path) -> str:
     """Let Home Assistant keep its files in an empty folder, beside no other integration."""
     return str(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def enable_event_loop_debug() -> None:
+    """Leave debug mode off, which takes half of the time; PYTHONASYNCIODEBUG=1 switches it on."""

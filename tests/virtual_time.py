@@ -5,10 +5,11 @@ real. What other processes do takes real time, so tests with those are marked `r
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
 import selectors
-from typing import Any, override
+from typing import override
 
 __all__ = ["VirtualTimeLoop"]
 
@@ -16,8 +17,10 @@ __all__ = ["VirtualTimeLoop"]
 # for so much of virtual time at most without a wait of some real seconds.
 _VIRTUAL_SECONDS = 0.02
 _IO_SECONDS = 0.001
-# How long the clock waits for work in threads, in real seconds: some threads wait for the event loop in turn.
-_THREAD_SECONDS = 0.05
+# Real seconds for which the clock waits for work in threads; fewer for those that wait for the loop in turn.
+_THREAD_SECONDS = 5.0
+_WAITING_THREAD_SECONDS = 0.05
+_WAITING_THREADS = {"decode_media.<locals>.decode"}
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
@@ -25,8 +28,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         """Begin at a time that is no special one."""
-        self.jobs = 0
-        """Calls that run in threads."""
+        self.patience = Counter[float]()
+        """Calls that run in threads, by the real seconds that the clock waits for them."""
         self._now = 1000.0
         super().__init__(_Selector(self))
 
@@ -45,12 +48,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     ) -> asyncio.Future[T]:
         """Run a call in a thread, and count it meanwhile."""
         future = super().run_in_executor(executor, func, *args)
-        self.jobs += 1
-        future.add_done_callback(self._job_done)
+        waiting = getattr(func, "__qualname__", "") in _WAITING_THREADS
+        patience = _WAITING_THREAD_SECONDS if waiting else _THREAD_SECONDS
+        self.patience[patience] += 1
+        future.add_done_callback(lambda _: self.patience.subtract([patience]))
         return future
-
-    def _job_done(self, _future: asyncio.Future[Any]) -> None:
-        self.jobs -= 1
 
 
 class _Selector(selectors.DefaultSelector):
@@ -70,9 +72,10 @@ class _Selector(selectors.DefaultSelector):
         if timeout is None or timeout <= 0:
             return ready
         self._unchecked += timeout
-        if self._loop.jobs or self._unchecked >= _VIRTUAL_SECONDS:
+        threads = max((seconds for seconds, calls in self._loop.patience.items() if calls), default=0.0)
+        if threads or self._unchecked >= _VIRTUAL_SECONDS:
             self._unchecked = 0.0
-            if ready := super().select(_THREAD_SECONDS if self._loop.jobs else _IO_SECONDS):
+            if ready := super().select(threads or _IO_SECONDS):
                 return ready
         self._loop.pass_time(timeout)
         return ready
