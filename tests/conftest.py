@@ -8,12 +8,16 @@ import pytest
 
 from tests.virtual_time import VirtualTimeLoop
 
+# Folders of tests that start other processes.
+_REAL_TIME = {"benchmarks", "demo", "e2e", "scripts", "validator"}
+
 
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Run tests in virtual time, but for those that are marked `real_time`."""
-    if item.get_closest_marker("real_time"):
+    """Run tests in virtual time, but for those in which other processes have a part."""
+    folder = item.path.relative_to(config.rootpath / "tests").parts[0]
+    if folder in _REAL_TIME or item.get_closest_marker("real_time"):
         return {"real": asyncio.new_event_loop}
     return {"virtual": VirtualTimeLoop}
 

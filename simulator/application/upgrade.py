@@ -1,6 +1,6 @@
 """Installing a firmware. Source: the firmware's `Application::UpgradeFirmware` and `Ota::Upgrade`."""
 
-from time import monotonic
+import asyncio
 from typing import Final
 
 from ..board.crash import DeviceCrashed
@@ -60,7 +60,7 @@ class Upgrader:
     async def _install(self, url: str) -> str:
         """Return the version of what was installed. Raises `HttpError` and `ImageError`."""
         image = bytearray()
-        recorder, reported, recent = self._hardware.recorder, monotonic(), 0
+        recorder, reported, recent = self._hardware.recorder, asyncio.get_running_loop().time(), 0
 
         def show(progress: str) -> None:
             screen = self._hardware.screen
@@ -75,11 +75,11 @@ class Upgrader:
             image.extend(page)
             recent += len(page)
             await self._hardware.pace.write_flash(len(page) / _BYTES_PER_SECOND)
-            if len(image) >= length or monotonic() - reported >= 1:
+            if len(image) >= length or asyncio.get_running_loop().time() - reported >= 1:
                 percent = len(image) * 100 // length
                 recorder.add("progress", percent=percent)
                 show(f"{percent}% {recent // 1024}KB/s")
-                reported, recent = monotonic(), 0
+                reported, recent = asyncio.get_running_loop().time(), 0
 
         await self._http.download(url, write)
         chip = self._hardware.profile.board.chip

@@ -1,7 +1,6 @@
 """The transport over MQTT, with audio over UDP. Source: the firmware's `mqtt_protocol.cc`."""
 
 import asyncio
-from time import monotonic
 from typing import Final, override
 
 from ..board.cjson import JsonObject, dumps, find, loads_object
@@ -211,7 +210,7 @@ class MqttTransport(Transport):
                 self._goodbye(find(message, "session_id"))
             case _:
                 self._listener.message_received(message)
-        self._last_incoming = monotonic()
+        self._last_incoming = asyncio.get_running_loop().time()
 
     def _server_hello(self, message: JsonObject) -> None:
         transport = find(message, "transport")
@@ -244,4 +243,4 @@ class MqttTransport(Transport):
 
     def _packet_received(self, packet: bytes) -> None:
         self._deliver_audio(packet)
-        self._last_incoming = monotonic()
+        self._last_incoming = asyncio.get_running_loop().time()

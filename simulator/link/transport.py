@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any, ClassVar, Final, Protocol
 
 from ..board.cjson import JsonObject, find, int_value, is_number
@@ -145,7 +144,7 @@ class Transport(ABC):
 
     @property
     def _stale(self) -> bool:
-        return monotonic() - self._last_incoming > _STALE_SECONDS * self._pace.waits
+        return asyncio.get_running_loop().time() - self._last_incoming > _STALE_SECONDS * self._pace.waits
 
     def _fail(self, error: str) -> bool:
         self._failed = True

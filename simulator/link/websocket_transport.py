@@ -10,7 +10,6 @@ import asyncio
 import base64
 import secrets
 import ssl
-from time import monotonic
 from typing import Final, override
 
 from ..board.cjson import JsonObject, dumps, find, loads_object
@@ -166,15 +165,15 @@ class WebSocketTransport(Transport):
             "Upgrade: websocket",
         ]
         connection.write("\r\n".join((f"GET {path} HTTP/1.1", *headers, "", "")).encode())
-        asked = monotonic()
+        asked = asyncio.get_running_loop().time()
         answer = await connection.reader.readuntil(b"\r\n\r\n")
-        if monotonic() - asked < self._profile.answer_missed_seconds:
+        if asyncio.get_running_loop().time() - asked < self._profile.answer_missed_seconds:
             # The answer came before the client waited for one: it waits for another until it times out.
             answer = await connection.reader.readuntil(b"\r\n\r\n")
         if not answer.startswith(b"HTTP/1.1 101"):
             raise ValueError("no 101")
         self._connected = True
-        self._last_incoming = monotonic()
+        self._last_incoming = asyncio.get_running_loop().time()
         self._reading = self._spawn(self._read(FrameReader(connection.reader)))
 
     async def _read(self, frames: FrameReader) -> None:
@@ -195,10 +194,10 @@ class WebSocketTransport(Transport):
             case Opcode.TEXT if self._overflows(payload):
                 raise EOFError("the receive buffer is full")
             case Opcode.TEXT:
-                self._last_incoming = monotonic()
+                self._last_incoming = asyncio.get_running_loop().time()
                 self._text(payload)
             case Opcode.BINARY:
-                self._last_incoming = monotonic()
+                self._last_incoming = asyncio.get_running_loop().time()
                 self._deliver_audio(binary_protocol.unpack(self._version, payload))
             case Opcode.PING if len(payload) <= _MAX_PONG:
                 if self._profile.pings_safe:

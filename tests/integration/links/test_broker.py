@@ -37,6 +37,8 @@ from tests.protocol.transport.mqtt.brokers import Mosquitto, mosquitto
 from tests.protocol.transport.mqtt.wire import subscribe
 from tests.protocol.transport.udp.device import until
 
+pytestmark = pytest.mark.real_time
+
 VOLUME = "number.kitchen_box_volume"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 COMMAND = "turn on the kitchen light"

@@ -51,6 +51,8 @@ from tests.protocol.transport.mqtt.wire import WireClient, publish
 from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
 from tests.protocol.transport.websocket.peer import Recorder
 
+pytestmark = pytest.mark.real_time
+
 _ANONYMOUS = "allow_anonymous true"
 _GATEWAY = "00c0ffee"
 

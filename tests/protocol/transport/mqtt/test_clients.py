@@ -26,6 +26,8 @@ from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, O
 from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
 from tests.protocol.transport.websocket.peer import Recorder
 
+pytestmark = pytest.mark.real_time
+
 TOKEN = "f00dcafe"
 UP, DOWN = uplink_topic(MAC), downlink_topic(MAC)
 
