@@ -374,9 +374,9 @@ class SimulatedDevice:
         """Everything that has happened, in order."""
         return self._recorder.events
 
-    def seconds_at(self, monotonic: float) -> float:
-        """Convert a time of `time.monotonic` to the time scale of the transcript."""
-        return monotonic - self._recorder.started
+    def seconds_at(self, time: float) -> float:
+        """Convert a time of the event loop to the time scale of the transcript."""
+        return time - self._recorder.started
 
     def listen(self, listener: Callable[[Event], None]) -> None:
         """Call `listener` for every event as it happens."""
