@@ -19,7 +19,7 @@ _VIRTUAL_SECONDS = 0.02
 _IO_SECONDS = 0.001
 # Real seconds for which the clock waits for work in threads; fewer for those that wait for the loop in turn.
 _THREAD_SECONDS = 5.0
-_WAITING_THREAD_SECONDS = 0.05
+_WAITING_THREAD_SECONDS = 0.02
 _WAITING_THREADS = {"decode_media.<locals>.decode"}
 
 
@@ -32,6 +32,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """Calls that run in threads, by the real seconds that the clock waits for them."""
         self._now = 1000.0
         super().__init__(_Selector(self))
+
+    @override
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set an attribute, but keep `time`, which Home Assistant replaces by `time.monotonic`."""
+        if name != "time":
+            super().__setattr__(name, value)
 
     @override
     def time(self) -> float:
