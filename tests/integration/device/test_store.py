@@ -26,6 +26,7 @@ STORED_AS = {
     "board": "board",
     "chip": "chip",
     "firmware_space": "space for firmware",
+    "ip": "IP address",
     "link": "kind of link",
     "told": "kind of link",
     "host": "the host under which it called",
