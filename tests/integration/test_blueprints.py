@@ -281,6 +281,7 @@ def clock(moment: datetime) -> str:
     return f"{dt_util.as_local(moment):%H:%M:%S}"
 
 
+@pytest.mark.real_time
 @pytest.mark.usefixtures("installed", "speech", "quick_reader")
 async def test_the_volume_follows_the_clock_and_waits_for_who_is_away(
     hass: HomeAssistant, boot: Boot, device_ids: list[str]

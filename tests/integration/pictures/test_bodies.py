@@ -53,7 +53,7 @@ async def test_many_bodies_with_one_token_are_not_held_at_the_same_time(
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(7200):
             await asyncio.gather(*(post() for _ in range(CALLERS)))
         peak = tracemalloc.get_traced_memory()[1] - before
     finally:

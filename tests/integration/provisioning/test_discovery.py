@@ -1,13 +1,13 @@
 """What check-ins lead to: cards, codes, links and repair issues."""
 
+import asyncio
 from datetime import timedelta
 
-from freezegun.api import FrozenDateTimeFactory
 from homeassistant.config_entries import SOURCE_IGNORE, SOURCE_INTEGRATION_DISCOVERY, ConfigFlowResult
 from homeassistant.core import CoreState, HomeAssistant
 from homeassistant.helpers import issue_registry as ir
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry, async_fire_time_changed
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.provisioning.pairing import MAX_PENDING_FROM_ADDRESS
@@ -38,10 +38,9 @@ async def submit(hass: HomeAssistant, flow_id: str, **user_input: str) -> Config
     return await hass.config_entries.flow.async_configure(flow_id, user_input)
 
 
-async def pass_time(hass: HomeAssistant, freezer: FrozenDateTimeFactory, **duration: float) -> None:
+async def pass_time(hass: HomeAssistant, **duration: float) -> None:
     """Let time go by."""
-    freezer.tick(timedelta(**duration))
-    async_fire_time_changed(hass)
+    await asyncio.sleep(timedelta(**duration).total_seconds())
     await hass.async_block_till_done(wait_background_tasks=True)
 
 
@@ -77,12 +76,12 @@ async def test_a_device_that_calls_while_home_assistant_starts_gets_its_card_lat
 
 
 async def test_a_device_that_has_gone_while_home_assistant_starts_gets_no_card(
-    hass: HomeAssistant, make_device: MakeDevice, freezer: FrozenDateTimeFactory
+    hass: HomeAssistant, make_device: MakeDevice
 ) -> None:
     """Nobody could type its code."""
     hass.set_state(CoreState.starting)
     await make_device().check_in()
-    await pass_time(hass, freezer, minutes=11)
+    await pass_time(hass, minutes=11)
     hass.set_state(CoreState.running)
     hass.bus.async_fire("homeassistant_started")
     await hass.async_block_till_done(wait_background_tasks=True)
@@ -106,18 +105,18 @@ async def test_an_ignored_device_gets_a_code_but_no_card(
 
 
 async def test_a_device_that_stops_calling_loses_its_card(
-    hass: HomeAssistant, make_device: MakeDevice, freezer: FrozenDateTimeFactory
+    hass: HomeAssistant, make_device: MakeDevice
 ) -> None:
     """It was switched off or given back to its cloud. One that goes on calling keeps its card."""
     await make_device().check_in()
     await make_device(mac=OTHER_MAC).check_in()
-    await pass_time(hass, freezer, minutes=6)
+    await pass_time(hass, minutes=6)
     await make_device(mac=OTHER_MAC).check_in()
-    await pass_time(hass, freezer, minutes=5)
+    await pass_time(hass, minutes=5)
     assert card_names(hass) == ["bread-compact-wifi (00:01)"]
     assert await make_device().activate() == 404
     assert await make_device(mac=OTHER_MAC).activate() == 202
-    await pass_time(hass, freezer, minutes=6)
+    await pass_time(hass, minutes=6)
     assert cards(hass) == []
 
 

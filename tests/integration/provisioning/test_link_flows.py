@@ -29,7 +29,7 @@ from tests.integration.provisioning.forms import change_device, start, submit, s
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, command, mosquitto
 from tests.protocol.transport.websocket.peer import Recorder
 
-pytestmark = pytest.mark.usefixtures("own_address")
+pytestmark = [pytest.mark.usefixtures("own_address"), pytest.mark.real_time]
 
 
 @pytest.fixture

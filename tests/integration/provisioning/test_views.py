@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from http import HTTPStatus
 import logging
 from typing import Any
@@ -14,7 +14,6 @@ from homeassistant.components.http import ApiConfig
 from homeassistant.config_entries import SAVE_DELAY
 from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component
-from homeassistant.util import dt as dt_util
 from hypothesis import given, strategies as st
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -109,11 +108,12 @@ async def test_a_device_is_accepted_only_when_its_pairing_outlasts_a_crash(
 ) -> None:
     """Told sooner, it would show no code any more, and Home Assistant would not know it."""
     [subentry] = gateway_entry.subentries.values()
+    changed = hass.loop.time()
     hass.config_entries.async_update_subentry(
         gateway_entry, subentry, data={**subentry.data, "token": "a new token"}
     )
     assert (await make_device().post(ACTIVATION_PATHS[0])).status == HTTPStatus.OK
-    assert dt_util.utcnow() - gateway_entry.modified_at > timedelta(seconds=SAVE_DELAY)
+    assert hass.loop.time() - changed > SAVE_DELAY
 
 
 @with_paired_device

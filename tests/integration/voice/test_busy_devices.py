@@ -46,7 +46,10 @@ def paired() -> tuple[ConfigSubentryData, ...]:
 async def devices(boot: Boot) -> dict[LinkKind, SimulatedDevice]:
     """A device with camera and lights on each link."""
     profile = get_profile("rover")
-    return {kind: await boot(profile, mac=mac, client_id=CLIENT_ID) for kind, mac in MACS.items()}
+    devices = {kind: await boot(profile, mac=mac, client_id=CLIENT_ID) for kind, mac in MACS.items()}
+    # On MQTT, its status is read as soon as it is connected.
+    await asyncio.sleep(1)
+    return devices
 
 
 @pytest.fixture
