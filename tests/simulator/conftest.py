@@ -1,10 +1,12 @@
 """Fixtures of the simulator's tests: real sockets on loopback."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.simulator.fake_server import Server
+from tests.simulator.talk import answer
 
 
 @pytest.fixture(autouse=True)
@@ -17,3 +19,16 @@ async def server() -> AsyncIterator[Server]:
     """A server that answers hellos and does nothing else by itself."""
     async with Server.serving() as running:
         yield running
+
+
+@pytest.fixture
+async def butler(server: Server) -> AsyncIterator[Server]:
+    """A server that answers the first thing that is said, and hangs up."""
+
+    async def serve() -> None:
+        await answer(await server.session(), 20, close=True)
+
+    task = asyncio.create_task(serve())
+    yield server
+    task.cancel()
+    await asyncio.wait([task])

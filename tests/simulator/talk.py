@@ -71,3 +71,21 @@ async def mqtt_listening(server: MqttServer, sim: SimulatedDevice) -> MqttSessio
     await session.expect(type="listen", state="start")
     await sim.wait_for(lambda: sim.listening)
     return session
+
+
+async def answer(session: Session, heard: int, *, close: bool) -> None:
+    """Wait for a turn of speech and answer it."""
+    start = len(session.packets)
+    await session.until(lambda: len(session.packets) >= start + heard or session.closed)
+    await session.send({"type": "stt", "text": "hello there"})
+    await session.start_speaking()
+    # Answered by the main task, after it has entered `speaking`.
+    await session.call(1, "tools/call", {"name": "self.get_device_status"})
+    await session.send({"type": "llm", "emotion": "happy"})
+    await session.send({"type": "tts", "state": "sentence_start", "text": "Hello yourself."})
+    for packet in opus_packets(10):
+        await session.send(packet)
+    if close:
+        await session.connection.close()
+    else:
+        await session.stop_speaking()

@@ -1,7 +1,6 @@
-"""Whole conversations, by the library and by the command."""
+"""The command: pairing and whole conversations, in a thread or process of its own."""
 
 import asyncio
-from collections.abc import AsyncIterator
 import json
 import os
 from pathlib import Path
@@ -11,118 +10,20 @@ import wave
 
 import pytest
 
-from simulator import ConversationError, Pace, converse
 from simulator.audio.espeak import synthesize
 from simulator.cli import main
 from tests.paths import ROOT
 from tests.simulator.fake_mqtt import MqttServer
-from tests.simulator.fake_server import FAST, Server, Session, opus_packets
+from tests.simulator.fake_server import Server
 
-HELLO_THERE = synthesize("Hello there", sample_rate=16000)[0]
+pytestmark = pytest.mark.real_time
+
 CODE = {"activation": {"code": "424242", "message": "Add me", "challenge": "riddle"}}
-
-
-async def answer(session: Session, heard: int, *, close: bool) -> None:
-    """Wait for a turn of speech and answer it."""
-    start = len(session.packets)
-    await session.until(lambda: len(session.packets) >= start + heard or session.closed)
-    await session.send({"type": "stt", "text": "hello there"})
-    await session.start_speaking()
-    # Answered by the main task, after it has entered `speaking`.
-    await session.call(1, "tools/call", {"name": "self.get_device_status"})
-    await session.send({"type": "llm", "emotion": "happy"})
-    await session.send({"type": "tts", "state": "sentence_start", "text": "Hello yourself."})
-    for packet in opus_packets(10):
-        await session.send(packet)
-    if close:
-        await session.connection.close()
-    else:
-        await session.stop_speaking()
 
 
 async def run_command(*arguments: str | Path) -> int:
     """Run the command beside the test's servers."""
     return await asyncio.to_thread(main, [str(argument) for argument in arguments])
-
-
-@pytest.fixture
-async def butler(server: Server) -> AsyncIterator[Server]:
-    """A server that answers the first thing that is said, and hangs up."""
-
-    async def serve() -> None:
-        await answer(await server.session(), 20, close=True)
-
-    task = asyncio.create_task(serve())
-    yield server
-    task.cancel()
-    await asyncio.wait([task])
-
-
-async def test_a_conversation_of_one_turn_is_accounted_for(butler: Server) -> None:
-    async with butler.device() as sim:
-        await sim.boot()
-        account = await converse(sim, HELLO_THERE)
-        assert account.heard == ["hello there"]
-        assert account.answers == ["Hello yourself."]
-        assert account.emotions == ["happy"]
-        assert account.played_seconds == pytest.approx(0.6, abs=0.01)
-        assert account.played == sim.played
-        assert not account.hung_up
-        assert account.first_audio_ms is not None
-        assert account.first_audio_ms > 0
-        assert account.as_json()["sample_rate"] == 24000
-
-
-async def test_a_conversation_of_two_turns_ends_by_a_click_when_the_server_goes_on_listening(
-    server: Server,
-) -> None:
-    async def serve() -> None:
-        session = await server.session()
-        for _ in range(2):
-            await answer(session, 20, close=False)
-
-    task = asyncio.create_task(serve())
-    async with server.device() as sim:
-        await sim.boot()
-        account = await converse(sim, HELLO_THERE, HELLO_THERE, patience=0.2)
-        await task
-        assert account.heard == ["hello there", "hello there"]
-        assert account.hung_up
-        assert len(server.sessions) == 1
-
-
-async def test_a_server_that_never_answers_is_given_up(server: Server) -> None:
-    async with server.device() as sim:
-        await sim.boot()
-        with pytest.raises(ConversationError, match="no answer"):
-            await converse(sim, HELLO_THERE, timeout=0.3)
-
-
-async def test_a_server_that_speaks_for_ever_is_given_up(server: Server) -> None:
-    async def serve() -> None:
-        await (await server.session()).start_speaking()
-
-    task = asyncio.create_task(serve())
-    async with server.device() as sim:
-        await sim.boot()
-        with pytest.raises(ConversationError, match=r"no answer|did not end"):
-            await converse(sim, HELLO_THERE, timeout=0.3)
-    await task
-
-
-async def test_a_conversation_that_cannot_begin_says_why(server: Server) -> None:
-    server.hello = None
-    async with server.device(pace=Pace(timeouts=0.01, main_loop_delay=0)) as sim:
-        await sim.boot()
-        with pytest.raises(ConversationError, match="SERVER_TIMEOUT"):
-            await converse(sim, HELLO_THERE)
-
-
-async def test_nothing_said_nothing_heard(server: Server) -> None:
-    async with server.device(pace=FAST) as sim:
-        await sim.boot()
-        account = await converse(sim)
-        assert (account.heard, account.first_audio_ms, account.reply_ms) == ([], None, None)
 
 
 async def test_the_command_pairs_and_keeps_the_flash_for_the_next_call(
@@ -170,7 +71,7 @@ async def test_the_command_prints_a_transcript(
     sound = tmp_path / "hello.wav"
     with wave.open(str(sound), "wb") as file:
         file.setparams((1, 2, 16000, 0, "NONE", ""))
-        file.writeframes(HELLO_THERE)
+        file.writeframes(synthesize("Hello there", sample_rate=16000)[0])
     assert await run_command("--url", butler.http.url, "--state", tmp_path / "state.json", "say", sound) == 0
     lines = [line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()]
     for line in ("is listening", "user: hello there", "looks happy", "assistant: Hello yourself.", "is idle"):

@@ -398,6 +398,7 @@ async def test_a_version_that_is_none_runs_but_crashes_at_the_next_offer() -> No
 # The command
 
 
+@pytest.mark.real_time
 async def test_the_command_keeps_the_firmware_that_was_installed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

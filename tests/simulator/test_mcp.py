@@ -237,7 +237,7 @@ async def test_calls_run_one_after_the_other_and_stop_the_microphone_meanwhile(s
         assert len(session.packets) - packets <= 41
         assert [text["payload"]["id"] for text in session.texts if text["type"] == "mcp"] == [1, 2]
         called = [event.time for event in sim.transcript if event.kind == "tool"]
-        assert called[1] - called[0] >= 0.3
+        assert called[1] - called[0] == pytest.approx(0.3)
         states = [event.time for event in sim.transcript if event.data == {"state": "speaking"}]
         assert states[0] >= called[1] + 0.29
 

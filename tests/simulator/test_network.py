@@ -263,6 +263,7 @@ async def test_audio_before_the_hello_has_no_socket_to_go_to(mqtt: MqttServer) -
 # A real broker
 
 
+@pytest.mark.real_time
 async def test_on_a_plain_broker_it_is_heard_and_hears_nothing(mqtt: MqttServer, tmp_path: Path) -> None:
     """Because it never subscribes: its hello arrives, and every answer is lost."""
     async with mosquitto(tmp_path, "allow_anonymous true") as broker:

@@ -1,4 +1,4 @@
-"""A scripted device, a clock moved by hand, and arbitrary JSON: what the tests of the MCP client share."""
+"""A scripted device, the passing of time, and arbitrary JSON: what the tests of the MCP client share."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from hypothesis import strategies as st
-import pytest
 
 from custom_components.xiaozhi.protocol.mcp.client import McpClient, ToolResult
 from custom_components.xiaozhi.protocol.messages import JsonObject
@@ -56,20 +55,11 @@ class Device:
         return task
 
 
-class Clock:
-    """The loop's clock, moved by hand."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Stop the clock of the running loop."""
-        loop = asyncio.get_running_loop()
-        self._now = loop.time()
-        monkeypatch.setattr(loop, "time", lambda: self._now)
-
-    async def advance(self, seconds: float) -> None:
-        """Let time pass and due timers run."""
-        self._now += seconds
-        for _ in range(5):
-            await asyncio.sleep(0)
+async def advance(seconds: float) -> None:
+    """Let time pass, and let the tasks whose timers are due end."""
+    await asyncio.sleep(seconds)
+    for _ in range(5):
+        await asyncio.sleep(0)
 
 
 def a_tool(name: str, **members: Any) -> JsonObject:

@@ -22,7 +22,7 @@ from custom_components.xiaozhi.protocol.mcp.client import (
     VisionEndpoint,
 )
 from custom_components.xiaozhi.protocol.messages import JsonObject
-from tests.protocol.mcp.device import DONE, JSON_VALUES, Clock, Device
+from tests.protocol.mcp.device import DONE, JSON_VALUES, Device, advance
 
 
 async def test_initialize_tells_who_we_are_and_where_photos_go() -> None:
@@ -148,15 +148,14 @@ async def test_a_malformed_answer_fails_its_call_only(reply: JsonObject) -> None
 
 @pytest.mark.parametrize(("allowed", "patience"), [(None, 10), (90, 90), (1, 1)])
 async def test_a_device_that_never_answers_is_given_up_in_time(
-    allowed: float | None, patience: float, monkeypatch: pytest.MonkeyPatch
+    allowed: float | None, patience: float
 ) -> None:
     """A call takes as long as its caller allows; a late answer is only counted."""
     device = Device()
-    clock = Clock(monkeypatch)
     task = await device.begin(timeout=allowed)
-    await clock.advance(patience - 0.5)
+    await advance(patience - 0.5)
     assert not task.done()
-    await clock.advance(1)
+    await advance(1)
     with pytest.raises(McpTimeoutError) as raised:
         await task
     assert raised.value.sent
@@ -164,10 +163,9 @@ async def test_a_device_that_never_answers_is_given_up_in_time(
     assert device.client.dropped == 1
 
 
-async def test_progress_extends_only_its_call_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_progress_extends_only_its_call_and_not_for_ever() -> None:
     """Ten minutes of progress are the most; the notification is handed on."""
     device = Device()
-    clock = Clock(monkeypatch)
     slow = await device.begin("self.slow")
     other = await device.begin("self.other")
     progress = {
@@ -176,7 +174,7 @@ async def test_progress_extends_only_its_call_and_not_for_ever(monkeypatch: pyte
     }
     for seconds in range(5, 605, 5):
         device.client.receive(progress)
-        await clock.advance(5)
+        await advance(5)
         assert other.done() is (seconds >= 10)
         assert slow.done() is (seconds == 600)
     for task in (slow, other):
@@ -203,10 +201,9 @@ async def test_progress_of_a_call_that_has_just_expired_changes_nothing() -> Non
     assert not raised.value.sent
 
 
-async def test_no_answer_is_the_success_of_a_restarting_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_answer_is_the_success_of_a_restarting_tool() -> None:
     """Whether the device goes silent or goes away; its words still count when it has any."""
     device = Device()
-    clock = Clock(monkeypatch)
     silent, leaving, refused, answered = [
         await device.begin("self.reboot", timeout=3, restarts=True) for _ in range(4)
     ]
@@ -215,9 +212,9 @@ async def test_no_answer_is_the_success_of_a_restarting_tool(monkeypatch: pytest
     with pytest.raises(McpCallError, match="no"):
         await refused
     assert (await answered).text == "true"
-    await clock.advance(2.5)
+    await advance(2.5)
     assert not silent.done()
-    await clock.advance(1)
+    await advance(1)
     assert await silent == await leaving == ToolResult()
     leaving = await device.begin("self.reboot", restarts=True)
     device.client.close("gone")

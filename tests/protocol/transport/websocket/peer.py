@@ -150,7 +150,7 @@ class RawDevice:
     @classmethod
     async def dial(cls, site: Site, *, receive_buffer: int | None = None, address: str = "127.0.0.1") -> Self:
         """Open a TCP connection from a loopback address, and say nothing."""
-        sock = socket.socket()
+        sock = socket.socket(proto=socket.IPPROTO_TCP)
         sock.bind((address, 0))
         sock.setblocking(False)
         if receive_buffer is not None:

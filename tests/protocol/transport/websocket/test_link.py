@@ -408,7 +408,7 @@ async def test_a_request_is_not_answered_before_the_device_looks_for_the_answer(
         loop = asyncio.get_running_loop()
         asked = loop.time()
         assert (await device.request())[0] == 101
-        assert loop.time() - asked >= delay
+        assert loop.time() - asked == pytest.approx(delay)
         await device.hang_up()
 
 
