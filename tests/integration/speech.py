@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable
+from contextlib import suppress
 from dataclasses import replace
 import io
 import math
@@ -38,8 +39,8 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
         self.may_go_on.set()
         self.ended: asyncio.Queue[None] = asyncio.Queue()
         """Gets an item for every stream that it has heard to its end."""
-        self.stops_slowly = False
-        """Whether it takes its time when it is cancelled."""
+        self.stopping_seconds = 0.0
+        """How long it goes on when it is cancelled, however often."""
 
     @property
     @override
@@ -86,8 +87,7 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
             async for chunk in stream:
                 heard += chunk
         except asyncio.CancelledError:
-            if self.stops_slowly:
-                await asyncio.sleep(0.5)
+            await self._stop()
             raise
         self.ended.put_nowait(None)
         await self.may_go_on.wait()
@@ -95,6 +95,13 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
         if line is None:
             return SpeechResult(None, SpeechResultState.ERROR)
         return SpeechResult(line, SpeechResultState.SUCCESS)
+
+    async def _stop(self) -> None:
+        now = asyncio.get_running_loop().time
+        end = now() + self.stopping_seconds
+        while (left := end - now()) > 0:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(left)
 
 
 class ScriptedTextToSpeech(tts.TextToSpeechEntity):

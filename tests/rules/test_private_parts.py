@@ -22,7 +22,13 @@ MEANT_FOR_USE = {
     "_trigger_event",
 }
 # In `voice/core_satellite.py`, which says why.
-PRIVATE = {"_conversation_id", "_internal_on_pipeline_event", "_resolve_vad_sensitivity"}
+PRIVATE = {
+    "_cancel_running_pipeline",
+    "_conversation_id",
+    "_internal_on_pipeline_event",
+    "_pipeline_task",
+    "_resolve_vad_sensitivity",
+}
 
 
 def modules() -> Iterator[ModuleType]:
@@ -58,7 +64,11 @@ def test_no_private_part_of_home_assistant_is_used_but_those_that_are_known() ->
 
 @pytest.mark.parametrize(
     ("name", "parameters"),
-    [("_internal_on_pipeline_event", ["self", "event"]), ("_resolve_vad_sensitivity", ["self"])],
+    [
+        ("_cancel_running_pipeline", ["self"]),
+        ("_internal_on_pipeline_event", ["self", "event"]),
+        ("_resolve_vad_sensitivity", ["self"]),
+    ],
 )
 def test_the_private_methods_of_a_satellite_are_called_as_before(name: str, parameters: list[str]) -> None:
     assert [*inspect.signature(getattr(AssistSatelliteEntity, name)).parameters] == parameters

@@ -15,7 +15,7 @@ _CAMERA: Final = "camera"
 
 
 def entity_of(media_id: str) -> str | None:
-    """Return the camera or image entity that a media id stands for."""
+    """Return the camera or image entity that a media id stands for; its media would be an endless stream."""
     for domain in (_CAMERA, image.DOMAIN):
         if media_id.startswith(prefix := f"media-source://{domain}/"):
             return media_id.removeprefix(prefix)
@@ -43,10 +43,7 @@ async def async_fetch_entity(hass: HomeAssistant, entity_id: str) -> bytes:
 
 
 async def async_fetch_media(hass: HomeAssistant, media_id: str, asker: Asker) -> bytes:
-    """Return a picture of the media library. Raises `HomeAssistantError`."""
-    if entity_id := entity_of(media_id):
-        # It would resolve to an endless stream.
-        return await async_fetch_entity(hass, entity_id)
+    """Return a picture of the media library that is not that of an entity. Raises `HomeAssistantError`."""
     if not media_source.is_media_source_id(media_id):
         return await async_fetch_url(hass, media_id, asker)
     media: Any = await media_source.async_resolve_media(hass, media_id, None)

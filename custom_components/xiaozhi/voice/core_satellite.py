@@ -2,8 +2,8 @@
 
 Both `async_accept_pipeline_from_satellite` and `async_pipeline_from_audio_stream` take only audio. Home
 Assistant's own chat window runs a text with `PipelineInput`, as this does. The state of a satellite, its
-conversation with the assistant and the pause that ends speech are in private members. They are used in this
-module only, and `tests/rules/test_private_parts.py` fails when they change.
+conversation with the assistant, the pause that ends speech and the running pipeline are in private
+members. They are used in this module only, and `tests/rules/test_private_parts.py` fails when they change.
 """
 
 from typing import override
@@ -47,6 +47,14 @@ class CoreSatellite(AssistSatelliteEntity):
                 device_id=self.registry_entry.device_id if self.registry_entry else None,
                 satellite_id=self.entity_id,
             ).execute(validate=True)
+
+    @override
+    async def _cancel_running_pipeline(self) -> None:
+        """Forget a pipeline that does not end.
+
+        `VoiceConversations` has cancelled it, and waited for it as long as the device can wait.
+        """
+        self._pipeline_task = None
 
     @callback
     @override

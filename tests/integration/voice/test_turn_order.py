@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+from homeassistant.components.assist_satellite import AssistSatelliteEntity
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
 import pytest
@@ -42,7 +43,7 @@ def link(request: pytest.FixtureRequest) -> LinkKind:
 async def test_a_conversation_that_is_replaced_ends_before_the_next_and_does_not_disturb_it(
     speech: Speech, boot: Boot, command: bytes, states: list[str]
 ) -> None:
-    speech.ears.stops_slowly = True
+    speech.ears.stopping_seconds = 0.5
     speech.ears.lines = [COMMAND]
     first = await boot()
     await first.wake()
@@ -53,6 +54,54 @@ async def test_a_conversation_that_is_replaced_ends_before_the_next_and_does_not
     # What the first pipeline told while it ended is not in between.
     assert states[-4:] == ["listening", "processing", "responding", "idle"]
     assert states.count("processing") == 1
+
+
+async def test_a_pipeline_that_cannot_be_cancelled_does_not_keep_the_device_from_its_next_conversation(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    speech.ears.stopping_seconds = 60
+    speech.ears.lines = [COMMAND]
+    device = await boot()
+    await device.wake()
+    await device.wait_for(lambda: bool(speech.ears.streams), 10)
+    began = asyncio.get_running_loop().time()
+    await device.click()
+    await device.wait_state(State.IDLE, 10)
+    talk = await converse(device, command, word="hello again")
+    assert talk.answers == ["Turned on the switch"]
+    assert hass.states.is_state(LIGHT, "on")
+    await wait_for_state(hass, SATELLITE, "idle")
+    assert caplog.text.count("A voice pipeline of Kitchen box does not end") == 1
+    assert asyncio.get_running_loop().time() - began < 60, "it waited for the first pipeline"
+    await asyncio.sleep(60)
+
+
+async def test_an_unexpected_error_is_logged_once_and_the_next_conversation_is_answered(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def fail(*_: object, **__: object) -> None:
+        raise LookupError("a fault of Home Assistant")
+
+    speech.ears.lines = [COMMAND]
+    device = await boot()
+    with monkeypatch.context() as broken:
+        broken.setattr(AssistSatelliteEntity, "async_accept_pipeline_from_satellite", fail)
+        await device.wake()
+        await device.wait_for(lambda: not device.channel_open, 10)
+        await device.wait_state(State.IDLE, 10)
+    await wait_for_state(hass, SATELLITE, "idle")
+    assert caplog.text.count("Unexpected error in the conversation of Kitchen box") == 1
+    assert "a fault of Home Assistant" in caplog.text
+    caplog.clear()
+    talk = await converse(device, command, word="hello again")
+    assert talk.answers == ["Turned on the switch"]
+    assert hass.states.is_state(LIGHT, "on")
+    assert "Unexpected error" not in caplog.text
 
 
 async def test_one_device_cannot_start_pipelines_as_fast_as_it_likes(

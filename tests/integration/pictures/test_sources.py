@@ -1,0 +1,244 @@
+"""Where pictures that are to be shown come from, and what a user reads when one cannot be shown."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import replace
+import io
+from pathlib import Path
+from typing import Any, override
+from unittest.mock import Mock
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from homeassistant.components import camera, image
+from homeassistant.components.media_source import MediaSource, MediaSourceItem, PlayMedia
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.setup import async_setup_component
+from homeassistant.util import dt as dt_util
+from PIL import Image
+import pytest
+from pytest_homeassistant_custom_component.common import MockModule, mock_integration, mock_platform
+
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.services import SERVICE_SHOW_IMAGE
+from simulator import SimulatedDevice, get_profile
+from tests.integration.boxes import Boot, wait_for_state
+
+type Show = Callable[..., Awaitable[None]]
+
+PHOTO = "image.kitchen_box_photo"
+TOO_LARGE = bytes(16 * 1024 * 1024 + 1)
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    """Pictures are shown at any time."""
+    return LinkKind.MQTT
+
+
+@pytest.fixture
+async def cameras(hass: HomeAssistant) -> None:
+    """A house with cameras. Use it before what starts the web server."""
+    assert await async_setup_component(hass, "camera", {})
+
+
+@pytest.fixture
+async def box(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
+    """A device with a screen of 320 by 240."""
+    device = await boot(get_profile("camera"))
+    await wait_for_state(hass, PHOTO, "unknown")
+    return device
+
+
+@pytest.fixture
+def show(hass: HomeAssistant, device_id: str) -> Show:
+    """Return what calls the action."""
+
+    async def call(**source: Any) -> None:
+        await hass.services.async_call(
+            DOMAIN, SERVICE_SHOW_IMAGE, {"device_id": device_id, **source}, blocking=True
+        )
+
+    return call
+
+
+def png(width: int, height: int, mode: str = "RGB") -> bytes:
+    """Return a black picture."""
+    output = io.BytesIO()
+    Image.new(mode, (width, height)).save(output, "PNG")
+    return output.getvalue()
+
+
+def shown_on(device: SimulatedDevice) -> list[tuple[int, int]]:
+    """Return the sizes of the pictures that the screen has shown."""
+    pictures = [event["image"] for event in device.events("screen") if "image" in event]
+    return [Image.open(io.BytesIO(picture)).size for picture in pictures]
+
+
+class Poster(image.ImageEntity):
+    """An image entity of another integration."""
+
+    _attr_name = "Poster"
+    _attr_content_type = "image/png"
+
+    def __init__(self, hass: HomeAssistant, content: bytes) -> None:
+        super().__init__(hass)
+        self._content = content
+        self._attr_image_last_updated = dt_util.utcnow()
+
+    @override
+    async def async_image(self) -> bytes:
+        return self._content
+
+
+class DoorCamera(camera.Camera):
+    """A camera of another integration."""
+
+    _attr_name = "Door"
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__()
+        self._content = content
+
+    @override
+    async def async_camera_image(self, width: int | None = None, height: int | None = None) -> bytes:
+        return self._content
+
+
+async def add_poster(hass: HomeAssistant, content: bytes) -> str:
+    await hass.data[image.DATA_COMPONENT].async_add_entities([Poster(hass, content)])
+    return "image.poster"
+
+
+async def add_camera(hass: HomeAssistant, content: bytes) -> str:
+    await hass.data[camera.DATA_COMPONENT].async_add_entities([DoorCamera(content)])
+    return "camera.door"
+
+
+@pytest.mark.usefixtures("cameras")
+@pytest.mark.parametrize("add", [add_poster, add_camera])
+async def test_a_picture_of_another_integration_is_shown(
+    hass: HomeAssistant,
+    box: SimulatedDevice,
+    show: Show,
+    add: Callable[[HomeAssistant, bytes], Awaitable[str]],
+) -> None:
+    entity_id = await add(hass, png(64, 48))
+    domain = entity_id.partition(".")[0]
+    await show(image=entity_id)
+    # Of a camera, the media library knows a stream without end.
+    await show(media={"media_content_id": f"media-source://{domain}/{entity_id}"})
+    assert shown_on(box) == [(320, 240), (320, 240)]
+
+
+@pytest.mark.usefixtures("cameras")
+@pytest.mark.parametrize("add", [add_poster, add_camera])
+async def test_a_picture_of_another_integration_that_is_too_large_is_not_shown(
+    hass: HomeAssistant,
+    box: SimulatedDevice,
+    show: Show,
+    add: Callable[[HomeAssistant, bytes], Awaitable[str]],
+) -> None:
+    entity_id = await add(hass, TOO_LARGE)
+    with pytest.raises(HomeAssistantError, match=rf"The picture {entity_id} is larger than 16 MB"):
+        await show(image=entity_id)
+    assert not shown_on(box)
+
+
+async def test_a_camera_of_a_house_without_cameras_is_named(
+    hass: HomeAssistant, box: SimulatedDevice, show: Show
+) -> None:
+    assert "camera" not in hass.config.components
+    with pytest.raises(HomeAssistantError, match=r"Home Assistant has no camera camera\.door"):
+        await show(image="camera.door")
+    assert not shown_on(box)
+
+
+class TestMediaLibrary:
+    """Files and addresses of the media library."""
+
+    @pytest.fixture
+    def folder(self, hass: HomeAssistant, tmp_path: Path) -> Path:
+        """The folder of the library."""
+        hass.config.media_dirs["local"] = str(tmp_path)
+        return tmp_path
+
+    @pytest.fixture
+    async def address(self) -> AsyncGenerator[str]:
+        """The address of a picture on another computer in the house."""
+
+        async def answer(_request: web.Request) -> web.Response:
+            return web.Response(body=png(64, 48))
+
+        app = web.Application()
+        app.router.add_get("/picture", answer)
+        async with TestServer(app) as server:
+            yield str(server.make_url("/picture"))
+
+    @pytest.mark.parametrize(
+        ("content", "reason"),
+        [
+            (None, r"The picture cat\.png could not be read from the media folder"),
+            (TOO_LARGE, r"The picture cat\.png is larger than 16 MB"),
+        ],
+        ids=["missing", "too large"],
+    )
+    async def test_a_file_that_is_missing_or_too_large_is_named(
+        self, box: SimulatedDevice, show: Show, folder: Path, content: bytes | None, reason: str
+    ) -> None:
+        if content is not None:
+            await asyncio.to_thread((folder / "cat.png").write_bytes, content)
+        with pytest.raises(HomeAssistantError, match=reason) as problem:
+            await show(media={"media_content_id": "media-source://media_source/local/cat.png"})
+        assert str(folder) not in str(problem.value), "the folders of the computer are nobody's business"
+        assert not shown_on(box)
+
+    async def test_an_address_of_a_library_in_the_house_is_fetched(
+        self, hass: HomeAssistant, box: SimulatedDevice, show: Show, address: str
+    ) -> None:
+        class Album(MediaSource):
+            @override
+            async def async_resolve_media(self, item: MediaSourceItem) -> PlayMedia:
+                return PlayMedia(address, "image/png")
+
+        async def get_album(_hass: HomeAssistant) -> MediaSource:
+            return Album("album")
+
+        mock_integration(hass, MockModule("album"))
+        mock_platform(hass, "album.media_source", Mock(async_get_media_source=get_album))
+        assert await async_setup_component(hass, "album", {})
+        await show(media={"media_content_id": "media-source://album/cat"})
+        assert shown_on(box) == [(320, 240)]
+
+
+@pytest.mark.usefixtures("cameras")
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (png(10_000, 7_000, "1"), "would take too much memory or time to decode"),
+        (png(64, 48)[:-20], "is damaged, incomplete or of an unusual kind"),
+    ],
+    ids=["costly", "damaged"],
+)
+async def test_a_picture_that_cannot_be_decoded_is_not_shown_and_the_next_is(
+    hass: HomeAssistant, box: SimulatedDevice, show: Show, content: bytes, reason: str
+) -> None:
+    with pytest.raises(HomeAssistantError, match=reason):
+        await show(image=await add_poster(hass, content))
+    assert not shown_on(box)
+    await show(image=await add_camera(hass, png(64, 48)))
+    assert shown_on(box) == [(320, 240)]
+
+
+@pytest.mark.parametrize(("width", "height"), [(320, 0), (4096, 240)])
+async def test_a_screen_without_a_sensible_size_is_shown_nothing(
+    hass: HomeAssistant, boot: Boot, show: Show, width: int, height: int
+) -> None:
+    profile = get_profile("camera")
+    device = await boot(replace(profile, board=replace(profile.board, width=width, height=height)))
+    await wait_for_state(hass, PHOTO, "unknown")
+    with pytest.raises(HomeAssistantError, match="Kitchen box does not tell the size of its screen"):
+        await show(image=await add_poster(hass, png(64, 48)))
+    assert not shown_on(device)
