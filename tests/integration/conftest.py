@@ -25,7 +25,6 @@ from pytest_homeassistant_custom_component.common import (
 )
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi import device_views
 from custom_components.xiaozhi.const import (
     CONF_LINK,
     CONF_MQTT_PORT,
@@ -65,10 +64,8 @@ async def home_assistant(
     hass: HomeAssistant,
     enable_custom_integrations: None,
     socket_enabled: None,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Run the part of Home Assistant that every set-up has, and allow sockets on the loopback interface."""
-    monkeypatch.setattr(device_views, "HANG_UP_SECONDS", 0.01)
     assert await async_setup_component(hass, "homeassistant", {})
 
 

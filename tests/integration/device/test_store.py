@@ -96,9 +96,8 @@ async def test_a_device_that_changes_all_the_time_is_saved(
 
 
 async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_changes_before_and_after(
-    hass: HomeAssistant, hass_storage: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, hass_storage: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(store_module, "_SOON", 0.1)
     store = DeviceStore(hass, "an_entry")
     store.async_schedule_save()
     store.async_schedule_save()
@@ -109,9 +108,8 @@ async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_changes_before_
 
 
 async def test_what_is_saved_at_once_is_on_disk_and_a_flood_of_it_is_written_once(
-    hass: HomeAssistant, file: Path, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, file: Path
 ) -> None:
-    monkeypatch.setattr(store_module, "_SOON", 60)
     store = DeviceStore(hass, "an_entry")
     written: list[dict[str, Any]] = []
     for number in range(30):

@@ -32,7 +32,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi import transfers
 from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, DOMAIN
-from custom_components.xiaozhi.firmware import installation, library
+from custom_components.xiaozhi.firmware import library
 from custom_components.xiaozhi.firmware.image import FirmwareImage
 from custom_components.xiaozhi.firmware.library import FIRMWARE_FOLDER, Firmware, FirmwareFiles
 from custom_components.xiaozhi.pictures import views
@@ -55,7 +55,7 @@ def link() -> LinkKind:
 
 
 @pytest.fixture(autouse=True)
-def folder(hass: HomeAssistant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(monkeypatch: pytest.MonkeyPatch, hass: HomeAssistant, tmp_path: Path) -> Path:
     """The folder into which the owner puts files; nothing else of the configuration is here."""
     path = hass.config.path
 
@@ -218,9 +218,8 @@ class TestWebSocket:
         assert versions(hass) == (STATE_OFF, "2.4.2", "2.4.2")
 
     async def test_a_device_that_is_not_started_in_time_is_named(
-        self, hass: HomeAssistant, boot: Boot, folder: Path, monkeypatch: pytest.MonkeyPatch
+        self, hass: HomeAssistant, boot: Boot, folder: Path
     ) -> None:
-        monkeypatch.setattr(installation, "_BY_HAND_SECONDS", 0.05)
         device = await boot(get_profile(version="2.4.1"), pace=QUICK)
         put(folder)
         await look(hass)
@@ -408,7 +407,6 @@ async def test_a_device_that_takes_no_notice_is_told(
     hass: HomeAssistant, box: SimulatedDevice, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here because it cannot fetch from the address that it is given."""
-    monkeypatch.setattr(installation, "_FETCH_SECONDS", 0.5)
     put(folder)
     await look(hass)
     monkeypatch.setattr(transfers, "FILE_PATH", "/api/xiaozhi/nowhere")

@@ -17,7 +17,7 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE, VISION_PATH
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.pictures import jpeg as device_pictures, views, vision
+from custom_components.xiaozhi.pictures import jpeg as device_pictures, vision
 from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.tools.catalogue import PHOTO_TOOL
@@ -124,9 +124,8 @@ async def test_a_model_that_fails_is_told_in_plain_words(
 
 
 async def test_a_model_that_is_slow_is_not_waited_for(
-    eyes: ScriptedEyes, camera: SimulatedDevice, device: Device, monkeypatch: pytest.MonkeyPatch
+    eyes: ScriptedEyes, camera: SimulatedDevice, device: Device
 ) -> None:
-    monkeypatch.setattr(vision, "_ANSWER_SECONDS", 0.2)
     eyes.ready.clear()
     assert await take_photo(device) == {"success": False, "message": sentence("photo_too_slow")}
 
@@ -261,9 +260,8 @@ class TestUploads:
         assert await self.message(response) == sentence("photo_broken")
 
     async def test_an_upload_that_stalls_is_ended(
-        self, client: TestClient[Any, Any], headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
+        self, client: TestClient[Any, Any], headers: dict[str, str]
     ) -> None:
-        monkeypatch.setattr(views, "_UPLOAD_SECONDS", 0.1)
         gone_on = asyncio.Event()
 
         async def stalling() -> AsyncGenerator[bytes]:
