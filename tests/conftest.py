@@ -1,10 +1,14 @@
 """What all tests share."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
+from aiohttp.resolver import AsyncResolver
 import pytest
+import pytest_asyncio
 
 from tests.virtual_time import VirtualTimeLoop
 
@@ -31,3 +35,17 @@ def hass_config_dir(tmp_path: Path) -> str:
 @pytest.fixture(autouse=True)
 def enable_event_loop_debug() -> None:
     """Leave debug mode off, which takes half of the time; PYTHONASYNCIODEBUG=1 switches it on."""
+
+
+@pytest_asyncio.fixture(autouse=True, scope="session", loop_scope="session")
+async def mock_zeroconf_resolver() -> AsyncIterator[Any]:
+    """Resolve names without zeroconf.
+
+    As the Home Assistant plugin does, but closed: with a loop factory there is one for every test, and each
+    holds a thread and files.
+    """
+    resolver: Any = AsyncResolver()
+    resolver.real_close = resolver.close
+    with patch("homeassistant.helpers.aiohttp_client._async_make_resolver", return_value=resolver) as patched:
+        yield patched
+    await resolver.real_close()
