@@ -31,6 +31,7 @@ from tests.integration.boxes import (
     Speech,
     set_mcp_timeouts,
     set_session_timeouts,
+    set_voice_timeouts,
     wait_for_state,
 )
 from tests.protocol.transport.mqtt.brokers import Mosquitto, mosquitto
@@ -217,9 +218,10 @@ async def test_a_conversation_goes_through_the_broker_and_its_audio_past_it(
 
 
 async def test_a_device_that_does_not_answer_any_more_is_unavailable_until_it_does(
-    hass: HomeAssistant, speech: Speech, boot: Boot
+    hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The broker would not tell that it lost its power in a conversation."""
+    set_voice_timeouts(monkeypatch, no_speech=2, reading=0.3)
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
     await device.wake()
