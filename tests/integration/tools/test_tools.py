@@ -1,5 +1,6 @@
 """Whatever a board's tools can do becomes an entity that does it, and that says no more than is known."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -13,6 +14,7 @@ from homeassistant.components.notify import ATTR_MESSAGE, DOMAIN as NOTIFY, SERV
 from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
 from homeassistant.components.select import ATTR_OPTION, DOMAIN as SELECT, SERVICE_SELECT_OPTION
 from homeassistant.components.switch import DOMAIN as SWITCH
+from homeassistant.config_entries import RELOAD_AFTER_UPDATE_DELAY
 from homeassistant.const import (
     ATTR_ASSUMED_STATE,
     ATTR_ENTITY_ID,
@@ -305,7 +307,7 @@ async def test_what_another_caller_sets_is_known_too(
 
 
 async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_want_them(
-    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
 ) -> None:
     device = await boot(get_profile("electron"))
     await wait_for_state(hass, "button.kitchen_box_electron_home", STATE_UNKNOWN)
@@ -320,7 +322,8 @@ async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_wan
         entity_registry.async_update_entity(entry.entity_id, disabled_by=None)
     assert "self.electron.get_trims" not in calls(device)
     device.values["trim_head"] = 7
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    # After this time Home Assistant loads the entry again by itself.
+    await asyncio.sleep(RELOAD_AFTER_UPDATE_DELAY + 1)
     await wait_for_state(hass, "sensor.kitchen_box_battery_of_the_robot", "82", 30)
     await wait_for_state(hass, "sensor.kitchen_box_motion", "idle")
     await wait_for_state(hass, "sensor.kitchen_box_ip_address", device.values["ip"])
