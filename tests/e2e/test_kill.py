@@ -133,6 +133,16 @@ def faults(house: House) -> list[str]:
     ]
 
 
+async def missing(house: House, box: SimulatedDevice, known: dict[str, str]) -> dict[str, str]:
+    """Return the known entities of a device that are not there, or have another name."""
+    shown = await entities(house, box)
+    return {
+        unique_id: entity_id
+        for unique_id, entity_id in known.items()
+        if unique_id.startswith(box.mac) and shown.get(unique_id) != entity_id
+    }
+
+
 async def check_recovered(
     house: House, boxes: dict[str, SimulatedDevice], known: dict[str, str], paired: dict[str, Any]
 ) -> None:
@@ -158,9 +168,10 @@ async def check_recovered(
 
     assert await house.demo.client.flows("xiaozhi", "integration_discovery") == []
     for link in ("mqtt", "websocket"):
-        shown = await entities(house, boxes[link])
-        gone = {unique_id: known[unique_id] for unique_id in known if unique_id.startswith(boxes[link].mac)}
-        assert gone.items() <= shown.items()
+        deadline = monotonic() + 10
+        while gone := await missing(house, boxes[link], known):
+            assert monotonic() < deadline, f"gone: {gone}"
+            await asyncio.sleep(0.5)
         assert boxes[link].state is State.IDLE
     assert all(house.record(house.demo.devices[link]) for link in ("mqtt", "websocket"))
     assert faults(house) == []
