@@ -17,7 +17,7 @@ _VERSION: Final = 1
 # A device that talks changes its record often; a lost minute of it is found again at the next handshake.
 _SAVE_DELAY: Final = 60
 _SOON: Final = 1
-# A device that only shows that it is there, once a minute for ever, must not wear out a memory card.
+# A device that only shows once a minute that it is there must not wear out a memory card.
 _SELDOM: Final = 15 * 60
 # Seconds; a person waits for the device to listen.
 _DISK_PATIENCE: Final = 0.5

@@ -120,7 +120,7 @@ class ToolState(Mapping[str, Tool]):
 
     @callback
     def called(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Note a call that succeeded, whoever made it; return whether an entity's state may come from it."""
+        """Note a successful call; return whether an entity's state may come from it."""
         if name not in self._list.followed or not is_bounded(
             dict(arguments), size=_MAX_ARGUMENTS, depth=_MAX_DEPTH
         ):
