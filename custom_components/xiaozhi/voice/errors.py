@@ -3,9 +3,8 @@
 from typing import Final
 
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers.translation import async_get_translations
 
-from ..const import DOMAIN
+from ..texts import async_text
 
 __all__ = [
     "ANSWERED_ELSEWHERE",
@@ -47,6 +46,4 @@ _TEXT_OF_OTHER_ERROR: Final = "voice_failed"
 
 async def async_error_text(hass: HomeAssistant, code: str) -> str:
     """Return what the screen says about an error code, in the language of the house."""
-    key = _TEXT_OF_ERROR.get(code, _TEXT_OF_OTHER_ERROR)
-    texts = await async_get_translations(hass, hass.config.language, "exceptions", [DOMAIN])
-    return texts.get(f"component.{DOMAIN}.exceptions.{key}.message", key)
+    return await async_text(hass, _TEXT_OF_ERROR.get(code, _TEXT_OF_OTHER_ERROR))
