@@ -33,7 +33,7 @@ PLATFORMS: Final = [
 
 
 async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
-    """Register the addresses that devices call. They stay; without a gateway they answer so."""
+    """Register views and actions once; without a running gateway they answer with an error."""
     async_register_views(hass)
     async_register_picture_views(hass)
     async_setup_services(hass)
@@ -57,7 +57,7 @@ async def async_unload_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> 
 
 
 async def async_remove_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
-    """Delete what was known of the devices."""
+    """Delete the stored state of the devices."""
     await DeviceStore(hass, entry.entry_id).async_remove()
 
 

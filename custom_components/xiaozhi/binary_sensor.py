@@ -1,4 +1,4 @@
-"""What is on or off about a device."""
+"""Binary sensors of a device: connected and charging."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ PARALLEL_UPDATES = 0
 
 @dataclass(frozen=True, kw_only=True)
 class XiaozhiBinarySensorDescription(BinarySensorEntityDescription):
-    """A binary sensor with the part of the device that it shows."""
+    """Describes a binary sensor, with the function that reads its value."""
 
     value: Callable[[Device], bool | None]
     always: bool = False
-    """Whether it has a state while the device is away."""
+    """Whether the sensor is available while the device is not."""
 
 
 BINARY_SENSORS: Final = (
@@ -67,7 +67,7 @@ class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):
     @property
     @override
     def current(self) -> bool:
-        """Whether there is something to tell."""
+        """Whether there is a state to show."""
         return self.entity_description.always or super().current
 
     @property

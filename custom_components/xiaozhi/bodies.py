@@ -25,7 +25,7 @@ async def read_body(message: ClientResponse | web.Request, limit: int) -> bytes:
 
 
 async def receive_body(request: web.Request, limit: int, seconds: float) -> bytes:
-    """Return the body of a request that comes within `seconds`. Raises aiohttp's answers for all others."""
+    """Return the body of a request. Raises aiohttp's HTTP errors when it is too large or takes too long."""
     try:
         async with asyncio.timeout(seconds):
             return await read_body(request, limit)

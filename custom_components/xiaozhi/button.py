@@ -1,4 +1,4 @@
-"""Buttons of a device: what its tools do."""
+"""Buttons of a device."""
 
 from typing import Final, override
 
@@ -43,23 +43,22 @@ async def async_setup_entry(
 
 
 class XiaozhiButton(XiaozhiToolEntity[ButtonTool], ButtonEntity):
-    """Has the device do something."""
+    """A button that calls a tool of the device."""
 
     def __init__(self, device: Device, tool: ButtonTool) -> None:
-        """Prepare the button `tool` of a device."""
         device_class = ButtonDeviceClass(tool.device_class) if tool.device_class else None
         super().__init__(device, tool, describe(ButtonEntityDescription, tool, device_class=device_class))
 
     @override
     async def async_press(self) -> None:
-        """Have it done."""
+        """Call the tool."""
         await self._change(self.tool.call.tool, self.tool.call.arguments)
 
 
 class XiaozhiScreenshotButton(XiaozhiEntity, ButtonEntity):
-    """Renews the picture of the screen."""
+    """A button that takes a screenshot."""
 
     @override
     async def async_press(self) -> None:
-        """Get what the screen shows now."""
+        """Take a screenshot for the image entity."""
         await async_screenshot(self.hass, self.device)

@@ -1,4 +1,4 @@
-"""Config flows: the gateway, devices that it discovers, and what can be changed later."""
+"""Config flows for the gateway and its devices."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -106,7 +106,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     """Sets up the one gateway; with a gateway, adds devices to it."""
 
     _settings: dict[str, Any]
-    # The broker of which the user was told that it does not push.
+    # The broker that failed the push test: submitted again, it is accepted.
     _warned: Mapping[str, Any] | None = None
 
     @classmethod
@@ -115,7 +115,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     def async_get_supported_subentry_types(
         cls, config_entry: ConfigEntry
     ) -> dict[str, type[ConfigSubentryFlow]]:
-        """Return what can be added to a gateway."""
+        """Return the types of subentries: devices."""
         return {SUBENTRY_DEVICE: DeviceSubentryFlow}
 
     @override
@@ -128,7 +128,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
 
     @override
     async def async_step_dhcp(self, discovery_info: DhcpServiceInfo) -> ConfigFlowResult:
-        """Handle a device seen on the network: it needs a gateway, of which there is one for all devices."""
+        """Handle a device seen on the network: offer to set up the gateway unless there is one."""
         if (entry := gateway_entry(self.hass)) is not None:
             paired = format_mac(discovery_info.macaddress) in device_subentries(entry)
             return self.async_abort(reason="already_configured" if paired else "points_elsewhere")
@@ -145,18 +145,18 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         self._abort_if_unique_id_configured()
         self._card = self._gateway().discovery.get(mac)
         if self._card is None:
-            return self.async_abort(reason="nobody_waits")
+            return self.async_abort(reason="not_waiting")
         self.context["title_placeholders"] = {"name": self._card.label}
         return await self.async_step_code()
 
     async def async_step_gateway(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
-        """Ask for the settings of the gateway, and try them."""
+        """Ask for the settings of the gateway, and test them."""
         errors: Errors = {}
         if user_input is not None:
             self._settings = cleaned_gateway(user_input)
             errors = await gateway_errors(self.hass, self._settings)
             if not errors:
-                return await self._go_on()
+                return await self._continue()
         return self.async_show_form(
             step_id="gateway",
             data_schema=self.add_suggested_values_to_schema(GATEWAY_SCHEMA, user_input),
@@ -164,7 +164,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         )
 
     async def async_step_broker(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
-        """Ask for the owner's broker, and try it."""
+        """Ask for the owner's broker, and test it."""
         errors: Errors = {}
         known: Mapping[str, Any] = {}
         if self.source == SOURCE_RECONFIGURE:
@@ -176,7 +176,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
             )
             if not errors:
                 self._settings[CONF_BROKER] = broker
-                return await self._go_on()
+                return await self._continue()
             self._warned = broker if DOES_NOT_PUSH in errors.values() else None
         suggested = {key: value for key, value in known.items() if key != CONF_PASSWORD}
         return self.async_show_form(
@@ -212,7 +212,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
             self._settings = cleaned_gateway(user_input)
             errors = await gateway_errors(self.hass, self._settings, entry)
             if not errors:
-                return await self._go_on()
+                return await self._continue()
         return self.async_show_form(
             step_id="reconfigure",
             data_schema=self.add_suggested_values_to_schema(
@@ -227,8 +227,8 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
             },
         )
 
-    async def _go_on(self) -> ConfigFlowResult:
-        """Do what comes after a form that was filled in well."""
+    async def _continue(self) -> ConfigFlowResult:
+        """Continue after a valid form."""
         if self._settings[CONF_LINK] == OfferedLink.BROKER and CONF_BROKER not in self._settings:
             return await self.async_step_broker()
         if self.source != SOURCE_RECONFIGURE:
@@ -236,7 +236,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         entry = self._get_reconfigure_entry()
         changed = self._settings != entry.data
         result = self.async_update_and_abort(entry, data=self._settings)
-        # A restart cuts off every device that is talking, so only where it makes a difference.
+        # A reload interrupts every conversation.
         if changed or entry.state is not ConfigEntryState.LOADED:
             self.hass.config_entries.async_schedule_reload(entry.entry_id)
         return result
@@ -255,14 +255,14 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
 class DeviceSubentryFlow(
     PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str, str]], ConfigSubentryFlow
 ):
-    """Adds a device to the gateway, and changes how it behaves."""
+    """Adds a device to the gateway, and changes its settings."""
 
     async def async_step_user(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
         """Handle *Add device*."""
         return await self.async_step_code()
 
     async def async_step_reconfigure(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
-        """Change how a device behaves."""
+        """Change the settings of a device."""
         entry = self._get_entry()
         subentry = self._get_reconfigure_subentry()
         before = DeviceSettings.from_subentry(subentry)
@@ -279,7 +279,7 @@ class DeviceSubentryFlow(
             result = self.async_update_and_abort(entry, subentry, data=data)
             link = DeviceLink(changes.get(CONF_LINK, before.link))
             if link is not before.link and (
-                reason := await _let_know(gateway, before.mac, link, restart_now=restart_now)
+                reason := await _apply_link(gateway, before.mac, link, restart_now=restart_now)
             ):
                 return self.async_abort(reason=reason, description_placeholders={"name": subentry.title})
             return result
@@ -318,11 +318,10 @@ class DeviceSubentryFlow(
         return self.async_create_entry(title=name, data=data, unique_id=mac)
 
 
-async def _let_know(gateway: Gateway | None, mac: str, link: DeviceLink, *, restart_now: bool) -> str | None:
-    """Let a device learn of its new link, which it does when it starts; return what the user is told of it.
-
-    That is nothing when the link is of the kind that the device uses already.
-    """
+async def _apply_link(
+    gateway: Gateway | None, mac: str, link: DeviceLink, *, restart_now: bool
+) -> str | None:
+    """Restart a device for its new link if the user wants that. Returns an abort reason, or None."""
     device = None if gateway is None else gateway.device(mac)
     if gateway is None or device is None:
         return "device_restart_yourself"

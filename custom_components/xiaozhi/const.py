@@ -32,7 +32,7 @@ UPLOAD_PATH: Final = "/api/xiaozhi/upload"
 FILE_PATH: Final = "/api/xiaozhi/file"
 WEBSOCKET_PATH: Final = "/xiaozhi/v1/"
 
-# Characters that a screen has room for: in its status bar, and below.
+# Characters that fit on a screen: in its status bar, and below it.
 MAX_STATUS: Final = 60
 MAX_MESSAGE: Final = 500
 

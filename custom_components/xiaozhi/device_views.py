@@ -1,4 +1,4 @@
-"""What all addresses for devices share: who may call, the gateway called, and who closes the connection."""
+"""Shared by all views for devices: access control, the gateway called, and closing the connection."""
 
 import asyncio
 from collections import Counter
@@ -32,17 +32,17 @@ _MAX_WAITING_FROM_ADDRESS: Final = 8
 
 
 class HangUps:
-    """Waits, in bounded numbers, until callers that want the connection closed have closed it."""
+    """Lets callers close their connections first, in bounded numbers."""
 
     def __init__(self, seconds: float) -> None:
-        """Wait `seconds` for each caller."""
+        """Wait `seconds` for each caller at most."""
         self.seconds = seconds
         self._waiting: Counter[str] = Counter()
         self._stopped = asyncio.Event()
 
     @property
     def waiting(self) -> int:
-        """Number of callers that are waited for."""
+        """Number of connections that callers have yet to close."""
         return self._waiting.total()
 
     @callback
@@ -51,9 +51,9 @@ class HangUps:
         self._stopped.set()
 
     async def wait(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Send a response to its end, and return when aiohttp may close the connection.
+        """Send a whole response, and return when aiohttp may close the connection.
 
-        When the caller hangs up, aiohttp cancels this, as Home Assistant has set it up.
+        aiohttp, as Home Assistant configures it, cancels this call when the caller hangs up.
         """
         remote = request.remote or ""
         if request.keep_alive or not self._has_room(remote):
@@ -67,7 +67,7 @@ class HangUps:
                     await asyncio.wait_for(self._stopped.wait(), self.seconds)
         finally:
             self._waiting[remote] -= 1
-            # Without those that are zero.
+            # Unary plus drops the addresses that count zero.
             self._waiting = +self._waiting
 
     def _has_room(self, remote: str) -> bool:
@@ -79,7 +79,7 @@ _HANG_UPS: Final[HassKey[HangUps]] = HassKey(f"{DOMAIN}_hang_ups")
 
 @callback
 def async_prepare_calls(hass: HomeAssistant) -> None:
-    """Prepare for views whose methods are `for_devices`."""
+    """Prepare what `for_devices` needs."""
     hang_ups = hass.data[_HANG_UPS] = HangUps(HANG_UP_SECONDS)
     hass.bus.async_listen_once(EVENT_HOMEASSISTANT_STOP, callback(lambda _event: hang_ups.stop()))
 
@@ -87,12 +87,12 @@ def async_prepare_calls(hass: HomeAssistant) -> None:
 def for_devices[ViewT, **P, ResponseT: web.StreamResponse](
     method: Callable[Concatenate[ViewT, web.Request, P], Awaitable[ResponseT]],
 ) -> Callable[Concatenate[ViewT, web.Request, P], Coroutine[Any, Any, web.StreamResponse]]:
-    """Let the method of a view answer callers in the home network only, and let them hang up first."""
+    """Decorate a view's method: only callers in the home network are answered, and they may hang up first."""
 
     async def answer(
         view: ViewT, request: web.Request, /, *args: P.args, **path: P.kwargs
     ) -> web.StreamResponse:
-        # Not in the `try`: a caller that is refused here is no device, and need not hang up first.
+        # Outside of the `try`: a caller that is refused here is not a device, and need not hang up first.
         check_remote(request)
         response: web.StreamResponse
         try:
@@ -107,7 +107,7 @@ def for_devices[ViewT, **P, ResponseT: web.StreamResponse](
 
 
 def check_remote(request: web.Request) -> None:
-    """Check that a caller is in the home network, as for a local webhook, and is no web page.
+    """Check that a caller is in the home network, as for a local webhook, and is not a web page.
 
     Raises `web.HTTPForbidden`. A browser names the page that makes a request; devices and people who type an
     address send no such header.
@@ -127,13 +127,13 @@ def check_remote(request: web.Request) -> None:
 
 
 def called_gateway(request: web.Request) -> Gateway:
-    """Return the gateway. Raises aiohttp's answer while it does not run."""
+    """Return the running gateway. Raises `web.HTTPServiceUnavailable`."""
     if (gateway := running_gateway(request.app[KEY_HASS])) is None:
         raise web.HTTPServiceUnavailable(text="The XiaoZhi gateway is not set up or not running")
     return gateway
 
 
 def path_of(request: web.Request) -> str:
-    """Return the path of a call for logs: with placeholders for what the caller chose, tokens included."""
+    """Return the route of a call for logs. Its placeholders hide tokens and other text from the caller."""
     resource = request.match_info.route.resource
     return resource.canonical if resource is not None else "an unknown path"

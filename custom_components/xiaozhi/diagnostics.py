@@ -1,4 +1,4 @@
-"""What helps to find a fault, without what is private."""
+"""Diagnostics, without private data."""
 
 from typing import Any, Final
 
@@ -55,19 +55,19 @@ async def async_get_config_entry_diagnostics(
 async def async_get_device_diagnostics(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, device: dr.AnyDeviceEntry
 ) -> dict[str, Any]:
-    """Return one device; nothing is known of it while the gateway does not run."""
+    """Return the diagnostics of one device; empty while the gateway does not run."""
     known = find_device(hass, device.id)
     return {} if known is None else _describe(known)
 
 
 def _describe(device: Device) -> dict[str, Any]:
     record = device.describe()
-    # Descriptions and schemas are the firmware's; names tell which tools there are.
+    # Names suffice: descriptions and schemas belong to the firmware.
     record["tools"] = [
         {"tool": tool.name, "user_only": tool.user_only, "arguments": sorted(tool.properties)}
         for tool in device.tools.values()
     ]
-    # What a tool says and is told is its owner's.
+    # Answers and arguments may hold private data.
     for known in ("answers", "calls"):
         record[known] = sorted(record[known])
     described: dict[str, Any] = async_redact_data(record, _PRIVATE)

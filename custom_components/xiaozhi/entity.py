@@ -18,19 +18,18 @@ from .tools.entities import Reading, ToolEntity
 from .tools.entity_limits import async_admit, async_remove_surplus
 from .tools.values import as_flag
 
-# Seconds after which entities that were too many for a day are tried again.
-_ADMIT_AGAIN: Final = 3600
+# Seconds until entities over the daily limit are tried again.
+_RETRY: Final = 3600
 
 
 class XiaozhiEntity(Entity):
-    """An entity of a device; it is written whenever the device changes."""
+    """An entity of a device. Its state is written whenever the device changes."""
 
     _attr_has_entity_name = True
     _attr_should_poll = False
     _writing = False
 
     def __init__(self, device: Device, description: EntityDescription) -> None:
-        """Prepare the entity `description` of a device."""
         self.device = device
         self.entity_description = description
         self._attr_unique_id = f"{device.mac}_{description.key}"
@@ -44,10 +43,10 @@ class XiaozhiEntity(Entity):
     @property
     @override
     def available(self) -> bool:
-        """Return whether there is a state to show, but True for actions.
+        """Return whether there is a state to show; always True for actions.
 
-        Home Assistant's actions skip unavailable entities without a word to their caller; one that cannot
-        reach the device is to fail with the reason.
+        Home Assistant's actions silently skip unavailable entities. Here, an action that cannot reach the
+        device fails with the reason.
         """
         return self.current if self._writing else True
 
@@ -73,25 +72,21 @@ class XiaozhiEntity(Entity):
 
     @callback
     def device_changed(self, device: Device) -> None:
-        """Show what has changed."""
+        """Write the state."""
         self.async_write_ha_state()
 
 
 class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
-    """An entity that tools of the device make.
-
-    When they are gone or make something else it is removed, and its owner may delete it.
-    """
+    """An entity made from tools of the device; it is removed when they are gone or make another entity."""
 
     def __init__(self, device: Device, tool: ToolT, description: EntityDescription) -> None:
-        """Prepare the entity `tool` of a device."""
         super().__init__(device, description)
         self.tool = tool
         self._caller: Context | None = None
 
     @override
     async def async_added_to_hass(self) -> None:
-        """Follow the device's tools, and have its state read."""
+        """Follow the device, and have the entity's state read regularly."""
         await super().async_added_to_hass()
         for reading in self._readings():
             if reading is not None and reading.tool != STATUS_TOOL:
@@ -100,28 +95,28 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
     @override
     @callback
     def async_set_context(self, context: Context) -> None:
-        """Remember who acts, since what they may do depends on the tool."""
+        """Remember the caller: the rights needed depend on the tool."""
         super().async_set_context(context)
         self._caller = context
 
     def _readings(self) -> tuple[Reading | None, ...]:
-        """Return what its state is read from."""
+        """Return where the entity's state is read."""
         return ()
 
     @override
     @callback
     def device_changed(self, device: Device) -> None:
-        """Show what has changed, unless it is about to be replaced."""
+        """Write the state, unless the entity is about to be replaced."""
         if device.tools.entities.get(self.tool.key) == self.tool:
             super().device_changed(device)
 
     async def _change(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Call a tool. Raises `Unauthorized` if the user may not, and as `Device.change`."""
+        """Call a tool. Raises `Unauthorized`, and as `Device.change`."""
         await check_entity(self.hass, self._caller, self.device, tool)
         await self.device.change(tool, arguments)
 
     async def async_retire(self) -> None:
-        """Remove it, unless it is disabled and so was never added."""
+        """Remove the entity, unless it is disabled and so was never added."""
         if self.hass is not None:
             await self.async_remove()
 
@@ -129,7 +124,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         return as_flag(self.device.tools.last_value(reading), reading.on_off)
 
     def _last_argument(self, tool: str, argument: str) -> Any:
-        """Return what a setter was last called with, from here or from elsewhere."""
+        """Return the argument of the last call of a setter, whoever called it."""
         call = self.device.tools.last_call([tool])
         return call.arguments.get(argument) if call else None
 
@@ -137,7 +132,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
 def describe[DescriptionT: EntityDescription](
     kind: type[DescriptionT], tool: ToolEntity, **more: Any
 ) -> DescriptionT:
-    """Return Home Assistant's description of an entity that tools make."""
+    """Return Home Assistant's description of an entity made from tools."""
     return kind(
         key=tool.key,
         name=UNDEFINED if tool.name is None else tool.name,
@@ -155,7 +150,7 @@ def async_add_tool_entities[ToolT: ToolEntity](
     kind: type[ToolT],
     factory: Callable[[Device, ToolT], XiaozhiToolEntity[ToolT]],
 ) -> None:
-    """Add the entities that the tools of each device make, and replace those whose tools have changed."""
+    """Add the entities made from the tools of each device, and replace them when the tools change."""
     adder = _ToolEntityAdder(entry, async_add_entities, kind, factory)
     entry.async_on_unload(entry.runtime_data.listen_for_devices(adder.follow))
 
@@ -174,21 +169,21 @@ def async_add_device_entities[DescriptionT: EntityDescription](
 
 
 class _ToolEntities[ToolT: ToolEntity]:
-    """The entities of one platform that tools of one device make."""
+    """The entities of one platform made from the tools of one device."""
 
-    __slots__ = ("again", "known", "present", "replacing")
+    __slots__ = ("known", "present", "replacing", "retry_at")
 
     def __init__(self) -> None:
         self.present: dict[str, XiaozhiToolEntity[ToolT]] = {}
         self.known: Mapping[str, ToolEntity] | None = None
-        """What the tools made when they were last looked at."""
+        """The entities of all platforms at the last look."""
         self.replacing = asyncio.Lock()
-        self.again = 0.0
-        """When entities that were too many are tried again, by the event loop's clock."""
+        self.retry_at = 0.0
+        """When entities over the limit are tried again, by the event loop's clock."""
 
 
 class _ToolEntityAdder[ToolT: ToolEntity]:
-    """Follows all devices for one platform."""
+    """Adds and replaces the entities of one platform made from tools, for all devices."""
 
     def __init__(
         self,
@@ -214,10 +209,10 @@ class _ToolEntityAdder[ToolT: ToolEntity]:
     @callback
     def device_changed(self, device: Device) -> None:
         entities, now = self._entities[device], self._hass.loop.time()
-        due = device.tools.withheld.get(self._platform) and now >= entities.again
+        due = device.tools.withheld.get(self._platform) and now >= entities.retry_at
         if due or device.tools.entities is not entities.known:
             entities.known = device.tools.entities
-            entities.again = now + _ADMIT_AGAIN
+            entities.retry_at = now + _RETRY
             self._entry.async_create_task(
                 self._hass, self._replace(device, entities), "xiaozhi replace entities"
             )
@@ -240,7 +235,7 @@ class _ToolEntityAdder[ToolT: ToolEntity]:
 
 
 class _DeviceEntityAdder[DescriptionT: EntityDescription]:
-    """Follows each device until it has all entities of one platform that do not come from its tools."""
+    """Adds the other entities of one platform, for all devices; each is followed until it has them all."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Events of a device, for automations."""
+"""Event entities of a device."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +17,7 @@ PARALLEL_UPDATES = 0
 
 @dataclass(frozen=True, kw_only=True)
 class XiaozhiEventDescription(EventEntityDescription):
-    """An event entity with the types that it tells of."""
+    """Describes an event entity, with the types of its events."""
 
     types: type[StrEnum]
 
@@ -38,19 +38,19 @@ async def async_setup_entry(
 
 
 class XiaozhiEvent(XiaozhiEntity, EventEntity):
-    """Tells when something last happened at a device, and what."""
+    """An event entity: the last conversation event or notification of a device."""
 
     entity_description: XiaozhiEventDescription
 
     @property
     @override
     def current(self) -> bool:
-        """Whether there is something to tell: what has happened stays true when the device goes."""
+        """Always True: a past event stays true while the device is away."""
         return True
 
     @override
     async def async_added_to_hass(self) -> None:
-        """Follow what happens."""
+        """Follow the device's events."""
         await super().async_added_to_hass()
         self.async_on_remove(self.device.events.add_listener(self._happened))
 

@@ -1,4 +1,4 @@
-"""The gateway: owns listeners and devices, and is where both are looked up."""
+"""The gateway: owns the listeners and the devices."""
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -46,7 +46,7 @@ type DeviceListener = Callable[[Device], None]
 
 @callback
 def gateway_entry(hass: HomeAssistant) -> XiaozhiConfigEntry | None:
-    """Return the entry of the gateway, running or not; an ignored discovery of it is none."""
+    """Return the entry of the gateway, running or not, unless it is an ignored discovery."""
     entry = hass.config_entries.async_entry_for_domain_unique_id(DOMAIN, GATEWAY_UNIQUE_ID)
     return None if entry is None or entry.source == SOURCE_IGNORE else entry
 
@@ -66,7 +66,7 @@ def running_gateway(hass: HomeAssistant) -> Gateway | None:
 
 @callback
 def find_device(hass: HomeAssistant, device_id: str) -> Device | None:
-    """Return a device by its id in the device registry; None if it is not there."""
+    """Return a device by its id in the device registry, or None."""
     registered = dr.async_get(hass).async_get(device_id)
     gateway = running_gateway(hass)
     if registered is None or gateway is None:
@@ -78,7 +78,6 @@ class Gateway:
     """Runtime of the gateway entry. It is the directory in which listeners look up devices."""
 
     def __init__(self, hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
-        """Prepare the gateway; `async_start` opens its ports."""
         self.hass = hass
         self.entry = entry
         self.settings = GatewaySettings.from_entry(entry)
@@ -92,7 +91,7 @@ class Gateway:
         self._device_listeners: list[DeviceListener] = []
 
     async def async_start(self) -> None:
-        """Load what is known and open the ports. Raises `ConfigEntryNotReady` when a port is taken."""
+        """Load the stored state and open the ports. Raises `ConfigEntryNotReady` if a port fails to open."""
         await self._store.async_load()
         self.async_entry_updated()
         try:
@@ -110,7 +109,7 @@ class Gateway:
         )
 
     async def async_stop(self) -> None:
-        """Close the ports and all links, and save what is known, whatever fails."""
+        """Close the ports and all links, and save the state of the devices, whatever fails."""
         await close_all(
             self.discovery.async_stop(), *(device.async_close() for device in self.devices.values())
         )
@@ -120,8 +119,6 @@ class Gateway:
             ir.async_delete_issue(self.hass, DOMAIN, issue)
         await self._store.async_save()
 
-    # What is looked up.
-
     def device(self, mac: str) -> Device | None:
         """Return a paired device by its MAC."""
         return self.devices.get(mac)
@@ -130,8 +127,6 @@ class Gateway:
         """Return the paired device with this MAC, if the Client-Id is its own as well."""
         device = self.device(mac)
         return device if device is not None and same(device.settings.client_id, client_id) else None
-
-    # What the entry says.
 
     @callback
     def async_entry_updated(self) -> None:
@@ -144,7 +139,7 @@ class Gateway:
         for mac, subentry in subentries.items():
             known = self.devices.get(mac)
             if known is not None and known.subentry_id != subentry.subentry_id:
-                # Removed and paired again between two calls: not the same device to Home Assistant.
+                # Removed and paired again between two calls: Home Assistant has a new device for it.
                 known.create_task(known.async_close(), "close link")
                 known = None
             if known is not None:
@@ -161,7 +156,7 @@ class Gateway:
 
     @callback
     def listen_for_devices(self, listener: DeviceListener) -> CALLBACK_TYPE:
-        """Call `listener` for every device, now and later; returns what ends that."""
+        """Call `listener` for every device, now and later. Returns a function that ends this."""
         for device in tuple(self.devices.values()):
             listener(device)
         self._device_listeners.append(listener)
@@ -169,7 +164,7 @@ class Gateway:
 
     @callback
     def remember_area(self, mac: str, area_id: str | None) -> None:
-        """Put the device into an area as soon as Home Assistant knows it."""
+        """Put a device into an area as soon as it is in the device registry."""
         if area_id is not None:
             self._areas[mac] = area_id
 
@@ -179,11 +174,11 @@ class Gateway:
         if (area_id := self._areas.pop(device.mac, None)) is not None:
             dr.async_get(self.hass).async_update_device(registered.id, area_id=area_id)
 
-    # The directory of the listeners.
+    # The `DeviceDirectory` of the listeners.
 
     @callback
     def admit(self, credentials: Credentials, kind: LinkKind) -> Admission | None:
-        """Let a device in that shows the token and the client id that it was told."""
+        """Admit a device that presents its token and client id."""
         device = self.device(credentials.mac)
         if device is None or not same(credentials.token, device.settings.token):
             _LOGGER.debug("Connection from %s refused: unknown device or wrong token", credentials.remote)
@@ -198,22 +193,22 @@ class Gateway:
 
     @callback
     def admit_from_broker(self, mac: str) -> Admission | None:
-        """Let a paired device in; the broker knows who writes to its topic."""
+        """Admit a paired device. The broker decides who may write to its topic."""
         device = self.device(mac)
         return None if device is None else _admission(device)
 
     def probed_macs(self) -> Iterable[str]:
-        """Return the MACs of the devices that can answer at any time."""
+        """Return the MACs of the devices that can answer before a hello."""
         return [mac for mac, device in self.devices.items() if device.answers_unasked]
 
     def address_for(self, mac: str) -> str | None:
-        """Return what the owner has set, or the host under which a device last reached us."""
+        """Return the address that the owner has set, or else the host that a device last called."""
         device = self.device(mac)
         return self.settings.address or (None if device is None else device.state.host)
 
     @callback
     def broker_changed(self, problem: BrokerError | None) -> None:
-        """Tell the owner while the broker cannot be used."""
+        """Raise a repair issue while the broker cannot be used."""
         if problem is None:
             _LOGGER.info("Connected to the MQTT broker")
             ir.async_delete_issue(self.hass, DOMAIN, _BROKER_ISSUE)

@@ -1,4 +1,4 @@
-"""The pictures of a device: its last photo, and what its screen showed."""
+"""Image entities of a device: its last photo and its last screenshot."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,11 +19,11 @@ PARALLEL_UPDATES = 0
 
 @dataclass(frozen=True, kw_only=True)
 class XiaozhiImageDescription(ImageEntityDescription):
-    """A kind of picture."""
+    """Describes an image entity."""
 
     kind: PictureKind
     tool: str
-    """The tool that takes such pictures."""
+    """The tool that takes the pictures."""
 
 
 IMAGES: Final = (
@@ -37,7 +37,7 @@ IMAGES: Final = (
 async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
-    """Add the kinds of picture that each device has tools for."""
+    """Add the image entities that each device has tools for."""
     async_add_device_entities(
         entry,
         async_add_entities,
@@ -48,13 +48,12 @@ async def async_setup_entry(
 
 
 class XiaozhiImage(XiaozhiEntity, ImageEntity):
-    """The last picture of a kind, if one was taken since Home Assistant started."""
+    """The last picture of a kind, since Home Assistant started."""
 
     entity_description: XiaozhiImageDescription
     _attr_content_type = "image/jpeg"
 
     def __init__(self, hass: HomeAssistant, device: Device, description: XiaozhiImageDescription) -> None:
-        """Prepare the entity of a device."""
         XiaozhiEntity.__init__(self, device, description)
         ImageEntity.__init__(self, hass)
 

@@ -1,4 +1,4 @@
-"""Lights of a device: lamps, and LEDs with a colour and a brightness of their own scale."""
+"""Lights of a device: lamps, and LEDs with colour and brightness."""
 
 from typing import Any, Final, override
 
@@ -38,7 +38,6 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     """A light of a device."""
 
     def __init__(self, device: Device, tool: LightTool) -> None:
-        """Prepare the light `tool` of a device."""
         super().__init__(device, tool, describe(LightEntityDescription, tool))
         self._last_shown: Rgb | None = None
 
@@ -49,13 +48,13 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     @property
     @override
     def assumed_state(self) -> bool:
-        """Whether part of the state is only what was last set; no device tells its colour."""
+        """Whether part of the state is what was last set: no device reports its colour."""
         return self.tool.state is None or self.tool.colour is not None
 
     @property
     @override
     def color_mode(self) -> ColorMode:
-        """Return what can be set."""
+        """Return the colour mode that the tools allow."""
         if self.tool.colour is not None:
             return ColorMode.RGB
         return ColorMode.BRIGHTNESS if self.tool.brightness is not None else ColorMode.ONOFF
@@ -63,13 +62,13 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     @property
     @override
     def supported_color_modes(self) -> set[ColorMode]:
-        """Return what can be set."""
+        """Return the only colour mode."""
         return {self.color_mode}
 
     @property
     @override
     def is_on(self) -> bool | None:
-        """Return whether it is on, as last read, or as last switched if the device does not tell it."""
+        """Return whether the light is on: as last read, or else as last switched."""
         if self.tool.state is not None:
             return self._flag(self.tool.state)
         tools = (self.tool.on, self.tool.off, self.tool.colour)
@@ -83,7 +82,7 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     @property
     @override
     def rgb_color(self) -> Rgb | None:
-        """Return the colour that was last set, at full brightness unless that is set by itself."""
+        """Return the colour last set, at full brightness unless another tool sets the brightness."""
         lit = self._lit
         if lit is None or self.tool.brightness is not None:
             return lit
@@ -92,7 +91,7 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     @property
     @override
     def brightness(self) -> int | None:
-        """Return the brightness, from 1 to 255."""
+        """Return the brightness, from 0 to 255."""
         setter = self.tool.brightness
         if setter is None:
             lit = self._lit
@@ -105,12 +104,12 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
 
     @override
     async def async_turn_on(self, **kwargs: Any) -> None:
-        """Switch it on, in the colour and brightness that are asked for or that it last had."""
+        """Switch the light on, in the given colour and brightness or the last ones."""
         tool = self.tool
         wanted: int | None = kwargs.get(ATTR_BRIGHTNESS)
         colour: Rgb | None = kwargs.get(ATTR_RGB_COLOR, self.rgb_color)
         if tool.brightness is not None and (wanted is not None or self.brightness == 0):
-            # First, so that a new colour does not flash up in the brightness that it had.
+            # First, so that a new colour does not flash up in the old brightness.
             level = _level(tool.brightness, _FULL if wanted is None else wanted)
             await self._change(tool.brightness.tool, {tool.brightness.argument: level})
         if tool.colour is not None and (colour is not None or tool.on is None or wanted is not None):
@@ -123,7 +122,7 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
-        """Switch it off."""
+        """Switch the light off."""
         self._last_shown = self._lit
         if self.tool.off is not None:
             await self._change(self.tool.off.tool, self.tool.off.arguments)
@@ -136,13 +135,13 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
 
     @property
     def _lit(self) -> Rgb | None:
-        """The colour in which it was last on."""
+        """The colour in which the light was last on."""
         shown = self._shown
         return self._last_shown if shown is not None and not any(shown) else shown
 
     @property
     def _shown(self) -> Rgb | None:
-        """The colour that the tool was last called with; what switches it on since may show another one."""
+        """The colour last set, unless the light was switched on since then: it may have another one now."""
         if (colour := self.tool.colour) is None:
             return None
         last = self.device.tools.last_call(used.tool for used in (self.tool.on, colour) if used is not None)
@@ -156,12 +155,12 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
 
 
 def _scaled(colour: Rgb, factor: float) -> Rgb:
-    """Return a brighter or darker colour; however dark, it is not off."""
+    """Return a brighter or darker colour, which is never black unless `colour` is."""
     largest = max(colour)
     red, green, blue = (max(1 if value == largest > 0 else 0, round(value * factor)) for value in colour)
     return red, green, blue
 
 
 def _level(setter: Setter, brightness: int) -> int:
-    """Return a brightness on the device's scale; what is on is never 0."""
+    """Return a brightness on the device's scale, at least 1."""
     return max(1, setter.minimum, round(brightness * setter.maximum / _FULL))

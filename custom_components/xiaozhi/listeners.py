@@ -16,7 +16,7 @@ from .settings import GatewaySettings, OfferedLink
 
 __all__ = ["DOWNLINK", "DeviceDirectory", "Listeners", "PortError"]
 
-# What 137 of 148 boards play without resampling; 60 ms lets their queue of 40 packets hold 2.4 s.
+# 137 of 148 boards play 24 kHz without resampling; with 60 ms, their queue of 40 packets holds 2.4 s.
 DOWNLINK: Final = AudioFormat(sample_rate=24000, frame_duration=60)
 # Longer than a listener gives each of its links.
 _STOP_SECONDS: Final = 5
@@ -26,36 +26,34 @@ class PortError(Exception):
     """A port cannot be opened."""
 
     def __init__(self, port: int, reason: str) -> None:
-        """Say which port, and what the system says."""
         super().__init__(f"port {port}: {reason}")
         self.port = port
         self.reason = reason
 
 
 class DeviceDirectory(Protocol):
-    """The paired devices, as far as listeners need to know them."""
+    """What the listeners need of the paired devices."""
 
     def admit(self, credentials: Credentials, kind: LinkKind) -> Admission | None:
-        """Decide on a connection; None refuses it."""
+        """Return how to take in a connection; None refuses it."""
 
     def admit_from_broker(self, mac: str) -> Admission | None:
-        """Decide on a device that a broker vouches for."""
+        """Return how to take in a device on the broker; None refuses it."""
 
     def probed_macs(self) -> Iterable[str]:
-        """Return the MACs of the devices that may be probed at any time."""
+        """Return the MACs of the devices that can answer before a hello."""
 
     def address_for(self, mac: str) -> str | None:
-        """Return the host name or IPv4 address under which a device reaches us, if known."""
+        """Return the host name or IPv4 address under which a device reaches us, or None."""
 
     def broker_changed(self, problem: BrokerError | None) -> None:
-        """Note that the broker can be used, or why it cannot be any more."""
+        """Note that the broker can be used, or why not."""
 
 
 class Listeners:
-    """Opens and closes the ports."""
+    """The open ports and the connection to the broker."""
 
     def __init__(self, settings: GatewaySettings, directory: DeviceDirectory) -> None:
-        """Prepare the listeners for the devices of a directory."""
         self._settings = settings
         self._udp = UdpListener()
         self._websocket = WebSocketListener(
@@ -81,7 +79,7 @@ class Listeners:
             )
 
     async def start(self) -> None:
-        """Open all ports. Raises `PortError`, and then none is open."""
+        """Open all ports; if one fails, close the others and raise `PortError`."""
         port = self._settings.websocket_port
         try:
             await self._websocket.start(None, port)
@@ -106,12 +104,12 @@ class Listeners:
         self._udp.stop()
 
     def expect(self, mac: str) -> None:
-        """Note that a device has been told how to connect over MQTT, and will do so."""
+        """Expect a device on the broker, after its check-in."""
         if self._broker is not None:
             self._broker.expect(mac)
 
     def counters(self) -> dict[str, Any]:
-        """Return what the listeners turned away, for diagnostics."""
+        """Return counters of what the listeners refused, for diagnostics."""
         counters: dict[str, Any] = {
             "mqtt": asdict(self._endpoint.counters),
             "udp": asdict(self._udp.counters),

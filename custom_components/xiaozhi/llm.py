@@ -1,4 +1,4 @@
-"""The device's tools for the assistant, in conversations that were started from this very device."""
+"""The device's tools for the assistant, in conversations over this device only."""
 
 from typing import override
 
@@ -27,7 +27,7 @@ _MAX_NAME = 64
 
 @callback
 def async_get_tools(hass: HomeAssistant, llm_context: LLMContext, api_id: str) -> LLMTools | None:
-    """Return the tools of the device that is spoken to, as long as it can be reached."""
+    """Return the tools of the device that holds the conversation, if it is linked."""
     if api_id != LLM_API_ASSIST or llm_context.device_id is None:
         return None
     device = find_device(hass, llm_context.device_id)
@@ -46,12 +46,12 @@ def async_get_tools(hass: HomeAssistant, llm_context: LLMContext, api_id: str) -
 
 
 class DeviceTool(Tool):
-    """A tool of a device."""
+    """A tool of a device, for a language model."""
 
     integration = DOMAIN
 
     def __init__(self, device: Device, name: str, tool: McpTool) -> None:
-        """Present a tool under a name that language models take."""
+        """Present a tool under the valid name `name`."""
         self.name = name
         self.title = tool.title
         self.description = description_of(tool)
@@ -64,8 +64,8 @@ class DeviceTool(Tool):
     async def async_call(
         self, hass: HomeAssistant, tool_input: ToolInput, llm_context: LLMContext
     ) -> ToolResult:
-        """Call the tool. Raises `HomeAssistantError` when an argument is wrong, and as `Device.call_tool`."""
-        # It may have changed since the request began.
+        """Call the tool. Raises `HomeAssistantError` for a wrong argument, and as `Device.call_tool`."""
+        # The tool may have changed since the request began.
         tool = self._device.tools.get(self._tool.name)
         if tool is None or tool.user_only:
             raise HomeAssistantError(
@@ -75,7 +75,7 @@ class DeviceTool(Tool):
             )
         shown = argument_names(tool)
         names = {plain: name for name, plain in shown.items()}
-        # Language models like to give null for what they leave out.
+        # Language models often give null for an argument that they leave out.
         given = {
             names.get(plain, plain): value
             for plain, value in tool_input.tool_args.items()

@@ -1,4 +1,4 @@
-"""Texts on a device's screen, with a sound."""
+"""Messages on a device's screen, with a sound."""
 
 from typing import Final, override
 
@@ -21,18 +21,18 @@ _DEFAULT_TITLE: Final = "Home Assistant"
 async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
-    """Add the screen of every device; one without a screen makes the sound."""
+    """Add one entity for every device; a device without a screen only makes the sound."""
     async_add_device_entities(entry, async_add_entities, [_SCREEN], XiaozhiNotify)
 
 
 class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
-    """Shows a text until something else is shown."""
+    """An entity that shows a message until the screen shows something else."""
 
     _attr_supported_features = NotifyEntityFeature.TITLE
 
     @override
     async def async_send_message(self, message: str, title: str | None = None) -> None:
-        """Show the message and, in the status bar, the title, cut to what fits; and make a sound."""
+        """Show the message, with the title in the status bar, both cut to what fits; and make a sound."""
         status, text = _shortened(title or _DEFAULT_TITLE, MAX_STATUS), _shortened(message, MAX_MESSAGE)
         await self.device.send(messages.alert(status=status, message=text, emotion=Face.NEUTRAL))
 

@@ -1,4 +1,4 @@
-"""Numbers that a device lets set: volume, screen brightness, and what else its tools take."""
+"""Numbers of a device: volume, screen brightness and others that its tools set."""
 
 from typing import override
 
@@ -29,7 +29,6 @@ class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
     _attr_native_step = 1
 
     def __init__(self, device: Device, tool: NumberTool) -> None:
-        """Prepare the number `tool` of a device."""
         description = describe(NumberEntityDescription, tool, native_unit_of_measurement=tool.unit)
         super().__init__(device, tool, description)
 
@@ -40,7 +39,7 @@ class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
     @property
     @override
     def assumed_state(self) -> bool:
-        """Whether only what was last set is known."""
+        """Whether the value is only what was last set."""
         return self.tool.state is None
 
     @property
@@ -58,7 +57,7 @@ class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
     @property
     @override
     def native_value(self) -> float | None:
-        """Return the value as last read, or as last set if the device does not tell it."""
+        """Return the value: as last read, or else as last set."""
         if self.tool.state is not None:
             return as_number(self.device.tools.last_value(self.tool.state))
         return as_number(self._last_argument(self.tool.setter.tool, self.tool.setter.argument))

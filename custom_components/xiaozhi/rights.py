@@ -1,4 +1,4 @@
-"""Who may have a device do what."""
+"""Users' rights to call tools."""
 
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import Unauthorized, UnknownUser
@@ -13,8 +13,8 @@ __all__ = ["check_call", "check_entity"]
 async def check_call(hass: HomeAssistant, context: Context, device: Device, name: str) -> None:
     """Check a call of a tool by its name. Raises `Unauthorized`.
 
-    Only an administrator calls what changes firmware, network or identity, what restarts the device, what is
-    for users only, and what nothing is known of.
+    Only an administrator may call a tool that changes firmware, network or identity, that restarts the
+    device, that the device reserves for users, or that is unknown.
     """
     tool = device.tools.get(name)
     if tool is None or tool.user_only or not ADMIN_RISKS.isdisjoint(risks_of(tool)):
@@ -22,14 +22,14 @@ async def check_call(hass: HomeAssistant, context: Context, device: Device, name
 
 
 async def check_entity(hass: HomeAssistant, context: Context | None, device: Device, name: str) -> None:
-    """Check a call by an entity, which all users may control as a rule. Raises `Unauthorized`."""
+    """Check a call by an entity. Raises `Unauthorized` if only an administrator may control it."""
     tool = device.tools.get(name)
     if context is not None and tool is not None and not GUARDED_RISKS.isdisjoint(risks_of(tool)):
         await _require_admin(hass, context)
 
 
 async def _require_admin(hass: HomeAssistant, context: Context) -> None:
-    # Automations and scripts that were not started by a user have none.
+    # Automations and scripts that no user has started.
     if context.user_id is None:
         return
     user = await hass.auth.async_get_user(context.user_id)

@@ -1,4 +1,4 @@
-"""Comparing what only a device should know."""
+"""Comparing secrets."""
 
 from hmac import compare_digest
 
@@ -6,8 +6,5 @@ __all__ = ["same"]
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two texts are the same, in a time that does not tell how much of them is.
-
-    A header may hold bytes that are no text; they are the same as themselves only.
-    """
+    """Compare two texts in constant time; headers may hold bytes that are not UTF-8."""
     return compare_digest(one.encode(errors="surrogatepass"), other.encode(errors="surrogatepass"))

@@ -1,4 +1,4 @@
-"""Choices: what the tools of a device take, and which pipeline and voice detection it uses."""
+"""Selects of a device: its tools' choices, its pipeline and its voice detection."""
 
 from typing import override
 
@@ -21,7 +21,7 @@ PARALLEL_UPDATES = 1
 async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
-    """Add the choices of each device."""
+    """Add the selects of each device."""
     async_add_tool_entities(entry, async_add_entities, SelectTool, XiaozhiSelect)
 
     @callback
@@ -35,10 +35,9 @@ async def async_setup_entry(
 
 
 class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
-    """A choice that a tool of the device takes."""
+    """A select that sets the one argument of a tool."""
 
     def __init__(self, device: Device, tool: SelectTool) -> None:
-        """Prepare the choice `tool` of a device."""
         super().__init__(device, tool, describe(SelectEntityDescription, tool))
 
     @override
@@ -48,22 +47,19 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
     @property
     @override
     def options(self) -> list[str]:
-        """Return what can be chosen."""
+        """Return the texts that the argument may have."""
         return [*self.tool.options]
 
     @property
     @override
     def assumed_state(self) -> bool:
-        """Whether only what was last chosen is known."""
+        """Whether the option is only what was last chosen."""
         return self.tool.state is None and not self.tool.momentary
 
     @property
     @override
     def current_option(self) -> str | None:
-        """Return the choice as last read, or as last made if the device does not tell it.
-
-        Something that is done is no state afterwards; so is a theme that the owner made.
-        """
+        """Return the option: as last read, or else as last chosen. Momentary choices have no state."""
         if self.tool.momentary:
             return None
         if self.tool.state is not None:
@@ -74,27 +70,25 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
 
     @override
     async def async_select_option(self, option: str) -> None:
-        """Set the choice on the device, or have it done."""
+        """Call the tool with the option."""
         await self._change(self.tool.tool, {self.tool.argument: option})
 
 
 class XiaozhiPipelineSelect(AssistPipelineSelect):
-    """Which Assist pipeline answers."""
+    """The Assist pipeline of a device."""
 
     _attr_has_entity_name = True
 
     def __init__(self, hass: HomeAssistant, device: Device) -> None:
-        """Prepare the choice for a device."""
         super().__init__(hass, DOMAIN, device.mac)
         self._attr_device_info = device.info
 
 
 class XiaozhiVadSensitivitySelect(VadSensitivitySelect):
-    """How soon speech counts as ended."""
+    """How soon a pause ends the speech."""
 
     _attr_has_entity_name = True
 
     def __init__(self, hass: HomeAssistant, device: Device) -> None:
-        """Prepare the choice for a device."""
         super().__init__(hass, device.mac)
         self._attr_device_info = device.info

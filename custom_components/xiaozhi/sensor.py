@@ -1,4 +1,4 @@
-"""What a device tells about itself."""
+"""Sensors of a device."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,17 +34,17 @@ PARALLEL_UPDATES = 0
 
 @dataclass(frozen=True, kw_only=True)
 class XiaozhiSensorDescription(SensorEntityDescription):
-    """A sensor with the part of the device that it shows."""
+    """Describes a sensor, with the function that reads its value."""
 
     value: Callable[[Device], str | float | datetime | None]
     always: bool = False
-    """Whether every device has it; otherwise only those whose status tells it."""
+    """Whether every device has the sensor; otherwise only those with a value."""
     stays: bool = False
-    """Whether it is true of a device that is away."""
+    """Whether the sensor is available while the device is not."""
 
 
 def _ip(device: Device) -> str | None:
-    """Return the device's address; None where a tool tells it, which is a sensor of its own."""
+    """Return the device's address; None where a tool has a sensor for it."""
     told_by_tool = any(tool.translation_key == "ip" for tool in device.tools.entities.values())
     return device.state.address if device.tools and not told_by_tool else None
 
@@ -143,13 +143,13 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
     @property
     @override
     def current(self) -> bool:
-        """Whether there is something to tell."""
+        """Whether there is a state to show."""
         return self.entity_description.stays or super().current
 
     @property
     @override
     def native_value(self) -> str | float | datetime | None:
-        """Return the value; an enumeration's unknown member is unknown."""
+        """Return the value; None if it is not among the options."""
         value = self.entity_description.value(self.device)
         if self.options is not None and value not in self.options:
             return None
@@ -157,10 +157,9 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
 
 
 class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
-    """What a tool of a device answers."""
+    """A sensor that shows the answer of a tool."""
 
     def __init__(self, device: Device, tool: SensorTool) -> None:
-        """Prepare the sensor `tool` of a device."""
         description = describe(
             SensorEntityDescription,
             tool,

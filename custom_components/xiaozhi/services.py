@@ -101,7 +101,7 @@ def async_setup_services(hass: HomeAssistant) -> None:
         CALL_TOOL_SCHEMA,
         supports_response=SupportsResponse.OPTIONAL,
     )
-    # Assets hold the wake word and what the device shows.
+    # For administrators: assets hold the wake words, fonts and faces.
     async_register_admin_service(hass, DOMAIN, SERVICE_SET_ASSETS, _set_assets, SET_ASSETS_SCHEMA)
     hass.services.async_register(DOMAIN, SERVICE_SET_FACE, _set_face, SET_FACE_SCHEMA)
     hass.services.async_register(DOMAIN, SERVICE_SHOW_IMAGE, _show_image, SHOW_IMAGE_SCHEMA)
@@ -136,7 +136,7 @@ async def _take_photo(call: ServiceCall) -> ServiceResponse:
     require_tool(device, PHOTO_TOOL)
     question = call.data[ATTR_QUESTION].strip()
     result = await device.call_tool(PHOTO_TOOL, {"question": question})
-    # The device hands on what we have answered to its upload.
+    # The device passes on our answer to its upload.
     match result.json():
         case {"success": True, "result": str(text)}:
             entry = picture_entity(call.hass, device, PictureKind.PHOTO)
@@ -168,7 +168,7 @@ async def _show_image(call: ServiceCall) -> None:
 
 
 async def _fetch_picture(call: ServiceCall) -> bytes:
-    """Return the picture that a call names, as far as its user may see it. Raises `HomeAssistantError`."""
+    """Return the picture that a call names, if its user may see it. Raises `HomeAssistantError`."""
     hass, data = call.hass, call.data
     user_id = call.context.user_id
     user = await hass.auth.async_get_user(user_id) if user_id is not None else None
@@ -195,7 +195,7 @@ async def _set_assets(call: ServiceCall) -> None:
 
 
 async def _on_each(call: ServiceCall, work: Callable[[Device], Awaitable[None]]) -> None:
-    """Do it on all devices; one that fails, or is not there any more, does not keep the others from it."""
+    """Run `work` for all devices, whichever of them fail; then raise the first error."""
 
     async def find_and_work(device_id: str) -> None:
         await work(_target(call.hass, device_id))

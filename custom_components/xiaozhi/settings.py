@@ -1,4 +1,4 @@
-"""What the owner has set, for the gateway and for each device."""
+"""Settings of the gateway and of each device."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,14 +37,14 @@ class OfferedLink(StrEnum):
     BROKER = "broker"
     """Through the owner's MQTT broker, with audio over UDP."""
     WEBSOCKET = "websocket"
-    """During conversations only; the ports for MQTT and UDP stay closed."""
+    """To our WebSocket, during conversations only; the ports for MQTT and UDP stay closed."""
 
 
 class DeviceLink(StrEnum):
-    """Which link the owner wants for a device."""
+    """The link that the owner has chosen for a device."""
 
     AUTOMATIC = "automatic"
-    """What the gateway offers."""
+    """The link that the gateway offers."""
     MQTT = "mqtt"
     WEBSOCKET = "websocket"
 
@@ -60,18 +60,18 @@ class ConversationStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySettings:
-    """What the entry of the gateway holds."""
+    """Settings from the entry of the gateway."""
 
     name: str
-    """Eight hexadecimal digits, always the same, that tell this gateway from others on a broker."""
+    """Eight hexadecimal digits that identify this gateway on a broker. They never change."""
     websocket_port: int
     mqtt_port: int
     udp_port: int
     link: OfferedLink
     address: str | None
-    """Host name or IPv4 address that devices use for us; None for the one that they called us by."""
+    """Host name or IPv4 address of Home Assistant for devices; None for the one that they called."""
     broker: BrokerSettings | None
-    """Set exactly when the link goes through it."""
+    """None unless the link is `BROKER`."""
 
     @classmethod
     def from_entry(cls, entry: ConfigEntry[Any]) -> Self:
@@ -90,7 +90,7 @@ class GatewaySettings:
 
 
 def broker_settings(data: Mapping[str, Any]) -> BrokerSettings:
-    """Read what the form of a broker gives."""
+    """Read the settings of a broker as its form gives them."""
     return BrokerSettings(
         host=data[CONF_HOST],
         port=data[CONF_PORT],
@@ -102,7 +102,7 @@ def broker_settings(data: Mapping[str, Any]) -> BrokerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceSettings:
-    """What the subentry of a device holds."""
+    """Settings from the subentry of a device."""
 
     mac: str
     name: str
@@ -112,7 +112,7 @@ class DeviceSettings:
     conversation_style: ConversationStyle
     link: DeviceLink
     share_transcripts: bool
-    """Whether events may hold what was said."""
+    """Whether events hold what the user and the assistant said."""
     assistant_tools: tuple[str, ...] | None
     """Names of the tools that the assistant may use; None for the automatic choice."""
 

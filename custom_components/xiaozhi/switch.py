@@ -1,4 +1,4 @@
-"""What the tools of a device switch on and off."""
+"""Switches of a device."""
 
 from typing import Any, override
 
@@ -26,7 +26,6 @@ class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):
     """A switch of a device."""
 
     def __init__(self, device: Device, tool: SwitchTool) -> None:
-        """Prepare the switch `tool` of a device."""
         super().__init__(device, tool, describe(SwitchEntityDescription, tool))
 
     @override
@@ -36,13 +35,13 @@ class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):
     @property
     @override
     def assumed_state(self) -> bool:
-        """Whether only what was last switched is known."""
+        """Whether the state is only what was last switched."""
         return self.tool.state is None
 
     @property
     @override
     def is_on(self) -> bool | None:
-        """Return whether it is on, as last read, or as last switched if the device does not tell it."""
+        """Return whether the switch is on: as last read, or else as last switched."""
         if self.tool.state is not None:
             return self._flag(self.tool.state)
         last = self.device.tools.last_call([self.tool.on.tool, self.tool.off.tool])
@@ -50,10 +49,10 @@ class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):
 
     @override
     async def async_turn_on(self, **kwargs: Any) -> None:
-        """Switch it on."""
+        """Switch on."""
         await self._change(self.tool.on.tool, self.tool.on.arguments)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
-        """Switch it off."""
+        """Switch off."""
         await self._change(self.tool.off.tool, self.tool.off.arguments)

@@ -1,4 +1,4 @@
-"""Sentences of the translations that stand within other texts, or that a device shows or reads aloud."""
+"""Translated sentences within other texts, and those that a device shows or reads aloud."""
 
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.translation import async_get_translations
@@ -9,16 +9,16 @@ __all__ = ["TextError", "async_explain", "async_text"]
 
 
 class TextError(Exception):
-    """Something that a user is told about. Its sentence is among the `exceptions` of the translations."""
+    """An error with a translated sentence for the user, from `exceptions` of the translations."""
 
     def __init__(self, key: str, **placeholders: str) -> None:
-        """Tell what the translations have under `key`."""
+        """Use the sentence under `key`."""
         super().__init__(key, placeholders)
         self.key = key
         self.placeholders = placeholders
 
     def __str__(self) -> str:
-        """Return what a log needs."""
+        """Return the key and the placeholders, for logs."""
         return " ".join((self.key, *self.placeholders.values()))
 
 

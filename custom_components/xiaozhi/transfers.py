@@ -1,4 +1,4 @@
-"""One-time addresses at which a device fetches or hands over a file."""
+"""One-time addresses at which a device downloads or uploads a file."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,72 +12,70 @@ from .const import DOMAIN, FILE_PATH, UPLOAD_PATH
 
 __all__ = ["TRANSFERS", "Download", "Transfers", "Upload"]
 
-# The device sends no other credential with these.
+# The token is the only credential of these requests.
 _TOKEN_BYTES: Final = 24
 
 
 class Upload:
-    """A picture that is expected."""
+    """A picture that a device is to upload."""
 
     def __init__(self, url: str) -> None:
-        """Expect the picture at this address."""
         self.url = url
         self.content_type = ""
         self.body: bytes | None = None
-        """The body as the device sent it; None before it has arrived."""
+        """The body as the device sent it; None until it has arrived."""
 
 
 class Download:
-    """A file that a device is to fetch."""
+    """A file that a device is to download."""
 
     def __init__(
         self, content: bytes, content_type: str, progressed: Callable[[], None] = lambda: None
     ) -> None:
-        """Offer `content`; `progressed` is called whenever something changes."""
+        """Offer `content`. `progressed` is called at every change."""
         self.content = content
         self.content_type = content_type
         self.sent = 0
         """Bytes."""
         self.started = False
         self.ended = False
-        """Whether it was fetched to its end, or the device went away before."""
+        """Whether the download is over, complete or not."""
         self._progressed = progressed
 
     @property
     def complete(self) -> bool:
-        """Whether the device has fetched all of it."""
+        """Whether the device has downloaded the whole file."""
         return self.sent == len(self.content)
 
     @callback
     def start(self) -> None:
-        """Note that the device begins to fetch."""
+        """Note that the download begins."""
         self.started = True
         self._progressed()
 
     @callback
     def progress(self, sent: int) -> None:
-        """Note how many bytes the device has fetched."""
+        """Note how many bytes the device has downloaded."""
         self.sent = sent
         self._progressed()
 
     @callback
     def end(self) -> None:
-        """Note that the device fetches nothing more."""
+        """Note that the download is over."""
         self.ended = True
         self._progressed()
 
 
 class Transfers:
-    """The addresses that are open now. Each ends with its first use, or with what it is for."""
+    """The open addresses. Each closes after its first use, or when its context ends."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._uploads: dict[str, Upload] = {}
         self._downloads: dict[str, Download] = {}
 
     @contextmanager
     def expect(self, origin: str) -> Iterator[Upload]:
-        """Expect a picture at an address of our web server, which the device reaches at `origin`."""
+        """Open an address for an upload on our web server, which the device reaches at `origin`."""
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         upload = self._uploads[token] = Upload(f"{origin}{UPLOAD_PATH}/{token}")
         try:
@@ -87,7 +85,7 @@ class Transfers:
 
     @contextmanager
     def offer(self, download: Download) -> Iterator[str]:
-        """Offer a file at the path of our web server that this gives."""
+        """Open an address for a download. Yields its path on our web server."""
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         self._downloads[token] = download
         try:
@@ -96,11 +94,11 @@ class Transfers:
             self._downloads.pop(token, None)
 
     def take_upload(self, token: str) -> Upload | None:
-        """Return what is expected at an address, and close it."""
+        """Return the upload for a token, and close its address."""
         return self._uploads.pop(token, None)
 
     def take_download(self, token: str) -> Download | None:
-        """Return what is offered at an address, and close it."""
+        """Return the download for a token, and close its address."""
         return self._downloads.pop(token, None)
 
 

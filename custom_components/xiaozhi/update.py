@@ -1,4 +1,4 @@
-"""The firmware of a device: what it runs, what there is for it, and installing that."""
+"""Update entity for the firmware of a device."""
 
 from typing import Any, Final, override
 
@@ -23,7 +23,7 @@ from .protocol.firmware import FirmwareVersion
 from .texts import async_explain
 from .transfers import TRANSFERS
 
-# Devices install at the same time.
+# Devices may install at the same time.
 PARALLEL_UPDATES = 0
 
 UPDATES: Final = (
@@ -47,7 +47,7 @@ async def async_setup_entry(
 
 
 class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
-    """The firmware of a device. Nothing is offered to the device before its owner wants it installed."""
+    """The firmware of a device. The device is offered nothing until its owner installs an update."""
 
     _attr_supported_features = (
         UpdateEntityFeature.INSTALL | UpdateEntityFeature.PROGRESS | UpdateEntityFeature.SPECIFIC_VERSION
@@ -55,7 +55,6 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     _attr_title = "xiaozhi-esp32"
 
     def __init__(self, device: Device, description: UpdateEntityDescription, files: FirmwareFiles) -> None:
-        """Prepare the firmware of a device, of what is found in `files`."""
         super().__init__(device, description)
         self._files = files
         self._told_percentage: int | None = None
@@ -63,12 +62,12 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @property
     @override
     def current(self) -> bool:
-        """Whether anything can be done: a device that is switched off gets it when it starts."""
+        """Always True: a device that is switched off gets the firmware when it starts."""
         return True
 
     @override
     async def async_added_to_hass(self) -> None:
-        """Follow the device, and what is found."""
+        """Follow the device and the available firmware."""
         await super().async_added_to_hass()
         self.async_on_remove(self._files.add_listener(self.async_write_ha_state))
 
@@ -79,13 +78,13 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @property
     @override
     def installed_version(self) -> str | None:
-        """Version that the device has told."""
+        """Version that the device reported."""
         return self.device.state.firmware
 
     @property
     @override
     def latest_version(self) -> str | None:
-        """Return the newest version for it; its own if there is no other, None if that is not known."""
+        """Return the newest version for the device; without one, its own if a list is known, else None."""
         for firmware in self._found:
             if _objection(self.device, firmware) is None:
                 return firmware.version
@@ -94,7 +93,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @property
     @override
     def release_url(self) -> str | None:
-        """Return where the newest version is described."""
+        """Return the web page of the newest version."""
         latest = self.latest_version
         return next((firmware.page for firmware in self._found if firmware.version == latest), None)
 
@@ -113,7 +112,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @property
     @override
     def update_percentage(self) -> int | None:
-        """How much of it the device has fetched."""
+        """How much of the firmware the device has downloaded."""
         return self.device.installation.percentage if self.device.installation else None
 
     @override
@@ -123,7 +122,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         if device.installation is not None:
             raise _refusal("update_running", name=device.name)
         installation = Installation(device.name, self._progressed)
-        # From the first moment, so that a second one is refused and the end of the device ends it.
+        # Before anything is awaited: a second update is refused, and removing the device ends this one.
         with device.installing(installation):
             await self._files.async_look()
             installation.check()
@@ -134,7 +133,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
                 firmware.version,
                 image.content,
                 self.hass.data[TRANSFERS],
-                # The device itself takes newer versions only; the owner may want an older one.
+                # Unless forced, the device takes only newer versions.
                 force=not self.version_is_newer(firmware.version, device.state.firmware or ""),
                 restart=device.restart if device.linked else None,
             )
@@ -186,7 +185,7 @@ def _refusal(key: str, **placeholders: str) -> HomeAssistantError:
 
 
 def _objection(device: Device, firmware: Firmware) -> FirmwareError | None:
-    """Return why a device cannot have a firmware."""
+    """Return why a firmware does not suit a device, or None."""
     state = device.state
     if state.chip and firmware.chip and state.chip != firmware.chip:
         return FirmwareError("firmware_other_chip", chip=firmware.chip, own=state.chip)

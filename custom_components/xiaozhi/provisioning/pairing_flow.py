@@ -57,7 +57,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         return self.async_show_form(
             step_id="wait",
             data_schema=vol.Schema({}),
-            errors={} if user_input is None else {"base": "nobody_waits"},
+            errors={} if user_input is None else {"base": "no_device_yet"},
             description_placeholders=await address_placeholders(
                 self.hass, check_in_url(self.hass, gateway.entry.data.get(CONF_ADDRESS))
             ),

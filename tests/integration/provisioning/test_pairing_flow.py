@@ -154,7 +154,7 @@ async def test_a_card_for_a_device_that_does_not_wait_is_none(
 ) -> None:
     """There would be no code to type."""
     result = await start(hass, SOURCE_INTEGRATION_DISCOVERY, {"mac": MAC})
-    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "nobody_waits")
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "not_waiting")
 
 
 @pytest.mark.parametrize("by_subentry", [True, False], ids=["Add device", "Add integration"])
@@ -167,7 +167,7 @@ async def test_add_device_explains_how_to_point_a_device_here_until_one_has_call
     assert (form["type"], form["step_id"], form["errors"]) == (FlowResultType.FORM, "wait", {})
     assert form["description_placeholders"]["check_in_url"] == ADDRESS
     form = await send(hass, form)
-    assert (form["step_id"], form["errors"]) == ("wait", {"base": "nobody_waits"})
+    assert (form["step_id"], form["errors"]) == ("wait", {"base": "no_device_yet"})
     code = await make_device().code()
     await make_device(mac=OTHER_MAC).check_in()
     form = await send(hass, form)
