@@ -6,28 +6,28 @@ import sys
 import traceback
 from typing import Protocol
 
-__all__ = ["Servant", "serve"]
+__all__ = ["CommandHandler", "serve"]
 
 
-class Servant(Protocol):
-    """Has a method for every command, with arguments and a result that JSON can hold."""
+class CommandHandler(Protocol):
+    """Has an async method for every command; arguments and results are JSON."""
 
     async def power_off(self) -> None:
-        """Switch off everything that still runs."""
+        """End everything that still runs. Called when the commands end."""
 
 
-async def serve(servant: Servant) -> None:
+async def serve(handler: CommandHandler) -> None:
     """Execute the commands of the standard input until it ends."""
     async for line in await _lines():
         command = json.loads(line)
         try:
-            result = await getattr(servant, command.pop("do"))(**command)
+            result = await getattr(handler, command.pop("do"))(**command)
             answer = {"result": result}
         except Exception as err:  # noqa: BLE001 - the other process must hear of any failure
             traceback.print_exc()
             answer = {"error": repr(err)}
         print(json.dumps(answer), flush=True)
-    await servant.power_off()
+    await handler.power_off()
 
 
 async def _lines() -> asyncio.StreamReader:

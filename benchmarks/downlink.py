@@ -5,7 +5,7 @@ from typing import Final
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
-from .crowd import Account
+from .devices import Account
 from .fleet import fleet
 from .house import House
 from .report import Finding, Row, percentile
@@ -28,8 +28,11 @@ async def measure(house: House, *, quick: bool) -> Finding:
     links = [LinkKind.MQTT] if quick else list(LinkKind)
     sizes = (2,) if quick else (1, 20)
     rounds = 1 if quick else 2
-    house.ears.hear = after(_SECONDS_OF_LISTENING, "what is new")
-    usual, house.mouth.wav = house.mouth.wav, spoken("Nothing is new." if quick else _ANSWER)
+    house.speech_to_text.recognize = after(_SECONDS_OF_LISTENING, "what is new")
+    usual, house.text_to_speech.wav = (
+        house.text_to_speech.wav,
+        spoken("Nothing is new." if quick else _ANSWER),
+    )
     rows: list[Row] = []
     try:
         async with fleet() as devices:
@@ -43,7 +46,7 @@ async def measure(house: House, *, quick: bool) -> Finding:
                         rows.append(_row(link, size, accounts))
                     await devices.power_off()
     finally:
-        house.mouth.wav = usual
+        house.text_to_speech.wav = usual
     return Finding(
         benchmark="downlink", claim="answers that are spoken at the same time, as they arrive", rows=rows
     )

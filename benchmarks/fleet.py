@@ -8,7 +8,7 @@ from pathlib import Path
 import sys
 from typing import Any, Final
 
-from .crowd import Account
+from .devices import Account
 from .house import PairedDevice
 
 __all__ = ["Fleet", "fleet"]
@@ -68,7 +68,7 @@ class Fleet:
 
 
 @asynccontextmanager
-async def fleet(module: str = "benchmarks.crowd") -> AsyncGenerator[Fleet]:
+async def fleet(module: str = "benchmarks.devices") -> AsyncGenerator[Fleet]:
     """Run a process for devices; `module` is what it runs."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,

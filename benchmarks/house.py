@@ -35,7 +35,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import DeviceLink, OfferedLink
 from demo.hass import write_storage
 
-from .speech import Ears, Mouth, set_up_speech
+from .speech import InstantSpeechToText, InstantTextToSpeech, set_up_speech
 
 __all__ = ["House", "PairedDevice", "house", "until"]
 
@@ -88,8 +88,8 @@ class House:
 
     hass: HomeAssistant
     check_in_url: str
-    ears: Ears
-    mouth: Mouth
+    speech_to_text: InstantSpeechToText
+    text_to_speech: InstantTextToSpeech
 
     @asynccontextmanager
     async def site(self, count: int, link: LinkKind | None) -> AsyncGenerator[Site]:
@@ -167,8 +167,13 @@ async def house(folder: Path) -> AsyncGenerator[House]:
         raise RuntimeError("Home Assistant does not start")
     await hass.async_start()
     try:
-        ears, mouth = await set_up_speech(hass)
-        yield House(hass=hass, check_in_url=f"http://{_HOST}:{port}{OTA_PATH}", ears=ears, mouth=mouth)
+        speech_to_text, text_to_speech = await set_up_speech(hass)
+        yield House(
+            hass=hass,
+            check_in_url=f"http://{_HOST}:{port}{OTA_PATH}",
+            speech_to_text=speech_to_text,
+            text_to_speech=text_to_speech,
+        )
     finally:
         await hass.async_stop()
 

@@ -44,7 +44,7 @@ async def measure(house: House, *, quick: bool) -> Finding:
 
 
 async def _in_conversation(house: House, site: Site, devices: Fleet, calls: int, name: str) -> Row:
-    house.ears.hear = after(60, "")
+    house.speech_to_text.recognize = after(60, "")
     await devices.listen(1, "turn on the kitchen light")
     await until(lambda: site.connected)
     row = _row(name, *await _calls(site, devices, calls))

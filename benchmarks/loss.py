@@ -49,8 +49,8 @@ async def measure(house: House, *, quick: bool) -> Finding:
     log = Path(house.hass.config.path("speech_to_text.log"))
     # In its own process, so that it does not delay the server's packets.
     async with speech_server("Speech recognition", "demo.speech_to_text", log) as (_, port):
-        house.ears.notices_end = False
-        house.ears.hear = partial(_recognize, port)
+        house.speech_to_text.notices_end = False
+        house.speech_to_text.recognize = partial(_recognize, port)
         try:
             async with fleet() as devices, house.site(len(sentences), LinkKind.MQTT) as site:
                 rows = [
@@ -58,7 +58,7 @@ async def measure(house: House, *, quick: bool) -> Finding:
                     for name, impairment in impairments.items()
                 ]
         finally:
-            house.ears.notices_end = True
+            house.speech_to_text.notices_end = True
     return Finding(
         benchmark="loss",
         claim="the demo's sentences after UDP with faults, in percent of what was said",
@@ -69,14 +69,14 @@ async def measure(house: House, *, quick: bool) -> Finding:
 async def _row(
     house: House, site: Site, devices: Fleet, name: str, impairment: dict[str, float], said: tuple[str, ...]
 ) -> Row:
-    crowd = len(site.devices)
+    group = len(site.devices)
     heard: list[str] = []
     packets: Counter[str] = Counter()
-    for first in range(0, len(said), crowd):
+    for first in range(0, len(said), group):
         # A device loses the same packets in each conversation: for others, another seed is needed.
         await devices.boot(house.check_in_url, site.devices, seed=first, **impairment)
         await until(lambda: site.usable)
-        accounts = await devices.converse(said[first : first + crowd])
+        accounts = await devices.converse(said[first : first + group])
         heard += [account.heard for account in accounts]
         for device in site.gateway.devices.values():
             packets.update(device.describe()["statistics"]["audio"])

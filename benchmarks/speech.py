@@ -1,4 +1,4 @@
-"""Speech engines and an assistant inside Home Assistant that take no time, and record when they were used."""
+"""Speech engines and an agent inside Home Assistant that take no time, and record when they were used."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
@@ -15,20 +15,20 @@ from homeassistant.helpers import intent
 
 from simulator.audio.espeak import synthesize
 
-__all__ = ["Brain", "Ears", "Mouth", "after", "set_up_speech"]
+__all__ = ["InstantAgent", "InstantSpeechToText", "InstantTextToSpeech", "after", "set_up_speech"]
 
-type Hear = Callable[[AsyncIterable[bytes]], Awaitable[str]]
+type Recognize = Callable[[AsyncIterable[bytes]], Awaitable[str]]
 
 _LANGUAGE: Final = "en"
 _BYTES_PER_SECOND: Final = 32000
 _CHUNK: Final = 4096
 
 
-class Ears(stt.SpeechToTextEntity):
+class InstantSpeechToText(stt.SpeechToTextEntity):
     """A speech-to-text engine that returns what a benchmark chooses."""
 
-    _attr_name = "Benchmark ears"
-    _attr_unique_id = "benchmark_ears"
+    _attr_name = "Benchmark speech-to-text"
+    _attr_unique_id = "benchmark_stt"
     supported_languages: ClassVar[list[str]] = [_LANGUAGE]
     supported_formats: ClassVar[list[stt.AudioFormats]] = [stt.AudioFormats.WAV]
     supported_codecs: ClassVar[list[stt.AudioCodecs]] = [stt.AudioCodecs.PCM]
@@ -38,7 +38,7 @@ class Ears(stt.SpeechToTextEntity):
 
     def __init__(self) -> None:
         """Return an empty text after a second of audio."""
-        self.hear: Hear = after(1, "")
+        self.recognize: Recognize = after(1, "")
         self.notices_end = True
         """Whether it ends the speech by itself; otherwise the pipeline's voice detector does."""
         self.understood_at: list[float] = []
@@ -57,16 +57,16 @@ class Ears(stt.SpeechToTextEntity):
     async def async_process_audio_stream(
         self, metadata: stt.SpeechMetadata, stream: AsyncIterable[bytes]
     ) -> stt.SpeechResult:
-        text = await self.hear(stream)
+        text = await self.recognize(stream)
         self.understood_at.append(monotonic())
         return stt.SpeechResult(text, stt.SpeechResultState.SUCCESS)
 
 
-class Mouth(tts.TextToSpeechEntity):
+class InstantTextToSpeech(tts.TextToSpeechEntity):
     """A text-to-speech engine that returns the same WAV for every text, after `delay`."""
 
-    _attr_name = "Benchmark mouth"
-    _attr_unique_id = "benchmark_mouth"
+    _attr_name = "Benchmark text-to-speech"
+    _attr_unique_id = "benchmark_tts"
     _attr_default_language = _LANGUAGE
 
     def __init__(self) -> None:
@@ -91,11 +91,11 @@ class Mouth(tts.TextToSpeechEntity):
         return tts.TTSAudioResponse("wav", speak())
 
 
-class Brain(conversation.ConversationEntity):
+class InstantAgent(conversation.ConversationEntity):
     """A conversation agent whose answers all differ, so that none comes from a cache."""
 
-    _attr_name = "Benchmark brain"
-    _attr_unique_id = "benchmark_brain"
+    _attr_name = "Benchmark agent"
+    _attr_unique_id = "benchmark_agent"
     supported_languages = "*"
 
     def __init__(self) -> None:
@@ -112,28 +112,28 @@ class Brain(conversation.ConversationEntity):
         return ConversationResult(response=response, conversation_id=chat_log.conversation_id)
 
 
-async def set_up_speech(hass: HomeAssistant) -> tuple[Ears, Mouth]:
+async def set_up_speech(hass: HomeAssistant) -> tuple[InstantSpeechToText, InstantTextToSpeech]:
     """Add the engines, and use them in the preferred pipeline."""
-    ears, mouth, brain = Ears(), Mouth(), Brain()
-    await hass.data[stt.DATA_COMPONENT].async_add_entities([ears])
-    await hass.data[tts.DATA_COMPONENT].async_add_entities([mouth])
-    await hass.data[conversation.DATA_COMPONENT].async_add_entities([brain])
+    speech_to_text, text_to_speech, agent = InstantSpeechToText(), InstantTextToSpeech(), InstantAgent()
+    await hass.data[stt.DATA_COMPONENT].async_add_entities([speech_to_text])
+    await hass.data[tts.DATA_COMPONENT].async_add_entities([text_to_speech])
+    await hass.data[conversation.DATA_COMPONENT].async_add_entities([agent])
     await async_update_pipeline(
         hass,
         async_get_pipelines(hass)[0],
-        conversation_engine=brain.entity_id,
-        stt_engine=ears.entity_id,
+        conversation_engine=agent.entity_id,
+        stt_engine=speech_to_text.entity_id,
         stt_language=_LANGUAGE,
-        tts_engine=mouth.entity_id,
+        tts_engine=text_to_speech.entity_id,
         tts_language=_LANGUAGE,
     )
-    return ears, mouth
+    return speech_to_text, text_to_speech
 
 
-def after(seconds: float, text: str) -> Hear:
+def after(seconds: float, text: str) -> Recognize:
     """Return a function that recognises a text after this much audio, silence included."""
 
-    async def hear(stream: AsyncIterable[bytes]) -> str:
+    async def recognize(stream: AsyncIterable[bytes]) -> str:
         left = seconds * _BYTES_PER_SECOND
         async for chunk in stream:
             left -= len(chunk)
@@ -141,7 +141,7 @@ def after(seconds: float, text: str) -> Hear:
                 break
         return text
 
-    return hear
+    return recognize
 
 
 def spoken(text: str) -> bytes:

@@ -30,19 +30,19 @@ async def measure(house: House, *, quick: bool) -> Finding:
     """Have a device ask repeatedly, with speech engines that take no time or a known time."""
     links = [LinkKind.MQTT] if quick else list(LinkKind)
     turns = 1 if quick else 20
-    house.ears.hear = after(_SECONDS_OF_LISTENING, "is the light on")
+    house.speech_to_text.recognize = after(_SECONDS_OF_LISTENING, "is the light on")
     rows: list[Row] = []
     try:
         async with fleet() as devices:
             for link in links:
                 async with house.site(1, link) as site:
                     await devices.boot(house.check_in_url, site.devices)
-                    for voice, house.mouth.delay in _VOICES.items():
+                    for voice, house.text_to_speech.delay in _VOICES.items():
                         times = [await _turn(house, devices) for _ in range(turns)]
                         rows.append(_row(link, voice, times))
                     await devices.power_off()
     finally:
-        house.mouth.delay = 0
+        house.text_to_speech.delay = 0
     return Finding(
         benchmark="turn",
         claim="ms from the end of speech recognition (0) until the device is told to speak and until the"
@@ -56,7 +56,10 @@ async def _turn(house: House, devices: Fleet) -> _Times:
     if account.told_to_speak_at is None or not account.arrivals:
         raise RuntimeError("a turn has failed")
     return _Times(
-        house.ears.understood_at[-1], account.told_to_speak_at, house.mouth.spoke_at[-1], account.arrivals[0]
+        house.speech_to_text.understood_at[-1],
+        account.told_to_speak_at,
+        house.text_to_speech.spoke_at[-1],
+        account.arrivals[0],
     )
 
 

@@ -34,7 +34,7 @@ _HEAD: Final = slice(0, 296)
 _CHECKSUM: Final = -_HASH_BYTES - 1
 # An archive that unpacks to more than any firmware, and one with only a directory.
 _BOMB_BYTES: Final = 100 * 1024 * 1024
-_CROWD: Final = 200_000
+_MANY: Final = 200_000
 _ONE_IN: Final = 20_000
 
 
@@ -90,7 +90,7 @@ async def archives(chance: random.Random) -> AsyncIterator[_Files]:
         for method in _METHODS
         for count in (1, 1, 2, 3)
     ]
-    costly = (_bomb, _crowd)
+    costly = (_bomb, _many_files)
 
     def make() -> bytes:
         if chance.random() < 1 / _ONE_IN:
@@ -146,9 +146,9 @@ def _bomb(method: int) -> bytes:
 
 
 @cache
-def _crowd(_method: int) -> bytes:
+def _many_files(_method: int) -> bytes:
     """Return an archive whose directory has very many entries, without any file."""
     entry = struct.pack("<4s42x", b"PK\x01\x02")
-    directory = entry * _CROWD
+    directory = entry * _MANY
     end = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 0xFFFF, 0xFFFF, len(directory), 4, 0)
     return b"PK\x03\x04" + directory + end

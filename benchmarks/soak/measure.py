@@ -18,14 +18,14 @@ from benchmarks.report import Finding, Row
 from benchmarks.speech import after
 from custom_components.xiaozhi.const import CONF_MQTT_PORT, CONF_UDP_PORT, CONF_WEBSOCKET_PORT
 
-from .strangers import Doors
-from .village import HOUR
+from .attackers import Ports
+from .devices import HOUR
 from .watch import Errors, State, look, settle
 
-__all__ = ["Held", "SoakError", "judge", "measure"]
+__all__ = ["SoakError", "SoakResult", "failures", "measure"]
 
 _SECONDS_OF_LISTENING: Final = 0.8
-_STRANGERS: Final = 4
+_ATTACKERS: Final = 4
 _WARM_UP: Final = 0.25
 _OWNER_SECONDS: Final = 0.5
 # Caches of Home Assistant and arenas of the interpreter always grow for a while.
@@ -39,7 +39,7 @@ class SoakError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class SoakResult:
     """The state before, after the warm-up and at the end, and what happened between the last two."""
 
     start: State
@@ -56,14 +56,16 @@ class Held:
         return self.end.memory_kib - self.warm.memory_kib
 
 
-def judge(held: Held) -> list[str]:
+def failures(result: SoakResult) -> list[str]:
     """List the failures."""
-    faults = [f"left behind: {what}" for what in held.end.left_since(held.warm)]
-    faults += [f"{mac} is not back: {how}" for mac, how in held.back.items() if how != _ANSWERED]
-    faults += [f"logged: {text}" for text in held.errors]
-    if held.growth_kib > _ALLOWED_GROWTH_KIB + _ALLOWED_KIB_PER_HOUR * held.hours:
+    faults = [f"left behind: {what}" for what in result.end.left_since(result.warm)]
+    faults += [
+        f"{mac} is not back: {outcome}" for mac, outcome in result.back.items() if outcome != _ANSWERED
+    ]
+    faults += [f"logged: {text}" for text in result.errors]
+    if result.growth_kib > _ALLOWED_GROWTH_KIB + _ALLOWED_KIB_PER_HOUR * result.hours:
         faults.append(
-            f"memory has grown by {held.growth_kib:.0f} KiB in {held.hours:.0f} hours of device life"
+            f"memory has grown by {result.growth_kib:.0f} KiB in {result.hours:.0f} hours of device life"
         )
     return faults
 
@@ -77,49 +79,53 @@ async def measure(
     if quick:
         minutes, devices = 0.25, 2
     print(f"soak: seed {seed}, {devices} devices, {minutes:g} minutes", flush=True)
-    house.ears.hear = after(_SECONDS_OF_LISTENING, "is the light on")
+    house.speech_to_text.recognize = after(_SECONDS_OF_LISTENING, "is the light on")
     errors = Errors()
     async with (
-        fleet("benchmarks.soak.village") as village,
-        fleet("benchmarks.soak.strangers") as strangers,
+        fleet("benchmarks.soak.devices") as group,
+        fleet("benchmarks.soak.attackers") as attackers,
         house.site(devices, None) as site,
     ):
         start = look()
         logging.getLogger().addHandler(errors)
         try:
             who = [asdict(device) for device in site.devices]
-            await village.do("settle", url=house.check_in_url, devices=who)
-            soak = _Soak(house, site, village, strangers, seed)
+            await group.do("switch_on", url=house.check_in_url, devices=who)
+            soak = _Soak(house, site, group, attackers, seed)
             await soak.run(60 * minutes * _WARM_UP)
-            await village.do("rest")
+            await group.do("switch_off")
             warm = await settle(start)
-            lived, attacks = await soak.run(60 * minutes * (1 - _WARM_UP))
-            back = await village.do("return_home")
-            await village.do("rest")
-            held = Held(
+            activity, attacks = await soak.run(60 * minutes * (1 - _WARM_UP))
+            back = await group.do("ask_all")
+            await group.do("switch_off")
+            result = SoakResult(
                 start=start,
                 warm=warm,
                 end=await settle(warm),
-                hours=lived["hours"],
+                hours=activity["hours"],
                 back=back,
                 errors=errors.texts,
             )
         finally:
             logging.getLogger().removeHandler(errors)
-    rows = _rows(held, lived, attacks, soak)
-    finding = Finding(benchmark="soak", claim=f"what was held; seed {seed}, {devices} devices", rows=rows)
-    if faults := judge(held):
-        raise SoakError("\n".join([finding.table(), *faults, f"seed {seed}"]))
+    rows = _rows(result, activity, attacks, soak)
+    finding = Finding(
+        benchmark="soak",
+        claim=f"what happened and what was left behind; seed {seed}, {devices} devices",
+        rows=rows,
+    )
+    if found := failures(result):
+        raise SoakError("\n".join([finding.table(), *found, f"seed {seed}"]))
     return finding
 
 
 class _Soak:
-    """The devices and attackers, at the same time."""
+    """Devices, attackers and an owner, active at the same time."""
 
-    def __init__(self, house: House, site: Site, village: Fleet, strangers: Fleet, seed: int) -> None:
+    def __init__(self, house: House, site: Site, devices: Fleet, attackers: Fleet, seed: int) -> None:
         self._site = site
-        self._village = village
-        self._strangers = strangers
+        self._devices = devices
+        self._attackers = attackers
         self._seed = seed
         self._round = 0
         self._chance = random.Random(f"{seed} owner")
@@ -127,7 +133,7 @@ class _Soak:
         self.refused = 0
         self.entities = 0
         data = site.gateway.entry.data
-        self._doors = Doors(
+        self._ports = Ports(
             http=URL(house.check_in_url).port or 0,
             websocket=data[CONF_WEBSOCKET_PORT],
             mqtt=data[CONF_MQTT_PORT],
@@ -139,11 +145,11 @@ class _Soak:
         """Run devices and attackers for so long; return the counts of both."""
         self._round += 1
         seed = self._seed * 1000 + self._round
-        orders: dict[str, Any] = {"patience": seconds + 600, "seconds": seconds, "seed": seed}
-        async with self._owner():
+        arguments: dict[str, Any] = {"patience": seconds + 600, "seconds": seconds, "seed": seed}
+        async with self._using():
             told = await asyncio.gather(
-                self._village.do("live", **orders),
-                self._strangers.do("attack", doors=asdict(self._doors), number=_STRANGERS, **orders),
+                self._devices.do("run", **arguments),
+                self._attackers.do("attack", ports=asdict(self._ports), number=_ATTACKERS, **arguments),
             )
         registry = er.async_get(self._site.hass)
         entry_id = self._site.gateway.entry.entry_id
@@ -151,8 +157,8 @@ class _Soak:
         return told
 
     @asynccontextmanager
-    async def _owner(self) -> AsyncGenerator[None]:
-        """Change the volume of devices meanwhile."""
+    async def _using(self) -> AsyncGenerator[None]:
+        """Act as the owner, who changes the volume of devices meanwhile."""
         task = asyncio.create_task(self._use())
         try:
             yield
@@ -168,17 +174,17 @@ class _Soak:
                 value = {"entity_id": entity_id, "value": self._chance.randrange(20, 100)}
                 await self._site.hass.services.async_call("number", "set_value", value, blocking=True)
             except HomeAssistantError, LookupError:
-                # It is off, or its tools are not known yet.
+                # The device is off, or its tools are not known yet.
                 self.refused += 1
             else:
                 self.done += 1
 
 
-def _rows(held: Held, lived: dict[str, Any], attacks: dict[str, int], soak: _Soak) -> list[Row]:
-    counts, turns = lived["counts"], lived["turns"]
+def _rows(result: SoakResult, activity: dict[str, Any], attacks: dict[str, int], soak: _Soak) -> list[Row]:
+    counts, turns = activity["counts"], activity["turns"]
     packets = counts.get("packets", 0)
     figures: Row = {
-        "hours of device life": round(held.hours, 1),
+        "hours of device life": round(result.hours, 1),
         **{f"{name}, times": counts.get(name, 0) for name in HOUR},
         "drops survived": counts.get("drops survived", 0),
         **{what: count for what, count in counts.items() if what.startswith("failed to")},
@@ -190,16 +196,18 @@ def _rows(held: Held, lived: dict[str, Any], attacks: dict[str, int], soak: _Soa
         "actions of the owner refused": soak.refused,
         "attacks": sum(attacks.values()),
         "ways to attack": len(attacks),
-        "memory at the start MiB": round(held.start.memory_kib / 1024, 1),
-        "memory after the warm-up MiB": round(held.warm.memory_kib / 1024, 1),
-        "memory at the end MiB": round(held.end.memory_kib / 1024, 1),
-        "memory KiB per hour of device life": round(held.growth_kib / held.hours, 1) if held.hours else None,
-        "tasks after the warm-up": held.warm.tasks.total(),
-        "tasks at the end": held.end.tasks.total(),
-        "sockets after the warm-up": held.warm.sockets,
-        "sockets at the end": held.end.sockets,
+        "memory at the start MiB": round(result.start.memory_kib / 1024, 1),
+        "memory after the warm-up MiB": round(result.warm.memory_kib / 1024, 1),
+        "memory at the end MiB": round(result.end.memory_kib / 1024, 1),
+        "memory KiB per hour of device life": round(result.growth_kib / result.hours, 1)
+        if result.hours
+        else None,
+        "tasks after the warm-up": result.warm.tasks.total(),
+        "tasks at the end": result.end.tasks.total(),
+        "sockets after the warm-up": result.warm.sockets,
+        "sockets at the end": result.end.sockets,
         "entities": soak.entities,
-        "devices back": sum(how == _ANSWERED for how in held.back.values()),
-        "errors logged": len(held.errors),
+        "devices back": sum(outcome == _ANSWERED for outcome in result.back.values()),
+        "errors logged": len(result.errors),
     }
     return [{"figure": name, "value": value} for name, value in figures.items()]

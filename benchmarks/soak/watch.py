@@ -39,7 +39,7 @@ class Errors(logging.Handler):
     """
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without errors."""
         super().__init__(logging.ERROR)
         self.texts: list[str] = []
 

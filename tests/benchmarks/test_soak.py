@@ -1,4 +1,4 @@
-"""A soak of some seconds holds what it is to hold, and one that does not says so."""
+"""A soak of some seconds leaves nothing behind, and a soak that fails says why."""
 
 import asyncio
 from asyncio.subprocess import PIPE
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.soak.measure import Held, judge
+from benchmarks.soak.measure import SoakResult, failures
 from benchmarks.soak.watch import State, look
 from tests.paths import ROOT
 
@@ -34,8 +34,8 @@ async def test_a_short_soak_leaves_nothing_behind() -> None:
     assert figures["tasks at the end"] <= figures["tasks after the warm-up"]
 
 
-def held(**changes: Any) -> Held:
-    """Return a soak of ten hours in which all was held, with changes."""
+def result_with(**changes: Any) -> SoakResult:
+    """Return the result of ten hours in which nothing went wrong, with changes."""
     before = State(memory_kib=200_000, sockets=10, tasks=Counter({"serve": 2}))
     good: dict[str, Any] = {
         "start": before,
@@ -45,7 +45,7 @@ def held(**changes: Any) -> Held:
         "back": {"02:00:00:00:00:01": "answered"},
         "errors": [],
     }
-    return Held(**good | changes)
+    return SoakResult(**good | changes)
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def held(**changes: Any) -> Held:
         ),
     ],
 )
-def test_what_was_not_held_is_named(changes: dict[str, Any], fault: str) -> None:
-    assert judge(held()) == []
-    assert judge(held(**changes)) == [fault]
+def test_each_failure_of_a_soak_is_named(changes: dict[str, Any], fault: str) -> None:
+    assert failures(result_with()) == []
+    assert failures(result_with(**changes)) == [fault]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system tells its sockets in a folder")

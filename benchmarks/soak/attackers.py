@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from benchmarks.commands import serve
 
-__all__ = ["Doors", "Strangers"]
+__all__ = ["Attackers", "Ports"]
 
 _HOST: Final = "127.0.0.1"
 # Addresses of their own; only Linux has all of them on loopback.
@@ -25,8 +25,8 @@ _FLOOD: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doors:
-    """Where to attack."""
+class Ports:
+    """The ports that are attacked, and the devices behind them."""
 
     http: int
     websocket: int
@@ -36,16 +36,16 @@ class Doors:
     """MACs of the paired devices, which attackers pretend to be."""
 
 
-class Strangers:
+class Attackers:
     """Runs attacks, several at a time."""
 
-    async def attack(self, doors: dict[str, Any], seconds: float, seed: int, number: int) -> dict[str, int]:
-        """Attack for so long, `number` at a time; return the count of each kind."""
+    async def attack(self, ports: dict[str, Any], seconds: float, seed: int, number: int) -> dict[str, int]:
+        """Attack for this many seconds, `number` attacks at a time; return the count of each kind."""
         counts = Counter[str]()
         end = monotonic() + seconds
         await asyncio.gather(
             *(
-                _Stranger(Doors(**doors), random.Random(f"{seed} stranger {one}"), counts).run(end)
+                _Attacker(Ports(**ports), random.Random(f"{seed} attacker {one}"), counts).run(end)
                 for one in range(number)
             )
         )
@@ -55,9 +55,11 @@ class Strangers:
         """Do nothing: attacks end by themselves."""
 
 
-class _Stranger:
-    def __init__(self, doors: Doors, chance: random.Random, counts: Counter[str]) -> None:
-        self._doors = doors
+class _Attacker:
+    """One attacker, which makes one attack after another."""
+
+    def __init__(self, ports: Ports, chance: random.Random, counts: Counter[str]) -> None:
+        self._ports = ports
         self._chance = chance
         self._counts = counts
         self._attacks: dict[str, Callable[[], Awaitable[None]]] = {
@@ -91,56 +93,56 @@ class _Stranger:
 
     async def _malformed_http(self) -> None:
         await self._exchange(
-            self._doors.http, self._mutated(_post("/api/xiaozhi/ota/", self._headers(self._mac()), b"{}"))
+            self._ports.http, self._mutated(_post("/api/xiaozhi/ota/", self._headers(self._mac()), b"{}"))
         )
 
     async def _slow_http(self) -> None:
         request = _post("/api/xiaozhi/ota/", self._headers(self._mac()), b"{}" * 100)
-        await self._dribble(self._doors.http, request)
+        await self._dribble(self._ports.http, request)
 
     async def _strange_check_in(self) -> None:
         await self._exchange(
-            self._doors.http, _post("/api/xiaozhi/ota/", self._headers(self._mac()), _body())
+            self._ports.http, _post("/api/xiaozhi/ota/", self._headers(self._mac()), _body())
         )
 
     async def _false_check_in(self) -> None:
-        headers = self._headers(self._chance.choice(self._doors.macs))
-        await self._exchange(self._doors.http, _post("/api/xiaozhi/ota/", headers, _body()))
-        await self._exchange(self._doors.http, _post("/api/xiaozhi/ota/activate", headers, b"{}"))
+        headers = self._headers(self._chance.choice(self._ports.macs))
+        await self._exchange(self._ports.http, _post("/api/xiaozhi/ota/", headers, _body()))
+        await self._exchange(self._ports.http, _post("/api/xiaozhi/ota/activate", headers, b"{}"))
 
     async def _broken_check_in(self) -> None:
         body = self._mutated(_body()) if self._chance.random() < 0.8 else b"[" * 60_000
-        await self._exchange(self._doors.http, _post("/api/xiaozhi/ota/", self._headers(self._mac()), body))
+        await self._exchange(self._ports.http, _post("/api/xiaozhi/ota/", self._headers(self._mac()), body))
 
     async def _photo(self) -> None:
-        headers = self._headers(self._chance.choice(self._doors.macs)) | {"Authorization": "Bearer guessed"}
-        await self._exchange(self._doors.http, _post("/api/xiaozhi/vision", headers, bytes(100_000)))
+        headers = self._headers(self._chance.choice(self._ports.macs)) | {"Authorization": "Bearer guessed"}
+        await self._exchange(self._ports.http, _post("/api/xiaozhi/vision", headers, bytes(100_000)))
 
     async def _guess(self) -> None:
         path = self._chance.choice(("/api/xiaozhi/file/", "/api/xiaozhi/upload/")) + "guessed"
-        await self._exchange(self._doors.http, f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        await self._exchange(self._ports.http, f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
 
     # The ports of the gateway
 
     async def _malformed_websocket(self) -> None:
-        await self._exchange(self._doors.websocket, self._mutated(_upgrade(self._mac(), "guessed")))
+        await self._exchange(self._ports.websocket, self._mutated(_upgrade(self._mac(), "guessed")))
 
     async def _wrong_websocket(self) -> None:
         await self._exchange(
-            self._doors.websocket, _upgrade(self._chance.choice(self._doors.macs), "guessed")
+            self._ports.websocket, _upgrade(self._chance.choice(self._ports.macs), "guessed")
         )
 
     async def _page(self) -> None:
         request = _upgrade(
-            self._chance.choice(self._doors.macs), "guessed", "Origin: http://evil.example\r\n"
+            self._chance.choice(self._ports.macs), "guessed", "Origin: http://evil.example\r\n"
         )
-        await self._exchange(self._doors.websocket, request)
+        await self._exchange(self._ports.websocket, request)
 
     async def _malformed_mqtt(self) -> None:
-        await self._exchange(self._doors.mqtt, self._mutated(_connect(self._chance.choice(self._doors.macs))))
+        await self._exchange(self._ports.mqtt, self._mutated(_connect(self._chance.choice(self._ports.macs))))
 
     async def _wrong_mqtt(self) -> None:
-        await self._exchange(self._doors.mqtt, _connect(self._chance.choice(self._doors.macs)))
+        await self._exchange(self._ports.mqtt, _connect(self._chance.choice(self._ports.macs)))
 
     async def _udp(self) -> None:
         with socket.socket(type=socket.SOCK_DGRAM) as opened:
@@ -149,19 +151,19 @@ class _Stranger:
                 kind = bytes((self._chance.choice((1, self._chance.randrange(256))),))
                 data = kind + self._chance.randbytes(self._chance.randrange(300))
                 with suppress(OSError):
-                    opened.sendto(data, (_HOST, self._doors.udp))
+                    opened.sendto(data, (_HOST, self._ports.udp))
 
     # All of them
 
     async def _slow(self) -> None:
-        port = self._chance.choice((self._doors.http, self._doors.websocket, self._doors.mqtt))
+        port = self._chance.choice((self._ports.http, self._ports.websocket, self._ports.mqtt))
         await self._dribble(
-            port, _connect("x") if port == self._doors.mqtt else _upgrade(self._mac(), "guessed")
+            port, _connect("x") if port == self._ports.mqtt else _upgrade(self._mac(), "guessed")
         )
 
     async def _flood(self) -> None:
         """Open very many connections, and send nothing."""
-        port = self._chance.choice((self._doors.websocket, self._doors.mqtt))
+        port = self._chance.choice((self._ports.websocket, self._ports.mqtt))
         opened = await asyncio.gather(*(self._dial(port) for _ in range(_FLOOD)), return_exceptions=True)
         await asyncio.sleep(self._chance.uniform(0, _ANSWER_SECONDS))
         for connection in opened:
@@ -201,7 +203,7 @@ class _Stranger:
         return "02:66:" + ":".join(f"{self._chance.randrange(256):02x}" for _ in range(4))
 
     def _headers(self, mac: str) -> dict[str, str]:
-        return {"Device-Id": mac, "Client-Id": f"stranger-{self._chance.randrange(10**6)}"}
+        return {"Device-Id": mac, "Client-Id": f"attacker-{self._chance.randrange(10**6)}"}
 
     def _mutated(self, data: bytes) -> bytes:
         changed = bytearray(data)
@@ -223,23 +225,23 @@ def _post(path: str, headers: dict[str, str], body: bytes) -> bytes:
 
 
 def _body() -> bytes:
-    return json.dumps({"board": {"name": "stranger", "ip": "192.168.1.66"}}).encode()
+    return json.dumps({"board": {"name": "attacker", "ip": "192.168.1.66"}}).encode()
 
 
 def _upgrade(mac: str, token: str, more: str = "") -> bytes:
     return (
         f"GET /xiaozhi/v1/ HTTP/1.1\r\nHost: {_HOST}\r\nAuthorization: Bearer {token}\r\n"
-        f"Client-Id: stranger\r\nDevice-Id: {mac}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{more}"
+        f"Client-Id: attacker\r\nDevice-Id: {mac}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{more}"
         "Protocol-Version: 1\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
         "Sec-WebSocket-Version: 13\r\n\r\n"
     ).encode()
 
 
 def _connect(mac: str) -> bytes:
-    texts = (f"GID@@@{mac.replace(':', '_')}@@@stranger", mac, "guessed")
+    texts = (f"GID@@@{mac.replace(':', '_')}@@@attacker", mac, "guessed")
     body = b"\x00\x04MQTT\x04\xc2\x00\x3c" + b"".join(len(text).to_bytes(2) + text.encode() for text in texts)
     return bytes((0x10, len(body))) + body
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Strangers()))
+    asyncio.run(serve(Attackers()))

@@ -10,10 +10,10 @@ from time import monotonic
 from typing import Any, Final
 
 from benchmarks.commands import serve
-from benchmarks.crowd import Crowd
+from benchmarks.devices import DeviceGroup
 from simulator import DeviceCrashed, Misbehaviour, Pace, SimulatedDevice, State, get_profile
 
-__all__ = ["HOUR", "Village"]
+__all__ = ["HOUR", "SoakDevices"]
 
 HOUR: Final = {"talk": 6, "lose power": 1, "lose network": 1, "restart": 1, "change tools": 1, "misbehave": 2}
 """The events of one device in a simulated hour; their order is random."""
@@ -29,55 +29,55 @@ _MISBEHAVIOUR_SECONDS: Final = 6
 _LEFT_OUT: Final = {Misbehaviour.THOUSAND_TOOLS, Misbehaviour.NEVER_PING}
 
 
-class Village(Crowd):
-    """Devices that act by themselves."""
+class SoakDevices(DeviceGroup):
+    """Devices that are used at random."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without devices."""
         super().__init__()
         self._url = ""
         self._counts = Counter[str]()
         self._turns = Counter[str]()
 
-    async def settle(self, url: str, devices: list[dict[str, Any]]) -> None:
+    async def switch_on(self, url: str, devices: list[dict[str, Any]]) -> None:
         """Make devices with these MACs and Client-Ids, and switch them on."""
         self._url = url
         self._devices = [
             SimulatedDevice(get_profile(), url, mac=who["mac"], client_id=who["client_id"], pace=_PACE)
             for who in devices
         ]
-        await self.return_home()
+        await self.ask_all()
 
-    async def live(self, seconds: float, seed: int) -> dict[str, Any]:
-        """Run for so long; return what happened."""
+    async def run(self, seconds: float, seed: int) -> dict[str, Any]:
+        """Use the devices for this many seconds; return what happened."""
         self._counts.clear()
         self._turns.clear()
         end = monotonic() + seconds
         sound = await self._sound(_TEXT)
-        lives = (
-            _Life(self, number, random.Random(f"{seed} {number}"), sound).run(end)
+        uses = (
+            _DeviceUse(self, number, random.Random(f"{seed} {number}"), sound).run(end)
             for number in range(len(self._devices))
         )
-        await asyncio.gather(*lives)
-        deeds = sum(self._counts[name] for name in HOUR)
+        await asyncio.gather(*uses)
+        actions = sum(self._counts[name] for name in HOUR)
         return {
-            "hours": deeds / sum(HOUR.values()),
+            "hours": actions / sum(HOUR.values()),
             "counts": dict(self._counts),
             "turns": dict(self._turns),
         }
 
-    async def return_home(self) -> dict[str, str]:
+    async def ask_all(self) -> dict[str, str]:
         """Switch all on, and ask each something; return the results by MAC."""
         sound = await self._sound(_TEXT)
         devices = self._devices
-        results = await asyncio.gather(*(self._come_back(device, sound) for device in devices))
+        results = await asyncio.gather(*(self._recover(device, sound) for device in devices))
         return {device.mac: result for device, result in zip(devices, results, strict=True)}
 
-    async def rest(self) -> None:
-        """Switch all off, and keep them."""
+    async def switch_off(self) -> None:
+        """Switch all devices off; they can be switched on again."""
         await asyncio.gather(*(device.power_off() for device in self._devices))
 
-    async def _come_back(self, device: SimulatedDevice, sound: bytes) -> str:
+    async def _recover(self, device: SimulatedDevice, sound: bytes) -> str:
         try:
             await up(device)
         except (TimeoutError, DeviceCrashed) as err:
@@ -109,7 +109,7 @@ class Village(Crowd):
         return self._devices[number]
 
     async def rebuild(self, number: int, board: str) -> None:
-        """Give a device the firmware of another board, with other tools; its flash stays."""
+        """Give a device the firmware of another board, with other tools. Its settings in flash stay."""
         old = self._devices[number]
         await old.power_off()
         self._devices[number] = SimulatedDevice(
@@ -117,15 +117,15 @@ class Village(Crowd):
         )
 
 
-class _Life:
-    """The life of one device."""
+class _DeviceUse:
+    """The random use of one device."""
 
-    def __init__(self, village: Village, number: int, chance: random.Random, sound: bytes) -> None:
-        self._village = village
+    def __init__(self, devices: SoakDevices, number: int, chance: random.Random, sound: bytes) -> None:
+        self._devices = devices
         self._number = number
         self._chance = chance
         self._sound = sound
-        self._deeds: dict[str, Callable[[], Awaitable[None]]] = {
+        self._actions: dict[str, Callable[[], Awaitable[None]]] = {
             "talk": self._talk,
             "lose power": self._lose_power,
             "lose network": self._lose_network,
@@ -136,7 +136,7 @@ class _Life:
 
     @property
     def _device(self) -> SimulatedDevice:
-        return self._village.device(self._number)
+        return self._devices.device(self._number)
 
     async def run(self, end: float) -> None:
         """Run until the monotonic time `end`; the current event is finished."""
@@ -147,15 +147,15 @@ class _Life:
                 if monotonic() > end:
                     return
                 try:
-                    await self._deeds[name]()
+                    await self._actions[name]()
                 except (TimeoutError, DeviceCrashed) as err:
-                    self._village.count(f"failed to {name}: {type(err).__name__} {err}".strip())
+                    self._devices.count(f"failed to {name}: {type(err).__name__} {err}".strip())
                     await self._device.power_off()
-                self._village.count(name)
+                self._devices.count(name)
 
     async def _talk(self) -> None:
         await up(self._device)
-        self._village.turn(await self._village.ask(self._device, self._sound))
+        self._devices.turn(await self._devices.ask(self._device, self._sound))
 
     async def _lose_power(self) -> None:
         """Cut the power at a random moment of a conversation."""
@@ -171,7 +171,7 @@ class _Life:
         await asyncio.sleep(self._chance.uniform(0, 3))
         await cut()
         await up(self._device)
-        self._village.count("drops survived")
+        self._devices.count("drops survived")
 
     async def _lose_network(self) -> None:
         """Lose the Wi-Fi for a moment in a conversation, noticed or not."""
@@ -184,10 +184,10 @@ class _Life:
         await asyncio.sleep(self._chance.uniform(0, 2))
         device.restore_network()
         await up(device)
-        self._village.count("drops survived")
+        self._devices.count("drops survived")
 
     async def _change_tools(self) -> None:
-        await self._village.rebuild(self._number, self._chance.choice(_BOARDS))
+        await self._devices.rebuild(self._number, self._chance.choice(_BOARDS))
         await up(self._device)
 
     async def _misbehave(self) -> None:
@@ -209,7 +209,7 @@ class _Life:
     async def _start_talking(self) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(_MISBEHAVIOUR_SECONDS):
-                await self._device.wake(self._village.wake_word())
+                await self._device.wake(self._devices.wake_word())
         self._device.say(self._sound)
 
 
@@ -229,4 +229,4 @@ async def up(device: SimulatedDevice) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Village()))
+    asyncio.run(serve(SoakDevices()))

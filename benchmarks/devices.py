@@ -1,4 +1,4 @@
-"""Many simulated devices in their own process, so that their work is not counted as the server's.
+"""Many simulated devices in their own process, so that their work is not counted as Home Assistant's.
 
 Run by `fleet.py`. All times are those of the system's monotonic clock, which both processes share.
 """
@@ -26,7 +26,7 @@ from simulator.audio.opus import UPLINK_RATE
 
 from .commands import serve
 
-__all__ = ["Account", "Crowd"]
+__all__ = ["Account", "DeviceGroup"]
 
 # The voice of the demo.
 _VOICE: Final = "en-us+f2"
@@ -54,8 +54,8 @@ class Account:
     """Packets that came too early or found the queue full."""
 
 
-class Crowd:
-    """The devices. Each public method is a command."""
+class DeviceGroup:
+    """Simulated devices. Each public method is a command of `Fleet`."""
 
     def __init__(self) -> None:
         """Start without devices."""
@@ -63,7 +63,7 @@ class Crowd:
         self._sounds: dict[str, bytes] = {}
         self._calls: list[tuple[str, float]] = []
         # Home Assistant takes the same wake word within two seconds for one user whom two satellites heard,
-        # also if the other satellite belongs to another process.
+        # even if one of them belongs to another process.
         self._wake_words = map(f"hi box {os.getpid()} {{}}".format, count())
 
     async def boot(self, url: str, devices: list[dict[str, Any]], impairment: dict[str, Any]) -> None:
@@ -180,4 +180,4 @@ def _lost(device: SimulatedDevice) -> int:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Crowd()))
+    asyncio.run(serve(DeviceGroup()))
