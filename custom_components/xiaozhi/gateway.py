@@ -99,7 +99,7 @@ class Gateway:
         except PortError as err:
             raise ConfigEntryNotReady(
                 translation_domain=DOMAIN,
-                translation_key="port_in_use",
+                translation_key=err.key,
                 translation_placeholders={"port": str(err.port), "reason": err.reason},
             ) from err
         look = self.firmware_files.async_look

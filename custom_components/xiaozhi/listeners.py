@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
+import errno
 from typing import Any, Final, Protocol
 
 from .protocol.closing import close_all
@@ -20,15 +21,22 @@ __all__ = ["DOWNLINK", "DeviceDirectory", "Listeners", "PortError"]
 DOWNLINK: Final = AudioFormat(sample_rate=24000, frame_duration=60)
 # Longer than a listener gives each of its links.
 _STOP_SECONDS: Final = 5
+_PORT_ERRORS: Final = {
+    errno.EADDRINUSE: "port_in_use",
+    errno.EACCES: "port_not_allowed",
+    errno.EPERM: "port_not_allowed",
+}
 
 
 class PortError(Exception):
     """A port cannot be opened."""
 
-    def __init__(self, port: int, reason: str) -> None:
-        super().__init__(f"port {port}: {reason}")
+    def __init__(self, port: int, err: OSError) -> None:
+        self.reason = err.strerror or str(err)
+        super().__init__(f"port {port}: {self.reason}")
         self.port = port
-        self.reason = reason
+        self.key = _PORT_ERRORS.get(err.errno or 0, "port_failed")
+        """Among the `exceptions` of the translations."""
 
 
 class DeviceDirectory(Protocol):
@@ -93,7 +101,7 @@ class Listeners:
                 self._broker.start()
         except OSError as err:
             await self.stop()
-            raise PortError(port, err.strerror or str(err)) from err
+            raise PortError(port, err) from err
 
     async def stop(self) -> None:
         """Close all links and ports."""

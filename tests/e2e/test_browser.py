@@ -196,7 +196,7 @@ async def test_add_device_tells_how_to_point_one_here_until_it_checks_in(gateway
     """The other way in: without a card, from the page of the integration."""
     await web.show_integration(_NAME)
     await web.press("Add device")
-    await web.read("No device waits to be added.")
+    await web.read("No device is waiting to be added.")
     await web.read(gateway)
     await web.press("Submit")
     await web.read("No device has checked in yet.")

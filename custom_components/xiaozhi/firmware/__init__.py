@@ -1,1 +1,1 @@
-"""Firmware for devices: what there is, what an image holds, and installing it."""
+"""Firmware for devices: available files, image format and installation."""

@@ -1,7 +1,7 @@
-"""Firmware files as ESP-IDF builds them: which chip and version one is for, and whether it is whole.
+"""Firmware files as ESP-IDF builds them: chip, version and integrity.
 
 Source: ESP-IDF's `esp_app_format.h`, `esp_app_desc.h`, `esp_flash_partitions.h` and `esp_image_format.c`.
-A device finds out that a file is bad after it has fetched all of it, so what it checks is checked here first.
+A device finds out that a file is bad only after the whole download, so the same checks are made here first.
 """
 
 from dataclasses import dataclass, field
@@ -72,7 +72,7 @@ class FirmwareImage:
     """A firmware that a device would accept."""
 
     version: str
-    """As the device will write it."""
+    """As the device will report it."""
     chip: str
     """As a device names its own, such as `esp32s3`."""
     content: bytes = field(repr=False)
@@ -108,11 +108,11 @@ def _unpack(data: bytes) -> bytes:
         raise FirmwareError("firmware_archive_crowded")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(_only_binary(archive)) as file:
-            # What an archive says of its sizes need not be true.
+            # The sizes that an archive states may be wrong.
             return file.read(MAX_FILE_BYTES)
     except FirmwareError:
         raise
-    # Python's reader lets out what its decompressors raise, of which there are more with each version.
+    # Python's reader passes on whatever its decompressors raise.
     except Exception as err:
         raise FirmwareError("firmware_archive_damaged") from err
 

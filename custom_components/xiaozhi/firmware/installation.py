@@ -18,11 +18,11 @@ from ..transfers import Download, Transfers
 
 __all__ = ["Installation"]
 
-# Until a person has switched the device off and on; or until it has restarted.
+# Seconds for a person to switch the device off and on, and for a device to restart.
 _BY_HAND_SECONDS: Final = 15 * 60
 _RESTART_SECONDS: Final = 3 * 60
 _FETCH_SECONDS: Final = 60
-# It checks what it got, restarts and connects to the Wi-Fi.
+# Seconds for the device to verify the firmware, restart and join the Wi-Fi.
 _RETURN_SECONDS: Final = 5 * 60
 
 
@@ -30,10 +30,7 @@ class Installation:
     """Offers a firmware to a device once, and follows its installation."""
 
     def __init__(self, name: str, progressed: Callable[[], None]) -> None:
-        """Begin with the device `name`, before it is known what it gets.
-
-        `progressed` is called when the device has fetched more.
-        """
+        """Install on the device `name`. `progressed` is called at every progress of the download."""
         self.stopped = False
         """Whether the device was removed, or the gateway stopped."""
         self._name = name
@@ -45,18 +42,18 @@ class Installation:
         self._returned = False
         self._came_back_with: str | None = None
         self._given_up = False
-        """By the device, which goes on with what it has."""
+        """Whether the device has given up and keeps its firmware."""
         self._news = asyncio.Event()
 
     @property
     def percentage(self) -> int | None:
-        """How much of the firmware the device has fetched; None before it began."""
+        """How much of the firmware the device has downloaded; None before it began."""
         download = self._download
         return 100 * download.sent // len(download.content) if download and download.started else None
 
     @callback
     def checked_in(self, version: str | None, origin: str | None) -> FirmwareOffer | None:
-        """Handle a check-in, and return what the device is offered: the firmware, the first time."""
+        """Handle a check-in; return the firmware to offer, which is offered once."""
         if self._offered:
             self._came_back_with = version
             self._returned = True
@@ -70,19 +67,19 @@ class Installation:
 
     @callback
     def linked(self) -> None:
-        """Handle a new link. A device that makes one without another check-in has not restarted."""
+        """Handle a new link. Without another check-in before it, the device has not restarted."""
         if self._offered and not self._returned:
             self._given_up = True
             self._news.set()
 
     @callback
     def stop(self) -> None:
-        """Give up, because the device is removed or the gateway stops."""
+        """Stop: the device is removed or the gateway stops."""
         self.stopped = True
         self._news.set()
 
     def check(self) -> None:
-        """Raise `HomeAssistantError` if this was stopped."""
+        """Raise `HomeAssistantError` if the installation was stopped."""
         if self.stopped:
             raise self._failure("update_stopped")
 
@@ -97,7 +94,7 @@ class Installation:
     ) -> None:
         """Have the device install the firmware `content`, and wait until it runs.
 
-        `restart` restarts the device, and is None if its owner has to do that. Raises `HomeAssistantError`
+        `restart` restarts the device, or is None if its owner has to do that. Raises `HomeAssistantError`
         that says where it has failed.
         """
         download = self._download = Download(content, "application/octet-stream", self._moved_on)

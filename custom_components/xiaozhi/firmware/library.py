@@ -35,14 +35,14 @@ __all__ = [
 ]
 
 FIRMWARE_FOLDER: Final = ("xiaozhi", "firmware")
-"""Below Home Assistant's configuration."""
+"""Relative to Home Assistant's configuration folder."""
 
 STOCK_RELEASES: Final = "https://api.github.com/repos/78/xiaozhi-esp32/releases/latest"
 """The list of the stock firmware."""
 
 _BOARD: Final = r"(?P<board>[0-9A-Za-z][0-9A-Za-z._+-]{0,63})"
 _VERSION: Final = r"v?(?P<version>[0-9][0-9A-Za-z.-]{0,31})"
-# As files are called here, and as the archives of the firmware's releases are.
+# Names of files in the folder, and of the archives in the firmware's releases.
 _NAMES: Final = (
     re.compile(rf"{_BOARD}_{_VERSION}\.(?:bin|zip)"),
     re.compile(rf"{_VERSION}_{_BOARD}\.(?:bin|zip)"),
@@ -53,13 +53,13 @@ _MAX_FILES: Final = 1000
 _MAX_LIST_BYTES: Final = 8 * 1024 * 1024
 _LIST_SECONDS: Final = 30
 _FILE_SECONDS: Final = 300
-# GitHub lets an address without an account ask 60 times an hour.
+# GitHub allows 60 requests an hour without an account.
 _LIST_AGE_SECONDS: Final = 6 * 3600
 _RETRY_SECONDS: Final = 15 * 60
 
 
 class ReleasesError(TextError):
-    """The list of releases cannot be used; the text says why."""
+    """The list of releases cannot be used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +67,15 @@ class Firmware:
     """A firmware for a board."""
 
     board: str
-    """The build variant, as a device calls it in its check-in."""
+    """The build variant, as a device reports it in its check-in."""
     version: str
     source: Path | URL
     page: str | None = None
-    """Address of what is said about the release."""
+    """Web page of the release."""
     chip: str | None = None
-    """None before it was read."""
+    """None until the file is read."""
     size: int | None = None
-    """Bytes that it takes on the device; None before it was read."""
+    """Bytes on the device; None until the file is read."""
 
     @property
     def number(self) -> FirmwareVersion:
@@ -84,26 +84,26 @@ class Firmware:
 
     @classmethod
     def from_name(cls, name: str, source: Path | URL, page: str | None = None) -> Self | None:
-        """Take board and version from the name of a file; None if it is no such name."""
+        """Parse board and version from the name of a file; None if it has neither."""
         for pattern in _NAMES:
             if (match := pattern.fullmatch(name)) and is_version(match["version"]):
                 return cls(board=match["board"], version=match["version"], source=source, page=page)
         return None
 
     def check(self, image: FirmwareImage) -> FirmwareImage:
-        """Return what was read, if it is this firmware. Raises `FirmwareError`."""
+        """Return an image if it has this firmware's version. Raises `FirmwareError`."""
         if image.version != self.version:
             raise FirmwareError("firmware_other_version", named=self.version, version=image.version)
         return image
 
     def described_by(self, image: FirmwareImage) -> Self:
-        """Return this firmware with what is known after it was read."""
+        """Return this firmware with chip and size from its image."""
         return replace(self, chip=image.chip, size=len(image.content))
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a file was when it was read."""
+    """A file as last read."""
 
     changed: int
     size: int
@@ -111,10 +111,10 @@ class _Seen:
 
 
 class FirmwareFiles:
-    """The available firmware. Files are read when they have changed, the list when it is old."""
+    """The available firmware. Changed files are read again, and the list when it is old."""
 
     def __init__(self, hass: HomeAssistant, releases: str | None) -> None:
-        """Look into the folder, and at the address `releases` of a list if there is one."""
+        """Use the folder and, if given, the list at the address `releases`."""
         self._hass = hass
         self._folder = Path(hass.config.path(*FIRMWARE_FOLDER))
         self._releases = releases
@@ -133,22 +133,22 @@ class FirmwareFiles:
 
     @callback
     def add_listener(self, listener: Callable[[], None]) -> CALLBACK_TYPE:
-        """Call `listener` after every look; returns what ends that."""
+        """Call `listener` after every look. Returns a function that ends this."""
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
 
     def find(self, board: str) -> list[Firmware]:
-        """Return what there is for a board, the newest first; of a version, the owner's file first."""
+        """Return the firmware for a board, the newest first; of one version, the owner's file first."""
         found = [firmware for firmware in (*self._in_folder, *self._listed) if firmware.board == board]
         return sorted(found, key=lambda firmware: firmware.number, reverse=True)
 
     @property
     def has_releases(self) -> bool:
-        """Whether a list is known, so that what is not there does not exist."""
+        """Whether a list is known: without newer firmware in it, a device is up to date."""
         return bool(self._listed) and self._releases_problem is None
 
     async def async_look(self, _now: object = None) -> None:
-        """Look for firmware, and tell the listeners."""
+        """Look for firmware, and call the listeners."""
         async with self._busy:
             self._in_folder = await self._hass.async_add_executor_job(self._read_folder)
             if self._releases is not None and self._hass.loop.time() >= self._list_due:
@@ -158,7 +158,7 @@ class FirmwareFiles:
             listener()
 
     async def async_load(self, firmware: Firmware) -> FirmwareImage:
-        """Return the firmware itself, checked. Raises `FirmwareError`."""
+        """Return the checked image of a firmware. Raises `FirmwareError`."""
         if isinstance(firmware.source, Path):
             image = await self._hass.async_add_executor_job(_read_file, firmware.source)
         else:
@@ -172,14 +172,14 @@ class FirmwareFiles:
 
     @callback
     def forget(self) -> None:
-        """Delete all repairs, and create no more."""
+        """Delete all repair issues, and create no more."""
         self._forgotten = True
         for issue in self._issues:
             ir.async_delete_issue(self._hass, DOMAIN, issue)
         self._issues.clear()
 
     async def _report(self) -> None:
-        """Tell the owner which files and which list cannot be used, and why."""
+        """Raise repair issues about unusable files and an unusable list."""
         texts = {
             _issue_id(name): ("firmware_file", {"file": name, "reason": await async_explain(self._hass, err)})
             for name, err in self._problems.items()
@@ -207,7 +207,7 @@ class FirmwareFiles:
         try:
             self._listed = await async_fetch_releases(self._hass, address)
         except ReleasesError as err:
-            # What was listed before stays: the file may well be there.
+            # Firmware listed before stays available: its file may well exist.
             self._releases_problem = err
             self._list_due = self._hass.loop.time() + _RETRY_SECONDS
         else:
@@ -215,7 +215,7 @@ class FirmwareFiles:
             self._list_due = self._hass.loop.time() + _LIST_AGE_SECONDS
 
     def _read_folder(self) -> list[Firmware]:
-        """Return the usable files, and note what is wrong with the others. Not in the loop."""
+        """Return the usable files, and note the problems of the others. Not in the event loop."""
         seen: dict[Path, _Seen] = {}
         self._problems = {}
         for path, changed, size in self._files():
@@ -253,9 +253,9 @@ class FirmwareFiles:
 
 
 async def async_fetch_releases(hass: HomeAssistant, address: str) -> list[Firmware]:
-    """Return what a list of releases offers. Raises `ReleasesError`.
+    """Return the firmware in a list of releases. Raises `ReleasesError`.
 
-    The list is what GitHub's API gives of one release or of several: `html_url`, and `assets` with `name` and
+    The list is one release or several as GitHub's API returns them: `html_url`, and `assets` with `name` and
     `browser_download_url`.
     """
     if (url := _web_address(address)) is None:
@@ -320,6 +320,8 @@ def _printable(path: Path) -> str:
 
 
 def _unreadable(err: OSError) -> FirmwareError:
+    if isinstance(err, PermissionError):
+        return FirmwareError("firmware_not_allowed")
     return FirmwareError("firmware_unreadable", error=err.strerror or "?")
 
 

@@ -1,1 +1,1 @@
-"""Photos that a device takes, and pictures of and for its screen."""
+"""Photos, screenshots and pictures for a device's screen."""

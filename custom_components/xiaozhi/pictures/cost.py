@@ -1,4 +1,4 @@
-"""What a picture costs to decode, read from its structure without decoding anything.
+"""The cost of decoding a picture, read from its structure without decoding anything.
 
 Only what the pixels need is handed to the decoder. Text, colour profiles, previews and other metadata are
 left out, since a few bytes of them can cost a decoder minutes or hundreds of megabytes.
@@ -21,7 +21,7 @@ __all__ = [
 
 _MAX_PARTS: Final = 10_000
 """Markers of a JPEG, chunks of a PNG or blocks of a GIF. Each costs about a microsecond."""
-# Those of a JPEG with many scans take 20 kB.
+# Tables of a JPEG with many scans take 20 kB.
 _MAX_TABLE_BYTES: Final = 128 * 1024
 
 _JPEG_START: Final = b"\xff\xd8"
@@ -34,18 +34,18 @@ _SOF: Final = {0xC0: False, 0xC1: False, 0xC2: True}
 _DHT, _EOI, _SOS, _DQT, _DRI, _APP0, _APP1, _APP14 = 0xC4, 0xD9, 0xDA, 0xDB, 0xDD, 0xE0, 0xE1, 0xEE
 _TABLES: Final = {_DHT, _DQT, _DRI}
 _METADATA: Final = {*range(_APP0, 0xF0), 0xFE}
-# Two of them tell in which colours the pixels are.
+# Two of them define the colours of the pixels.
 _KEPT_METADATA: Final = {_APP0: b"JFIF\0", _APP14: b"Adobe"}
 _EXIF: Final = b"Exif\0\0"
 _ORIENTATION_TAG: Final = 0x0112
 _MAX_EXIF_ENTRIES: Final = 100
-# In the data of a scan, a byte 0xFF is followed by 0, or by the number of a restart marker.
+# In the data of a scan, a byte 0xFF is followed by 0 or by the number of a restart marker.
 _NEXT_MARKER: Final = re.compile(rb"\xff+([\x01-\xcf\xd8-\xfe])")
-# A decoder skips these, or gives up.
+# Decoders skip these or give up.
 _RESERVED_MARKERS: Final = range(0x01, 0xC0)
 
 _PNG_PIXEL_BYTES: Final = {0: 3, 2: 5, 3: 5, 4: 9, 6: 9}
-"""By colour type: what a pixel takes in Pillow, with the copy that scaling it down needs."""
+"""Bytes of a pixel in Pillow by colour type, with the copy needed for scaling down."""
 _PALETTE_PIXEL_BYTES: Final = 5
 _PLAIN_PIXEL_BYTES: Final = 8
 # The decoder keeps the canvas, the frame before and the frame; Pillow makes two more.
@@ -55,11 +55,11 @@ _BMP_COMPRESSIONS: Final = {0, 3}
 
 
 class PictureError(ValueError):
-    """The data is no picture that can be used."""
+    """The data is not a usable picture."""
 
 
 class UnknownPictureError(PictureError):
-    """The data is of no kind of picture that is known here."""
+    """The data is not a picture of a known kind."""
 
 
 class CostlyPictureError(PictureError):
@@ -67,12 +67,12 @@ class CostlyPictureError(PictureError):
 
 
 class DamagedPictureError(PictureError):
-    """The data begins like a picture and is none, or an incomplete or a very unusual one."""
+    """The picture is damaged, incomplete or very unusual."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PictureCost:
-    """Cost of a picture, and what to decode of it."""
+    """Cost of a picture, and its data to decode."""
 
     kind: str
     """Pillow's name of the format."""
@@ -81,9 +81,9 @@ class PictureCost:
     width: int
     height: int
     scans: int = 1
-    """How many times a decoder goes through all pixels."""
+    """Number of passes of a decoder over all pixels."""
     memory: int
-    """Bytes; without the decoded pixels of a JPEG, which can be scaled down while decoding."""
+    """Bytes; without the decoded pixels of a JPEG, which is scaled down while decoding."""
     orientation: int = 1
     """From 1 to 8, as in Exif."""
 
@@ -94,12 +94,12 @@ class PictureCost:
 
     @property
     def work(self) -> int:
-        """Pixels of all scans together; a modern computer does about a thousand million in a second."""
+        """Pixels of all scans together. A modern computer decodes about a thousand million in a second."""
         return self.pixels * self.scans
 
 
 def picture_cost(data: bytes) -> PictureCost:
-    """Return what decoding a picture costs. Raises `UnknownPictureError` and `DamagedPictureError`.
+    """Return the cost of decoding a picture. Raises `UnknownPictureError` and `DamagedPictureError`.
 
     Takes some milliseconds for each megabyte, so not for the event loop.
     """
@@ -127,7 +127,6 @@ class _Jpeg:
     """Reads the markers of a JPEG (ITU T.81, annex B) as libjpeg does."""
 
     def __init__(self, data: bytes) -> None:
-        """Start at the first marker behind the start of the picture."""
         self._data = data
         self._at = len(_JPEG_START)
         self._kept = [_JPEG_START]
@@ -156,14 +155,14 @@ class _Jpeg:
     def _next_marker(self) -> int:
         if (found := _NEXT_MARKER.search(self._data, self._at)) is None:
             raise DamagedPictureError("it has no end")
-        # Between two segments are fill bytes only. Behind a scan may be what is left of its data.
+        # Between segments are only fill bytes, and after a scan possibly the rest of its data.
         if found.start() != self._at and not self._scans:
             raise DamagedPictureError("bytes between its segments")
         self._at = found.end()
         return found[1][0]
 
     def _is_needed(self, marker: int, segment: bytes) -> bool:
-        """Count a segment; return whether its pixels need it."""
+        """Count a segment; return whether decoding needs it."""
         if marker in _METADATA:
             if marker == _APP1 and self._orientation is None and segment.startswith(_EXIF):
                 self._orientation = _orientation(segment[len(_EXIF) :])
@@ -199,17 +198,17 @@ class _Jpeg:
 
 
 def _jpeg_size(marker: int, frame: bytes, scans: int) -> tuple[int, int, int]:
-    """Return width, height and the bytes that a decoder keeps besides the pixels."""
+    """Return width, height and the decoder's bytes besides the pixels."""
     bits, height, width, components = struct.unpack_from(">BHHB", frame)
     if bits != 8 or not width or not height or components not in (1, 3, 4):
-        raise DamagedPictureError("a size or depth that no picture has")
+        raise DamagedPictureError("an impossible size or depth")
     samplings = [frame[7 + 3 * number] for number in range(components)]
     across, down = [sampling >> 4 for sampling in samplings], [sampling & 15 for sampling in samplings]
     if not all(1 <= factor <= 4 for factor in (*across, *down)):
-        raise DamagedPictureError("a sampling that no picture has")
+        raise DamagedPictureError("an impossible sampling")
     if scans == 1 and not _SOF[marker]:
         return width, height, 0
-    # All coefficients are kept until the last scan, two bytes each, in whole blocks of whole units.
+    # The decoder keeps all coefficients until the last scan: two bytes each, in whole blocks of whole units.
     unit_width, unit_height = 8 * max(across), 8 * max(down)
     units = -(-width // unit_width) * -(-height // unit_height)
     blocks = sum(x * y for x, y in zip(across, down, strict=True))
@@ -217,7 +216,7 @@ def _jpeg_size(marker: int, frame: bytes, scans: int) -> tuple[int, int, int]:
 
 
 def _orientation(tiff: bytes) -> int:
-    """Return how a picture is to be turned, from its Exif data."""
+    """Return the orientation from Exif data."""
     order = {b"II": "<", b"MM": ">"}.get(tiff[:2])
     try:
         if order is None:
@@ -264,7 +263,7 @@ def _png(data: bytes) -> PictureCost:
 def _png_cost(header: bytes, palette: bytes, pixels: bytes) -> PictureCost:
     width, height, _depth, colour = struct.unpack_from(">IIBB", header)
     if not width or not height or colour not in _PNG_PIXEL_BYTES:
-        raise DamagedPictureError("a size or colour type that no picture has")
+        raise DamagedPictureError("an impossible size or colour type")
     chunks = [(b"IHDR", header), (b"PLTE", palette), (b"IDAT", pixels), (b"IEND", b"")]
     content = [_PNG_START]
     for name, body in chunks:
@@ -299,7 +298,7 @@ def _gif(data: bytes) -> PictureCost:
     left, top, frame_width, frame_height = struct.unpack_from("<HHHH", data, at + 1)
     width, height = max(width, left + frame_width), max(height, top + frame_height)
     if not width or not height:
-        raise DamagedPictureError("a size that no picture has")
+        raise DamagedPictureError("an impossible size")
     return PictureCost(
         kind="GIF",
         content=data[:first] + data[at:],
@@ -327,7 +326,7 @@ def _webp(data: bytes) -> PictureCost:
         case _:
             raise DamagedPictureError("it begins with an unknown chunk")
     if not width or not height:
-        raise DamagedPictureError("a size that no picture has")
+        raise DamagedPictureError("an impossible size")
     return PictureCost(
         kind="WEBP",
         content=data,
@@ -338,7 +337,7 @@ def _webp(data: bytes) -> PictureCost:
 
 
 def _bmp(data: bytes) -> PictureCost:
-    """Read the size of a BMP from its header, of the version of Windows 3 or later."""
+    """Read the size of a BMP from its header (Windows 3 or later)."""
     size, width, height, _planes, _bits, compression = struct.unpack_from("<IiiHHI", data, 14)
     if size < 40 or width <= 0 or not height or compression not in _BMP_COMPRESSIONS:
         raise DamagedPictureError("a BMP of an unusual kind")

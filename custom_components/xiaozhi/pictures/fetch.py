@@ -1,7 +1,7 @@
-"""Fetches pictures from web addresses, with the rights of the user who asks for them.
+"""Fetches pictures from web addresses, with the rights of the calling user.
 
-A caller that may not look into the home network learns nothing about it: what is refused by its address is
-refused before anything is looked up, and everything that fails after that fails with the same error.
+A user without access to the home network must learn nothing about it: an address is refused before anything
+is looked up, and every later failure raises the same error.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ __all__ = ["MAX_FETCHED_BYTES", "Asker", "async_fetch_url", "too_large"]
 _LOGGER = logging.getLogger(__name__)
 
 MAX_FETCHED_BYTES: Final = 16 * 1024 * 1024
-"""The largest picture that is shown."""
+"""The largest picture for a screen."""
 _SECONDS: Final = 15
 _MAX_REDIRECTS: Final = 5
 _SCHEMES: Final = ("http", "https")
-# Names that routers give, or that are reserved for private networks.
+# Names that routers assign, or that are reserved for private networks.
 _HOME_DOMAINS: Final = (
     ".fritz.box",
     ".home",
@@ -54,18 +54,18 @@ type _Networks = list[IPv4Network | IPv6Network]
 
 
 class Asker(Enum):
-    """On whose behalf a picture is fetched."""
+    """The caller for whom a picture is fetched."""
 
     USER = auto()
     """A user who is not an administrator."""
     OWNER = auto()
     """An administrator, or an automation."""
     LIBRARY = auto()
-    """An integration that offers media, which the owner has set up."""
+    """A media integration that the owner has set up."""
 
 
 class _Reach(Enum):
-    """What a host may be."""
+    """Where a host may be."""
 
     PUBLIC = auto()
     HOME = auto()
@@ -73,13 +73,13 @@ class _Reach(Enum):
 
 
 class _NotAllowedError(Exception):
-    """An address may not be fetched; this is known without looking anything up."""
+    """The caller may not fetch from an address, known without looking anything up."""
 
 
 async def async_fetch_url(hass: HomeAssistant, url: str, asker: Asker) -> bytes:
-    """Return what is at an http or https address. Raises `HomeAssistantError`."""
+    """Return the data at an http or https address. Raises `HomeAssistantError`."""
     rules = _Rules(hass, asker, await _own_networks(hass))
-    # A session of its own: that of Home Assistant follows redirects and resolves names without asking.
+    # A session of its own: Home Assistant's follows redirects and resolves names without these checks.
     connector = TCPConnector(
         resolver=_GuardedResolver(hass, rules),
         ssl=get_default_context(),
@@ -104,7 +104,7 @@ async def async_fetch_url(hass: HomeAssistant, url: str, asker: Asker) -> bytes:
             translation_placeholders={"url": url},
         ) from err
     except (TimeoutError, ClientError, OSError, ValueError) as err:
-        # Why it failed would tell which hosts and ports there are.
+        # The reason would reveal hosts and ports of the home network.
         _LOGGER.debug("A picture was not fetched: %s", type(err).__name__)
         raise HomeAssistantError(
             translation_domain=DOMAIN,
@@ -114,7 +114,7 @@ async def async_fetch_url(hass: HomeAssistant, url: str, asker: Asker) -> bytes:
 
 
 async def _follow(session: ClientSession, rules: _Rules, url: URL) -> bytes:
-    """Return what is at an address, or where it is redirected to."""
+    """Return the data at an address, or the address that it redirects to."""
     rules.begin(url)
     for _ in range(_MAX_REDIRECTS + 1):
         async with session.get(url, allow_redirects=False, raise_for_status=True) as response:
@@ -130,13 +130,13 @@ async def _follow(session: ClientSession, rules: _Rules, url: URL) -> bytes:
         try:
             rules.redirect(url)
         except _NotAllowedError as err:
-            # Like any other failure behind the first address: where it leads to is not the caller's to know.
+            # Like any other failure after the first address: the caller must not learn where it leads.
             raise ValueError("redirect to an address that is not allowed") from err
     raise ValueError("too many redirects")
 
 
 class _Rules:
-    """Which hosts may be connected to during one fetch."""
+    """The hosts allowed during one fetch."""
 
     def __init__(self, hass: HomeAssistant, asker: Asker, own: _Networks) -> None:
         self._hass = hass
@@ -146,7 +146,7 @@ class _Rules:
         self._reach: dict[str, _Reach] = {}
 
     def begin(self, url: URL) -> None:
-        """Take the address that was asked for. Raises `_NotAllowedError`."""
+        """Check the first address. Raises `_NotAllowedError`."""
         self._first = _host(url)
         at_home = _is_home_name(self._first)
         if self._asker is Asker.LIBRARY:
@@ -162,7 +162,7 @@ class _Rules:
         self._enter(self._first, reach)
 
     def redirect(self, url: URL) -> None:
-        """Take an address that a server redirects to. Raises `_NotAllowedError`."""
+        """Check an address that a server redirects to. Raises `_NotAllowedError`."""
         host = _host(url)
         if self._asker is not Asker.LIBRARY and self._hass.config.allowlist_external_urls:
             self._enter(host, self._listed(url))
@@ -170,19 +170,19 @@ class _Rules:
             self._enter(host, _Reach.PUBLIC)
 
     def allows(self, host: str, address: str) -> bool:
-        """Whether a host that has this IP address may be connected to."""
+        """Whether a connection to this IP address is allowed."""
         found = ip_address(address.partition("%")[0])
         found = getattr(found, "ipv4_mapped", None) or found
         match self._reach.get(host.lower().rstrip("."), _Reach.PUBLIC):
             case _Reach.ANYWHERE:
                 return True
             case _Reach.HOME:
-                return not _belongs_to_nobody(found)
+                return not _is_never_a_host(found)
             case _Reach.PUBLIC:
                 return (
                     found.is_global
-                    and not _belongs_to_nobody(found)
-                    # With IPv6, devices at home have public addresses.
+                    and not _is_never_a_host(found)
+                    # With IPv6, devices at home have public IP addresses.
                     and not any(found in one for one in self._own)
                 )
 
@@ -199,7 +199,7 @@ class _Rules:
 
 
 class _GuardedResolver(AbstractResolver):
-    """Home Assistant's resolver, which gives only addresses that may be connected to."""
+    """Home Assistant's resolver, limited to allowed IP addresses."""
 
     def __init__(self, hass: HomeAssistant, rules: _Rules) -> None:
         self._hass = hass
@@ -224,7 +224,7 @@ class _GuardedResolver(AbstractResolver):
 
 
 def too_large(source: str) -> HomeAssistantError:
-    """Return the error about a picture of more than `MAX_FETCHED_BYTES`."""
+    """Return the error for a picture of more than `MAX_FETCHED_BYTES`."""
     return HomeAssistantError(
         translation_domain=DOMAIN,
         translation_key="picture_too_large",
@@ -233,7 +233,7 @@ def too_large(source: str) -> HomeAssistantError:
 
 
 async def _own_networks(hass: HomeAssistant) -> _Networks:
-    """Return the networks that this computer is in."""
+    """Return the networks of this computer."""
     adapters = await network.async_get_adapters(hass)
     addresses: Iterable[tuple[str, int]] = (
         (found["address"], found["network_prefix"])
@@ -258,10 +258,10 @@ def _is_literal(host: str) -> bool:
 
 
 def _is_home_name(host: str) -> bool:
-    """Whether the address itself shows that it is in the home network."""
+    """Whether a name obviously belongs to the home network."""
     return _is_literal(host) or "." not in host or host.endswith(_HOME_DOMAINS)
 
 
-def _belongs_to_nobody(address: _Address) -> bool:
-    """Whether no server at home has this address. In a cloud, a link-local server gives out credentials."""
+def _is_never_a_host(address: _Address) -> bool:
+    """Whether no server at home has this IP address. In a cloud, a link-local server has credentials."""
     return address.is_link_local or address.is_multicast or address.is_unspecified or address.is_reserved

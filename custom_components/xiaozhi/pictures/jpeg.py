@@ -1,4 +1,4 @@
-"""Pictures of a device: its photos, and what its screen shows. Everything here that decodes is slow."""
+"""Checks, decodes and scales pictures. All of it is slow: not for the event loop."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +15,14 @@ from .cost import CostlyPictureError, DamagedPictureError, PictureCost, UnknownP
 __all__ = ["MAX_JPEG_BYTES", "Picture", "PictureKind", "Screen", "check_jpeg", "fit", "open_picture"]
 
 MAX_JPEG_BYTES: Final = 2 * 1024 * 1024
-"""The largest picture that is taken from a device."""
-# What the largest camera of a supported board gives is 5 million.
+"""The largest picture accepted from a device."""
+# The largest camera of a supported board has 5 million.
 _MAX_DEVICE_PIXELS: Final = 20_000_000
-# Of a picture for the screen, such as a photo from a phone.
+# For a picture to show, such as a photo from a phone.
 _MAX_SHOWN_PIXELS: Final = 60_000_000
-# While it is decoded. A PNG of 12 million pixels with transparency takes as much.
+# While decoding. A PNG of 12 million pixels with transparency takes as much.
 _MAX_MEMORY: Final = 96 * 1024 * 1024
-# Half a second or less. Programs write progressive JPEGs with up to 12 scans.
+# Half a second at most. Programs write progressive JPEGs with up to 12 scans.
 _MAX_WORK: Final = 400_000_000
 # The largest screen of a supported board has 1280 by 800.
 _LARGEST_SIDE: Final = 1280
@@ -35,10 +35,10 @@ _DECODING_ERRORS: Final = (
     LookupError,
     Image.DecompressionBombError,
 )
-# Their colours cannot be mixed, so they cannot be scaled down.
+# Modes whose values cannot be mixed, and the modes to convert them to before scaling.
 _COARSE_MODES: Final = {"1": "L", "P": "RGB"}
 _16_BIT_MODES: Final = ("I", "I;16", "I;16B")
-# What to do with a picture that was taken with the camera turned, by the orientation of its Exif data.
+# By the orientation in Exif data.
 _TURNS: Final = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -59,7 +59,7 @@ class PictureKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A JPEG of a device."""
+    """A JPEG from a device."""
 
     data: bytes = field(repr=False)
     taken: datetime
@@ -67,7 +67,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What a picture is fitted into; width and height are in pixels."""
+    """A screen to fit a picture into; width and height in pixels."""
 
     width: int
     height: int
@@ -75,22 +75,19 @@ class Screen:
 
 
 def check_jpeg(data: bytes) -> None:
-    """Check that this is a whole JPEG of a sensible size. Raises `PictureError`. Not in the loop."""
+    """Check that this is a complete JPEG of a sensible size. Raises `PictureError`."""
     cost = _affordable(data, _MAX_DEVICE_PIXELS)
     if cost.kind != "JPEG":
-        raise UnknownPictureError("it is no JPEG")
+        raise UnknownPictureError("it is not a JPEG")
     with _decoding():
         image = _open(cost)
-        # All of it is read, but an eighth of its width and height is enough to see that it can be.
+        # Reads the whole file, but decodes an eighth of its width and height only.
         image.draft(None, (max(1, cost.width // 8), max(1, cost.height // 8)))
         image.load()
 
 
 def open_picture(data: bytes) -> Image.Image:
-    """Decode a picture, and scale it down to what the largest screen shows. Raises `PictureError`.
-
-    Not in the loop: it takes up to a second.
-    """
+    """Decode a picture, and scale it down to the largest screen. Raises `PictureError`. Up to a second."""
     cost = _affordable(data, _MAX_SHOWN_PIXELS)
     with _decoding():
         image = _open(cost)
@@ -98,7 +95,7 @@ def open_picture(data: bytes) -> Image.Image:
             image = image.point(lambda value: value / 256).convert("L")
         elif image.mode in _COARSE_MODES:
             image = image.convert(_COARSE_MODES[image.mode])
-        # Scales a JPEG down while it is decoded: with the exact size and no gap, to less than twice of it.
+        # With this gap, a JPEG is scaled down while decoding, to less than twice the size.
         image.thumbnail(_scaled(image.size, (_LARGEST_SIDE, _LARGEST_SIDE)), reducing_gap=1.0)
         image = image.convert("RGB")
         if cost.orientation in _TURNS:
@@ -107,7 +104,7 @@ def open_picture(data: bytes) -> Image.Image:
 
 
 def fit(image: Image.Image, screen: Screen) -> bytes:
-    """Fit a picture into a screen, and return it as a PNG. Not in the loop."""
+    """Fit a picture into a screen, and return it as a PNG."""
     fitted = image.resize(_scaled(image.size, (screen.width, screen.height)))
     if screen.monochrome:
         fitted = fitted.convert("1")
@@ -117,7 +114,7 @@ def fit(image: Image.Image, screen: Screen) -> bytes:
 
 
 def _scaled(size: tuple[int, int], limits: tuple[int, int]) -> tuple[int, int]:
-    """Return the largest size of the same shape. Of something long and thin, too, a pixel is left."""
+    """Return the largest size of the same shape within limits; each side is at least one pixel."""
     scale = min(limit / side for side, limit in zip(size, limits, strict=True))
     return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 

@@ -1,4 +1,4 @@
-"""A device's screen: what it shows as a picture, and pictures shown on it."""
+"""A device's screen: screenshots of it and pictures on it."""
 
 import asyncio
 from functools import partial
@@ -23,17 +23,16 @@ _MAX_SIDE: Final = 2048
 
 
 class ShownPicture:
-    """A picture for one or more devices: decoded once, and fitted once into each kind of screen."""
+    """A picture for several devices: decoded once, and fitted once into each kind of screen."""
 
     def __init__(self, hass: HomeAssistant, image: Image) -> None:
-        """Show this one."""
         self._hass = hass
         self._image = image
         self._fitted: dict[Screen, bytes] = {}
         self._lock = asyncio.Lock()
 
     async def fitted(self, screen: Screen) -> bytes:
-        """Return it as a PNG."""
+        """Return the picture as a PNG that fits a screen."""
         async with self._lock:
             if screen not in self._fitted:
                 slots = self._hass.data[PICTURE_SLOTS]
@@ -42,7 +41,7 @@ class ShownPicture:
 
 
 async def async_open_picture(hass: HomeAssistant, content: bytes) -> ShownPicture:
-    """Decode what is to be shown. Raises `ServiceValidationError`."""
+    """Decode a picture to show. Raises `ServiceValidationError`."""
     try:
         image = await hass.data[PICTURE_SLOTS].decode(hass, partial(open_picture, content))
     except CostlyPictureError as err:
@@ -55,7 +54,7 @@ async def async_open_picture(hass: HomeAssistant, content: bytes) -> ShownPictur
 
 
 async def async_screenshot(hass: HomeAssistant, device: Device) -> None:
-    """Have the device hand over what its screen shows. Raises `HomeAssistantError`."""
+    """Take a screenshot of a device. Raises `HomeAssistantError`."""
     require_tool(device, SNAPSHOT_TOOL)
     with hass.data[TRANSFERS].expect(_origin(device)) as upload:
         await device.call_tool(SNAPSHOT_TOOL, {"url": upload.url})
@@ -75,7 +74,7 @@ def _screenshot(content_type: str, body: bytes) -> bytes:
 
 
 async def async_show_image(hass: HomeAssistant, device: Device, picture: ShownPicture) -> None:
-    """Show a picture for some seconds, fitted into the screen. Raises `HomeAssistantError`."""
+    """Show a picture on a device for some seconds. Raises `HomeAssistantError`."""
     require_tool(device, PREVIEW_TOOL)
     origin = _origin(device)
     match (await device.call_tool(SCREEN_INFO_TOOL)).json():
@@ -93,7 +92,7 @@ async def async_show_image(hass: HomeAssistant, device: Device, picture: ShownPi
 def require_tool(device: Device, tool: str) -> None:
     """Raise `ServiceValidationError` if the device does not have a tool.
 
-    Of a device that never told its tools nothing is known; a call then says whether it can be reached.
+    The tools of a device that never listed them are unknown; a call then fails if it cannot be reached.
     """
     if device.tools and tool not in device.tools:
         raise ServiceValidationError(

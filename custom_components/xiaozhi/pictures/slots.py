@@ -1,4 +1,4 @@
-"""How many pictures are received, fetched and decoded at the same time, over all devices and actions."""
+"""Bounds on the pictures that are received, fetched and decoded at the same time, in all."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -12,7 +12,7 @@ from ..const import DOMAIN
 
 __all__ = ["PICTURE_SLOTS", "NoSlotError", "PictureSlots"]
 
-# Of 2 MB each, and as much again while the form is taken apart.
+# Of 2 MB each, and as much again while the form is parsed.
 _UPLOADS: Final = 4
 # Of 16 MB each, likewise.
 _SHOWN: Final = 2
@@ -25,18 +25,17 @@ class NoSlotError(Exception):
 
 
 class PictureSlots:
-    """Bounds on memory and processor time for pictures."""
+    """Bounds memory and processor time for pictures."""
 
     def __init__(self) -> None:
-        """Create all slots free."""
         self._decoding = asyncio.Lock()
         self._uploads = asyncio.Semaphore(_UPLOADS)
         self.shown = asyncio.Semaphore(_SHOWN)
-        """To be held while a picture for the screen is fetched and decoded."""
+        """Held while a picture for the screen is fetched and decoded."""
 
     @asynccontextmanager
     async def upload(self, seconds: float = _SLOT_SECONDS) -> AsyncGenerator[None]:
-        """Hold a slot while a picture is received. Raises `NoSlotError` when none gets free in time."""
+        """Hold a slot while a picture is received. Raises `NoSlotError` if none becomes free in time."""
         try:
             async with asyncio.timeout(seconds):
                 await self._uploads.acquire()
@@ -48,7 +47,7 @@ class PictureSlots:
             self._uploads.release()
 
     async def decode[Result](self, hass: HomeAssistant, work: Callable[[], Result]) -> Result:
-        """Run what decodes a picture in an executor, one after the other. Raises what `work` raises.
+        """Run the decoding `work` in an executor, one at a time. Raises what `work` raises.
 
         A thread cannot be stopped. When the caller is cancelled, this ends only when the thread is done, so
         that all slots that the caller holds are held until then.
@@ -62,7 +61,7 @@ class PictureSlots:
                 except asyncio.CancelledError as err:
                     cancelled = err
             if cancelled is not None:
-                # Otherwise the event loop logs that the exception was never retrieved.
+                # Otherwise the event loop logs an exception that was never retrieved.
                 job.exception()
                 raise cancelled
             return job.result()

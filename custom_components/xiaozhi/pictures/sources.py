@@ -1,4 +1,4 @@
-"""Gets pictures that are to be shown on a device."""
+"""Pictures from entities and the media library, to show on a device."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,7 @@ _CAMERA: Final = "camera"
 
 
 def entity_of(media_id: str) -> str | None:
-    """Return the camera or image entity that a media id stands for; its media would be an endless stream."""
+    """Return the camera or image entity behind a media id: as media, it would be an endless stream."""
     for domain in (_CAMERA, image.DOMAIN):
         if media_id.startswith(prefix := f"media-source://{domain}/"):
             return media_id.removeprefix(prefix)
@@ -25,7 +25,7 @@ def entity_of(media_id: str) -> str | None:
 async def async_fetch_entity(hass: HomeAssistant, entity_id: str) -> bytes:
     """Return the picture of a camera or an image entity. Raises `HomeAssistantError`."""
     if entity_id.startswith(f"{_CAMERA}."):
-        # Not at the top: without a camera in the house, its libraries need not be there.
+        # Not at the top: a house without a camera need not have its libraries.
         from homeassistant.components import camera  # noqa: PLC0415
 
         if _CAMERA not in hass.config.components:
@@ -43,7 +43,7 @@ async def async_fetch_entity(hass: HomeAssistant, entity_id: str) -> bytes:
 
 
 async def async_fetch_media(hass: HomeAssistant, media_id: str, asker: Asker) -> bytes:
-    """Return a picture of the media library that is not that of an entity. Raises `HomeAssistantError`."""
+    """Return a picture of the media library, other than an entity's. Raises `HomeAssistantError`."""
     if not media_source.is_media_source_id(media_id):
         return await async_fetch_url(hass, media_id, asker)
     media: Any = await media_source.async_resolve_media(hass, media_id, None)

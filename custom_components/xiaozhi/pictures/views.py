@@ -1,4 +1,4 @@
-"""The addresses on Home Assistant's own web server at which devices hand over pictures and get files."""
+"""Views on Home Assistant's web server where devices upload pictures and download files."""
 
 import asyncio
 from contextlib import suppress
@@ -24,16 +24,16 @@ from .vision import Vision
 _LOGGER = logging.getLogger(__name__)
 
 _MAX_BODY_BYTES: Final = MAX_JPEG_BYTES + 16 * 1024
-# The device sends a picture while it compresses it.
+# The device sends a picture while compressing it.
 _UPLOAD_SECONDS: Final = 20
-# A device writes what it fetches into its flash, some 64 KiB a second.
+# A device writes what it downloads to its flash, some 64 KiB a second.
 _CHUNK: Final = 16 * 1024
 _STALL_SECONDS: Final = 60
 
 
 @callback
 def async_register_picture_views(hass: HomeAssistant) -> None:
-    """Register the views; once, since they cannot be taken back."""
+    """Register the views. They cannot be unregistered."""
     hass.data[TRANSFERS] = Transfers()
     hass.data[PICTURE_SLOTS] = PictureSlots()
     hass.http.register_view(VisionView())
@@ -49,12 +49,11 @@ class VisionView(HomeAssistantView):
     requires_auth = False
 
     def __init__(self) -> None:
-        """Prepare for photos of all devices."""
         self._vision = Vision()
 
     @for_devices
     async def post(self, request: web.Request) -> web.Response:
-        """Answer a question. A known device always gets status 200, since it reads no other answer."""
+        """Answer a question. A known device always gets status 200: it reads no other answer."""
         device = _authenticate(request)
 
         async def receive() -> bytes | None:
@@ -70,7 +69,7 @@ class VisionView(HomeAssistantView):
 
 
 class UploadView(HomeAssistantView):
-    """Where a device posts what its screen shows (`mcp_server.cc`, `self.screen.snapshot`)."""
+    """Where a device posts a screenshot (`mcp_server.cc`, `self.screen.snapshot`)."""
 
     url = UPLOAD_PATH + "/{token}"
     name = "api:xiaozhi:upload"
@@ -78,7 +77,7 @@ class UploadView(HomeAssistantView):
 
     @for_devices
     async def post(self, request: web.Request, token: str) -> web.Response:
-        """Take what is expected at this address."""
+        """Take the upload for this address."""
         hass = request.app[KEY_HASS]
         upload = hass.data[TRANSFERS].take_upload(token)
         if upload is None:
@@ -93,7 +92,7 @@ class UploadView(HomeAssistantView):
 
 
 class FileView(HomeAssistantView):
-    """Where a device gets a file; it wants to know its length first, and follows no redirect."""
+    """Where a device downloads a file. It needs the length first, and follows no redirect."""
 
     url = FILE_PATH + "/{token}"
     name = "api:xiaozhi:file"
@@ -101,7 +100,7 @@ class FileView(HomeAssistantView):
 
     @for_devices
     async def get(self, request: web.Request, token: str) -> web.StreamResponse:
-        """Give what is offered at this address, as fast as the device takes it."""
+        """Send the file at this address, as fast as the device takes it."""
         download = request.app[KEY_HASS].data[TRANSFERS].take_download(token)
         if download is None:
             raise web.HTTPNotFound(text="Nothing is offered here")
@@ -119,7 +118,7 @@ class FileView(HomeAssistantView):
             await response.write_eof()
         except TimeoutError, ConnectionError:
             _LOGGER.debug("A file was fetched up to byte %d only", download.sent)
-            # A client that does not read would hold the connection open without end.
+            # A client that does not read would keep the connection open.
             if request.transport is not None:
                 request.transport.abort()
         finally:
@@ -128,14 +127,14 @@ class FileView(HomeAssistantView):
 
 
 def _send_no_faster_than_taken(request: web.Request) -> None:
-    """Shrink the send buffer, so that what is sent was also fetched, except for some KiB."""
+    """Shrink the send buffer, so that bytes sent are bytes received, except for some KiB."""
     if request.transport is not None and (opened := request.transport.get_extra_info("socket")) is not None:
         with suppress(OSError):
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _CHUNK)
 
 
 def _authenticate(request: web.Request) -> Device:
-    """Return the calling device. Raises aiohttp's answer; never 401: Home Assistant would ban the address."""
+    """Return the calling device. Raises an HTTP error; never 401: Home Assistant would ban the IP address."""
     device = called_gateway(request).device(request.headers.get("Device-Id", "").lower())
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if device is None or scheme.lower() != "bearer" or not same(token, device.vision_token):

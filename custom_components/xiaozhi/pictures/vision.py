@@ -1,4 +1,4 @@
-"""Answers what a device asks about its photos, by the AI Task that the owner prefers."""
+"""Answers questions about photos with the AI Task that the owner prefers."""
 
 import asyncio
 from collections import defaultdict
@@ -33,11 +33,11 @@ EVENT_PHOTO: Final = "xiaozhi_photo"
 """Fired on the bus for every photo, with `device_id` and `entity_id`."""
 
 MAX_QUESTION: Final = 1000
-"""Characters of a question that are kept."""
+"""Longest question, in characters."""
 # The device gives up after 30 s, and dead-locks on a reply of 8,192 bytes.
 _ANSWER_SECONDS: Final = 25
 _MAX_REPLY_BYTES: Final = 6000
-# Each photo is decoded, fired on the bus and may cost a paid call. A camera takes seconds for one.
+# Each photo is decoded, fired on the bus and may cost money. A camera takes seconds for one.
 _PHOTOS_PER_SECOND: Final = 0.2
 _PHOTOS_AT_ONCE: Final = 10
 
@@ -45,10 +45,9 @@ _FEATURES: Final = ai_task.AITaskEntityFeature.GENERATE_DATA | ai_task.AITaskEnt
 
 
 class Vision:
-    """Looks at the photos of all devices, one at a time for each and in bounded numbers."""
+    """Takes the photos of all devices: one at a time for each device, and in bounded numbers."""
 
     def __init__(self) -> None:
-        """Start with no photo in progress."""
         self._busy: set[str] = set()
         self._limits = defaultdict[str, TokenBucket](
             lambda: TokenBucket(rate=_PHOTOS_PER_SECOND, burst=_PHOTOS_AT_ONCE)
@@ -61,10 +60,10 @@ class Vision:
         content_type: str,
         receive: Callable[[], Awaitable[bytes | None]],
     ) -> bytes:
-        """Take a photo and a question as a device posts them, and return the reply that it wants.
+        """Take a posted photo with its question, and return the reply for the device.
 
-        `receive` reads the body, or returns None; it is not called for a device that has to wait. Without a
-        question the photo is only kept.
+        `receive` reads the body, or returns None; it is not called for a device that has to wait. A photo
+        without a question is only stored.
         """
         if device.mac in self._busy or not self._limits[device.mac].take(hass.loop.time()):
             return reply(await async_text(hass, "photo_busy"), success=False)
@@ -86,7 +85,7 @@ class Vision:
 async def _look(
     hass: HomeAssistant, device: Device, content_type: str, receive: Callable[[], Awaitable[bytes | None]]
 ) -> str:
-    """Receive and keep a photo; return the answer to its question, which is empty without one."""
+    """Receive and store a photo; return the answer to its question, empty if there is none."""
     slots = hass.data[PICTURE_SLOTS]
     async with slots.upload():
         if (body := await receive()) is None:
@@ -106,7 +105,7 @@ def _read_form(content_type: str, body: bytes) -> tuple[bytes, str]:
 
 
 def reply(text: str, *, success: bool) -> bytes:
-    """Return the JSON that a device hands on to its language model, below the size on which it dead-locks."""
+    """Return the JSON that a device passes to the language model, below the size on which it dead-locks."""
     text = clean_text(text, _MAX_REPLY_BYTES)
     while True:
         answer = {"success": True, "result": text} if success else {"success": False, "message": text}
@@ -117,11 +116,11 @@ def reply(text: str, *, success: bool) -> bytes:
 
 
 class _NoAnswerError(TextError):
-    """There is no answer; the language model of the conversation reads aloud why."""
+    """There is no answer; the language model reads the reason aloud."""
 
 
 def picture_entity(hass: HomeAssistant, device: Device, kind: PictureKind) -> er.RegistryEntry | None:
-    """Return the entity of the device's pictures of a kind, which may be disabled."""
+    """Return the image entity for a kind of picture, also a disabled one."""
     registry = er.async_get(hass)
     entity_id = registry.async_get_entity_id(IMAGE_DOMAIN, DOMAIN, f"{device.mac}_{kind}")
     return registry.async_get(entity_id) if entity_id else None
@@ -173,7 +172,7 @@ async def _ask(hass: HomeAssistant, entity_id: str | None, question: str) -> str
 
 
 def _has_model(hass: HomeAssistant) -> bool:
-    """Whether the AI Task that the owner prefers takes pictures. No other one gets to see a photo."""
+    """Whether the AI Task that the owner prefers accepts pictures. No other one receives photos."""
     preferred = hass.data[DATA_PREFERENCES].gen_data_entity_id
     state = hass.states.get(preferred) if preferred else None
     return state is not None and _FEATURES in ai_task.AITaskEntityFeature(

@@ -1,1 +1,1 @@
-"""From a device's first check-in to its token: views, pairing rules, discovery cards and forms."""
+"""Provisioning: check-in and activation views, pairing rules, discovery cards and forms."""

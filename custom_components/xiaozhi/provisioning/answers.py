@@ -1,4 +1,4 @@
-"""What the gateway tells a device that checks in: the link of a paired one, the code of any other."""
+"""Replies to check-ins: the link settings for a paired device, a pairing code for any other."""
 
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -28,19 +28,19 @@ class Activation(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Where a check-in came from, and where it went to."""
+    """Source and destination of a check-in."""
 
     remote: str
     """IP address of the device."""
     host: str
-    """Name or IPv4 address under which the device reached us."""
+    """Name or IPv4 address that the device called."""
     origin: str
     """Beginning of the URL that it called: scheme, host and port."""
 
 
 @callback
 def answer_check_in(gateway: Gateway, checkin: CheckIn, caller: Caller) -> Reply:
-    """Return what a device is told when it starts."""
+    """Return the reply to a check-in."""
     server_time = ServerTime.at(dt_util.now())
     device = gateway.paired(checkin.mac, checkin.client_id)
     if device is not None:
@@ -58,7 +58,7 @@ def answer_check_in(gateway: Gateway, checkin: CheckIn, caller: Caller) -> Reply
 
 @callback
 def answer_activation(gateway: Gateway, checkin: CheckIn) -> Activation:
-    """Say whether a device that shows a code may check in again for its link."""
+    """Return whether a device that shows a code is paired by now."""
     if gateway.paired(checkin.mac, checkin.client_id) is not None:
         return Activation.ACCEPTED
     waiting = gateway.discovery.get(checkin.mac, checkin.client_id)
@@ -67,7 +67,7 @@ def answer_activation(gateway: Gateway, checkin: CheckIn) -> Activation:
 
 @callback
 def would_change_link(gateway: Gateway, device: Device, link: DeviceLink) -> bool:
-    """Whether a device, if its owner wants this link, is to use another kind than it knows of."""
+    """Whether this setting would give a device another kind of link than it was last told."""
     kind = kind_of_link(gateway.settings, replace(device.settings, link=link), device.state.firmware_version)
     return device.state.link not in {None, kind}
 

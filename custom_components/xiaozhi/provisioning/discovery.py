@@ -1,4 +1,4 @@
-"""The devices that wait to be paired: each has a code and a discovery card."""
+"""Devices waiting to be paired, each with a code and a discovery card."""
 
 import logging
 from typing import Any
@@ -19,20 +19,20 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class DeviceDiscovery:
-    """The devices that have checked in at a gateway and wait to be paired."""
+    """The devices waiting to be paired with a gateway."""
 
     def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any]) -> None:
-        """Prepare for devices that call the gateway of `entry`."""
+        """Start without devices for the gateway of `entry`."""
         self._hass = hass
         self._entry = entry
         self._registry = PairingRegistry()
         self._suspects: dict[str, str] = {}
-        """Subentries with a repair issue, and the Client-Id that each had when it was raised."""
+        """Subentries with a repair issue, and the Client-Id that each had then."""
         self._cancel_expiry: CALLBACK_TYPE | None = None
 
     @property
     def devices(self) -> tuple[PendingDevice, ...]:
-        """The devices that wait."""
+        """The waiting devices."""
         return self._registry.devices
 
     def get(self, mac: str, client_id: str | None = None) -> PendingDevice | None:
@@ -40,12 +40,12 @@ class DeviceDiscovery:
         return self._registry.get(mac, client_id)
 
     def verify(self, typed: str, mac: str | None = None) -> Verdict:
-        """Check a typed code against the device with this MAC, or against all that wait."""
+        """Check a typed code against the waiting devices with this MAC, or against all."""
         return self._registry.verify(typed, self._hass.loop.time(), mac)
 
     @callback
     def add(self, checkin: CheckIn, remote: str) -> PendingDevice:
-        """Take in a device that is not paired, and show its card; `remote` is its IP address."""
+        """Add a device that is not paired, and show its card. `remote` is its IP address."""
         device, dropped = self._registry.check_in(
             checkin.mac, checkin.client_id, checkin.board or "", remote, self._hass.loop.time()
         )
@@ -57,7 +57,7 @@ class DeviceDiscovery:
 
     @callback
     def async_remove_paired(self) -> None:
-        """Remove the devices that are paired by now, and the issues that this answers."""
+        """Remove the devices that are paired by now, and the issues that are solved."""
         subentries = device_subentries(self._entry)
         for device in self._registry.devices:
             paired = subentries.get(device.mac)
@@ -70,7 +70,7 @@ class DeviceDiscovery:
                 self._clear(subentry_id)
 
     async def async_stop(self) -> None:
-        """Forget the devices that wait, with their cards and issues."""
+        """Remove all waiting devices, cards and issues."""
         if self._cancel_expiry is not None:
             self._cancel_expiry()
             self._cancel_expiry = None
@@ -96,7 +96,7 @@ class DeviceDiscovery:
 
     @callback
     def _suspect(self, device: PendingDevice, subentry: ConfigSubentry) -> None:
-        """Raise a repair issue: the device was reset, or something poses as it."""
+        """Raise a repair issue: the device was reset, or another one uses its MAC."""
         self._suspects[subentry.subentry_id] = subentry.data[CONF_CLIENT_ID]
         ir.async_create_issue(
             self._hass,

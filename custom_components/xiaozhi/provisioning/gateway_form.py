@@ -1,4 +1,4 @@
-"""The forms with the gateway's settings: their fields, what is stored of them, and trying it for real."""
+"""The forms with the gateway's settings: fields, stored data and tests."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -45,11 +45,11 @@ from ..settings import OfferedLink, broker_settings
 from .link_settings import is_known_here_only
 from .views import check_in_url, is_usable_host
 
-# The port on which the firmware encrypts MQTT, and the only one (its `main/protocols/mqtt_protocol.cc`).
+# The only port on which the firmware encrypts MQTT (its `main/protocols/mqtt_protocol.cc`).
 _TLS_PORT: Final = 8883
 
 DOES_NOT_PUSH: Final = "broker_does_not_push"
-"""The error that is a warning: a broker that is submitted again is accepted with it."""
+"""An error that is only a warning: the same broker is accepted when it is submitted again."""
 
 _PORT: Final = vol.All(
     NumberSelector(NumberSelectorConfig(min=1, max=65535, step=1, mode=NumberSelectorMode.BOX)),
@@ -101,17 +101,17 @@ _BROKER_ERRORS: Final = {
 }
 
 type Errors = dict[str, str]
-"""What is wrong with a form, by field."""
+"""Translation keys of a form's errors, by field."""
 type _Ports = dict[str, tuple[SocketKind, int]]
 
 
 def gateway_suggestions(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the form shows of a gateway's entry; those from before MQTT offer WebSocket only."""
+    """Return a form's suggestions from a gateway's entry. An entry from before MQTT has no link."""
     return {CONF_LINK: OfferedLink.WEBSOCKET.value, **data}
 
 
 def cleaned_gateway(user_input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings as they are stored: an empty address is none."""
+    """Return the settings as they are stored: without empty addresses."""
     settings = {key: user_input[key] for key in (CONF_LINK, *_OPENED)}
     addresses = {
         CONF_ADDRESS: user_input.get(CONF_ADDRESS, "").strip().lower(),
@@ -121,7 +121,7 @@ def cleaned_gateway(user_input: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cleaned_broker(user_input: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a broker as it is stored; for a user without a password, the `known` one stands."""
+    """Return a broker as it is stored; without a new password, with the one of the `known` broker."""
     broker = {
         CONF_HOST: user_input[CONF_HOST].strip().lower(),
         CONF_PORT: user_input[CONF_PORT],
@@ -140,7 +140,7 @@ def cleaned_broker(user_input: Mapping[str, Any], known: Mapping[str, Any]) -> d
 async def gateway_errors(
     hass: HomeAssistant, settings: Mapping[str, Any], running: ConfigEntry | None = None
 ) -> Errors:
-    """Try the settings. The ports that the entry `running` has open itself count as free."""
+    """Test the settings. The ports that the entry `running` has open count as free."""
     errors: Errors = {}
     address: str | None = settings.get(CONF_ADDRESS)
     if address is not None and not is_usable_host(address):
@@ -148,7 +148,7 @@ async def gateway_errors(
     elif check_in_url(hass, address) is None:
         errors[CONF_ADDRESS] = "address_needed"
     releases = settings.get(CONF_FIRMWARE_RELEASES)
-    # One that is saved may be down for a while; that is for a repair to tell.
+    # A list that is saved already may be down for a while; a repair issue says so.
     known = None if running is None else running.data.get(CONF_FIRMWARE_RELEASES)
     if releases is not None and releases != known:
         try:
@@ -170,24 +170,24 @@ async def gateway_errors(
 async def broker_errors(
     broker: Mapping[str, Any], address: str | None, accepted: Collection[Mapping[str, Any]] = ()
 ) -> Errors:
-    """Try a broker; return the errors.
+    """Test a broker.
 
-    `address` is the one of Home Assistant that the owner has set for devices. Brokers that are `accepted`
-    need not push: some builds of the firmware subscribe themselves.
+    `address` is the address of Home Assistant that the owner has set. `accepted` brokers need not deliver
+    without a subscription: some builds of the firmware subscribe themselves.
     """
     if errors := _unusable(broker, address):
         return errors
     settings = broker_settings(broker)
     try:
         await check_broker(settings)
-        # We could use it, devices could not.
+        # The connection works for us, but would not for devices.
         if broker[CONF_TLS] != (broker[CONF_PORT] == _TLS_PORT):
             errors[CONF_PORT] = "broker_port_tls"
         elif broker not in accepted and not await pushes(settings):
             errors["base"] = DOES_NOT_PUSH
     except BrokerError as err:
         field, error = _BROKER_ERRORS[err.problem]
-        # The words of the network or the broker are for the log.
+        # The reason in the words of the network or the broker is for the log only.
         _LOGGER.info("The broker cannot be used: %s", err)
         return {field: error}
     return errors
@@ -208,7 +208,7 @@ def _held(entry: ConfigEntry | None) -> set[tuple[SocketKind, int]]:
 
 
 async def _try_port(transport: SocketKind, port: int) -> str | None:
-    """Listen for a moment; return the error, if any."""
+    """Open a port for a moment; return the error, if any."""
     try:
         await (_try_udp(port) if transport is SOCK_DGRAM else _try_tcp(port))
     except OSError as err:
@@ -229,7 +229,7 @@ async def _try_udp(port: int) -> None:
 
 
 def _unusable(broker: Mapping[str, Any], address: str | None) -> Errors:
-    """Return what devices could not be told, whatever the broker says."""
+    """Return errors in settings that devices could not use, whatever the broker says."""
     errors: Errors = {}
     # Devices that reach Home Assistant at a loopback address, such as simulated ones, are on this computer.
     devices_are_here = address is not None and is_known_here_only(address)

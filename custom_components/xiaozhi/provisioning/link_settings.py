@@ -1,4 +1,4 @@
-"""What a device is told about its link: which kind to use, and where it is."""
+"""A device's link settings: kind and addresses."""
 
 import re
 from typing import Final
@@ -22,25 +22,25 @@ __all__ = [
     "web_origin",
 ]
 
-# Version 1 has no header that the device would read without checking its bounds.
+# Framing version 1 has no header, which the firmware would read without checking its bounds.
 _FRAMING_VERSION: Final = 1
-# The firmware's own 240 s would let a device that lost its power look connected for six minutes.
+# With the firmware's default of 240 s, a device that lost power would look connected for six minutes.
 _KEEP_ALIVE: Final = 60
-# The first firmware that takes the address of a link from its check-in at all.
+# The first firmware that takes the address of its link from the check-in reply.
 _FIRST_WITH_MQTT_PORT: Final = FirmwareVersion(1, 6, 2)
 # Loopback, and the names that the Supervisor gives to its add-ons, such as a0d7b954-emqx.
 _ON_THIS_COMPUTER: Final = re.compile(r"(.+\.)?localhost|127\.[0-9.]+|(core|local|[0-9a-f]{8})-[a-z0-9_-]+")
-# For a broker that asks for no password; the firmware wants both.
+# For a broker without accounts: the firmware requires user and password.
 _ANY_USER: Final = "xiaozhi"
 
-# What EMQX is to subscribe every device to: our topic for it, written with EMQX's word for the client id.
+# The topic to which EMQX is to subscribe every device, with EMQX's placeholder for the client id.
 AUTO_SUBSCRIBE_TOPIC: Final = downlink_topic("${clientid}")
 
 
 def kind_of_link(
     gateway: GatewaySettings, device: DeviceSettings, firmware: FirmwareVersion | None
 ) -> LinkKind:
-    """Return the kind of link that a device is to use."""
+    """Return the kind of link for a device."""
     if gateway.link is OfferedLink.WEBSOCKET or device.link is DeviceLink.WEBSOCKET:
         return LinkKind.WEBSOCKET
     if device.link is DeviceLink.AUTOMATIC and firmware is not None and firmware < _FIRST_WITH_MQTT_PORT:
@@ -51,7 +51,7 @@ def kind_of_link(
 def link_reply(
     gateway: GatewaySettings, device: DeviceSettings, kind: LinkKind, host: str, server_time: ServerTime
 ) -> LinkReply:
-    """Return the link settings for a device that reached us under `host`; with MQTT, of both links."""
+    """Return the link settings for a device that called `host`; with MQTT, those of both links."""
     address = gateway.address or host
     websocket = WebSocketReply(
         url=websocket_url(address, gateway.websocket_port, WEBSOCKET_PATH),
@@ -81,10 +81,7 @@ def link_reply(
 
 
 def client_id_of(gateway: GatewaySettings, mac: str) -> str:
-    """Return the client id that a device is told to use over MQTT.
-
-    On a broker, which several gateways may share, it begins with the name of the gateway.
-    """
+    """Return the MQTT client id for a device. On a broker, it begins with the name of the gateway."""
     return Address(mac, "" if gateway.broker is None else gateway.name).client_id
 
 

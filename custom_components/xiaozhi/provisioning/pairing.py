@@ -1,4 +1,4 @@
-"""Pairing rules: who is waiting to be added, the six digits, and what a wrong try costs.
+"""Pairing rules: waiting devices, their codes, and wrong tries.
 
 Neither clock nor network: callers pass the time in seconds of a monotonic clock.
 """
@@ -32,10 +32,10 @@ MAX_TRIES: Final = 5
 MAX_PENDING: Final = 16
 MAX_PENDING_FROM_ADDRESS: Final = 4
 _CODE_DIGITS: Final = 6
-# Longer input is no code, and not worth normalising.
+# Longer input cannot be a code.
 _MAX_TYPED: Final = 64
 _MAX_BOARD: Final = 40
-# A discovery card cuts longer titles at the end, where they tell a device from others of its kind.
+# A discovery card cuts longer titles at the end, where the MAC is.
 _MAX_LABEL_BOARD: Final = 25
 _SPELLING: Final = {
     "4g": "4G",
@@ -50,25 +50,25 @@ _SPELLING: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingDevice:
-    """A device that has checked in and waits for its code to be typed."""
+    """A device waiting for its code to be typed."""
 
     mac: str
     client_id: str
     remote: str
-    """Address of the last check-in."""
+    """IP address of the last check-in."""
     board: str
-    """Board name as the device says it, without anything but letters, digits, spaces and `._-`."""
+    """Board name from the device; only its letters, digits, spaces and `._-`."""
     code: str = field(repr=False)
     challenge: str = field(repr=False)
     tries_left: int
     code_until: float
-    """The code is dead from then on; the next check-in brings a new one."""
+    """When the code expires; the next check-in then brings a new one."""
     seen: float
     """Time of the last check-in."""
 
     @property
     def label(self) -> str:
-        """What tells this device from others, such as `bread-compact-wifi (A4:5F)`."""
+        """Board and end of the MAC, such as `bread-compact-wifi (A4:5F)`."""
         board = self.board or "XiaoZhi"
         if len(board) > _MAX_LABEL_BOARD:
             board = f"{board[: _MAX_LABEL_BOARD - 1]}…"
@@ -84,45 +84,44 @@ class PendingDevice:
 
 
 class Outcome(StrEnum):
-    """What became of a typed code."""
+    """Result of a typed code."""
 
     ACCEPTED = "accepted"
     WRONG = "wrong"
     REPLACED = "replaced"
-    """Wrong once too often: there is a new code, which the device shows after its next check-in."""
+    """Too many wrong tries: the device has a new code, and shows it after its next check-in."""
     EXPIRED = "expired"
-    """No device waits, or only with codes that are too old."""
+    """No device waits, or only devices with expired codes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The answer to a typed code."""
+    """The result of a typed code, with its device."""
 
     outcome: Outcome
     device: PendingDevice | None = None
-    """The device whose code it was, when accepted."""
+    """The device with the code, if accepted."""
     tries_left: int = 0
 
 
 class PairingRegistry:
-    """The devices that wait to be added, the one silent for longest first.
+    """The waiting devices, the one silent for longest first.
 
     Two with the same MAC and different Client-Ids are two devices: one of them poses as the other, and the
-    code tells which one its owner holds. No network address has more than a few places.
+    code tells which one its owner holds. The number of devices is bounded, also for each IP address.
     """
 
     def __init__(self) -> None:
-        """Start empty."""
         self._pending: dict[tuple[str, str], PendingDevice] = {}
 
     @property
     def devices(self) -> tuple[PendingDevice, ...]:
-        """The devices that wait."""
+        """The waiting devices."""
         return tuple(self._pending.values())
 
     @property
     def next_expiry(self) -> float | None:
-        """Return when `expire` has something to do if no device calls before; None when no device waits."""
+        """Return when the next device expires unless it checks in again; None when no device waits."""
         return min((device.seen + _SILENCE_SECONDS for device in self._pending.values()), default=None)
 
     def get(self, mac: str, client_id: str | None = None) -> PendingDevice | None:
@@ -134,11 +133,10 @@ class PairingRegistry:
     def check_in(
         self, mac: str, client_id: str, board: str, remote: str, now: float
     ) -> tuple[PendingDevice, list[str]]:
-        """Note that an unpaired device called from an address.
+        """Add or refresh an unpaired device that called from the IP address `remote`.
 
-        Return it with its code, and the MACs that no longer wait since it took their place. The code stays
-        the same until it expires or is replaced after wrong tries, so that a device that calls again does not
-        change what its owner is just typing.
+        Return it with its code, and the MACs that it displaced. The code stays the same until it expires or
+        is replaced after wrong tries: another check-in must not change what the owner is just typing.
         """
         board = re.sub(r"[^A-Za-z0-9 ._-]", "", board)[:_MAX_BOARD]
         device = self._pending.pop((mac, client_id), None)
@@ -153,10 +151,10 @@ class PairingRegistry:
         return device, self._without_device(gone)
 
     def verify(self, typed: str, now: float, mac: str | None = None) -> Verdict:
-        """Check a typed code against the devices with this MAC, or against all that wait.
+        """Check a typed code against the waiting devices with this MAC, or against all.
 
-        A wrong one is a wrong try for each device it was compared with; after `MAX_TRIES` a device gets
-        a new code. An accepted device goes on waiting until it is removed.
+        A wrong code counts as a try for each of them; after `MAX_TRIES`, a device gets a new code. An
+        accepted device goes on waiting until it is removed.
         """
         candidates = [
             device
@@ -165,7 +163,7 @@ class PairingRegistry:
         ]
         if not candidates:
             return Verdict(outcome=Outcome.EXPIRED)
-        if device := _whose(_normalised(typed), candidates):
+        if device := _device_with(_normalised(typed), candidates):
             return Verdict(outcome=Outcome.ACCEPTED, device=device)
         for device in candidates:
             if device.tries_left > 1:
@@ -178,18 +176,18 @@ class PairingRegistry:
         return Verdict(outcome=Outcome.WRONG if tries_left else Outcome.REPLACED, tries_left=tries_left)
 
     def expire(self, now: float) -> list[str]:
-        """Forget the devices that have not called for ten minutes; return the MACs that no longer wait."""
+        """Remove the devices that have been silent for ten minutes; return their MACs that no longer wait."""
         silent = [key for key, device in self._pending.items() if now >= device.seen + _SILENCE_SECONDS]
         for key in silent:
             del self._pending[key]
         return self._without_device(silent)
 
     def remove(self, mac: str, client_id: str) -> None:
-        """Forget a device that waits no longer. Does nothing when it is not there."""
+        """Remove a device, if it waits."""
         self._pending.pop((mac, client_id), None)
 
     def _to_drop(self, remote: str) -> tuple[str, str] | None:
-        """Return what makes room for a device of an address: its own oldest, or that of who has the most."""
+        """Return the device to displace for one from `remote`: the oldest of that or the fullest address."""
         places = Counter(device.remote for device in self._pending.values())
         if places[remote] < MAX_PENDING_FROM_ADDRESS:
             if len(self._pending) < MAX_PENDING:
@@ -201,7 +199,7 @@ class PairingRegistry:
         return next(key for key, device in self._pending.items() if device.remote in crowded)
 
     def _without_device(self, keys: Iterable[tuple[str, str]]) -> list[str]:
-        """Return the MACs among the keys of forgotten devices with which no other device waits."""
+        """Return the MACs of removed devices, except those of other waiting devices."""
         waiting = {device.mac for device in self._pending.values()}
         return list(dict.fromkeys(mac for mac, _ in keys if mac not in waiting))
 
@@ -223,12 +221,12 @@ class PairingRegistry:
 
 
 def _normalised(typed: str) -> bytes:
-    """Drop the blanks and hyphens that people put between digits, and make full-width digits plain ones."""
+    """Remove spaces and hyphens between digits, and make full-width digits plain."""
     plain = unicodedata.normalize("NFKC", typed[:_MAX_TYPED])
     return "".join(character for character in plain if character.isalnum()).encode()
 
 
-def _whose(code: bytes, candidates: Iterable[PendingDevice]) -> PendingDevice | None:
-    """Return the device with this code, in a time that does not tell how much of it was right."""
+def _device_with(code: bytes, candidates: Iterable[PendingDevice]) -> PendingDevice | None:
+    """Return the device with this code. Compares in constant time."""
     matching = [device for device in candidates if compare_digest(device.code.encode(), code)]
     return matching[0] if matching else None

@@ -1,4 +1,4 @@
-"""The forms that add a device: wait for it, type its code, name it."""
+"""The forms that add a device: wait, code, details."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from .views import check_in_url
 
 # The page of a device's own Wi-Fi hotspot (the firmware's component esp-wifi-connect).
 _PORTAL_URL: Final = "http://192.168.4.1"
-# What to do where the firmware hides the field for the address.
+# For firmware that hides the field for the address.
 _HIDDEN_FIELD_PAGE: Final = "/blob/main/docs/devices.md#no-field-for-the-address"
 # 256 bit.
 _TOKEN_BYTES: Final = 32
@@ -38,10 +38,10 @@ _ERRORS: Final = {
 class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT](
     FlowHandler[ContextT, ResultT, HandlerT]
 ):
-    """The steps that a discovery card, *Add integration* and *Add device* have in common."""
+    """The steps shared by a discovery card, *Add integration* and *Add device*."""
 
     _card: PendingDevice | None = None
-    """The device of a discovery card. Without one, the code tells which device is meant."""
+    """The device of a discovery card. Without a card, the code identifies the device."""
     _accepted: PendingDevice
     """The device whose code was typed."""
 
@@ -50,7 +50,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         """Add the subentry of a new device and end the flow."""
 
     async def async_step_wait(self, user_input: dict[str, Any] | None = None) -> ResultT:
-        """Say how to point a device here, until one has checked in."""
+        """Explain how to point a device here, until one has checked in."""
         gateway = self._gateway()
         if gateway.discovery.devices:
             return await self.async_step_code()
@@ -89,7 +89,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         )
 
     async def async_step_details(self, user_input: dict[str, Any] | None = None) -> ResultT:
-        """Ask for name and area of a new device; a known one has them, and only gets a new token."""
+        """Ask for name and area of a new device. A known device only gets a new token."""
         gateway = self._gateway()
         device = self._accepted
         identity = {
@@ -129,14 +129,14 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
 
     @callback
     def _gateway(self) -> Gateway:
-        """Return the gateway. Raises `AbortFlow` while it does not run, since no device can check in then."""
+        """Return the running gateway. Raises `AbortFlow`: without it no device can check in."""
         if (gateway := running_gateway(self.hass)) is None:
             raise AbortFlow("gateway_not_running")
         return gateway
 
 
 async def address_placeholders(hass: HomeAssistant, url: str | None) -> dict[str, str]:
-    """Return what texts need that say how to point a device here."""
+    """Return the placeholders of texts that explain how to point a device here."""
     integration = await async_get_integration(hass, DOMAIN)
     return {
         "check_in_url": url or "–",

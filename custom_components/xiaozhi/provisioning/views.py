@@ -1,4 +1,4 @@
-"""The addresses that devices call on Home Assistant's own web server: check-in and activation."""
+"""Views of check-in and activation on Home Assistant's web server."""
 
 import asyncio
 from http import HTTPStatus
@@ -27,17 +27,17 @@ from .answers import Activation, Caller, answer_activation, answer_check_in
 
 _LOGGER = logging.getLogger(__name__)
 
-# The device itself waits 30 s for an answer.
+# The device waits 30 s for an answer.
 _BODY_SECONDS: Final = 10
-# Home Assistant begins to write a changed entry after `SAVE_DELAY`. A device waits 30 s for an answer.
+# Home Assistant writes a changed entry after `SAVE_DELAY`.
 _SAVED_SECONDS: Final = SAVE_DELAY + 0.5
-# With scheme, port and path of a WebSocket it must stay below the 255 characters that a device keeps.
+# A device stores at most 255 characters of a WebSocket's URL, with scheme, port and path.
 _HOST: Final = re.compile(r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,198}[0-9A-Za-z])?")
 _NUMERIC: Final = re.compile(r"[0-9.]+")
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
-# The device takes status 200 for success whatever the body says, so every refusal has another one. Never 401:
-# Home Assistant would ban the address. Never an empty body: the device would wait 30 s for it.
+# The device takes any status 200 for success, whatever the body says. Never 401: Home Assistant would ban the
+# IP address. Never an empty body: the device would wait 30 s for it.
 _ACTIVATION: Final = {
     Activation.ACCEPTED: (HTTPStatus.OK, "accepted"),
     Activation.WAITING: (HTTPStatus.ACCEPTED, "waiting for the code"),
@@ -47,7 +47,7 @@ _ACTIVATION: Final = {
 
 @callback
 def async_register_views(hass: HomeAssistant) -> None:
-    """Register the views; once, since they cannot be taken back."""
+    """Register the views. They cannot be unregistered."""
     async_prepare_calls(hass)
     for slash in ("", "/"):
         hass.http.register_view(CheckInView(f"{OTA_PATH}{slash}"))
@@ -55,23 +55,22 @@ def async_register_views(hass: HomeAssistant) -> None:
 
 
 class CheckInView(HomeAssistantView):
-    """Where a device checks in at every start: the address that its owner types into it."""
+    """Where a device checks in at every start. Its owner types this address into the device."""
 
     name = "api:xiaozhi:ota"
     requires_auth = False
 
     def __init__(self, url: str) -> None:
-        """Answer at this path."""
         self.url = url
 
     @for_devices
     async def get(self, request: web.Request) -> web.Response:
-        """Tell a person what this address is for; devices never ask this way."""
+        """Explain this address to a person with a browser; devices never send GET."""
         return web.Response(text=await async_text(request.app[KEY_HASS], "check_in_address"))
 
     @for_devices
     async def post(self, request: web.Request) -> web.Response:
-        """Answer a check-in with a code or a link."""
+        """Answer a check-in with a code or link settings."""
         gateway, checkin = await _accept(request)
         host = request.host.rpartition(":")[0] or request.host
         if not is_usable_host(host):
@@ -82,7 +81,7 @@ class CheckInView(HomeAssistantView):
 
 
 class ActivationView(HomeAssistantView):
-    """Where a device that shows a code asks whether it was typed.
+    """Where a device that shows a code asks whether the code was typed.
 
     The firmware (main/ota.cc) appends `/activate` to the check-in address, or `activate` when that ends with
     a slash. A device with a serial number also sends a signed challenge, which only its vendor could verify.
@@ -92,7 +91,6 @@ class ActivationView(HomeAssistantView):
     requires_auth = False
 
     def __init__(self, url: str) -> None:
-        """Answer at this path."""
         self.url = url
 
     @for_devices
@@ -107,16 +105,16 @@ class ActivationView(HomeAssistantView):
 
 
 def _seconds_until_saved(entry: ConfigEntry[Any]) -> float:
-    """Return how long Home Assistant may take to write the last change of an entry, such as a pairing.
+    """Return how long Home Assistant may still take to save a changed entry, such as a new pairing.
 
-    A device that is accepted sooner shows no code any more, even if a crash undoes its pairing.
+    If a device were accepted sooner and a crash undid its pairing, it would show no code any more.
     """
     since = (dt_util.utcnow() - entry.modified_at).total_seconds()
     return min(max(0.0, _SAVED_SECONDS - since), _SAVED_SECONDS)
 
 
 def is_usable_host(host: str) -> bool:
-    """Whether a device can connect to this name or IPv4 address; it knows no IPv6."""
+    """Whether a device can connect to this name or IPv4 address. The firmware has no IPv6."""
     return bool(_HOST.fullmatch(host)) and (not _NUMERIC.fullmatch(host) or is_ipv4_address(host))
 
 
@@ -124,19 +122,19 @@ def is_usable_host(host: str) -> bool:
 def check_in_url(hass: HomeAssistant, address: str | None) -> str | None:
     """Return the check-in address for devices at home; None when Home Assistant does not know its own.
 
-    `address` is what the owner wants devices to use. The scheme is http unless Home Assistant itself serves
-    https only, which a device accepts with a publicly trusted certificate alone.
+    `address` is the host that the owner has set. The scheme is http unless Home Assistant serves https only,
+    for which devices require a publicly trusted certificate.
     """
     api = hass.config.api
     if api is None:
         return None
     scheme, host, port = "https" if api.use_ssl else "http", api.local_ip, api.port
     internal = URL(hass.config.internal_url or "")
-    # Whether a device resolves a name that ends in .local depends on its build, so only an address is taken.
+    # Only an IP address: whether a device resolves names that end in .local depends on its build.
     if internal.scheme == "http" and internal.host and is_ipv4_address(internal.host):
         scheme, host, port = internal.scheme, internal.host, internal.port or port
     host = address or host
-    # An address that only this computer knows, or that no certificate is made for, is of no use to a device.
+    # Devices cannot use a loopback address, nor an IP address with https: no certificate fits it.
     if not address and (not is_ipv4_address(host) or is_loopback(ip_address(host)) or scheme == "https"):
         return None
     suffix = "" if port == _DEFAULT_PORTS[scheme] else f":{port}"
@@ -144,7 +142,7 @@ def check_in_url(hass: HomeAssistant, address: str | None) -> str | None:
 
 
 async def _accept(request: web.Request) -> tuple[Gateway, CheckIn]:
-    """Return the gateway and who calls it. Raises aiohttp's answers for a caller that is not a device."""
+    """Return the gateway and the parsed check-in. Raises aiohttp's HTTP errors for other callers."""
     gateway = called_gateway(request)
     body = await receive_body(request, MAX_BODY_BYTES, _BODY_SECONDS)
     try:

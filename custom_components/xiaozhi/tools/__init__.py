@@ -1,1 +1,1 @@
-"""What becomes of a device's tools: entities, values, and what the assistant gets."""
+"""A device's tools: their entities, values and risks, and the assistant's selection."""

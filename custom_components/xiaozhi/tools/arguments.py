@@ -1,4 +1,4 @@
-"""What is wrong with an argument of a tool, as a text for users and language models."""
+"""Errors in arguments of tools, as texts for users and language models."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -13,7 +13,7 @@ _KEYS: Final[Mapping[PropertyKind, str]] = {
     "string": "argument_text",
     "unknown": "argument_json",
 }
-# By whether there is a minimum, and a maximum.
+# Keys are whether there is a minimum, and whether there is a maximum.
 _NUMBER_KEYS: Final = {
     (False, False): "argument_number",
     (True, False): "argument_number_from",
@@ -25,7 +25,7 @@ _NUMBER_KEYS: Final = {
 def argument_fault(err: ArgumentError, *, tool: str, argument: str) -> tuple[str, dict[str, str]]:
     """Return translation key and placeholders for an error.
 
-    `tool` and `argument` are the names that the reader of the text knows.
+    `tool` and `argument` are the names as the reader knows them.
     """
     placeholders = {"tool": tool, "argument": argument}
     if (expected := err.expected) is None:

@@ -1,6 +1,6 @@
-"""Which of a device's tools the assistant may use, under which names, and how they are described to it.
+"""The assistant's tools of a device: selection, names and descriptions.
 
-Everything that a device says is cut and put on one line before it comes near a prompt.
+Every text from a device is cut to one line before it reaches a prompt.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from .words import words
 _SETTING_WORDS: Final = frozenset({"set", "turn", "switch", "enable", "disable"})
 
 _PREFIX: Final = f"{DOMAIN}__"
-# What language models of all providers take.
+# Names that the language models of all providers accept.
 _MAX_NAME: Final = 64
 _HASH_LENGTH: Final = 8
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9]+")
@@ -39,20 +39,20 @@ _MAX_RESULT_DEPTH: Final = 8
 
 
 def choosable_tools(tools: Mapping[str, Tool]) -> list[str]:
-    """Return the names of the tools that the owner may give to the assistant: never those for users only."""
+    """Return the names of the tools that the owner may give to the assistant: not those for users only."""
     return [name for name, tool in tools.items() if not tool.user_only and _is_presentable(tool)]
 
 
 def automatic_tools(tools: Mapping[str, Tool]) -> list[str]:
-    """Return the names of the tools that the assistant gets unless the owner has chosen."""
+    """Return the names of the tools in the automatic choice."""
     return [name for name in choosable_tools(tools) if not risks_of(tools[name])]
 
 
 def offered_tools(tools: Mapping[str, Tool], chosen: Iterable[str] | None) -> dict[str, Tool]:
-    """Return the tools for the assistant by the names that it calls them by.
+    """Return the assistant's tools by the names it calls them by.
 
-    `chosen` are the names that the owner has chosen, None for the automatic choice. A tool keeps its name
-    whatever else is chosen.
+    `chosen` are the names that the owner has chosen, None for the automatic choice. A tool's name does not
+    depend on the choice.
     """
     wanted = set(automatic_tools(tools) if chosen is None else chosen)
     names = assistant_names(choosable_tools(tools))
@@ -73,12 +73,12 @@ def assistant_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def description_of(tool: Tool) -> str:
-    """Return what the device says of a tool, on one line."""
+    """Return the device's description of a tool, on one line."""
     return one_line(tool.description, _MAX_DESCRIPTION) or tool.title or tool.name
 
 
 def parameters_of(tool: Tool) -> vol.Schema:
-    """Return the arguments of a tool, by the names that language models take."""
+    """Return the arguments of a tool as a schema, with names that language models accept."""
     return vol.Schema(
         {
             (vol.Required if name in tool.required else vol.Optional)(
@@ -90,7 +90,7 @@ def parameters_of(tool: Tool) -> vol.Schema:
 
 
 def argument_names(tool: Tool) -> dict[str, str]:
-    """Give each argument a name that all providers of language models take; most keep theirs."""
+    """Give each argument a name that all language models accept; most keep theirs."""
     shown: dict[str, str] = {}
     for number, name in enumerate(tool.properties, 1):
         plain = name if _ARGUMENT_NAME.fullmatch(name) else _NOT_IN_NAMES.sub("_", name).strip("_")
@@ -103,7 +103,7 @@ def argument_names(tool: Tool) -> dict[str, str]:
 
 
 def annotations_of(tool: Tool) -> ToolAnnotations:
-    """Return how careful an assistant has to be; nothing that a device does leaves the house."""
+    """Return hints about the risks of a tool. No tool acts outside of the house."""
     risks = risks_of(tool)
     sets = not _SETTING_WORDS.isdisjoint(words(tool.name))
     reads = not risks and (is_reading(tool.name) or (tool.hints.read_only is True and not sets))
@@ -116,7 +116,7 @@ def annotations_of(tool: Tool) -> ToolAnnotations:
 
 
 def result_data(result: ToolResult) -> dict[str, Any]:
-    """Return the answer of a tool as data; one that is too long is cut. What is no text is only described."""
+    """Return the answer of a tool as data, cut if too long. Binary content is only described."""
     answer: dict[str, Any] = {}
     if result.text is not None or result.structured is not None:
         answer["result"] = _cut(result.value, result.text)
@@ -126,14 +126,14 @@ def result_data(result: ToolResult) -> dict[str, Any]:
 
 
 def _cut(value: Any, text: str | None = None) -> Any:
-    """Return a value, or the beginning of its text if it is too long."""
+    """Return a value, or the beginning of its JSON if it is too long."""
     if is_bounded(value, size=_MAX_RESULT, depth=_MAX_RESULT_DEPTH):
         return clean_data(value)
     return one_line(json.dumps(value, ensure_ascii=False) if text is None else text, _MAX_RESULT)
 
 
 def _described(item: Any) -> Any:
-    """Leave out what a language model cannot read: pictures, sound and other binary data as text."""
+    """Replace content that a language model cannot read by a description: pictures, sound, binary data."""
     if isinstance(item, dict):
         return {name: _described(member) for name, member in item.items() if name not in {"blob", "data"}}
     return item
@@ -149,7 +149,7 @@ def _is_presentable(tool: Tool) -> bool:
 
 
 def _about(name: str, shown: str, argument: ToolProperty) -> str | None:
-    """Return what is told of an argument: its own name where it has another one here, and its default."""
+    """Return the description of an argument: its original name if changed, and its default."""
     told = [] if shown == name else [f"Name on the device: {one_line(name, _MAX_ARGUMENT_NAME)}."]
     if argument.default is not None:
         told.append(f"Default: {argument.default}")

@@ -1,6 +1,6 @@
-"""The catalogue of stock tools: all that is known of them beyond what a device tells of them itself.
+"""The catalogue of stock tools: facts that a device does not report.
 
-Schemas have no list of choices, no unit and no link between the tool that sets and the one that tells.
+Schemas have no choices and no units, and do not link a setter to its getter.
 Sources: `main/mcp_server.cc` and the folders below `main/boards`.
 """
 
@@ -27,7 +27,7 @@ __all__ = [
     "stock_tool",
 ]
 
-# Tools that are called for a purpose of ours.
+# Tools that the integration itself calls.
 ASSETS_TOOL: Final = "self.assets.set_download_url"
 PHOTO_TOOL: Final = "self.camera.take_photo"
 PREVIEW_TOOL: Final = "self.screen.preview_image"
@@ -36,28 +36,28 @@ SCREEN_INFO_TOOL: Final = "self.screen.get_info"
 SNAPSHOT_TOOL: Final = "self.screen.snapshot"
 STATUS_TOOL: Final = "self.get_device_status"
 
-# In seconds, for tools that restart the device: by then, most have closed their link.
+# In seconds, for tools that restart the device: most have closed their link by then.
 _RESTART_TIMEOUT: Final = 3.0
-# In seconds, upload and download of a picture included.
+# In seconds, including upload or download of a picture.
 _PICTURE_TIMEOUT: Final = 60.0
-# In seconds, upload and the answer of an AI Task included.
+# In seconds, including the upload and the answer of an AI Task.
 _PHOTO_TIMEOUT: Final = 90.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StockTool:
-    """Facts about one tool; None and False leave it to the rules of mapping."""
+    """Facts about one tool; with None and False, the rules of mapping decide."""
 
-    # How it is called.
+    # Calls.
     timeout: float | None = None
-    """Seconds to wait for its answer; None for the time that suits most tools."""
+    """Seconds to wait for the answer; None for the default."""
     restarts: bool = False
-    """Whether it restarts the device or closes its channel, so that often no answer comes."""
+    """Whether the tool restarts the device or closes its channel, often without an answer."""
     risks: tuple[Risk, ...] = ()
 
-    # Which entity it makes.
+    # Entity.
     action_only: bool = False
-    """Whether it makes no entity, because something else uses it or because it would make no sense."""
+    """Whether the tool makes no entity: it is used elsewhere, or an entity would make no sense."""
     key: str | None = None
     translation_key: str | None = None
     device_class: str | None = None
@@ -65,13 +65,13 @@ class StockTool:
     category: EntityCategory | None = None
     enabled: bool | None = None
     state: Reading | None = None
-    """Of a setter: where to read what it has set. Of a tool that answers: the main part of its answer."""
+    """For a setter, where to read the value; for a getter, the main part of its answer."""
     options: tuple[str, ...] | None = None
     momentary: bool = False
     on_off: tuple[Any, Any] | None = None
-    """The values of its argument for on and off."""
+    """The argument's values for on and off."""
     minimum: int | None = None
-    """Of its argument, where the schema allows what the tool refuses."""
+    """The argument's minimum, where the schema allows values that the tool refuses."""
 
 
 _restarting: Final = partial(StockTool, timeout=_RESTART_TIMEOUT, restarts=True)
@@ -84,7 +84,7 @@ _MOTION: Final = StockTool(translation_key="motion", device_class="enum", option
 _TRIMS: Final = StockTool(translation_key="trims")
 
 CATALOGUE: Final[Mapping[str, StockTool]] = {
-    # What every board has, `main/mcp_server.cc`.
+    # Every board, `main/mcp_server.cc`.
     STATUS_TOOL: _ACTION,
     "self.audio_speaker.set_volume": StockTool(
         key="volume",
@@ -131,12 +131,12 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
     ),
     "self.lamp.turn_on": StockTool(translation_key="lamp"),
     "self.led_strip.set_all_color": StockTool(translation_key="led_strip"),
-    # Of the colours by which the device shows what it is doing; no other colour is scaled.
+    # Brightness of the colours that show the device's own state; no other colour is scaled.
     "self.led_strip.set_brightness": StockTool(
         translation_key="status_light_brightness", category=EntityCategory.CONFIG
     ),
     "self.light.set_rgb": StockTool(translation_key="light"),
-    # electron-bot, otto-robot, lceda-course-examples: an offset needs a servo, and a script is no choice.
+    # electron-bot, otto-robot, lceda-course-examples: an offset needs a servo, and a script is not a choice.
     "self.electron.servo_sequences": _ACTION,
     "self.otto.servo_sequences": _ACTION,
     "self.dog.set_trim": _SERVO_TRIM,
@@ -174,7 +174,7 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         ),
         momentary=True,
     ),
-    # espressif/esp-sparkbot: the schema allows 1 to 6, the handler 3 to 8; the getter always tells the same.
+    # espressif/esp-sparkbot: the schema allows 1 to 6, the handler 3 to 8; the getter's answer never changes.
     "self.chassis.switch_light_mode": StockTool(translation_key="light_effect", minimum=3),
     "self.chassis.get_light_mode": _ACTION,
     "self.camera.set_camera_flipped": StockTool(
@@ -197,7 +197,7 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         category=EntityCategory.CONFIG,
         enabled=False,
     ),
-    # zhengchen/cam: every text but the one for off means on.
+    # zhengchen/cam: every text except the one for off means on.
     "self.AEC.set_mode": _restarting(
         risks=(Risk.SETUP,),
         translation_key="echo_cancellation",
@@ -217,5 +217,5 @@ _UNKNOWN: Final = StockTool()
 
 
 def stock_tool(name: str) -> StockTool:
-    """Return what is known of the tool of a name; nothing of one that stock firmware does not have."""
+    """Return the facts about a tool; none if stock firmware does not have it."""
     return CATALOGUE.get(name, _UNKNOWN)

@@ -1,15 +1,15 @@
-"""The Chinese words in names and descriptions of tools, in the English of the table of risks."""
+"""English for Chinese words in names and descriptions of tools, in the words of `risk_words`."""
 
 import re
 from typing import Final
 
 __all__ = ["in_english"]
 
-# In groups of one meaning. Words that only look like another one are there as well: 专门 is no 门.
+# Grouped by meaning. Some words are listed because they contain another one: 专门 does not mean 门.
 _WORDS: Final[dict[str, str]] = {
     chinese: english
     for english, group in {
-        # To read.
+        # Reading.
         "get": "获取 查询 查看 得到",
         "read": "读取",
         "check": "检查 检测",
@@ -21,7 +21,7 @@ _WORDS: Final[dict[str, str]] = {
         "address": "地址",
         "temperature": "温度",
         "level": "强度 电量",
-        # To act.
+        # Acting.
         "open": "打开 开启 开",
         "close": "关闭 关上 关",
         "start": "开始 启动",
@@ -112,7 +112,7 @@ _WORDS: Final[dict[str, str]] = {
         "laser": "激光",
         "register": "寄存器",
         "gcode": "G代码",
-        # Itself, and its parts.
+        # The device itself and its parts.
         "system": "系统",
         "device": "设备 本机 整机",
         "host": "主机",
@@ -142,7 +142,7 @@ _WORDS: Final[dict[str, str]] = {
         "pump": "水泵",
         "text": "文字 文本",
         "keyboard": "键盘",
-        # What turns the meaning.
+        # Negations.
         "not": "不会 不要 不能 不用 不必 不需要 无需 无须 避免 防止 禁止",
         "need": "需要",
         "next": "下次 每次",
@@ -152,7 +152,7 @@ _WORDS: Final[dict[str, str]] = {
         "take": "把 将",
         "and": "并 然后 和",
         "": "的 了",
-        # Others that hold one of these.
+        # Other words that contain one of these.
         "specially": "专门",
         "popular": "热门",
         "doorbell": "门铃",
@@ -169,5 +169,5 @@ _ANY: Final = re.compile("|".join(sorted(_WORDS, key=len, reverse=True)))
 
 
 def in_english(text: str) -> str:
-    """Put the table's English for the Chinese words in a text that it knows; the rest stays."""
+    """Replace the known Chinese words in a text by English; the rest stays."""
     return text if text.isascii() else _ANY.sub(lambda found: f" {_WORDS[found.group()]} ", text)

@@ -1,4 +1,4 @@
-"""The texts that an argument may be: those of its schema, or those that a description enumerates."""
+"""The texts allowed for an argument, from its schema or from an enumeration in a description."""
 
 import re
 from typing import Final
@@ -11,7 +11,7 @@ _MAX_OPTIONS: Final = 32
 # An enumeration in words: `a`, 'b' or "c".
 _CHOICE: Final = r"[`'\"“‘]([\w-]{1,40})[`'\"”’]"
 _CHOICES: Final = re.compile(rf"{_CHOICE}(?:\s*(?:,|/|\||、|，|or|and|或|和)\s*(?:or\s+)?{_CHOICE})+")
-# What makes examples of an enumeration.
+# After these, an enumeration is only examples.
 _BEFORE_EXAMPLES: Final = re.compile(
     r"(?:\b(?:e\.\s?g\.?|eg\.?|for (?:example|instance)|examples?|such as|like|including|say)"
     r"|例如|比如|譬如|诸如|示例|例|如)[\s:：,，(（]*$",
@@ -30,7 +30,7 @@ def listed_texts(kind: ToolProperty) -> tuple[str, ...] | None:
 
 
 def enumerated_texts(description: str) -> tuple[str, ...] | None:
-    """Return the texts that a description enumerates, if it does so once."""
+    """Return the texts that a description enumerates, if it has just one enumeration."""
     found = list(_CHOICES.finditer(description))
     if len(found) != 1:
         return None

@@ -1,4 +1,4 @@
-"""What tools of a device can become: descriptions of entities, without Home Assistant's objects."""
+"""Descriptions of entities made from tools, without Home Assistant's objects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ _NO_ARGUMENTS: Final[Mapping[str, Any]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A call that always has the same arguments."""
+    """A call with fixed arguments."""
 
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=lambda: _NO_ARGUMENTS, hash=False)
@@ -34,7 +34,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Where a state is read: the answer of a tool, or a member of it.
+    """Where a state is read: the answer of a tool, or one of its members.
 
     For the status tool, the member is a field of `DeviceStatus`.
     """
@@ -42,12 +42,12 @@ class Reading:
     tool: str
     member: str | None = None
     on_off: tuple[str, str] | None = None
-    """What its text contains when something is on and when it is off, where it is not just these words."""
+    """Parts of the answer's text for on and for off, if it has words of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setter:
-    """A tool that takes one whole number of a range."""
+    """A tool whose argument is a whole number with limits."""
 
     tool: str
     argument: str
@@ -57,46 +57,46 @@ class Setter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Colour:
-    """A tool that takes a colour."""
+    """A tool that sets a colour."""
 
     tool: str
     arguments: tuple[str, str, str]
-    """Names for red, green and blue."""
+    """Names of the arguments for red, green and blue."""
     maximum: int
-    """Of each of them; the minimum is 0."""
+    """Maximum of each argument; the minimum is 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEntity:
-    """An entity that tools make, or a tool that makes none."""
+    """An entity made from tools, or a tool without an entity."""
 
     platform: ClassVar[Platform | None] = None
     follows_calls: ClassVar[bool] = False
     """Whether its state may come from the last calls of its tools."""
 
     key: str
-    """The same for the same tools for ever; unique among the entities of a device."""
+    """Unique among the entities of a device; never changes for the same tools."""
     tools: tuple[str, ...]
-    """All that it uses; without one of them it is another entity or none."""
+    """All tools used; without one of them, the others make another entity or none."""
     name: str | None = None
-    """For people; None if the texts or the device class give one."""
+    """For people; None if the translations or the device class name the entity."""
     translation_key: str | None = None
     device_class: str | None = None
     category: EntityCategory | None = None
     enabled: bool = True
-    """Whether it is there without its owner's asking for it."""
+    """Whether the entity is enabled by default."""
     user_only: bool = False
-    """Whether the device wants a tool of it to be kept from language models."""
+    """Whether the device reserves one of the tools for users."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionTool(ToolEntity):
-    """A tool that can only be called by name."""
+    """A tool that can be called only by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ButtonTool(ToolEntity):
-    """A tool that does something."""
+    """A button that calls a tool."""
 
     platform: ClassVar[Platform | None] = Platform.BUTTON
 
@@ -105,7 +105,7 @@ class ButtonTool(ToolEntity):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberTool(ToolEntity):
-    """A tool that sets a number."""
+    """A number that a tool sets."""
 
     platform: ClassVar[Platform | None] = Platform.NUMBER
     follows_calls: ClassVar[bool] = True
@@ -113,12 +113,12 @@ class NumberTool(ToolEntity):
     setter: Setter
     unit: str | None = None
     state: Reading | None = None
-    """None if only what was last set is known; so for the entities below."""
+    """None if only the last set value is known; likewise below."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectTool(ToolEntity):
-    """A tool that takes one of some texts."""
+    """A select: a tool whose argument is one of several texts."""
 
     platform: ClassVar[Platform | None] = Platform.SELECT
     follows_calls: ClassVar[bool] = True
@@ -128,12 +128,12 @@ class SelectTool(ToolEntity):
     options: tuple[str, ...]
     state: Reading | None = None
     momentary: bool = False
-    """Whether a choice is something done, and no state afterwards."""
+    """Whether choosing an option only triggers an action: there is no state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchTool(ToolEntity):
-    """What is on or off."""
+    """A switch."""
 
     platform: ClassVar[Platform | None] = Platform.SWITCH
     follows_calls: ClassVar[bool] = True
@@ -145,7 +145,7 @@ class SwitchTool(ToolEntity):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LightTool(ToolEntity):
-    """A light. It has a colour, or calls that switch it on and off, or both."""
+    """A light: with a colour, with calls for on and off, or with both."""
 
     platform: ClassVar[Platform | None] = Platform.LIGHT
     follows_calls: ClassVar[bool] = True
@@ -155,17 +155,17 @@ class LightTool(ToolEntity):
     colour: Colour | None = None
     brightness: Setter | None = None
     state: Reading | None = None
-    """Whether it is on."""
+    """Where to read whether the light is on."""
     brightness_state: Reading | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SensorTool(ToolEntity):
-    """A tool that answers."""
+    """A sensor: a tool that answers without arguments."""
 
     platform: ClassVar[Platform | None] = Platform.SENSOR
 
     state: Reading
     unit: str | None = None
     options: tuple[str, ...] | None = None
-    """All that it can be, if that is known."""
+    """All possible values, if known."""

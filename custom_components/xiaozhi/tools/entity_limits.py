@@ -1,7 +1,7 @@
-"""How many entities the tools of one device may bring into Home Assistant's registry.
+"""Bounds on the entities made from one device's tools in Home Assistant's registry.
 
-A device whose list of tools changes all the time would fill it without end. What is counted is the registry
-itself, so that the bounds hold over a restart.
+A device whose list of tools keeps changing would fill the registry. Entities are counted in the registry
+itself, so that the bounds survive a restart.
 """
 
 from collections.abc import Iterable
@@ -21,19 +21,16 @@ __all__ = ["async_admit", "async_remove_surplus"]
 
 _LOGGER = logging.getLogger(__name__)
 
-# As many as a device can have at once, so that an update of its firmware may change all of them.
+# As many as a device can have at once: a firmware update may change all of them.
 _MAX_NEW: Final = MAX_ENTITIES
 _NEW_FOR: Final = timedelta(days=1)
-# Those that it has, and as many that it had: the same tools may come back.
+# Current ones, and as many former ones: their tools may come back.
 _MAX_KNOWN: Final = 2 * MAX_ENTITIES
 
 
 @callback
 def async_admit(hass: HomeAssistant, device: Device, platform: str, keys: Iterable[str]) -> set[str]:
-    """Return which of the entities `keys` of a platform may be added, and tell the owner if not all may.
-
-    Those that the registry knows already always may.
-    """
+    """Return which of the entities `keys` may be added: known ones always. Reports the others."""
     registry = er.async_get(hass)
     prefixes = _prefixes(device)
     admitted: set[str] = set()
@@ -50,16 +47,16 @@ def async_admit(hass: HomeAssistant, device: Device, platform: str, keys: Iterab
     room = max(0, _MAX_NEW - _count_recent(registry, device)) if new else 0
     admitted.update(new[:room])
     withheld = len(new[room:])
-    _tell(hass, device, platform, withheld)
+    _report(hass, device, platform, withheld)
     return admitted
 
 
 @callback
 def async_remove_surplus(hass: HomeAssistant, device: Device) -> None:
-    """Remove entities whose tools are gone while there are too many, the newest first.
+    """Remove surplus entities whose tools are gone, the newest first.
 
-    What the owner has changed stays. Home Assistant remembers the others for a month: the same tools get them
-    back with their ids.
+    Entities that the owner has changed stay. Home Assistant remembers the others for a month: if their tools
+    come back, so do they, with their ids.
     """
     registry = er.async_get(hass)
     known = _present(registry, device)
@@ -69,13 +66,13 @@ def async_remove_surplus(hass: HomeAssistant, device: Device) -> None:
     gone = [entry for entry in known if entry.unique_id not in made and not _is_customised(entry)]
     gone.sort(key=lambda entry: entry.created_at, reverse=True)
     for entry in gone[: len(known) - _MAX_KNOWN]:
-        # Those of a config entry would be remembered without end.
+        # With a config entry, Home Assistant would remember them for as long as the entry exists.
         registry.async_update_entity(entry.entity_id, config_entry_id=None, config_subentry_id=None)
         registry.async_remove(entry.entity_id)
 
 
 def _count_recent(registry: er.EntityRegistry, device: Device) -> int:
-    """Return how many entities tools of a device have brought in within a day, removed ones included."""
+    """Return how many entities a device's tools have added within a day, including removed ones."""
     begin = dt_util.utcnow() - _NEW_FOR
     prefixes = _prefixes(device)
     # The registry has no index of removed entities by device.
@@ -89,7 +86,7 @@ def _count_recent(registry: er.EntityRegistry, device: Device) -> int:
 
 
 def _present(registry: er.EntityRegistry, device: Device) -> list[er.RegistryEntry]:
-    """Return the entities of a device that tools have made, disabled ones included."""
+    """Return a device's entities made from tools, including disabled ones."""
     if (device_id := device.registry_id) is None:
         return []
     prefixes = _prefixes(device)
@@ -119,7 +116,7 @@ def _is_customised(entry: er.RegistryEntry) -> bool:
 
 
 @callback
-def _tell(hass: HomeAssistant, device: Device, platform: str, withheld: int) -> None:
+def _report(hass: HomeAssistant, device: Device, platform: str, withheld: int) -> None:
     before = sum(device.tools.withheld.values())
     device.tools.withheld[platform] = withheld
     issue = f"too_many_entities_{device.subentry_id}"
@@ -127,7 +124,7 @@ def _tell(hass: HomeAssistant, device: Device, platform: str, withheld: int) -> 
         ir.async_delete_issue(hass, DOMAIN, issue)
     elif not before:
         _LOGGER.warning(
-            "%s has told of more than %d new tools in a day. No more entities are made of them today",
+            "%s has listed more than %d new tools in a day. No more entities are made from them today",
             device.name,
             _MAX_NEW,
         )

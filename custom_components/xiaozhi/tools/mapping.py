@@ -1,7 +1,7 @@
-"""Which entities the tools of a device make: from the catalogue, else from names and schemas.
+"""Maps tools to entities: by the catalogue, or else by names and schemas.
 
-Nothing here depends on a board. A key depends on the names of an entity's tools alone, so that the same tools
-are the same entities after an update of the firmware.
+Nothing here depends on a board. An entity's key depends only on the names of its tools, so that the same
+tools make the same entities after a firmware update.
 """
 
 from collections.abc import Callable, Iterable
@@ -34,11 +34,11 @@ from .words import ANSWERS, LIGHTS, readable, words
 __all__ = ["KEY_PREFIXES", "MAX_ENTITIES", "map_tools"]
 
 MAX_ENTITIES: Final = 128
-"""Of one device; what is over can still be called by name."""
+"""Limit for one device; further tools can only be called by name."""
 KEY_PREFIXES: Final = ("tool_", "light_")
-"""Of all entities whose keys the device chooses."""
+"""Prefixes of all keys that depend on the device's names."""
 
-# Pairs of verbs; what follows the first must follow the second: enable_filter, disable_filter.
+# Pairs of verbs with the same suffix: enable_filter, disable_filter.
 _PAIRS: Final = (
     ("turn_on", "turn_off"),
     ("switch_on", "switch_off"),
@@ -50,7 +50,7 @@ _PAIR_GETTERS: Final = ("get{}_state", "get{}_power", "get{}_status", "get{}", "
 _COLOURS: Final = (("red", "green", "blue"), ("r", "g", "b"))
 _SETS: Final = re.compile(r"^(?:(?:set|switch|change|select|adjust|choose)(?=_|[A-Z]|$)_?|set)")
 _ENABLES: Final = frozenset({"active", "enable", "enabled", "mute", "on", "power"})
-# Last word of what is measured: device class and unit.
+# Last word of a measurement: device class and unit.
 _MEASURED: Final = {
     "battery": ("battery", PERCENTAGE),
     "humidity": ("humidity", PERCENTAGE),
@@ -60,7 +60,7 @@ _PERCENT: Final = frozenset({"brightness", "duty", "level", "percent", "percenta
 
 
 def map_tools(tools: Iterable[Tool]) -> tuple[ToolEntity, ...]:
-    """Return what tools become; every tool is part of exactly one description."""
+    """Return descriptions of entities; every tool is part of exactly one."""
     mapper = _Mapper(tools)
     entities = [*mapper.lights(), *mapper.pairs(), *mapper.singles()]
     count = 0
@@ -84,20 +84,20 @@ def _action(name: str, *, user_only: bool) -> ActionTool:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Return the group of a tool and what it does there: `self.lamp` and `turn_on`."""
+    """Return group and verb of a tool: `self.lamp` and `turn_on`."""
     group, _, verb = name.rpartition(".")
     return group, verb
 
 
 class _Mapper:
-    """Takes tools out of a list, group by group."""
+    """Maps a list of tools; each mapped tool is taken out of the list."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._left = dict.fromkeys(self._tools)
 
     def lights(self) -> list[ToolEntity]:
-        """Take what makes lights: colours with what else their group has, and pairs of a light's name."""
+        """Map lights: a colour with the other tools of its group, and on/off pairs with a light's name."""
         groups = dict.fromkeys(_split(name)[0] for name in self._left)
         return [light for group in groups if (light := self._light(group))]
 
@@ -128,7 +128,7 @@ class _Mapper:
         )
 
     def _colour(self, group: str) -> Colour | None:
-        """Find what sets the colour of all of a group; without a group nothing tells what it colours."""
+        """Find the tool that sets the colour of a group; without a group, the coloured part is unknown."""
         found = []
         for name in self._left:
             if group and _split(name)[0] == group and not stock_tool(name).action_only:
@@ -144,7 +144,7 @@ class _Mapper:
         return min(found, key=lambda colour: ("all" not in colour.tool, colour.tool), default=None)
 
     def pairs(self) -> list[ToolEntity]:
-        """Take pairs of tools that switch something on and off."""
+        """Map pairs of tools for on and off."""
         found: list[ToolEntity] = []
         for name in tuple(self._left):
             group, verb = _split(name)
@@ -179,7 +179,7 @@ class _Mapper:
         return next((name for name in names if self._getter(name)), None)
 
     def singles(self) -> list[ToolEntity]:
-        """Take what is left, setters first: they may take the tools that tell what they set."""
+        """Map the other tools, setters first: they may take their getters."""
         found: dict[str, ToolEntity] = {}
         names = sorted(self._left, key=lambda name: not self._tools[name].properties)
         for name in names:
@@ -213,7 +213,7 @@ class _Mapper:
         common = self._common(stock, self._take(tool.name), subject)
         common["device_class"] = stock.device_class or device_class
         common["category"] = EntityCategory.DIAGNOSTIC
-        # It costs the device's time, and stops its microphone.
+        # Reading costs the device's time and stops its microphone.
         common["enabled"] = False
         return SensorTool(
             **common,
@@ -278,7 +278,7 @@ class _Mapper:
         )
 
     def _button(self, tool: Tool, stock: StockTool) -> ButtonTool | None:
-        # With an argument that has a default it does something too, unless it is there to set that argument.
+        # A tool with optional arguments can be a button, unless it is there to set an argument.
         if tool.required or any(_is_setter(tool, argument) for argument in tool.properties):
             return None
         if any(kind.kind == "string" for kind in tool.properties.values()):
@@ -288,7 +288,7 @@ class _Mapper:
     def _common(
         self, stock: StockTool, names: tuple[str, ...], subject: str, *, titled: bool = True
     ) -> dict[str, Any]:
-        """Return what all kinds have. `titled` names it by its first tool's title, if that has one."""
+        """Return the fields of all kinds. With `titled`, the first tool's title, if any, is the name."""
         name = (titled and self._tools[names[0]].title) or readable(subject or names[0])
         user_only = self._user_only(names)
         judged = () if names[0] in CATALOGUE else names
@@ -299,7 +299,7 @@ class _Mapper:
             "name": None if stock.translation_key or stock.device_class else name,
             "translation_key": stock.translation_key,
             "device_class": stock.device_class,
-            # Home Assistant exposes no configuration to assistants by itself.
+            # By default, Home Assistant does not expose configuration entities to assistants.
             "category": stock.category or (EntityCategory.CONFIG if risks else self._category(names)),
             "enabled": risks.isdisjoint(DISABLED_RISKS) if stock.enabled is None else stock.enabled,
             "user_only": user_only,
@@ -312,23 +312,23 @@ class _Mapper:
         return any(self._tools[name].user_only for name in names)
 
     def _state_of(self, tool: Tool, stock: StockTool) -> Reading | None:
-        """Find what tells the value that a tool sets."""
+        """Find the reading of the value that a tool sets."""
         if stock.state is not None and stock.state.tool in self._tools:
             return stock.state
-        # Firmware other than the stock one may lack the status tool, and have a getter for each value.
+        # Other firmware may have a getter for each value instead of the status tool.
         group, verb = _split(tool.name)
         name = self._getter(_join(group, f"get_{_SETS.sub('', verb, count=1)}"))
         return Reading(tool=name) if name else None
 
     def _plain(self, name: str) -> bool:
-        """Whether there is such a tool, without arguments, that nothing uses yet."""
+        """Whether an unmapped tool without arguments has this name."""
         return name in self._left and not self._tools[name].properties
 
     def _getter(self, name: str) -> str | None:
         return name if not stock_tool(name).action_only and self._plain(name) else None
 
     def _setter(self, name: str) -> Setter | None:
-        """Find a part of something else; what the catalogue has is is something itself."""
+        """Find a setter for part of an entity; tools of the catalogue make entities of their own."""
         if name not in self._left or name in CATALOGUE:
             return None
         if len(properties := self._tools[name].properties) != 1:
@@ -340,7 +340,7 @@ class _Mapper:
         return Setter(tool=name, argument=argument, minimum=limits[0], maximum=limits[1])
 
     def _take(self, *users: str | Colour | Reading | Setter | None) -> tuple[str, ...]:
-        """Use tools and return their names; the status is everybody's."""
+        """Take tools out of the list, and return their names. The status tool stays, for all readings."""
         names = [user if isinstance(user, str) else user.tool for user in users if user]
         taken = tuple(name for name in names if name in self._left and not stock_tool(name).action_only)
         for name in taken:
@@ -353,7 +353,7 @@ def _join(group: str, verb: str) -> str:
 
 
 def _subject(name: str) -> str:
-    """Return what a setter sets."""
+    """Return the name without the verb of setting."""
     group, verb = _split(name)
     return _join(group, _SETS.sub("", verb, count=1))
 
@@ -364,7 +364,7 @@ def _is_setter(tool: Tool, argument: str) -> bool:
 
 
 def _range(kind: ToolProperty) -> tuple[int, int] | None:
-    """Return the limits of a whole number that has both."""
+    """Return the limits of a whole number, if it has both."""
     if kind.kind != "integer" or kind.minimum is None or kind.maximum is None or kind.minimum >= kind.maximum:
         return None
     return kind.limits if kind.limits[0] < kind.limits[1] else None

@@ -1,6 +1,6 @@
-"""The risks of tools, and what each means for entities and for the rights of users.
+"""The risks of tools, and their effect on entities and users' rights.
 
-They follow Home Assistant, which does not expose locks, doors, alarms and the like by default.
+As in Home Assistant, locks, doors, alarms and the like are not exposed by default.
 """
 
 from enum import StrEnum
@@ -10,12 +10,12 @@ __all__ = ["ADMIN_RISKS", "DISABLED_RISKS", "GUARDED_RISKS", "Risk"]
 
 
 class Risk(StrEnum):
-    """Harm that a tool can do; for the words of each, see `risk_words`."""
+    """Harm that a tool can do. Its words are in `risk_words`."""
 
     ACCESS = "access"
     ALARM = "alarm"
     DECLARED = "declared"
-    """The device itself says so."""
+    """The device marks the tool as destructive."""
     ERASE = "erase"
     FIRMWARE = "firmware"
     HEAT = "heat"
@@ -29,8 +29,8 @@ class Risk(StrEnum):
 
 
 GUARDED_RISKS: Final = frozenset({Risk.FIRMWARE, Risk.IDENTITY, Risk.NETWORK})
-"""Only an administrator does this, in any way."""
+"""Only for administrators, in any way."""
 ADMIN_RISKS: Final = GUARDED_RISKS | {Risk.RESTART}
-"""Only an administrator calls such a tool by its name; all users may press restart buttons, as elsewhere."""
+"""Only administrators may call such a tool by its name. All users may press restart buttons, as elsewhere."""
 DISABLED_RISKS: Final = ADMIN_RISKS | {Risk.ACCESS, Risk.ERASE, Risk.POWER, Risk.SETUP}
-"""Entities that do this are disabled until their owner enables them."""
+"""Entities with these risks are disabled by default."""

@@ -1,7 +1,7 @@
-"""Which risks a tool has: for the assistant, for entities and for the rights of users alike.
+"""Finds the risks of a tool, for the assistant, entities and users' rights.
 
-The catalogue has the risks of stock tools. Other names are judged by their words, and all descriptions by
-what they say that the tool does. What only reads has no risk.
+The catalogue has the risks of stock tools. Other names are judged by their words, and all descriptions by the
+actions they mention. A tool that only reads has no risk.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ from .words import ANSWERS, words
 
 __all__ = ["is_reading", "judge", "risks_in_name", "risks_of"]
 
-# In a name: the last part only tells something.
+# In the last part of a name: the tool only reads.
 _READS: Final = word_set("check get has is list measure ping query read scan")
 _TOLD: Final = word_set("address info ip level rssi ssid state status temperature version")
 _JOINS: Final = word_set("and or then")
@@ -42,7 +42,7 @@ _KNOWN: Final = re.compile(
     )
 )
 
-# What would fall apart into letters and digits.
+# Terms that would be split into letters and digits.
 _SPELLINGS: Final = {"g_code": "gcode", "i2c": "iic", "I2C": "iic", "4g": "cellular", "4G": "cellular"}
 _SPELLED: Final = re.compile("|".join(_SPELLINGS))
 
@@ -63,7 +63,7 @@ _PHRASES: Final = (
     (re.compile(r"\bconnect(s|ing)? to\b"), "connect"),
 )
 _NEGATIONS: Final = word_set("not no")
-# Before a word that would be an act, these make a noun or a state of it: after a restart, the lock, is open.
+# After these, a verb is a noun or a state: after a restart, the lock, is open.
 _NOUN_AFTER: Final = word_set(
     "a after an any are before be by each every if is last next of on one since than the",
     "until was when whether",
@@ -72,13 +72,13 @@ _ENDS: Final = word_set(
     "after as at before by during for how if in into like near of on so than that to until",
     "via when where whether which while with within",
 )
-# After a thing, these make something else of it: the door sensor, the power LED.
+# After a noun, these change its meaning: the door sensor, the power LED.
 _COMPOUNDS: Final = EVERYDAY | word_set(
     "animation bell button camera chime clock color icon image indicator info menu open page",
     "picture report s sensor sensors sound sounds state states status",
 )
 _NEAR: Final = 6
-# As much as the assistant is told; a device could keep the event loop busy with more.
+# As much as the assistant gets; longer texts could keep the event loop busy.
 _MAX_TEXT: Final = 1024
 _MAX_CLAUSES: Final = 64
 _MAX_ACTS: Final = 32
@@ -86,7 +86,7 @@ _MAX_ACTS: Final = 32
 
 @lru_cache(maxsize=4 * MAX_TOOLS)
 def risks_of(tool: Tool) -> tuple[Risk, ...]:
-    """Return the risks of a tool, as the catalogue or its name, and its title, description and hints tell."""
+    """Return the risks of a tool: by the catalogue or its name, and by title, description and hints."""
     reads = is_reading(tool.name)
     found = [*risks_in_name(tool.name), *_in_text(tool.title or "", begins=reads)]
     found += _in_text(tool.description, begins=reads)
@@ -96,19 +96,19 @@ def risks_of(tool: Tool) -> tuple[Risk, ...]:
 
 
 def judge(tools: Iterable[Tool]) -> None:
-    """Judge tools where that may take its time, so that `risks_of` knows them already."""
+    """Judge tools in advance, outside of the event loop: `risks_of` remembers the results."""
     for tool in tools:
         risks_of(tool)
 
 
 def risks_in_name(name: str) -> tuple[Risk, ...]:
-    """Return the risks that the catalogue or the words of a name tell."""
+    """Return the risks by the catalogue or by the words of a name."""
     if (stock := CATALOGUE.get(name)) is not None:
         return stock.risks
     if is_reading(name):
         return ()
     english = in_english(name)
-    # Capitals need not begin a word: ReSet.
+    # A capital may be inside a word: ReSet.
     readings = [frozenset(_words(text)) for text in (english, english.lower())]
     return tuple(
         dict.fromkeys(row.risk for row in RISK_ROWS if any(_is_named(row, found) for found in readings))
@@ -116,7 +116,7 @@ def risks_in_name(name: str) -> tuple[Risk, ...]:
 
 
 def is_reading(name: str) -> bool:
-    """Whether the last part of a name says that the tool reads, and nothing besides."""
+    """Whether the last part of a name says that the tool only reads."""
     last = name.rpartition(".")[2]
     found = _words(in_english(last))
     if any(first in _JOINS and second in _ACTS for first, second in pairwise(found)):
@@ -128,7 +128,7 @@ def is_reading(name: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a name; those of the table also where nothing is between them: `opendoor`."""
+    """Return the words of a name; known words also without a separator: `opendoor`."""
     found: list[str] = []
     for word in words(_SPELLED.sub(lambda found: _SPELLINGS[found.group()], text)):
         parts = _KNOWN.findall(word)
@@ -145,7 +145,7 @@ def _is_named(row: RiskRow, found: frozenset[str]) -> bool:
 
 
 def _in_text(text: str, *, begins: bool) -> Iterator[Risk]:
-    """Find what a text says that a tool does; `begins` counts only what it begins with."""
+    """Find the risks of the actions in a text; with `begins`, only of its first words."""
     plain = in_english(text[:_MAX_TEXT]).lower()
     for pattern, instead in _PHRASES:
         plain = pattern.sub(instead, plain)
@@ -161,7 +161,7 @@ def _in_text(text: str, *, begins: bool) -> Iterator[Risk]:
 
 
 def _does(row: RiskRow, found: list[str], at: int) -> bool:
-    """Whether the word `at` begins something that a row is about."""
+    """Whether the word `at` begins an action of a row."""
     word, before, after = found[at], found[max(0, at - 3) : at], found[at + 1 : at + 1 + _NEAR]
     if word == "take":
         return _takes(row, after)
@@ -173,7 +173,7 @@ def _does(row: RiskRow, found: list[str], at: int) -> bool:
 
 
 def _is_done_to(row: RiskRow, after: list[str]) -> bool:
-    """Whether what follows an act is one of the things of a row."""
+    """Whether the object of an action is one of a row's things."""
     objects = list(takewhile(lambda each: each not in _ENDS | _JOINS, after))
     for index, each in enumerate(objects):
         following = after[index + 1 : index + 2]
@@ -189,13 +189,13 @@ def _undetermined(after: list[str]) -> list[str]:
 
 
 def _takes(row: RiskRow, after: list[str]) -> bool:
-    """Whether a Chinese clause with the act at its end is about a row: 把门打开."""
+    """Whether a Chinese clause with the verb at its end has an action of a row: 把门打开."""
     acts = [index for index, word in enumerate(after) if word in row.acts]
     return bool(acts) and not row.things.isdisjoint(after[: acts[0]])
 
 
 def _owner(after: list[str]) -> list[str]:
-    """Return whose something is: `the LED` after `power`, in `power of the LED`."""
+    """Return the owner after a noun: `the LED` in `power of the LED`."""
     return after[1:4] if after and after[0] in {"for", "from", "of", "to"} else []
 
 
@@ -204,7 +204,7 @@ def _is_itself(around: Iterable[str]) -> bool:
 
 
 def _stem(word: str) -> str:
-    """Return the plain form of what the table has for a word: `erase` for `erases` and `erasing`."""
+    """Return the form of a verb in the table: `erase` for `erases` and `erasing`."""
     if word in _ACTS:
         return word
     forms = [word.removesuffix("s"), word.removesuffix("es")]

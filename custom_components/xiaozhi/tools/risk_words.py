@@ -1,4 +1,4 @@
-"""The words that tell a risk: those in names, and what descriptions say that a tool does."""
+"""Words that reveal a risk, in names and descriptions of tools."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -17,7 +17,7 @@ __all__ = [
 
 
 def word_set(*texts: str) -> frozenset[str]:
-    """Return the words of texts."""
+    """Return the set of words in texts."""
     return frozenset(word for text in texts for word in text.split())
 
 
@@ -25,14 +25,14 @@ ITSELF: Final = word_set(
     "self system device chip board esp esp32 mcu cpu robot xiaozhi machine host pc computer",
     "server nas unit",
 )
-"""What a device is called."""
+"""Words for the device itself."""
 GENERIC: Final = ITSELF | word_set(
     "all app auto automatic battery button check close control cut cycle disable down enable",
     "execute force full get hard immediate it its kernel key kill main mode now off on open",
     "power press program set soft software supply switch the this to toggle total turn",
     "version whole your",
 )
-"""Beside these, the device itself is meant; beside others, a part or an appliance: coffee.power_off."""
+"""With only these words, the device itself is meant; else a part or an appliance: coffee.power_off."""
 EVERYDAY: Final = LIGHTS | word_set(
     "animation backlight body canvas caption chassis clock color colour count counter",
     "countdown cursor display effect eye eyes face fan game gimbal hand head lcd leg lyrics",
@@ -40,28 +40,28 @@ EVERYDAY: Final = LIGHTS | word_set(
     "pose position posture pump queue relay reminder score screen servo servos song sound",
     "stopwatch story subtitle text theme timer timers track video volume wallpaper zoom",
 )
-"""What goes on after it was cleared, reset or restarted."""
+"""Things that may be cleared, reset or restarted without harm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RiskRow:
-    """Words of one risk."""
+    """Words of one risk, in names and in descriptions."""
 
     risk: Risk
     words: frozenset[str] = frozenset()
-    """One of these in a name is enough,"""
+    """A name has the risk if it has one of these words,"""
     unless: frozenset[str] = frozenset()
-    """but not together with one of these,"""
+    """none of these,"""
     needs: frozenset[str] = frozenset()
-    """and only together with one of these, if there are any."""
+    """and, if given, one of these."""
     itself: bool = False
-    """Whether it is a risk only if it is done to the device itself."""
+    """Whether the risk needs the device itself as the object."""
     acts: frozenset[str] = frozenset()
-    """In a description: what is done"""
+    """A description has the risk if one of these verbs"""
     things: frozenset[str] = frozenset()
-    """to one of these."""
+    """has one of these objects."""
     bare: frozenset[str] = frozenset()
-    """In a description: what is a risk without being done to something."""
+    """Verbs that are a risk in a description also without an object."""
 
 
 RISK_ROWS: Final = (

@@ -1,4 +1,4 @@
-"""A device's tools: the entities they make, what they last answered and how they were last called."""
+"""A device's tools: their entities, last answers and last calls."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ _MAX_DEPTH: Final = 2
 
 
 class _ToolList:
-    """A list of tools with what follows from it, the same object for all devices with such a list."""
+    """A list of tools and its entities: one object for all devices with the same list."""
 
     def __init__(self, tools: tuple[Tool, ...]) -> None:
         self.tools = tools
@@ -38,7 +38,7 @@ class _ToolList:
         )
 
 
-# Devices of one model have the same tools, whose descriptions and schemas are most of what a device costs.
+# Devices of one model have the same tools, and their descriptions and schemas take most of a device's memory.
 _LISTS: Final = WeakValueDictionary[tuple[Tool, ...], _ToolList]()
 
 
@@ -49,23 +49,22 @@ def _shared(tools: tuple[Tool, ...]) -> _ToolList:
 
 
 class ToolRecord(Protocol):
-    """Where it is kept what is known of tools."""
+    """The stored state of a device's tools."""
 
     tools: tuple[Tool, ...]
     status: DeviceStatus
     answers: dict[str, Any]
-    """What tools last answered, by name."""
+    """Last answers of tools, by name."""
     calls: dict[str, dict[str, Any]]
-    """Arguments of the last calls that set something, by name of the tool, the latest at the end."""
+    """Arguments of the last calls of setters, by name of the tool, the latest at the end."""
 
 
 class ToolState(Mapping[str, Tool]):
-    """The tools of one device by name, as last listed, with what is known of them."""
+    """The tools of one device by name, as last listed, with their answers and calls."""
 
     def __init__(self, record: ToolRecord) -> None:
-        """Begin with what is recorded."""
         self.withheld: dict[str, int] = {}
-        """How many entities of each platform may not be added today."""
+        """Number of entities over the daily limit, by platform."""
         self._record = record
         self._list = _shared(record.tools)
         self._read: Counter[str] = Counter()
@@ -85,17 +84,17 @@ class ToolState(Mapping[str, Tool]):
 
     @property
     def entities(self) -> Mapping[str, ToolEntity]:
-        """What they make, by key; the same object until the list is another one."""
+        """Descriptions of the tools' entities, by key; the same object until the list changes."""
         return self._list.entities
 
     @property
     def to_read(self) -> tuple[str, ...]:
-        """Tools whose answers entities show."""
+        """Names of the tools whose answers are read regularly."""
         return tuple(name for name in self if self._read[name] > 0)
 
     @callback
     def listed(self, tools: tuple[Tool, ...]) -> None:
-        """Take a new list, and forget what was known of tools that are gone."""
+        """Take a new list, and forget answers and calls of tools that are gone."""
         self._list = _shared(tools)
         self._record.tools = self._list.tools
         for known in (self._record.answers, self._record.calls):
@@ -104,7 +103,7 @@ class ToolState(Mapping[str, Tool]):
 
     @callback
     def read_regularly(self, name: str) -> CALLBACK_TYPE:
-        """Have a tool that answers called again and again; returns what ends that."""
+        """Have a tool read regularly. Returns a function that ends this."""
         self._read[name] += 1
 
         @callback
@@ -115,23 +114,23 @@ class ToolState(Mapping[str, Tool]):
 
     @callback
     def answered(self, name: str, result: ToolResult) -> None:
-        """Take the answer of a tool."""
+        """Store the answer of a tool."""
         self._record.answers[name] = parse_answer(result)
 
     @callback
     def called(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Note a successful call; return whether an entity's state may come from it."""
+        """Store a successful call; return whether an entity's state may depend on it."""
         if name not in self._list.followed or not is_bounded(
             dict(arguments), size=_MAX_ARGUMENTS, depth=_MAX_DEPTH
         ):
             return False
-        # The last one is at the end.
+        # Reinsert it: the latest call is at the end.
         self._record.calls.pop(name, None)
         self._record.calls[name] = dict(arguments)
         return True
 
     def last_call(self, names: Iterable[str]) -> Call | None:
-        """Return the last of all calls of these tools."""
+        """Return the last call of any of these tools."""
         wanted = frozenset(names)
         for name in reversed(self._record.calls):
             if name in wanted:
@@ -139,7 +138,7 @@ class ToolState(Mapping[str, Tool]):
         return None
 
     def last_value(self, reading: Reading) -> Any:
-        """Return what was last read; None if nothing was."""
+        """Return the value last read, or None."""
         if reading.tool == STATUS_TOOL:
             return getattr(self._record.status, reading.member or "", None)
         return member(self._record.answers.get(reading.tool), reading.member)

@@ -1,4 +1,4 @@
-"""Answers of tools as values of entities: numbers, flags and texts out of whatever a tool says."""
+"""Converts answers of tools to values of entities."""
 
 from collections.abc import Mapping
 import math
@@ -18,7 +18,7 @@ _MAX_DEPTH: Final = 6
 # The longest state that Home Assistant stores.
 _MAX_STATE: Final = 255
 _MAIN: Final = ("value", "state", "status", "level", "mode", "message", "result")
-# Names that Home Assistant and its frontend use: a picture to load, an icon, a unit, a place on the map.
+# Attributes with a meaning to Home Assistant or its frontend: a picture to load, an icon, a unit, a position.
 _RESERVED: Final = frozenset(
     {
         *EntityStateAttribute,
@@ -35,7 +35,7 @@ _FALSE: Final = frozenset({"off", "false", "no", "0", "disabled"})
 
 
 def parse_answer(result: ToolResult) -> Any:
-    """Return what a tool said: JSON of bounded size, else the beginning of its text; None for nothing."""
+    """Return a tool's answer: JSON of bounded size, else the beginning of its text, else None."""
     value = result.structured if result.text is None else result.json()
     if value is not None and is_bounded(value, size=_MAX_ANSWER, depth=_MAX_DEPTH):
         return clean_data(value)
@@ -43,14 +43,14 @@ def parse_answer(result: ToolResult) -> Any:
 
 
 def member(answer: Any, name: str | None) -> Any:
-    """Return a member of an answer, or all of it."""
+    """Return a member of an answer, or the whole answer without a name."""
     if name is None:
         return answer
     return answer.get(name) if isinstance(answer, Mapping) else None
 
 
 def main_value(answer: Any) -> Any:
-    """Return what says most of an answer: of an object the member with such a name, or its only one."""
+    """Return the main value of an answer: of an object, the member with a usual name or the only one."""
     if not isinstance(answer, Mapping):
         return answer
     names = [name for name in _MAIN if name in answer] or ([*answer] if len(answer) == 1 else [])
@@ -58,7 +58,7 @@ def main_value(answer: Any) -> Any:
 
 
 def as_number(answer: Any) -> int | float | None:
-    """Return the number that an answer is or holds; no truth value is one."""
+    """Return an answer as a number, or None. Booleans are not numbers."""
     value = main_value(answer)
     if isinstance(value, str):
         try:
@@ -69,9 +69,9 @@ def as_number(answer: Any) -> int | float | None:
 
 
 def as_flag(answer: Any, on_off: tuple[str, str] | None = None) -> bool | None:
-    """Return whether an answer says on or off; None if it says neither.
+    """Return whether an answer means on or off; None if neither.
 
-    `on_off` is what a text contains for on and for off, if that is known.
+    `on_off` are the parts of a text for on and for off, if known.
     """
     if on_off is not None and isinstance(answer, str):
         on, off = (part in answer for part in on_off)
@@ -83,13 +83,13 @@ def as_flag(answer: Any, on_off: tuple[str, str] | None = None) -> bool | None:
         return answer
     if not isinstance(answer, str | int):
         return None
-    # The last word of a sentence such as "Pump on".
+    # The last word decides, as in "Pump on".
     word = (str(answer).lower().split() or [""])[-1]
     return True if word in _TRUE else False if word in _FALSE else None
 
 
 def as_text(answer: Any) -> str | int | float | None:
-    """Return an answer as a sensor's state."""
+    """Return an answer as the state of a sensor."""
     match main_value(answer):
         case None:
             return None
@@ -107,7 +107,7 @@ def as_text(answer: Any) -> str | int | float | None:
 
 
 def as_attributes(answer: Any) -> dict[str, Any]:
-    """Return the members of an answer that is an object, but those that Home Assistant takes for its own."""
+    """Return an answer's members as attributes, except those with reserved names."""
     if not isinstance(answer, Mapping):
         return {}
     return {name: value for name, value in answer.items() if name not in _RESERVED}

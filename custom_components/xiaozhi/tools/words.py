@@ -1,4 +1,4 @@
-"""The words in the name of a tool: for names of entities, for mapping and for risks."""
+"""The words in the name of a tool."""
 
 import re
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 __all__ = ["ANSWERS", "LIGHTS", "readable", "words"]
 
 ANSWERS: Final = re.compile(r"^(?:get|is|read|query|has)(?=_|[A-Z]|$)_?|_get$")
-"""In the last part of a name: the tool tells something."""
+"""In the last part of a name: the tool answers."""
 LIGHTS: Final = frozenset({"bulb", "lamp", "lamps", "led", "leds", "light", "lights", "neopixel", "rgb"})
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
@@ -16,13 +16,13 @@ _MAX_NAME: Final = 64
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a name, in lower case: `turn`, `left` for `turn_left` and `turnLeft`."""
+    """Return the lower-case words of a name: `turn`, `left` for `turn_left` and `turnLeft`."""
     spaced = " ".join(_WORD.findall(text)).lower()
     return re.sub(r"\bpoweroff\b", "power off", _WIFI.sub("wifi", spaced)).split()
 
 
 def readable(name: str) -> str:
-    """Return a tool's name for people: `Enter Wi-Fi config` for `self.enterWiFiConfig`."""
+    """Return a tool's name as text for people: `Enter Wi-Fi config` for `self.enterWiFiConfig`."""
     shown: list[str] = []
     for word in re.split(r"[\W_]+", _CAMEL.sub(" ", name.removeprefix("self."))):
         if word and (not shown or word.lower() != shown[-1].lower()):

@@ -1,6 +1,8 @@
 """A device's tools and status become entities, which tell the truth about what can be reached."""
 
 import asyncio
+import errno
+import os
 from types import MappingProxyType
 from typing import Any
 
@@ -26,6 +28,7 @@ from websockets.exceptions import InvalidStatus
 
 from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.gateway import Gateway
+from custom_components.xiaozhi.listeners import PortError
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Profile, SimulatedDevice, State, get_profile
 from tests.integration.boxes import (
@@ -360,6 +363,20 @@ async def test_unloading_frees_the_port_and_ends_the_conversation(
     assert await hass.config_entries.async_setup(linked_entry.entry_id)
 
 
+@pytest.mark.parametrize(
+    ("number", "key"),
+    [
+        (errno.EADDRINUSE, "port_in_use"),
+        (errno.EACCES, "port_not_allowed"),
+        (errno.EPERM, "port_not_allowed"),
+        (errno.ENOBUFS, "port_failed"),
+    ],
+)
+def test_why_a_port_cannot_be_opened_is_told_by_a_translation(number: int, key: str) -> None:
+    """The words of the operating system are English; only a rare reason is told with them."""
+    assert PortError(80, OSError(number, os.strerror(number))).key == key
+
+
 async def test_a_busy_port_is_named_and_tried_again(
     hass: HomeAssistant, core: None, make_entry: MakeEntry, unload_gateway: None
 ) -> None:
@@ -367,7 +384,7 @@ async def test_a_busy_port_is_named_and_tried_again(
     server = await asyncio.start_server(lambda _reader, _writer: None, port=entry.data[CONF_WEBSOCKET_PORT])
     assert not await hass.config_entries.async_setup(entry.entry_id)
     assert entry.state.name == "SETUP_RETRY"
-    assert str(entry.data[CONF_WEBSOCKET_PORT]) in (entry.reason or "")
+    assert f"Another program uses port {entry.data[CONF_WEBSOCKET_PORT]}." in (entry.reason or "")
     server.close()
     await server.wait_closed()
     assert await hass.config_entries.async_reload(entry.entry_id)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+import errno
 import io
 import json
 import os
@@ -239,7 +240,7 @@ class TestWebSocket:
         await asyncio.sleep(0.1)
         (subentry_id,) = linked_entry.subentries
         hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
-        with pytest.raises(HomeAssistantError, match="was given up"):
+        with pytest.raises(HomeAssistantError, match="was stopped, because"):
             await task
 
 
@@ -299,7 +300,7 @@ async def test_files_that_cannot_be_used_are_told_until_they_are_gone(
         return {texts["file"]: texts["reason"] for texts in found if texts}
 
     assert told() == {
-        f"{BOARD}_2.4.3.bin": "The file holds version v2.4.3, with which a device cannot start.",
+        f"{BOARD}_2.4.3.bin": "The file has version v2.4.3, with which a device cannot start.",
         "firmware.bin": "The name of the file must be board and version, such as xmini-c3_2.4.2.bin.",
         f"{BOARD}_2.4.6.bin": "The name of the file says version 2.4.6, but it holds version 2.4.5.",
         f"{BOARD}_latest.bin": "The name of the file must be board and version, such as xmini-c3_2.4.2.bin.",
@@ -344,6 +345,13 @@ async def test_a_folder_that_cannot_be_read_is_told(
     }
 
 
+def test_a_file_that_may_not_be_read_is_told_by_a_translation() -> None:
+    """The tests may run as root, who may read every file."""
+    assert (
+        library._unreadable(PermissionError(errno.EACCES, "Permission denied")).key == "firmware_not_allowed"
+    )
+
+
 async def test_while_a_firmware_is_read_a_second_wish_is_refused_and_the_end_of_the_device_ends_it(
     hass: HomeAssistant,
     box: SimulatedDevice,
@@ -369,7 +377,7 @@ async def test_while_a_firmware_is_read_a_second_wish_is_refused_and_the_end_of_
     hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
     await asyncio.sleep(0.1)
     release.set()
-    with pytest.raises(HomeAssistantError, match="was given up"):
+    with pytest.raises(HomeAssistantError, match="was stopped, because"):
         await first
     assert fetches(box) == 0
 
@@ -430,7 +438,7 @@ async def test_a_firmware_that_the_device_refuses_is_told_at_once(
         lambda data: FirmwareImage(version="2.4.2", chip="esp32s3", content=bytes(image)),
     )
     async with asyncio.timeout(10):
-        with pytest.raises(HomeAssistantError, match="goes on with the one that it had"):
+        with pytest.raises(HomeAssistantError, match="runs its old firmware"):
             await install(hass)
     await wait_for_state(hass, CONNECTED, "on")
     assert box.profile.version == "2.4.1"
@@ -444,7 +452,7 @@ async def test_a_firmware_that_cannot_start_is_told(
     put(folder)
     await look(hass)
     monkeypatch.setattr(AppPartitions, "install", lambda _partitions, _version: None)
-    with pytest.raises(HomeAssistantError, match="goes on with the one that it had"):
+    with pytest.raises(HomeAssistantError, match="runs its old firmware"):
         await install(hass)
     assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
 

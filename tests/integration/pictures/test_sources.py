@@ -239,6 +239,6 @@ async def test_a_screen_without_a_sensible_size_is_shown_nothing(
     profile = get_profile("camera")
     device = await boot(replace(profile, board=replace(profile.board, width=width, height=height)))
     await wait_for_state(hass, PHOTO, "unknown")
-    with pytest.raises(HomeAssistantError, match="Kitchen box does not tell the size of its screen"):
+    with pytest.raises(HomeAssistantError, match="Kitchen box does not report the size of its screen"):
         await show(image=await add_poster(hass, png(64, 48)))
     assert not shown_on(device)

@@ -568,7 +568,7 @@ async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
     assert len(of_tools(entity_registry)) == MAX_ENTITIES
     issues = ir.async_get(hass).issues
     (issue,) = [key for key in issues if key[1].startswith("too_many_entities_")]
-    assert caplog.text.count("has told of more than 128 new tools in a day") == 1
+    assert caplog.text.count("has listed more than 128 new tools in a day") == 1
     # The bound holds over a restart.
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await hass.async_block_till_done()
