@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from simulator import DeviceCrashed, SimulatedDevice, get_profile
+from simulator import DeviceCrashed, Pace, SimulatedDevice, get_profile
 from simulator.audio.espeak import synthesize
 from simulator.audio.opus import UPLINK_RATE
 from simulator.audio.sound import write_wav
@@ -153,10 +153,13 @@ class Demo:
 
 
 @asynccontextmanager
-async def demo(folder: Path, tell: Tell, *preferred_ports: int) -> AsyncGenerator[Demo]:
+async def demo(
+    folder: Path, tell: Tell, *preferred_ports: int, pace: Pace | None = None
+) -> AsyncGenerator[Demo]:
     """Start everything, with all files in `folder`; `tell` is called with progress messages.
 
-    `preferred_ports` are those tried first for the web page. Raises `DemoError`.
+    `preferred_ports` are those tried first for the web page; `pace` is that of the devices.
+    Raises `DemoError`.
     """
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
@@ -188,7 +191,7 @@ async def demo(folder: Path, tell: Tell, *preferred_ports: int) -> AsyncGenerato
         devices: dict[str, SimulatedDevice] = {}
         for link, box in DEVICES.items():
             profile = get_profile(box.board)
-            device = await enter(SimulatedDevice(profile, f"{url}/api/xiaozhi/ota", mac=box.mac))
+            device = await enter(SimulatedDevice(profile, f"{url}/api/xiaozhi/ota", mac=box.mac, pace=pace))
             await house.pair(client, device, box.name, box.room)
             if device.link != link:
                 await house.change_link(client, device, link)

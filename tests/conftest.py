@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+import os
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -12,16 +13,30 @@ import pytest_asyncio
 
 from tests.virtual_time import VirtualTimeLoop
 
-# Folders of tests that start other processes.
-_REAL_TIME = {"benchmarks", "demo", "e2e", "scripts", "validator"}
+# Folders of tests that start other processes, in the order in which they run: the longest first.
+_REAL_TIME = ("e2e", "benchmarks", "demo", "scripts", "validator")
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(item.config.rootpath / "tests").parts[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Run one worker more than there are cores, since tests in real time mostly wait."""
+    return (os.process_cpu_count() or 1) + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests in real time, so that the others run while those wait."""
+    items.sort(key=lambda item: _REAL_TIME.index(_folder(item)) if _folder(item) in _REAL_TIME else 99)
 
 
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Run tests in virtual time, but for those in which other processes have a part."""
-    folder = item.path.relative_to(config.rootpath / "tests").parts[0]
-    if folder in _REAL_TIME or item.get_closest_marker("real_time"):
+    if _folder(item) in _REAL_TIME or item.get_closest_marker("real_time"):
         return {"real": asyncio.new_event_loop}
     return {"virtual": VirtualTimeLoop}
 

@@ -13,12 +13,14 @@ from urllib.parse import urlsplit
 
 from demo.hass import home_assistant_again
 from demo.stage import Demo
-from simulator import SimulatedDevice
+from simulator import Pace, SimulatedDevice
 from tests.e2e.demo_process import marked_processes
 
-__all__ = ["COMMAND", "House", "until"]
+__all__ = ["COMMAND", "PACE", "House", "until"]
 
 COMMAND = "turn on the kitchen light"
+PACE = Pace(waits=0.2)
+"""Devices wait 2 s instead of 10 until they connect again, for example. Their sound is as slow as it is."""
 
 
 async def until(condition: Callable[[], bool], seconds: float, what: str) -> None:
