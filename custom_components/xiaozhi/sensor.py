@@ -11,7 +11,7 @@ from homeassistant.components.sensor import (
     SensorEntityDescription,
     SensorStateClass,
 )
-from homeassistant.const import PERCENTAGE, EntityCategory, UnitOfTemperature
+from homeassistant.const import PERCENTAGE, EntityCategory, UnitOfTemperature, UnitOfTime
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
@@ -41,6 +41,8 @@ class XiaozhiSensorDescription(SensorEntityDescription):
     """Whether every device has the sensor; otherwise only those with a value."""
     stays: bool = False
     """Whether the sensor is available while the device is not."""
+    attributes: Callable[[Device], dict[str, Any]] = lambda _: {}
+    """Values of the parts that the state is made of."""
 
 
 def _ip(device: Device) -> str | None:
@@ -67,6 +69,20 @@ SENSORS: Final = (
         value=lambda device: device.state.last_contact,
         always=True,
         stays=True,
+    ),
+    XiaozhiSensorDescription(
+        key="response_time",
+        translation_key="response_time",
+        device_class=SensorDeviceClass.DURATION,
+        entity_category=EntityCategory.DIAGNOSTIC,
+        entity_registry_enabled_default=False,
+        state_class=SensorStateClass.MEASUREMENT,
+        native_unit_of_measurement=UnitOfTime.SECONDS,
+        suggested_display_precision=2,
+        value=lambda device: device.last_response.response if device.last_response else None,
+        always=True,
+        stays=True,
+        attributes=lambda device: device.last_response.parts() if device.last_response else {},
     ),
     XiaozhiSensorDescription(
         key="battery",
@@ -154,6 +170,12 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
         if self.options is not None and value not in self.options:
             return None
         return value
+
+    @property
+    @override
+    def extra_state_attributes(self) -> dict[str, Any]:
+        """Return the parts that the value is made of."""
+        return self.entity_description.attributes(self.device)
 
 
 class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):

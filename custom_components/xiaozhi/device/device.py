@@ -1,11 +1,12 @@
 """A paired device: its link, and what is done over it."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 import hmac
 import logging
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
@@ -39,8 +40,12 @@ from .events import EVENT_NOTIFICATION, ConversationEvent, DeviceEvents
 from .session import DeviceSession
 from .state import DeviceState
 from .store import DeviceStore
+from .turn_times import TurnTimes
 
 _LOGGER = logging.getLogger(__name__)
+
+# Enough to tell a slow turn from a slow engine.
+_LAST_TURNS: Final = 20
 
 
 class ChangeListener(Protocol):
@@ -71,6 +76,8 @@ class Device:
         self.info = DeviceInfo(identifiers={(DOMAIN, self.mac)})
         """What connects its entities with it."""
         self.events = DeviceEvents(hass.loop.time)
+        self.turns: deque[TurnTimes] = deque(maxlen=_LAST_TURNS)
+        """The last turns that were answered, in memory only."""
         self.installation: Installation | None = None
         """Of a firmware, while it runs."""
         self._entry = entry
@@ -160,6 +167,11 @@ class Device:
         return self._session.conversation_state if self._session else ConversationState.IDLE
 
     @property
+    def last_response(self) -> TurnTimes | None:
+        """Times of the last turn that was answered with speech."""
+        return next((times for times in reversed(self.turns) if times.response is not None), None)
+
+    @property
     def vision_token(self) -> str:
         """What the device shows with a photo. It gives away nothing of the token of its link."""
         return hmac.digest(self.settings.token.encode(), b"vision", "sha256").hex()
@@ -180,6 +192,7 @@ class Device:
             "linked_over": link and link.kind,
             "conversation": self.conversation_state,
             "dropped_events": self.events.dropped,
+            "turns": [times.as_dict() for times in self.turns],
             "statistics": link.statistics() if link else self._last_statistics,
         }
 
@@ -408,7 +421,14 @@ class Device:
         self.events.notified(method, params)
 
     @callback
-    def happened(self, event: ConversationEvent, text: str | None = None, **attributes: str) -> None:
+    def answered(self, text: str, times: TurnTimes) -> None:
+        """Take the text of an answer that the user has begun to hear or read, and how long it took."""
+        self.turns.append(times)
+        self.happened(ConversationEvent.ANSWERED, text, **times.as_dict())
+        self.changed()
+
+    @callback
+    def happened(self, event: ConversationEvent, text: str | None = None, **attributes: str | float) -> None:
         """Pass what happens in a conversation on to automations; its text only if the owner allows that."""
         if text is not None and self.settings.share_transcripts:
             attributes["text"] = text

@@ -100,11 +100,14 @@ class DeviceEvents:
         self._tell(notification_event(method, params))
 
     @callback
-    def happened(self, event: ConversationEvent, **attributes: str) -> None:
+    def happened(self, event: ConversationEvent, **attributes: str | float) -> None:
         """Tell what happens in a conversation; texts are cut to one line."""
         if self._admit(self._conversation_events):
-            texts = {name: one_line(text) for name, text in attributes.items()}
-            self._tell(DeviceEvent(type=event, attributes=texts))
+            cleaned = {
+                name: one_line(value) if isinstance(value, str) else value
+                for name, value in attributes.items()
+            }
+            self._tell(DeviceEvent(type=event, attributes=cleaned))
 
     def _admit(self, bucket: TokenBucket) -> bool:
         admitted = bucket.take(self._clock())

@@ -1,0 +1,69 @@
+"""How long a device's turns took, step by step, from the end of speech to the end of the answer."""
+
+from collections.abc import Mapping
+from enum import IntEnum, auto
+from typing import Final
+
+__all__ = ["TurnStep", "TurnTimes"]
+
+
+class TurnStep(IntEnum):
+    """What a turn passes through, in this order. Most turns leave out a step."""
+
+    SPEECH_ENDED = auto()
+    """The end of the user's last word, as far as a detector of our own can tell."""
+    DETECTED = auto()
+    """The end of speech is known: the detector has told it, or the button was released."""
+    TRANSCRIPT = auto()
+    """Speech recognition has given its text, or the question was typed."""
+    FIRST_WORD = auto()
+    """The assistant has given the first word of its answer."""
+    FIRST_SOUND = auto()
+    """The speech engine has given the first sound."""
+    FIRST_PACKET = auto()
+    """The first packet of the answer is sent to the device."""
+    ALL_SENT = auto()
+    """The last packet of the answer is sent to the device."""
+
+
+# Each part of a turn ends with a step, and begins with the one before it that the turn has passed.
+_PARTS: Final[Mapping[TurnStep, str]] = {
+    TurnStep.DETECTED: "end_of_speech",
+    TurnStep.TRANSCRIPT: "recognition",
+    TurnStep.FIRST_WORD: "assistant",
+    TurnStep.FIRST_SOUND: "speech",
+    TurnStep.FIRST_PACKET: "device",
+    TurnStep.ALL_SENT: "speaking",
+}
+
+
+class TurnTimes:
+    """When one turn passed its steps, in seconds of one monotonic clock."""
+
+    def __init__(self) -> None:
+        """Know no step yet."""
+        self._times: dict[TurnStep, float] = {}
+
+    def passed(self, step: TurnStep, now: float) -> None:
+        """Note when a step was passed; only the first time counts."""
+        self._times.setdefault(step, now)
+
+    @property
+    def response(self) -> float | None:
+        """Seconds from the end of speech to the first packet of the answer; None for one that was not spoken."""
+        if (answered := self._times.get(TurnStep.FIRST_PACKET)) is None:
+            return None
+        return answered - min(self._times.values())
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the response time in seconds, if there is one, and the parts in milliseconds."""
+        response = {} if self.response is None else {"response_time": round(self.response, 3)}
+        return response | self.parts()
+
+    def parts(self) -> dict[str, float]:
+        """Return the milliseconds of each part that the turn has passed, by name and in order."""
+        passed = sorted(self._times)
+        return {
+            _PARTS[step]: max(0, round(1000 * (self._times[step] - self._times[before])))
+            for before, step in zip(passed, passed[1:])
+        }

@@ -1,0 +1,65 @@
+"""What a turn's times tell: how long the user waited, and for what."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+import pytest
+
+from custom_components.xiaozhi.device.turn_times import TurnStep, TurnTimes
+
+
+def _times(**seconds: float) -> TurnTimes:
+    times = TurnTimes()
+    for step, when in seconds.items():
+        times.passed(TurnStep[step.upper()], when)
+    return times
+
+
+def test_each_part_ends_with_its_step() -> None:
+    times = _times(
+        speech_ended=10,
+        detected=10.6,
+        transcript=10.9,
+        first_word=11.7,
+        first_sound=11.8,
+        first_packet=11.82,
+        all_sent=14,
+    )
+    assert times.response == pytest.approx(1.82)
+    assert times.as_dict() == {
+        "response_time": 1.82,
+        "end_of_speech": 600,
+        "recognition": 300,
+        "assistant": 800,
+        "speech": 100,
+        "device": 20,
+        "speaking": 2180,
+    }
+
+
+def test_a_typed_question_is_answered_from_its_text_on() -> None:
+    times = _times(transcript=5, first_word=5.5, first_sound=5.6, first_packet=5.7)
+    assert times.response == pytest.approx(0.7)
+    assert [*times.parts()] == ["assistant", "speech", "device"]
+
+
+def test_an_answer_without_a_voice_has_no_response_time() -> None:
+    times = _times(detected=1, transcript=1.2, first_word=1.5)
+    assert times.response is None
+    assert times.as_dict() == {"recognition": 200, "assistant": 300}
+
+
+def test_only_the_first_time_of_a_step_counts() -> None:
+    times = _times(transcript=1, first_packet=2)
+    times.passed(TurnStep.FIRST_PACKET, 9)
+    assert times.response == pytest.approx(1)
+
+
+@given(st.dictionaries(st.sampled_from(TurnStep), st.floats(0, 1e6)))
+def test_parts_are_never_negative(passed: dict[TurnStep, float]) -> None:
+    """Whatever engine tells its steps in which order."""
+    times = TurnTimes()
+    for step, now in passed.items():
+        times.passed(step, now)
+    assert all(part >= 0 for part in times.parts().values())
+    assert len(times.parts()) == max(0, len(passed) - 1)
+    assert times.response is None or times.response >= 0
