@@ -121,13 +121,6 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         match event.type, event.data:
             case PipelineEventType.STT_END, {"stt_output": {"text": str(text)}}:
                 self.device.happened(ConversationEvent.HEARD, text)
-            case (
-                PipelineEventType.INTENT_END,
-                {"intent_output": {"response": {"speech": {"plain": {"speech": str(text)}}}}},
-            ):
-                self.device.happened(ConversationEvent.ANSWERED, text)
-            case PipelineEventType.INTENT_END, _:
-                self.device.happened(ConversationEvent.ANSWERED)
 
     async def run_spoken(self, wake_word: str | None, audio: AsyncIterable[bytes]) -> None:
         """Run the chosen pipeline. One without a voice answers on the screen."""

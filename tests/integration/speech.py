@@ -114,6 +114,8 @@ class ScriptedTextToSpeech(tts.TextToSpeechEntity):
 
     def __init__(self) -> None:
         self.spoken: list[str] = []
+        self.delay = 0.0
+        """Seconds before the first sound."""
         self.fails = False
         self.error: Exception | None = None
         self.may_go_on: asyncio.Event = asyncio.Event()
@@ -127,6 +129,7 @@ class ScriptedTextToSpeech(tts.TextToSpeechEntity):
         if self.fails:
             return "wav", b"RIFF this is not a sound at all"
         await self.may_go_on.wait()
+        await asyncio.sleep(self.delay)
         return "wav", tone(len(message) / 20)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import IntEnum, auto
+from itertools import pairwise
 from typing import Final
 
 __all__ = ["TurnStep", "TurnTimes"]
@@ -50,7 +51,7 @@ class TurnTimes:
 
     @property
     def response(self) -> float | None:
-        """Seconds from the end of speech to the first packet of the answer; None for one that was not spoken."""
+        """Seconds from the end of speech to the first packet of the answer; None if it was not spoken."""
         if (answered := self._times.get(TurnStep.FIRST_PACKET)) is None:
             return None
         return answered - min(self._times.values())
@@ -65,5 +66,5 @@ class TurnTimes:
         passed = sorted(self._times)
         return {
             _PARTS[step]: max(0, round(1000 * (self._times[step] - self._times[before])))
-            for before, step in zip(passed, passed[1:])
+            for before, step in pairwise(passed)
         }

@@ -1,6 +1,6 @@
 """The answer of a turn: its text and face on the screen, its voice on the loudspeaker."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from contextlib import aclosing
 import logging
 from typing import Any, Final
@@ -27,11 +27,19 @@ class Answer:
     """One answer on one conversation. Sending raises `LinkClosedError`."""
 
     def __init__(
-        self, hass: HomeAssistant, conversation: Conversation, on_packet: Callable[[], None]
+        self,
+        hass: HomeAssistant,
+        conversation: Conversation,
+        on_sound: Callable[[], None],
+        on_packet: Callable[[], None],
     ) -> None:
-        """Prepare an answer; `on_packet` is called before each packet of its speech."""
+        """Prepare an answer.
+
+        `on_sound` is called with each piece that the speech engine gives, `on_packet` before each packet.
+        """
         self._hass = hass
         self._conversation = conversation
+        self._on_sound = on_sound
         self._on_packet = on_packet
         self._captions = Captions()
         self._face: Face | None = None
@@ -40,6 +48,8 @@ class Answer:
         self.complete = False
         """Whether its whole text is there."""
         self.asks_back = False
+        self.text = ""
+        """The whole answer, when it is complete."""
 
     async def begin(self, transcript: str) -> None:
         """Show what was understood, and make the device ready to speak."""
@@ -59,6 +69,7 @@ class Answer:
         self.asks_back = output.get("continue_conversation") is True
         response = output.get("response") or {}
         speech = ((response.get("speech") or {}).get("plain") or {}).get("speech") or ""
+        self.text = speech
         self._captions.replace(speech)
         self.complete = True
         self._face = face_of(speech) or _FACE_OF_RESPONSE.get(response.get("response_type", ""))
@@ -83,7 +94,7 @@ class Answer:
         )
         try:
             async with aclosing(speech):
-                await self._conversation.play(speech, self._before_packet)
+                await self._conversation.play(self._heard(speech), self._before_packet)
         except (MediaError, HomeAssistantError) as err:
             _LOGGER.warning("The answer could not be spoken: %s", err)
             return False
@@ -94,6 +105,11 @@ class Answer:
             _LOGGER.exception("The answer could not be spoken")
             return False
         return True
+
+    async def _heard(self, speech: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+        async for pcm in speech:
+            self._on_sound()
+            yield pcm
 
     async def show_rest(self) -> bool:
         """Show what did not come with the speech; return whether that was any text."""

@@ -103,7 +103,12 @@ class VoiceConversations:
 
     async def _take_turn(self, conversation: Conversation, turn: Turn, *, followed_up: bool) -> bool:
         """Run a turn, and return whether the conversation goes on."""
-        voice_turn = self.turn = VoiceTurn(self._device.hass, conversation, turn)
+        voice_turn = self.turn = VoiceTurn(
+            self._device.hass,
+            conversation,
+            turn,
+            on_answered=lambda text: self._device.answered(text, voice_turn.times),
+        )
         running = asyncio.create_task(
             self._finish_turn(conversation, voice_turn, turn, followed_up=followed_up)
         )

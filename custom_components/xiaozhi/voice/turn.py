@@ -13,7 +13,9 @@ from homeassistant.components.assist_pipeline.error import PipelineError
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 
+from ..device.turn_times import TurnStep, TurnTimes
 from ..protocol import messages
+from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.turn import Turn
 from ..protocol.faces import Face
@@ -75,15 +77,18 @@ class VoiceTurn:
         conversation: Conversation,
         turn: Turn,
         *,
+        on_answered: Callable[[str], None],
         timeouts: VoiceTimeouts | None = None,
     ) -> None:
-        """Prepare a turn."""
+        """Prepare a turn. `on_answered` gets the whole answer when the user begins to hear or read it."""
+        self.times = TurnTimes()
+        self._on_answered: Callable[[str], None] | None = on_answered
         self._timeouts = timeouts or VoiceTimeouts()
         self._hass = hass
         self._conversation = conversation
         self._turn = turn
         self._events: asyncio.Queue[PipelineEvent | None] = asyncio.Queue()
-        self._answer = Answer(hass, conversation, self._speaks)
+        self._answer = Answer(hass, conversation, self._sounds, self._speaks)
         self._token: str | None = None
         self._acknowledges = False
         self._playing: asyncio.Task[None] | None = None
@@ -110,6 +115,7 @@ class VoiceTurn:
     @callback
     def on_pipeline_event(self, event: PipelineEvent) -> None:
         """Take an event of this turn's pipeline run."""
+        self._time(event)
         match event.type:
             case PipelineEventType.STT_START | PipelineEventType.STT_VAD_START:
                 # An engine that finds the end of speech by itself does not tell when it has.
@@ -124,6 +130,7 @@ class VoiceTurn:
         """Run the turn until the answer is sent. Raises `LinkClosedError` when the device goes away."""
         self._wait_at_most(self._timeouts.quiet)
         if self._turn.start.question is not None:
+            self.times.passed(TurnStep.TRANSCRIPT, loop_time())
             await self._heard(self._turn.start.question)
         try:
             async with asyncio.TaskGroup() as group:
@@ -136,6 +143,8 @@ class VoiceTurn:
         finally:
             self._heard_speech()
             self._stop_timer()
+        if self._answer.complete:
+            self._tell_answered()
         if self._error is None:
             if await self._answer.show_rest() and self._playing is None:
                 await self._time_to_read()
@@ -172,6 +181,7 @@ class VoiceTurn:
         async with aclosing(audio_for_detector(self._turn)) as audio:
             async for pcm in audio:
                 yield pcm
+        self.times.passed(TurnStep.DETECTED, loop_time())
         if not self._answer.begun:
             self._wait_at_most(self._timeouts.recognition)
 
@@ -256,9 +266,7 @@ class VoiceTurn:
 
     @callback
     def _progressed(self, group: asyncio.TaskGroup, data: dict[str, Any]) -> None:
-        delta = data.get("chat_log_delta") or {}
-        if isinstance(content := delta.get("content"), str):
-            self._answer.add(content)
+        self._answer.add(_content(data))
         if data.get("tts_start_streaming"):
             self._play(group)
 
@@ -270,7 +278,40 @@ class VoiceTurn:
     async def _speak(self, token: str) -> None:
         if not await self._answer.speak(token, as_it_is=self._acknowledges):
             self._fail(SPEECH_FAILED)
+        self.times.passed(TurnStep.ALL_SENT, loop_time())
+
+    @callback
+    def _sounds(self) -> None:
+        self.times.passed(TurnStep.FIRST_SOUND, loop_time())
 
     @callback
     def _speaks(self) -> None:
         self._wait_at_most(self._timeouts.quiet)
+        self.times.passed(TurnStep.FIRST_PACKET, loop_time())
+        if self._answer.complete:
+            self._tell_answered()
+
+    @callback
+    def _tell_answered(self) -> None:
+        """Tell the answer, once."""
+        if self._on_answered is not None:
+            on_answered, self._on_answered = self._on_answered, None
+            on_answered(self._answer.text)
+
+    @callback
+    def _time(self, event: PipelineEvent) -> None:
+        match event.type:
+            case PipelineEventType.STT_VAD_END:
+                self.times.passed(TurnStep.DETECTED, loop_time())
+            case PipelineEventType.STT_END:
+                self.times.passed(TurnStep.TRANSCRIPT, loop_time())
+            case PipelineEventType.INTENT_PROGRESS if _content(event.data):
+                self.times.passed(TurnStep.FIRST_WORD, loop_time())
+            case PipelineEventType.INTENT_END:
+                self.times.passed(TurnStep.FIRST_WORD, loop_time())
+
+
+def _content(data: dict[str, Any] | None) -> str:
+    """Return what an assistant goes on to say."""
+    content = ((data or {}).get("chat_log_delta") or {}).get("content")
+    return content if isinstance(content, str) else ""

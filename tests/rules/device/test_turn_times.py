@@ -1,7 +1,6 @@
 """What a turn's times tell: how long the user waited, and for what."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.device.turn_times import TurnStep, TurnTimes

@@ -1,0 +1,104 @@
+"""The owner learns how long an answer took, and what took that long."""
+
+from typing import Any
+
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import entity_registry as er
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import State, converse
+from tests.integration.boxes import COMMAND, MAC, Boot, Speech, wait_for_state
+
+SENSOR = "sensor.kitchen_box_response_time"
+TOLD = "event.kitchen_box_conversation"
+PARTS = ["end_of_speech", "recognition", "assistant", "speech", "device", "speaking"]
+
+
+@pytest.fixture(params=list(LinkKind))
+def link(request: pytest.FixtureRequest) -> LinkKind:
+    """Times are the same over both links."""
+    kind: LinkKind = request.param
+    return kind
+
+
+@pytest.fixture
+def core(core: None, entity_registry: er.EntityRegistry) -> None:
+    """Home Assistant, in which the owner has switched the sensor on."""
+    entity_registry.async_get_or_create(
+        "sensor",
+        DOMAIN,
+        f"{MAC}_response_time",
+        suggested_object_id=SENSOR.partition(".")[2],
+        disabled_by=None,
+    )
+
+
+async def _turns(hass: HomeAssistant, entry: MockConfigEntry) -> list[dict[str, Any]]:
+    report = await async_get_config_entry_diagnostics(hass, entry)
+    turns: list[dict[str, Any]] = report["devices"][0]["turns"]
+    return turns
+
+
+async def test_a_slow_voice_shows_in_its_part_of_the_response_time(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await wait_for_state(hass, SENSOR, "unknown")
+    await speech.use(conversation_engine=speech.brain.entity_id)
+    # Home Assistant would not have the same words spoken twice.
+    speech.brain.lines = ["It is on now.", "It was on."]
+    for speech.mouth.delay in (0, 2):
+        speech.ears.lines = [COMMAND]
+        await converse(device, command, word=f"hi {speech.mouth.delay}")
+        await hass.async_block_till_done()
+    quick, slow = await _turns(hass, linked_entry)
+    assert [part for part in PARTS if part in slow] == [part for part in slow if part in PARTS]
+    assert {"recognition", "assistant", "speech", "device", "speaking"} <= {*slow}
+    assert slow["speech"] - quick["speech"] > 1500
+    assert abs(slow["speaking"] - quick["speaking"]) < 1000
+    state = hass.states.get(SENSOR)
+    assert state is not None
+    assert float(state.state) == pytest.approx(slow["response_time"], abs=0.001)
+    waited = sum(part for name, part in slow.items() if name in PARTS and name != "speaking")
+    assert 1000 * slow["response_time"] == pytest.approx(waited, abs=10)
+    assert {name: state.attributes[name] for name in PARTS if name in slow} == {
+        name: slow[name] for name in PARTS if name in slow
+    }
+
+
+async def test_automations_are_told_how_long_an_answer_took(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+) -> None:
+    told: list[dict[str, Any]] = []
+    hass.bus.async_listen(
+        "state_changed",
+        lambda event: (
+            told.append(event.data["new_state"].attributes) if event.data["entity_id"] == TOLD else None
+        ),
+    )
+    device = await boot()
+    speech.ears.lines = [COMMAND]
+    await converse(device, command)
+    await hass.async_block_till_done()
+    (answered,) = [attributes for attributes in told if attributes["event_type"] == "answered"]
+    (turn,) = await _turns(hass, linked_entry)
+    assert answered["response_time"] == turn["response_time"] > 0
+    assert answered["assistant"] == turn["assistant"]
+    assert "speaking" not in answered
+    assert "text" not in answered
+
+
+async def test_a_question_that_is_not_answered_leaves_no_times(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    speech.ears.lines = [None]
+    await device.wake()
+    device.say(command)
+    await device.wait_state(State.IDLE, 15)
+    await wait_for_state(hass, "sensor.kitchen_box_conversation", "idle")
+    assert await _turns(hass, linked_entry) == []
