@@ -1,4 +1,4 @@
-"""What the owner of the demo's home does with a device besides talking to it.
+"""The abilities of a device besides conversations, as the demo's owner uses them.
 
 Each ability is used through Home Assistant as its web page does, then checked on the device. A wrong result
 raises `DemoError`.

@@ -15,9 +15,9 @@ from .errors import DemoError
 
 __all__ = ["WebPage", "web_page"]
 
-# The names that scripts/setup looks for, too.
+# Also the names that scripts/setup looks for.
 _COMMANDS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# It shows one page of this machine: no sandbox, which containers refuse, and no background services.
+# For one local page: without a sandbox, which containers refuse, and without background services.
 _ARGUMENTS: Final = [
     "--no-sandbox",
     "--disable-gpu",
@@ -58,7 +58,7 @@ class WebPage:
         await self.page.wait_for_function("!history.state?.open")
         for _ in range(_TRIES):
             await self.page.goto(f"{self._url}/config/integrations/dashboard")
-            # After a dialog has closed, Home Assistant opens what it added: on a busy machine, after we left.
+            # After a dialog has closed, Home Assistant opens the new page: on a busy machine, after we left.
             with suppress(AssertionError):
                 await expect(self.button("Add integration")).to_be_visible(timeout=_TRY_MS)
                 return

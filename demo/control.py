@@ -1,4 +1,4 @@
-"""How `say` and `notify` reach the running demo: a file that only its user can read holds the address."""
+"""Connects `say` and `notify` with the running demo, by an address in a file that only its user can read."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator

@@ -56,7 +56,7 @@ async def home_assistant_again(folder: Path, port: int) -> AsyncGenerator[tuple[
 
 @asynccontextmanager
 async def _running(folder: Path, port: int, enter: _Enter) -> AsyncGenerator[tuple[Child, Client]]:
-    # Nothing is downloaded: what the used integrations require is installed, and the others are not set up.
+    # Nothing is downloaded: the requirements of the used integrations are installed.
     command = [sys.executable, "-m", "homeassistant", "--config", str(folder), "--skip-pip", "--log-no-color"]
     url = f"http://{HOST}:{port}"
     async with (

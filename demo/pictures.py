@@ -28,7 +28,7 @@ _FOLDER: Final = ROOT / "docs" / "images"
 _INTEGRATION: Final = "XiaoZhi"
 _DEVICE: Final = "XiaoZhi"
 _ROOM: Final = "Kitchen"
-# What the pictures show as the address of Home Assistant, which runs on loopback.
+# Shown as the address of Home Assistant, which really runs on loopback.
 _ADDRESS: Final = "192.168.1.10"
 _PORT: Final = 8123
 _BOARD: Final = "electron"

@@ -24,7 +24,7 @@ class SpeechHandler(AsyncEventHandler):
     """One connection of Home Assistant's Wyoming integration."""
 
     def __init__(self, info: Info, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer with `info` when asked what this server is."""
+        """`info` describes this server."""
         super().__init__(reader, writer)
         self._info = info.event()
 

@@ -31,14 +31,14 @@ _MAX_SECONDS: Final = 30
 # lose the right sentence on very clean speech, such as a synthesizer's.
 _SEARCH: Final = {"bestpath": False, "beam": 1e-80, "pbeam": 1e-80, "wbeam": 1e-60}
 _LOG_BASE: Final = math.log(1.0001)
-# How far a sentence may be behind free phonemes, which fit everything: so many of the decoder's units per
-# frame of speech, and so many once. Measured per frame on synthesized speech after Opus: the sentences of the
+# How much worse a sentence may score than free phonemes, which fit everything: in the decoder's units, per
+# frame of speech and once. Measured per frame on synthesized speech after Opus: the sentences of the
 # grammar -35 and better, its single words (few frames) -50 and better, everything else -37 to -150.
 _MARGIN: Final = 22.0
 _MARGIN_SHORT: Final = 1400.0
-# Audio whose samples all stay below this is silence, in which the decoder would find words.
+# Audio below this level is silence, in which the decoder would find words.
 _QUIET: Final = 200
-# The part of the speech that the sentence must explain.
+# The share of the speech that the sentence must explain.
 _COVERAGE: Final = 0.6
 
 _POCKETSPHINX: Final = Attribution(name="CMU Sphinx", url="https://github.com/cmusphinx/pocketsphinx")
@@ -65,7 +65,7 @@ class Recognizer:
         self._lock = threading.Lock()
 
     async def transcribe(self, pcm: bytes) -> str:
-        """Return what was said in mono PCM (16 kHz, 16 bit), or an empty text when no sentence fits well."""
+        """Transcribe mono PCM (16 kHz, 16 bit); the text is empty if no sentence fits well."""
         return await asyncio.to_thread(self._transcribe, pcm)
 
     def _transcribe(self, pcm: bytes) -> str:
@@ -82,7 +82,7 @@ class Recognizer:
     def _decode(self, search: str, pcm: bytes) -> tuple[str, float, int]:
         """Return the text, its score and how many frames (10 ms) of speech it explains."""
         self._decoder.activate_search(search)
-        # Otherwise the estimates of noise and channel are those of the previous speaker.
+        # Otherwise noise and channel would be estimated from the previous speaker.
         self._decoder.reinit_feat()
         with self._utterance():
             self._decoder.process_raw(pcm, full_utt=True)

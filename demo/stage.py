@@ -26,7 +26,7 @@ from .speech_server import HOST
 
 __all__ = ["DEVICES", "Demo", "Said", "demo"]
 
-# The voice of the user: the one of espeak-ng's that is recognised best.
+# The user's voice: of espeak-ng's voices, it is recognised best.
 _VOICE: Final = "en-us+f2"
 _WORDS_PER_MINUTE: Final = 150
 # Root mean square of 16 bit samples; speech is at some thousands, a hum of the codec below 10.
@@ -64,7 +64,7 @@ class Said:
 
     said: str
     heard: str
-    """What Home Assistant understood; empty for nothing."""
+    """Home Assistant's transcript; empty for none."""
     light: str
     """State of the kitchen light afterwards."""
     answer: str
@@ -77,7 +77,7 @@ class Said:
     """Percentage of the answer's packets that came more than 65 ms after the one before."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return what `--check` prints."""
+        """Return the result for `--check`."""
         keys = (
             "said",
             "heard",
@@ -92,7 +92,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demo:
-    """Everything that runs."""
+    """The running demo."""
 
     url: str
     folder: Path

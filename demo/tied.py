@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import Final
 
-# linux/prctl.h; other systems lack the call, and do without.
+# linux/prctl.h; other systems lack this call.
 _PR_SET_PDEATHSIG: Final = 1
 
 

@@ -1,4 +1,4 @@
-"""Fails when the tests cover less of a module of the integration than the project promises."""
+"""Fails if the tests cover less of a module than the project promises."""
 
 import json
 from pathlib import Path

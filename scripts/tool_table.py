@@ -1,4 +1,4 @@
-"""Writes docs/tools.md: what every tool of the stock firmware becomes."""
+"""Writes docs/tools.md: the entity of every tool of the stock firmware."""
 
 from collections.abc import Iterable, Mapping
 import json
@@ -50,7 +50,7 @@ five minutes.
 
 
 def stock_tools() -> dict[str, list[Tool]]:
-    """Return the tools of every board of the stock firmware, by its folder; what all have is in each."""
+    """Return the tools of every board of the stock firmware by folder, including those of all boards."""
     entries: list[dict[str, Any]] = json.loads((_ROOT / "simulator" / "board" / "tools.json").read_text())
     boards = {board for entry in entries for board in entry.get("boards", ())}
     return {

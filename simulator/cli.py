@@ -200,7 +200,7 @@ async def _stay_on(device: SimulatedDevice, options: argparse.Namespace) -> None
 
 
 async def _read_commands(device: SimulatedDevice) -> None:
-    """Do what is typed; after the end of the input, wait until cancelled. Raises `ValueError`."""
+    """Execute typed commands; after the end of the input, wait until cancelled. Raises `ValueError`."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

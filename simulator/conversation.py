@@ -11,15 +11,15 @@ __all__ = ["Conversation", "ConversationError", "converse"]
 
 
 class ConversationError(Exception):
-    """The conversation could not begin or did not end; the text says why."""
+    """The conversation could not begin or did not end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """What was said, heard and measured in a conversation."""
+    """Transcript and measurements of a conversation."""
 
     heard: list[str]
-    """What the server understood."""
+    """The server's transcripts."""
     answers: list[str]
     """The captions of its answers."""
     emotions: list[str]
@@ -39,7 +39,7 @@ class Conversation:
     """Whether the user had to end the conversation, since the server did not."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything but the sound."""
+        """Return everything except the sound."""
         account = asdict(self)
         del account["played"]
         return account

@@ -1,4 +1,4 @@
-"""The simulated device, as a user, a network and an observer handle it."""
+"""The simulated device, for its user, the network and an observer."""
 
 import asyncio
 from collections.abc import Callable
@@ -53,11 +53,11 @@ class SimulatedDevice:
         noise: int = 0,
         impairment: UdpImpairment | None = None,
     ) -> None:
-        """Make a device that is switched off.
+        """Create a device that is switched off.
 
         `nvs` is the flash of an earlier device. Without `client_id` it has the one from the flash, or a new
-        one. `noise` is the background noise at its microphone (see `Voice`); `impairment` is what happens
-        to its audio over UDP.
+        one. `noise` is the background noise at its microphone (see `Voice`); `impairment` applies to its
+        audio over UDP.
         """
         self._recorder = Recorder()
         profile = profile or get_profile()
@@ -177,7 +177,7 @@ class SimulatedDevice:
         self._hardware.network.cut()
         self._on.network_lost()
 
-    # What the user does
+    # For the user
 
     async def wake(self, word: str = "hi xiaozhi", sound: bytes | None = None) -> None:
         """Say the wake word; returns when the device has heard it and connected, or failed to.
@@ -195,7 +195,7 @@ class SimulatedDevice:
         await self._do(self._on.press)
 
     async def release(self) -> None:
-        """Let go of the talk button."""
+        """Release the talk button."""
         await self._do(self._on.release)
 
     async def type(self, text: str) -> None:
@@ -231,7 +231,7 @@ class SimulatedDevice:
         loop.schedule(job)
         await self.wait_for(lambda: not loop.busy)
 
-    # What an observer sees
+    # For an observer
 
     async def wait_for(self, condition: Callable[[], bool], timeout: float | None = 60) -> None:  # noqa: ASYNC109
         """Wait until `condition` holds; it is evaluated after every event of the device."""
@@ -303,7 +303,7 @@ class SimulatedDevice:
 
     @property
     def crash(self) -> str | None:
-        """What the firmware aborted on."""
+        """Why the firmware aborted."""
         return None if self._crash is None else str(self._crash)
 
     @property
@@ -336,17 +336,17 @@ class SimulatedDevice:
 
     @property
     def screen(self) -> Screen:
-        """What it shows."""
+        """Its screen."""
         return self._hardware.screen
 
     @property
     def speaker(self) -> Speaker:
-        """What it plays, and what was lost."""
+        """Its loudspeaker, with played and lost packets."""
         return self._hardware.speaker
 
     @property
     def values(self) -> Values:
-        """What its tools read and write; a test may change it."""
+        """The values of its tools; a test may change them."""
         return self._hardware.values
 
     @property
@@ -356,7 +356,7 @@ class SimulatedDevice:
 
     @property
     def misbehaviours(self) -> set[Misbehaviour]:
-        """What it does wrong; may be changed at any time."""
+        """Its faults; may be changed at any time."""
         return self._hardware.faults.what
 
     @property

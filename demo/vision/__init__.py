@@ -17,5 +17,5 @@ async def async_setup_entry(hass: HomeAssistant, entry: ConfigEntry) -> bool:
 
 
 async def async_unload_entry(hass: HomeAssistant, entry: ConfigEntry) -> bool:
-    """Take the model away."""
+    """Remove the model."""
     return await hass.config_entries.async_unload_platforms(entry, _PLATFORMS)

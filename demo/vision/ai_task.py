@@ -21,7 +21,7 @@ __all__ = ["NAME", "describe"]
 
 NAME: Final = "Demo vision"
 
-# The colours that it knows.
+# The colours that the model knows.
 _COLOURS: Final = {
     "black": (0, 0, 0),
     "blue": (0, 0, 255),
@@ -61,7 +61,7 @@ class DemoVision(AITaskEntity):
 
 
 def describe(path: Path) -> str:
-    """Return what a picture shows. Raises `HomeAssistantError`."""
+    """Describe a picture. Raises `HomeAssistantError`."""
     try:
         with Image.open(path) as picture:
             one = picture.convert("RGB").resize((1, 1), Image.Resampling.BOX).tobytes()

@@ -1,4 +1,4 @@
-"""The config flow of the model, without any question."""
+"""The config flow of the model, without a form."""
 
 from typing import Any
 
@@ -11,5 +11,5 @@ class DemoVisionFlow(ConfigFlow, domain="demo_vision"):
     """Adds the model."""
 
     async def async_step_user(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
-        """Add it at once."""
+        """Add the model."""
         return self.async_create_entry(title=NAME, data={})

@@ -1,4 +1,4 @@
-"""Checks of what neither ruff nor hassfest nor HACS knows: texts, icons and actions against the code."""
+"""Checks beyond ruff, hassfest and HACS: texts, icons and actions against the code."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ __all__ = ["problems"]
 
 
 def problems(root: Path) -> list[str]:
-    """Return what is wrong in the repository in `root`, as `file: fault`."""
+    """Return the faults of the repository in `root`, as `file: fault`."""
     project = Project(root)
     checks = (texts.check, icons.check, services.check, repository.check)
     found = {fault for check in checks for fault in check(project)}

@@ -1,4 +1,4 @@
-"""Prints what is wrong in the repository that it is run in, and exits with 1 if anything is."""
+"""Prints the faults of the current repository; exits with 1 if there are any."""
 
 from pathlib import Path
 import sys

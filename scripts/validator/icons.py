@@ -1,4 +1,4 @@
-"""The icons: that they exist, and that what they belong to exists."""
+"""Checks that all icons exist, and belong to something that exists."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -35,7 +35,7 @@ def _faults(project: Project) -> Iterator[str]:
 
 @cache
 def known_icons() -> frozenset[str]:
-    """Return the names of all icons, from the list that the web page searches in; none without it."""
+    """Return the names of all icons, from the web page's list; none without this list."""
     spec = find_spec("hass_frontend")
     path = Path(spec.origin or "").parent / "static" / "mdi" / "iconList.json" if spec else Path()
     return frozenset(icon["name"] for icon in json.loads(path.read_text())) if path.is_file() else frozenset()

@@ -1,4 +1,4 @@
-"""The tree that is checked."""
+"""The repository to check."""
 
 import ast
 from functools import cached_property
@@ -14,7 +14,7 @@ type JsonObject = dict[str, Any]
 
 
 class Project:
-    """A repository that holds one integration. Files that are missing or broken read as empty."""
+    """A repository with one integration. Missing or broken files count as empty."""
 
     def __init__(self, root: Path) -> None:
         """Read the integration's files."""
@@ -40,7 +40,7 @@ class Project:
         return Code(modules)
 
     def fault(self, path: Path, text: str) -> str:
-        """Return a problem of a file."""
+        """Return a fault of a file."""
         return f"{path.relative_to(self.root)}: {text}"
 
     def read(self, path: Path) -> JsonObject:

@@ -1,4 +1,4 @@
-"""What holds for the repository as a whole: one version, and no traces of a machine."""
+"""Checks of the whole repository: one version, and no traces of a machine."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +40,7 @@ def check(project: Project) -> Iterator[str]:
 
 def _files(root: Path) -> list[Path]:
     """Return the files that are, or would be, in the repository's history."""
-    # Every word of the command is ours.
+    # The command has no outside input.
     git = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(git, capture_output=True, text=True, check=True).stdout  # noqa: S603
     return sorted(path for name in listed.split("\0") if name and (path := root / name).is_file())

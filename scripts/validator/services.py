@@ -1,4 +1,4 @@
-"""The actions: that code, services.yaml, texts and icons have the same ones, with the same fields."""
+"""Checks that code, services.yaml, texts and icons have the same actions and fields."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ def check(project: Project) -> Iterator[str]:
 
 
 def fields(action: object) -> JsonObject:
-    """Return the fields of an action, those in sections included."""
+    """Return the fields of an action, including those in sections."""
     result: JsonObject = {}
     for name, field in at(action, "fields").items():
         result |= at(field, "fields") or {name: field}

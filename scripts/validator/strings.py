@@ -1,4 +1,4 @@
-"""Which strings the integration's code holds, and which of them an expression can stand for."""
+"""Finds strings in the integration's code, and the possible values of expressions."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from homeassistant import const
 type Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _MAX_DEPTH = 6
-"""How many names, tables and helpers a value is followed through."""
+"""Longest chain of names, tables and helpers to follow."""
 
 
 def last_name(node: ast.AST) -> str:
@@ -22,12 +22,12 @@ def last_name(node: ast.AST) -> str:
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """Return what a call passes by this name."""
+    """Return the keyword argument of a call."""
     return next((item.value for item in call.keywords if item.arg == name), None)
 
 
 class Code:
-    """All modules of the integration. A constant stands for all that any module assigns to its name."""
+    """All modules of the integration. A constant may have any value that a module assigns to its name."""
 
     def __init__(self, modules: Mapping[str, ast.Module]) -> None:
         """Take parsed modules by their full names."""
@@ -75,7 +75,7 @@ class Code:
 
     @cached_property
     def _patterns(self) -> list[re.Pattern[str]]:
-        """What f-strings with a fixed part that tells something can become."""
+        """Patterns of the f-strings with a useful fixed part."""
         result = []
         for node in self.walk():
             if isinstance(node, ast.JoinedStr):
@@ -87,11 +87,11 @@ class Code:
         return result
 
     def mentions(self, key: str) -> bool:
-        """Say whether a string of the code is, or by its f-string could become, this key."""
+        """Whether a string of the code is this key, or an f-string could become this key."""
         return key in self.literals or any(pattern.fullmatch(key) for pattern in self._patterns)
 
     def strings(self, node: ast.AST | None, depth: int = _MAX_DEPTH) -> frozenset[str]:
-        """Return the strings that an expression is known to stand for; none where that cannot be told."""
+        """Return the possible strings of an expression, if known."""
         inner: list[ast.AST] = []
         match node:
             case ast.Constant(value=str(value)):
@@ -112,7 +112,7 @@ class Code:
         return frozenset[str]().union(*(self.strings(value, depth - 1) for value in inner))
 
     def keys(self, node: ast.AST | None) -> frozenset[str] | None:
-        """Return the keys of a mapping; None if they cannot be told."""
+        """Return the keys of a mapping; None if unknown."""
         match node:
             case None:
                 return frozenset()
@@ -133,7 +133,7 @@ class Code:
         return None
 
     def _meanings(self, node: ast.AST, name: str) -> Iterator[ast.expr]:
-        """Yield what a name may stand for: what calls pass for a parameter, or what is assigned to it."""
+        """Yield the possible values of a name: arguments of calls for a parameter, or assigned values."""
         function = self._function(node)
         arguments = function.args if function else ast.arguments([], [], None, [], [], None, [])
         positional = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]

@@ -1,4 +1,4 @@
-"""The texts against the code: those that it asks for are there, and none is there for nothing."""
+"""Checks that all texts of the code exist, and that all existing texts are used."""
 
 import ast
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from .strings import Code, keyword, last_name
 
 _FORMS: Final = {"async_show_form", "async_show_menu", "async_show_progress"}
 _FILLED: Final = ("message", "title", "description", "name")
-# Entities, states and reasons of Home Assistant's own classes that the integration takes over.
+# Entities, states and reasons from Home Assistant's own classes that the integration uses.
 _INHERITED: Final = frozenset(
     {*("pipeline", "preferred", "vad_sensitivity", "default", "aggressive", "relaxed"), "event_type"}
 )
@@ -47,7 +47,7 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 
 
 def placeholders(text: str) -> frozenset[str]:
-    """Return the names that a text wants filled in; braces that do not match are a name of their own."""
+    """Return the placeholders of a text; unbalanced braces count as a placeholder."""
     try:
         return frozenset(name for _, name, _, _ in string.Formatter().parse(text) if name is not None)
     except ValueError:
@@ -160,7 +160,7 @@ def _choices(action: Any) -> Iterator[str]:
 
 
 def _flows(texts: JsonObject) -> dict[str, JsonObject]:
-    """Return the texts of all flows, with where they are."""
+    """Return the texts of all flows with their keys."""
     result = {name: at(texts, name) for name in ("config", "options")}
     result |= {f"config_subentries.{kind}": flow for kind, flow in at(texts, "config_subentries").items()}
     return result | {
@@ -170,6 +170,6 @@ def _flows(texts: JsonObject) -> dict[str, JsonObject]:
 
 @cache
 def _core_reasons() -> frozenset[str]:
-    """Return the reasons to end a flow that Home Assistant has texts for, and gives by itself."""
+    """Return the reasons that end a flow for which Home Assistant has texts itself."""
     path = Path(homeassistant.__file__).parent / "components" / "homeassistant" / "translations" / "en.json"
     return frozenset(json.loads(path.read_text())["config"]["abort"])

@@ -34,7 +34,7 @@ class Application:
     """The firmware while it runs."""
 
     def __init__(self, hardware: Hardware) -> None:
-        """Make a firmware that does not run yet."""
+        """Create a firmware that does not run yet."""
         profile, pace = hardware.profile, hardware.pace
         self._hardware = hardware
         self._profile = profile

@@ -1,4 +1,4 @@
-"""The tools that do more than read and write a value.
+"""Handlers of the tools that do more than read or write a value.
 
 Source: the firmware's `mcp_server.cc` and `esp32_camera.cc`.
 """

@@ -19,7 +19,7 @@ __all__ = ["Hardware"]
 
 @dataclass(slots=True, kw_only=True)
 class Hardware:
-    """Everything that the application runs on."""
+    """The hardware under the application."""
 
     profile: Profile
     """Describes the firmware that runs, or ran last."""

@@ -19,7 +19,7 @@ _PAGE_RESERVE: Final = 30
 
 
 class McpServer:
-    """Answers requests; without I/O apart from the callbacks it is given."""
+    """Answers requests, without I/O except by callbacks."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Handling of what the server sends.
+"""Handles messages and audio from the server.
 
 Source: the callbacks in `Application::InitializeProtocol` of the firmware's `application.cc`.
 """
@@ -97,7 +97,7 @@ class ServerMessages:
             self._speaker.ignored += 1
 
     def channel_closed(self) -> None:
-        """Go idle; what is queued still plays."""
+        """Go idle; queued audio is still played."""
         self._record("channel_closed")
         self._loop.schedule(lambda: self._control.set_state(State.IDLE))
 

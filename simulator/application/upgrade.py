@@ -14,7 +14,7 @@ from .state import State
 
 __all__ = ["Upgrader"]
 
-# How fast flash is erased and written.
+# Speed of erasing and writing flash.
 _BYTES_PER_SECOND: Final = 150_000
 _CHIP_REVISION: Final = 2
 

@@ -1,1 +1,1 @@
-"""What the device hears and plays."""
+"""The device's microphone, loudspeaker and codec."""

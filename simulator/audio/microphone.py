@@ -102,7 +102,7 @@ class Microphone:
         self._on.set()
 
     def switch_off(self) -> None:
-        """Stop recording. What was recorded but not yet encoded still goes out."""
+        """Stop recording. Recorded sound that is not yet encoded is still sent."""
         if not self.on:
             return
         self._on.clear()

@@ -36,7 +36,7 @@ class OpusEncoder:
         codec.sample_rate = UPLINK_RATE
         codec.layout = "mono"
         codec.format = "s16"
-        # What libopus chooses by itself for this rate and frame: 60 bits per frame and a bit per sample.
+        # The default of libopus for this rate and frame: 60 bits per frame and one bit per sample.
         codec.bit_rate = 60 * UPLINK_RATE // FRAME_SAMPLES + UPLINK_RATE
         codec.options = {
             "application": "audio",

@@ -78,17 +78,17 @@ class Speaker:
 
     @property
     def played_pcm(self) -> bytes:
-        """All that was played, without the pauses."""
+        """All played sound, without the pauses."""
         return b"".join(frame.pcm for frame in self.played)
 
     @property
     def played_seconds(self) -> float:
-        """Duration of all that was played."""
+        """Duration of all played sound."""
         return sum(len(frame.pcm) for frame in self.played) / 2 / self.rate
 
     @property
     def empty(self) -> bool:
-        """Whether nothing waits to be played; the last frame may still sound."""
+        """Whether the queue is empty; the last frame may still be playing."""
         return not self._packets and not self._frames and not self._blocked
 
     def intervals(self, first_answer: int = 0) -> list[float]:
@@ -103,7 +103,7 @@ class Speaker:
         return 100 * late / len(intervals) if intervals else 0.0
 
     def flush(self) -> None:
-        """Drop what is queued, and reset the decoder, as at the start of an answer."""
+        """Clear the queue and reset the decoder, as at the start of an answer."""
         waiting = [*self._packets, *(packet for _, packet in self._frames)]
         self.flushed += sum(not packet.own for packet in waiting)
         self._packets.clear()
@@ -144,7 +144,7 @@ class Speaker:
         self._changed()
 
     async def run(self) -> None:
-        """Play what is queued, until cancelled."""
+        """Play the queue until cancelled."""
         loop = asyncio.get_running_loop()
         due = 0.0
         while True:

@@ -1,1 +1,1 @@
-"""The board and what every other room needs of it: flash, settings, cJSON, crashes, time and events."""
+"""The board, for all other packages: flash, settings, cJSON, crashes, time and events."""

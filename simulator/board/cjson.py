@@ -11,7 +11,7 @@ _INT32: Final = (-(2**31), 2**31 - 1)
 
 
 def loads_object(text: str | bytes) -> JsonObject | None:
-    """Parse an object; None for other values and for what is not JSON."""
+    """Parse an object; None for other values and invalid JSON."""
     try:
         value = json.loads(text, parse_constant=_no_constant)
     except ValueError, RecursionError:

@@ -18,9 +18,9 @@ class Restart(Exception):  # noqa: N818 - no error: the firmware starts again
 
 
 def stoi(text: str) -> int:
-    """Read the number at the start of `text` as C++ `std::stoi` does.
+    """Read the number at the start of `text` like C++ `std::stoi`.
 
-    Raises `DeviceCrashed` where that throws: for no number, and one outside 32 bits.
+    Raises `DeviceCrashed` where that throws: without a number, and for one outside 32 bits.
     """
     match = _LEADING_NUMBER.match(text)
     if match is None:

@@ -63,7 +63,7 @@ class Nvs:
 
     @classmethod
     def load(cls, text: str) -> Self:
-        """Read what `dump` wrote. Raises `ValueError` for other texts."""
+        """Load the result of `dump`. Raises `ValueError` for other texts."""
         content = json.loads(text)
         if not isinstance(content, dict) or not all(isinstance(part, dict) for part in content.values()):
             raise ValueError("settings are not an object of objects")

@@ -8,7 +8,7 @@ __all__ = ["Pace"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Factors on the firmware's times; the defaults are the real device.
+    """Factors on the firmware's times; the defaults are those of the real device.
 
     Other values than the defaults are not faithful; they make tests faster.
     """
@@ -25,7 +25,7 @@ class Pace:
     flash: float = 1.0
     """Speed at which a firmware is written, at 150 kB/s."""
     main_loop_delay: float = 0.005
-    """Seconds that the main task is busy before each pass; 0 to 0.3 on real devices."""
+    """Seconds of work of the main task before each pass; 0 to 0.3 on real devices."""
 
     async def wait(self, seconds: float) -> None:
         """Pause for `seconds` of the device's time."""

@@ -1,4 +1,4 @@
-"""Which device is simulated: its board, its firmware version, and how these differ from others."""
+"""Boards, firmware versions and their differences."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -154,7 +154,7 @@ BOARDS: Final = {
         network="ethernet",
         chip_temperature=True,
     ),
-    # Not a stock board: it has the camera and wheels of one, and the lights of another.
+    # Not a stock board: it has camera and wheels of one, and the lights of another.
     "rover": Board(
         name="rover",
         type="rover",
@@ -202,7 +202,7 @@ class Profile:
 
     @property
     def user_agent(self) -> str:
-        """What the device calls itself."""
+        """The User-Agent of the device."""
         return f"{self.board.name}/{self.version}"
 
     @property

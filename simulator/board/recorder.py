@@ -1,4 +1,4 @@
-"""What an observer sees of the device: its screen, and a list of events."""
+"""The device for an observer: its screen and a list of events."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class Event:
 
 
 class Recorder:
-    """Keeps the events, and wakes those that wait for one."""
+    """Stores the events, and wakes all that wait for one."""
 
     def __init__(self) -> None:
         """Start the clock."""
@@ -66,7 +66,7 @@ class Recorder:
 
 @dataclass(slots=True)
 class Screen:
-    """What the display shows, and what it has shown before."""
+    """The current and former content of the display."""
 
     recorder: Recorder
     status: str = ""
@@ -76,7 +76,7 @@ class Screen:
     system_text: str = ""
     emotion: str = "neutral"
     emotions: list[str] = field(default_factory=list)
-    """Every face in order, the neutral ones of state changes too."""
+    """Every face in order, including the neutral ones of state changes."""
     captions: list[str] = field(default_factory=list)
     """Every text of the assistant in order."""
 

@@ -89,7 +89,7 @@ class Tool:
         return dumps(entry)
 
 
-# Values at the first start; those that are not here start with 0. `view` is the colour that fills the picture
+# Values at the first start; all others start with 0. `view` is the colour that fills the picture
 # of the camera (red, green and blue from 0 to 255); None for a test picture.
 _FIRST_VALUES: Final[Values] = {
     "volume": 70,
@@ -114,7 +114,7 @@ _FIRST_VALUES: Final[Values] = {
 
 
 def first_values(profile: Profile, ip: str) -> Values:
-    """Return what the device's tools start with."""
+    """Return the initial values of the device's tools."""
     return _FIRST_VALUES | {"ip": ip, "rssi": profile.rssi, "ssid": profile.ssid}
 
 

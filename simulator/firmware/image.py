@@ -1,4 +1,4 @@
-"""Firmware images: building one, and checking one as a device does before it starts it.
+"""Builds firmware images, and checks them as a device does before starting one.
 
 Source: ESP-IDF's `esp_app_format.h`, `esp_app_desc.h`, `esp_image_format.c` and `bootloader_common_loader.c`.
 """
@@ -58,7 +58,7 @@ _SMALLEST_CODE: Final = 64
 
 
 class ImageError(Exception):
-    """The device refuses an image; the text says why."""
+    """The device refuses an image."""
 
 
 @dataclass(frozen=True, slots=True)

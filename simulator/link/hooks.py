@@ -11,7 +11,7 @@ type SendRaw = Callable[[Opcode, bytes], Awaitable[bool]]
 
 
 class LinkHooks(Protocol):
-    """What may be done in place of, or besides, what the firmware does."""
+    """Hooks before, after or instead of the firmware's actions."""
 
     # Conversations
 
@@ -20,10 +20,10 @@ class LinkHooks(Protocol):
         """Whether the connection is not read any more after the server's hello."""
 
     async def before_hello(self, send: SendRaw) -> None:
-        """Do something before the hello goes out."""
+        """Called before the hello is sent."""
 
     async def after_hello(self, send: SendRaw, hello: str) -> None:
-        """Do something after the server's hello came in; `hello` is the device's."""
+        """Called after the server's hello has arrived; `hello` is the device's."""
 
     # MQTT
 
@@ -43,7 +43,7 @@ class LinkHooks(Protocol):
     # UDP
 
     def datagrams(self, datagram: bytes) -> list[bytes]:
-        """Return what the device sends instead of a datagram."""
+        """Return the datagrams to send instead of one."""
 
     def stranger_datagrams(self, datagram: bytes) -> list[bytes]:
-        """Return what another address sends just before a datagram."""
+        """Return the datagrams that another address sends just before one."""

@@ -49,7 +49,7 @@ class MqttSettings:
 
 
 class MqttListener(Protocol):
-    """Is told, on the network task, of the connection."""
+    """Receives the events of the connection, on the network task."""
 
     def mqtt_connected(self) -> None:
         """The server accepted the device."""

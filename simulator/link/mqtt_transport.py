@@ -24,7 +24,7 @@ class MqttTransport(Transport):
     name = "mqtt"
 
     def __init__(self, context: TransportContext) -> None:
-        """Make a transport that is not connected."""
+        """Create a transport that is not connected."""
         super().__init__(context)
         self._client: MqttClient | None = None
         self._was_connected = False
@@ -195,7 +195,7 @@ class MqttTransport(Transport):
         if rebuilding is not None:
             rebuilding.cancel()
 
-    # What the server sends
+    # From the server
 
     def mqtt_message(self, payload: bytes) -> None:
         """Handle a message of any topic."""

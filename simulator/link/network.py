@@ -14,7 +14,7 @@ class Connection(asyncio.Protocol):
     """A TCP connection. Data sent while the network is cut arrives afterwards, like resent segments."""
 
     def __init__(self, network: Network, *, tls: bool, window: int | None = None) -> None:
-        """Make a connection for the event loop. At most `window` bytes are buffered for reading, if given."""
+        """At most `window` bytes, if given, are buffered for reading."""
         self._tls = tls
         self._window = window
         # A reader pauses the other end at twice its limit.
@@ -29,7 +29,7 @@ class Connection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
 
-    # What the device does
+    # For the device
 
     def write(self, data: bytes) -> None:
         """Send; does nothing if the connection has ended."""
@@ -56,13 +56,13 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def close(self) -> None:
-        """Close it after sending what was written."""
+        """Close it after sending all written data."""
         self._drop()
         if self._transport is not None and not self._network.is_cut:
             self._transport.close()
 
     def forget(self) -> None:
-        """Send and receive nothing more: the device has lost its power."""
+        """Stop sending and receiving: the device has lost its power."""
         self._drop()
 
     def _drop(self) -> None:
@@ -70,10 +70,10 @@ class Connection(asyncio.Protocol):
         self.reader.feed_eof()
         self._writable.set()
 
-    # What the network does
+    # For the network
 
     def network_restored(self) -> None:
-        """Deliver what was held back."""
+        """Deliver the delayed data."""
         transport = self._transport
         if transport is None:
             return
@@ -138,10 +138,10 @@ class Network:
     """The network of one device."""
 
     def __init__(self, impairment: UdpImpairment) -> None:
-        """`impairment` is what happens to datagrams."""
+        """`impairment` applies to datagrams."""
         self.impairment = impairment
         self.connections: set[Connection] = set()
-        """Those that are open for the other end."""
+        """Connections that are open for the other end."""
         self._there = asyncio.Event()
         self._there.set()
 
@@ -177,8 +177,8 @@ class Network:
     ) -> Connection:
         """Return a connection. Raises `OSError`; waits while the network is cut.
 
-        With a `window`, the other end can send only about as many bytes ahead, as to the small buffers of a
-        device.
+        With a `window`, the other end can send only about as many bytes ahead, as with a device's small
+        buffers.
         """
         await self._there.wait()
         loop = asyncio.get_running_loop()

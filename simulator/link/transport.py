@@ -1,4 +1,4 @@
-"""What both transports have in common. Source: the firmware's `protocols/protocol.h` and `protocol.cc`."""
+"""Base of both transports. Source: the firmware's `protocols/protocol.h` and `protocol.cc`."""
 
 from abc import ABC, abstractmethod
 import asyncio
@@ -31,7 +31,7 @@ class AudioPacket:
 
 
 class TransportListener(Protocol):
-    """Is told, on the network task, what a transport receives. Must not block."""
+    """Receives the events of a transport, on the network task. Must not block."""
 
     def message_received(self, message: JsonObject) -> None:
         """A JSON object other than a hello arrived."""
@@ -43,12 +43,12 @@ class TransportListener(Protocol):
         """The audio channel is gone."""
 
     def failed(self, error: str) -> None:
-        """Something failed: the user should see the error, and the device go idle."""
+        """A failure: the device should show the error and go idle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransportContext:
-    """What a transport is given: parts of the device, and its application."""
+    """The parts of the device and its application that a transport uses."""
 
     profile: Profile
     identity: Identity
@@ -72,7 +72,7 @@ class Transport(ABC):
     name: ClassVar[str]
 
     def __init__(self, context: TransportContext) -> None:
-        """Make a transport that is not connected."""
+        """Create a transport that is not connected."""
         self._profile = context.profile
         self._identity = context.identity
         self._nvs = context.nvs
@@ -93,7 +93,7 @@ class Transport(ABC):
 
     @abstractmethod
     async def start(self) -> None:
-        """Do what is to be done at the end of the activation."""
+        """Start at the end of the activation."""
 
     @property
     @abstractmethod
@@ -112,7 +112,7 @@ class Transport(ABC):
 
     @abstractmethod
     async def open_channel(self) -> bool:
-        """Open the audio channel; False after a failure that the listener was told."""
+        """Open the audio channel; False after a failure, which the listener gets."""
 
     @abstractmethod
     async def close_channel(self) -> None:

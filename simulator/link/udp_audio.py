@@ -31,7 +31,7 @@ _LOOSE_MIN_DATAGRAM: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class AudioOffer:
-    """What the `udp` object of the server's hello holds."""
+    """The `udp` object of the server's hello."""
 
     host: str
     port: int
@@ -83,7 +83,7 @@ class UdpAudio(asyncio.DatagramProtocol):
     ) -> None:
         """`received` is called with decrypted packets; firmware since 2.4.0 is `hardened`."""
         self.alive = False
-        """Whether packets are sent and received; the firmware does not know."""
+        """Whether packets are sent and received; the firmware does not notice a failure."""
         self.dropped = 0
         """Rejected datagrams: late, duplicate, or of a wrong size or type."""
         self._offer = offer

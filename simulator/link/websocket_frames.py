@@ -59,7 +59,7 @@ async def read_frame(reader: asyncio.StreamReader) -> tuple[int, bool, bytes]:
 
 
 class FrameReader:
-    """Reads whole messages; what comes in pieces is put together."""
+    """Reads whole messages, joining fragments."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         """Read from `reader`."""

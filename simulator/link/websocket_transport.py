@@ -35,7 +35,7 @@ class WebSocketTransport(Transport):
     name = "websocket"
 
     def __init__(self, context: TransportContext) -> None:
-        """Make a transport that is not connected."""
+        """Create a transport that is not connected."""
         super().__init__(context)
         self._connection: Connection | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -78,7 +78,7 @@ class WebSocketTransport(Transport):
                 await self._hello.wait()
         except TimeoutError:
             return self._fail("SERVER_TIMEOUT")
-        # Only here: one hello more than was waited for makes the next wait end at once.
+        # Only here: an unexpected hello makes the next wait end at once.
         self._hello.clear()
         if self._hooks.stops_reading and self._reading is not None and self._connection is not None:
             self._reading.cancel()
@@ -131,7 +131,7 @@ class WebSocketTransport(Transport):
         self._drop()
 
     def _destroy(self) -> None:
-        """Replace the client object. A connection that is still up closes, and the listener is told."""
+        """Replace the client object. An open connection is closed, and the listener gets that."""
         was_connected = self._connected
         self.power_off()
         if was_connected:
@@ -230,7 +230,7 @@ class WebSocketTransport(Transport):
 
 
 def _split(url: str) -> tuple[bool, str, int, str]:
-    """Take an address apart as the firmware does: the first colon anywhere is before the port."""
+    """Split an address as the firmware does: the port follows the first colon anywhere."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         raise ValueError("no address")

@@ -28,17 +28,17 @@ _MAX_PARTITION_BYTES: Final = 1 << 32
 _OTA_PARTITIONS: Final = range(0x10, 0x20)
 
 _MAC: Final = re.compile(r"[0-9a-f]{2}([:-]?)(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}")
-# The firmware makes a random UUID; other clients may write it without dashes or use a name.
+# The firmware creates a random UUID; other clients may leave out the dashes or use a name.
 _CLIENT_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 
 class CheckInError(ValueError):
-    """A check-in that does not come from a device; its text says why."""
+    """A check-in that does not come from a device."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckIn:
-    """Identity and facts of a device, as it reports them. What is missing or invalid is None."""
+    """Identity and facts that a device reports; None where missing or invalid."""
 
     mac: str
     """Lower case with colons."""
@@ -51,16 +51,16 @@ class CheckIn:
     chip_model: str | None
     """Such as `esp32s3`."""
     firmware_space: int | None
-    """Bytes of the flash that a firmware may take."""
+    """Largest size of a firmware in bytes."""
     ip: str | None
-    """IPv4 address of the device, as it says itself; None on a modem."""
+    """IPv4 address that the device reports; None on a modem."""
 
 
 def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
     """Read a check-in request.
 
-    Headers identify the device, in any case of their names. The body only adds facts: the firmware does not
-    escape what it writes into it, so that a quote in the name of a Wi-Fi breaks it.
+    The headers identify the device. The body only adds facts, and may be invalid: the firmware does not
+    escape text in it, such as a quote in the name of a Wi-Fi.
     Raises `CheckInError` when an identifying header is missing or malformed, or the body is over 64 KiB.
     """
     if len(body) > MAX_BODY_BYTES:
@@ -88,7 +88,7 @@ def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
 
 
 def parse_mac(text: str) -> str | None:
-    """Return a MAC address in lower case with colons; None when `text` is none."""
+    """Return a MAC address in lower case with colons; None if `text` is not one."""
     mac = text.strip().lower()
     if not _MAC.fullmatch(mac):
         return None
@@ -97,7 +97,7 @@ def parse_mac(text: str) -> str | None:
 
 
 def parse_client_id(text: str) -> str | None:
-    """Return the client id as the device wrote it; None when `text` cannot be one."""
+    """Return the client id unchanged; None if `text` cannot be one."""
     text = text.strip()
     return text if _CLIENT_ID.fullmatch(text) else None
 
@@ -116,7 +116,7 @@ def _object(facts: JsonObject, key: str) -> JsonObject:
 
 
 def _firmware_space(table: Any) -> int | None:
-    """Return the size of the smallest partition that a firmware is installed into: ota_0, ota_1, ..."""
+    """Return the size of the smallest partition for firmware: ota_0, ota_1, ..."""
     if not isinstance(table, list):
         return None
     sizes = [

@@ -1,4 +1,4 @@
-"""What a check-in may be answered.
+"""Replies to a check-in.
 
 Source: the firmware's `main/ota.cc`. The device stores every member of the `mqtt` and `websocket` sections in
 its flash and aborts on what its flash or its parsers do not take, at every boot again. So the replies are
@@ -29,10 +29,10 @@ __all__ = [
 
 _HOST: Final = r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,251}[0-9A-Za-z])?"
 _ENDPOINT: Final = re.compile(rf"{_HOST}:(?P<port>[0-9]{{1,5}})")
-# The device takes the first colon after the scheme for the start of the port, wherever it is.
+# For the device, the port starts at the first colon after the scheme, wherever that is.
 _WEBSOCKET_URL: Final = re.compile(rf"wss?://{_HOST}:(?P<port>[0-9]{{1,5}})/[0-9A-Za-z/._~-]*")
 _HTTP_URL: Final = re.compile(rf"https?://{_HOST}(?::[0-9]{{1,5}})?/[0-9A-Za-z/._~-]*")
-# What may stand behind `Bearer `. A space in it would make the device leave that word out.
+# A token after `Bearer `. With a space in the token, the device would leave out `Bearer `.
 _TOKEN: Final = re.compile(r"[0-9A-Za-z._~+/=-]{1,512}")
 _MQTT_NAME: Final = re.compile(r"[!-~]{1,128}")
 _MQTT_PASSWORD: Final = re.compile(r"[!-~]{1,512}")
@@ -46,7 +46,7 @@ _MAX_SCREEN_TEXT: Final = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTime:
-    """The time and time zone that the device is set to."""
+    """Time and time zone for the device's clock."""
 
     timestamp: int
     """Milliseconds since the epoch, UTC."""
@@ -60,7 +60,7 @@ class ServerTime:
 
     @classmethod
     def at(cls, moment: datetime) -> Self:
-        """Take over a moment with its time zone. Raises `ValueError` when it has none."""
+        """Convert a moment. Raises `ValueError` if it has no time zone."""
         offset = moment.utcoffset()
         if offset is None:
             raise ValueError("the moment has no time zone")
@@ -79,11 +79,11 @@ class PairingReply:
     """Makes an unknown device show and speak a code, and poll for its activation."""
 
     code: str
-    """Six digits: the device speaks nothing else."""
+    """Six digits: the device can speak nothing else."""
     challenge: str
     """Makes the device poll `/activate` every three seconds."""
     message: str
-    """What the screen shows."""
+    """Text on the screen."""
     server_time: ServerTime
 
     def __post_init__(self) -> None:
@@ -98,19 +98,19 @@ class PairingReply:
         )
 
     def sections(self) -> JsonObject:
-        """Return what stands beside the `server_time` section."""
+        """Return the sections except `server_time`."""
         return {"activation": {"message": self.message, "code": self.code, "challenge": self.challenge}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirmwareOffer:
-    """Makes a device install a firmware before it does anything else."""
+    """Makes a device install a firmware at once."""
 
     version: str
     url: str
-    """Fetched by a plain GET; the answer must have a Content-Length."""
+    """Fetched by plain GET; the answer must have a Content-Length."""
     force: bool
-    """Whether it is to be installed also if it is not newer. The device obeys at every check-in again."""
+    """Whether to install it also if it is not newer. The device obeys at every check-in."""
 
     def __post_init__(self) -> None:
         """Refuse what makes the device restart at every boot."""
@@ -127,11 +127,11 @@ class FirmwareOffer:
 class WebSocketReply:
     """Makes a paired device connect to a WebSocket when a conversation starts.
 
-    All three members are always sent, since the device keeps the old value of one that is not.
+    All three members are always sent: the device keeps the old value of a missing one.
     """
 
     url: str
-    """With an explicit port, as `websocket_url` makes it."""
+    """With an explicit port, as from `websocket_url`."""
     token: str
     framing_version: int
     """1, 2 or 3; see `framing`."""
@@ -145,7 +145,7 @@ class WebSocketReply:
         _require("framing_version", _is_integer(self.framing_version, 1, 3))
 
     def sections(self) -> JsonObject:
-        """Return what stands beside the `server_time` section."""
+        """Return the sections except `server_time`."""
         return {"websocket": {"url": self.url, "token": self.token, "version": self.framing_version}}
 
 
@@ -159,13 +159,13 @@ class MqttReply:
     username: str
     password: str
     publish_topic: str
-    """The only topic that the device publishes to."""
+    """The only topic to which the device publishes."""
     keepalive: int
     """Seconds."""
     subscribe_topic: str | None = None
     """For firmware that subscribes; stock firmware ignores it."""
     websocket: WebSocketReply | None = None
-    """For clients that know no MQTT, or keep the WebSocket of an older server; stock firmware takes MQTT."""
+    """For clients without MQTT, or with an older server's WebSocket stored; stock firmware prefers MQTT."""
     server_time: ServerTime
     firmware: FirmwareOffer | None = None
 
@@ -180,7 +180,7 @@ class MqttReply:
         _require("subscribe_topic", self.subscribe_topic is None or _matches(_TOPIC, self.subscribe_topic))
 
     def sections(self) -> JsonObject:
-        """Return what stands beside the `server_time` section."""
+        """Return the sections except `server_time`."""
         section: JsonObject = {
             "endpoint": self.endpoint,
             "client_id": self.client_id,
@@ -194,8 +194,7 @@ class MqttReply:
         return {"mqtt": section} | (self.websocket.sections() if self.websocket else {})
 
 
-# A device that is to use the WebSocket is told nothing of MQTT, which it would take. Firmware is for paired
-# devices only.
+# A device for the WebSocket gets no MQTT settings: it would prefer them. Only paired devices get firmware.
 type LinkReply = WebSocketReply | MqttReply
 type Reply = PairingReply | LinkReply
 
@@ -212,14 +211,14 @@ def encode_reply(reply: Reply) -> bytes:
 
 
 def is_mqtt_name(text: str) -> bool:
-    """Whether a device can be told this user name or password of a broker, and uses it as it is."""
+    """Whether a device can store this user name or password of a broker, and uses it unchanged."""
     return _matches(_MQTT_NAME, text)
 
 
 def websocket_url(host: str, port: int, path: str) -> str:
-    """Return the address of a plain WebSocket, with its port as the device needs it.
+    """Return the URL of a plain WebSocket, with the port that the device requires.
 
-    Raises `ValueError` for what the device's parser does not take: an IPv6 address, or a path with a colon.
+    Raises `ValueError` for what the device cannot parse: an IPv6 address, or a path with a colon.
     """
     url = f"ws://{host}:{port}{path}"
     _require("host, port or path", _is_websocket_url(url))
@@ -227,7 +226,7 @@ def websocket_url(host: str, port: int, path: str) -> str:
 
 
 def _require(name: str, holds: bool) -> None:
-    # Without the value, which may be a secret.
+    # Without the value: it may be a secret.
     if not holds:
         raise ValueError(f"{name} is not what a device can take")
 

@@ -1,4 +1,4 @@
-"""The clock of everything that waits: the event loop's."""
+"""The event loop's clock."""
 
 import asyncio
 
@@ -6,10 +6,10 @@ __all__ = ["loop_time", "sleep_until"]
 
 
 def loop_time() -> float:
-    """Return the seconds of the running event loop's clock, which only moves forwards."""
+    """Return the monotonic seconds of the running event loop."""
     return asyncio.get_running_loop().time()
 
 
 async def sleep_until(time: float) -> None:
-    """Sleep until a time of `loop_time`."""
+    """Sleep until `loop_time` reaches a time."""
     await asyncio.sleep(max(0.0, time - loop_time()))

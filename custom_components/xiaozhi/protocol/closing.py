@@ -1,4 +1,4 @@
-"""Closing many things of which one may fail or hang."""
+"""Closing many things, any of which may fail or hang."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -16,7 +16,7 @@ _PATIENCE: Final = 3
 async def close_all(*closings: Coroutine[Any, Any, None], patience: float = _PATIENCE) -> None:
     """Await all closings at the same time, each for `patience` seconds at most.
 
-    One that fails or hangs is logged, and does not keep the others from closing.
+    Failures are logged, and do not affect the other closings.
     """
 
     async def close(closing: Coroutine[Any, Any, None]) -> None:

@@ -60,5 +60,5 @@ _FACE_OF_EMOJI: Final = {emoji: face for face, emojis in _EMOJI.items() for emoj
 
 
 def face_of(text: str) -> Face | None:
-    """Return the face for the first known emoji of a text; None when there is none."""
+    """Return the face for the first known emoji in a text, or None."""
     return next((face for letter in text if (face := _FACE_OF_EMOJI.get(letter))), None)

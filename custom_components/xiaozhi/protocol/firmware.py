@@ -1,4 +1,4 @@
-"""Firmware versions, and what differs between them.
+"""Firmware versions and their differences.
 
 Source: the tags of the firmware repository; see the table "Version differences" in the protocol reference.
 """
@@ -10,10 +10,10 @@ from typing import Final, Self
 __all__ = ["SAFE_TEXT_BYTES", "FirmwareVersion", "is_version"]
 
 SAFE_TEXT_BYTES: Final = 1440
-"""Of a WebSocket text frame: firmware that does not take long texts was seen to take this."""
+"""A WebSocket text frame of this size was seen to work with firmware that cannot take long ones."""
 
 _VERSION: Final = re.compile(r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
-# The device reads a number from each part between dots, and aborts at a part that begins with none.
+# The device reads a number from each part between dots, and aborts at a part without a digit at its start.
 _OFFERED: Final = re.compile(r"\d{1,6}\.\d{1,6}(?:\.\d{1,6})?(?:-[0-9A-Za-z]{1,16})?", re.ASCII)
 
 
@@ -27,7 +27,7 @@ class FirmwareVersion:
 
     @classmethod
     def parse(cls, text: str | None) -> Self | None:
-        """Read the version at the start of `text`; None when there is none."""
+        """Parse the version at the start of `text`; None if there is none."""
         if not text or not (match := _VERSION.match(text)):
             return None
         major, minor, patch = match.groups(default="0")
@@ -36,42 +36,42 @@ class FirmwareVersion:
     def can_become(self, other: FirmwareVersion) -> bool:
         """Whether a device can change to another version over the air.
 
-        2.0 has another layout of the flash, which only a cable can write.
+        Version 2.0 changed the layout of the flash, which only a cable can write.
         """
         return (self < _V2_0_0) == (other < _V2_0_0)
 
     @property
     def has_tools(self) -> bool:
-        """Whether there is an MCP server on the device."""
+        """Whether the device has an MCP server."""
         return self >= _V1_6_6
 
     @property
     def notices_reconnection(self) -> bool:
         """Whether the device can publish again after its MQTT client has reconnected by itself.
 
-        Before, every message of the device then failed, with an alarm for each, until the device made a new
-        client: at its next start, or for the next conversation.
+        In older versions, every message then failed with an alarm until the device created a new client: at
+        its next start, or for the next conversation.
         """
         return self > _V1_7_5
 
     @property
     def takes_long_texts(self) -> bool:
-        """Whether a WebSocket text frame of 2 kB does not overflow the device's buffer."""
+        """Whether the device's buffer holds a WebSocket text frame of 2 kB."""
         return self >= _V1_7_7
 
     @property
     def pings_safe(self) -> bool:
-        """Whether WebSocket pings do not corrupt the device's stream."""
+        """Whether the device's stream survives WebSocket pings."""
         return self >= _V1_9_0
 
     @property
     def cuts_speech_at_stop(self) -> bool:
-        """Whether `tts stop` drops what is still queued, so that it must wait until all was played."""
+        """Whether `tts stop` drops queued speech, so that it may be sent only after all is played."""
         return _V1_7_0 <= self < _V2_2_2
 
     @property
     def runs_tools_aside(self) -> bool:
-        """Whether tools run in a thread of their own, so that `tts start` is handled meanwhile."""
+        """Whether tools run in a thread of their own, and `tts start` is handled meanwhile."""
         return _V1_7_0 <= self < _V1_9_2 or self == _V2_0_0
 
     def __str__(self) -> str:

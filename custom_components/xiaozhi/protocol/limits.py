@@ -1,6 +1,6 @@
-"""Bounds on what a device, or something that only looks like one, may cost us; the same for every transport.
+"""Bounds on the resources that a real or pretended device can use, the same for every transport.
 
-Nothing here reads a clock: the caller passes monotonic seconds in.
+Callers pass the time in monotonic seconds.
 """
 
 from collections import Counter
@@ -11,21 +11,20 @@ __all__ = ["FloodError", "FloodGuard", "LinkCounters", "PendingConnections", "To
 
 
 class FloodError(Exception):
-    """A link delivers more than any device can produce; its text says what."""
+    """A link delivers more than any device can produce."""
 
 
 class TokenBucket:
     """Allows events worth `burst` at once and `rate` a second in the long run."""
 
     def __init__(self, *, rate: float, burst: float) -> None:
-        """Start full."""
         self._rate = rate
         self._burst = burst
         self._tokens = burst
         self._updated: float | None = None
 
     def take(self, now: float, cost: float = 1) -> bool:
-        """Count an event at `now`; False when it is one too many."""
+        """Count an event at `now`; False if it exceeds the limit."""
         if self._updated is not None:
             self._tokens = min(self._burst, self._tokens + (now - self._updated) * self._rate)
         self._updated = now
@@ -49,21 +48,20 @@ class FloodGuard:
     """
 
     def __init__(self) -> None:
-        """Start with nothing received."""
         self._messages = TokenBucket(rate=100, burst=100)
         self._message_bytes = TokenBucket(rate=128 * 1024, burst=512 * 1024)
         self._packets = TokenBucket(rate=400, burst=400)
         self._malformed = TokenBucket(rate=2, burst=20)
 
     def message(self, now: float, size: int) -> None:
-        """Count a JSON message of `size` bytes, whatever is in it. Raises `FloodError`."""
+        """Count a JSON message of `size` bytes, valid or not. Raises `FloodError`."""
         if not self._messages.take(now):
             raise FloodError("more than 100 messages a second")
         if not self._message_bytes.take(now, size):
             raise FloodError("more than 128 KiB of messages a second")
 
     def packet(self, now: float) -> None:
-        """Count an audio packet, whatever is in it. Raises `FloodError`."""
+        """Count an audio packet, valid or not. Raises `FloodError`."""
         if not self._packets.take(now):
             raise FloodError("more than 400 audio packets a second")
 
@@ -75,7 +73,7 @@ class FloodGuard:
 
 @dataclass(slots=True)
 class LinkCounters:
-    """What one link carried, for diagnostics. Bytes are those of messages and packets with their framing."""
+    """Traffic of one link, for diagnostics. Bytes include framing."""
 
     messages_in: int = 0
     messages_out: int = 0
@@ -84,9 +82,9 @@ class LinkCounters:
     bytes_in: int = 0
     bytes_out: int = 0
     malformed: int = 0
-    """Messages and packets that were dropped because they could not be read."""
+    """Messages and packets that were dropped as unreadable."""
     unknown: int = 0
-    """Messages of a type that we do not know."""
+    """Messages of unknown types."""
 
 
 class PendingConnections[Connection: Hashable]:
@@ -97,12 +95,11 @@ class PendingConnections[Connection: Hashable]:
     """
 
     def __init__(self, capacity: int) -> None:
-        """Start empty and open."""
         self._capacity = capacity
         self._addresses: dict[Connection, str] = {}
 
     def enter(self, connection: Connection, address: str) -> Connection | None:
-        """Let a connection in; return the one that has to go for it, which may be itself."""
+        """Add a connection; return the one that it displaces, which may be itself, or None."""
         self._addresses[connection] = address
         if len(self._addresses) <= self._capacity:
             return None
@@ -112,11 +109,11 @@ class PendingConnections[Connection: Hashable]:
         return oldest
 
     def leave(self, connection: Connection) -> None:
-        """Take a connection out, for good or because it has become a device's link. May come twice."""
+        """Remove a connection: it is closed or has become a link. May be called twice."""
         self._addresses.pop(connection, None)
 
     def close(self) -> list[Connection]:
-        """Admit no more connections; return those that were pending."""
+        """Admit no more connections; return the pending ones."""
         connections = list(self._addresses)
         self._addresses.clear()
         self._capacity = 0

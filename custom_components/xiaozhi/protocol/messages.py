@@ -49,14 +49,14 @@ MAX_MESSAGE_BYTES: Final = 65535
 # Wake words and error texts are short; a longer one is cut, not refused.
 _MAX_TEXT: Final = 500
 _MAX_NAME: Final = 64
-# A tool with its schema is nested ten deep; far deeper ones exhaust the stack of later code.
+# A tool with its schema is nested ten levels deep; far deeper JSON exhausts the stack of later code.
 _MAX_DEPTH: Final = 32
 # JSON may hold half of a surrogate pair, which cannot be encoded in UTF-8.
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class MessageError(ValueError):
-    """A message from the device that is not well-formed; its text says why."""
+    """A malformed message from the device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +96,11 @@ class DeviceHello:
 
 @dataclass(frozen=True, slots=True)
 class ListenDetect:
-    """The wake word, or another text that made the device start. Untrusted; show it, never act on it."""
+    """The wake word, or another text that made the device start. Untrusted: for display only."""
 
     text: str
     session_id: str | None = field(default=None, kw_only=True, compare=False)
-    """Of the conversation that the device is in, as it believes; empty before its first one."""
+    """The device's current conversation from its point of view; empty before its first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class ListenStart:
 
     mode: ListenMode
     session_id: str | None = field(default=None, kw_only=True, compare=False)
-    """Of the conversation that the device is in, as it believes; empty before its first one."""
+    """The device's current conversation from its point of view; empty before its first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class ListenStop:
     """The push-to-talk button was released."""
 
     session_id: str | None = field(default=None, kw_only=True, compare=False)
-    """Of the conversation that the device is in, as it believes; empty before its first one."""
+    """The device's current conversation from its point of view; empty before its first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Abort:
 
     reason: str | None
     session_id: str | None = field(default=None, kw_only=True, compare=False)
-    """Of the conversation that the device is in, as it believes; empty before its first one."""
+    """The device's current conversation from its point of view; empty before its first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Goodbye:
 
 @dataclass(frozen=True, slots=True)
 class UnknownMessage:
-    """A message of a type that we do not know."""
+    """A message of an unknown type."""
 
     type: str
 
@@ -154,13 +154,13 @@ type DeviceMessage = (
     DeviceHello | ListenDetect | ListenStart | ListenStop | Abort | McpMessage | Goodbye | UnknownMessage
 )
 
-# What the firmware's microphone side can be set to; 60 ms is all that stock firmware uses.
+# Settings that the firmware's encoder allows; stock firmware uses only 60 ms.
 _UPLINK_SAMPLE_RATES: Final = frozenset({8000, 12000, 16000, 24000, 48000})
 _UPLINK_FRAME_DURATIONS: Final = frozenset({5, 10, 20, 40, 60, 80, 100, 120})
 
 
 def parse_message(data: str | bytes) -> DeviceMessage:
-    """Parse one text frame or MQTT payload of the device.
+    """Parse a text frame or MQTT payload from the device.
 
     Every text in the result can be encoded in UTF-8. Raises `MessageError` when the message is too large, not
     JSON, not an object, nested too deep or has a known type with wrong fields.
@@ -168,7 +168,7 @@ def parse_message(data: str | bytes) -> DeviceMessage:
     if len(data) > MAX_MESSAGE_BYTES:
         raise MessageError(f"message of {len(data)} bytes is over the limit of {MAX_MESSAGE_BYTES}")
     if isinstance(data, bytes):
-        # Names of Wi-Fi networks come as the bytes they are.
+        # Names of Wi-Fi networks may be any bytes.
         data = data.decode(errors="replace")
     try:
         message = json.loads(data)
@@ -290,14 +290,14 @@ def _choice(message: JsonObject, key: str, choices: frozenset[int], default: int
 
 
 def encode(message: JsonObject) -> str:
-    """Encode a message compactly; the device copies every frame into scarce RAM."""
+    """Encode a message compactly: RAM is scarce on the device, and it copies every frame."""
     return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
 
 
 def server_hello(
     *, transport: str, session_id: str, downlink: AudioFormat, udp: JsonObject | None = None
 ) -> JsonObject:
-    """Answer a hello. `transport` must be the device's own, or the device crashes or times out."""
+    """Answer a hello. `transport` must match the device's, or the device crashes or times out."""
     hello: JsonObject = {
         "type": "hello",
         "transport": transport,
@@ -320,7 +320,7 @@ def transcript(text: str) -> JsonObject:
 
 
 def tts_start() -> JsonObject:
-    """Make the device speak: microphone off (but in realtime mode), play queue flushed."""
+    """Make the device speak: its play queue is flushed, and its microphone is off except in realtime mode."""
     return {"type": "tts", "state": "start"}
 
 
@@ -335,7 +335,7 @@ def tts_stop() -> JsonObject:
 
 
 def face(emotion: str) -> JsonObject:
-    """Set the face; send it after `tts_start`, which shows the neutral one."""
+    """Set the face. Send it after `tts_start`, which resets the face to neutral."""
     return {"type": "llm", "emotion": emotion}
 
 
@@ -350,10 +350,10 @@ def reboot() -> JsonObject:
 
 
 def alert(*, status: str, message: str, emotion: str) -> JsonObject:
-    """Show a text with a sound; all three strings are required by the firmware."""
+    """Show a text with a sound. The firmware requires all three strings."""
     return {"type": "alert", "status": status, "message": message, "emotion": emotion}
 
 
 def goodbye(session_id: str) -> JsonObject:
-    """End a conversation over MQTT; the firmware compares the session."""
+    """End a conversation over MQTT. The firmware compares the session id."""
     return {"type": "goodbye", "session_id": session_id}

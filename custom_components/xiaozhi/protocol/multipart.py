@@ -1,4 +1,4 @@
-"""The forms in which devices send pictures. Source: the firmware's `esp32_camera.cc` and `mcp_server.cc`.
+"""Parses the forms in which devices send pictures (the firmware's `esp32_camera.cc` and `mcp_server.cc`).
 
 aiohttp's `request.multipart()` reads these forms too, but only in the event loop, which a hostile body of
 2 MB blocks for a third of a second and more. This parser runs in an executor, on a body of known size.
@@ -20,7 +20,7 @@ _MAX_HEAD: Final = 2048
 
 
 class FormError(ValueError):
-    """The body is no form, or not a complete one."""
+    """The body is not a complete form."""
 
 
 def parse_form(content_type: str, body: bytes) -> dict[str, bytes]:
@@ -29,7 +29,7 @@ def parse_form(content_type: str, body: bytes) -> dict[str, bytes]:
     if match is None:
         raise FormError("not a form with a boundary")
     delimiter = b"\r\n--" + match[1].encode()
-    # The first delimiter has no line before it.
+    # No line break precedes the first delimiter.
     preamble, *parts = (b"\r\n" + body).split(delimiter, _MAX_PARTS + 1)
     if len(parts) > _MAX_PARTS:
         raise FormError(f"more than {_MAX_PARTS} parts")

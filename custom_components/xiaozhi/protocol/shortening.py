@@ -1,4 +1,4 @@
-"""Messages for devices that cannot take long ones."""
+"""Shortens messages for devices that cannot take long ones."""
 
 from bisect import bisect_right
 from functools import partial
@@ -8,26 +8,26 @@ from .messages import JsonObject, encode
 
 __all__ = ["MessageTooLongError", "encode_within"]
 
-# Members that are only shown, so that their beginning is of use alone.
+# Members that are only shown, and so may be cut.
 _TEXTS: Final = ("text", "message", "status")
 _ELLIPSIS: Final = "…"
 
 
 class MessageTooLongError(Exception):
-    """A message is too long for the device and must not be cut; the text says so."""
+    """A message is too long for the device and must not be cut."""
 
 
 def encode_within(message: JsonObject, limit: int) -> str:
-    """Encode a message in at most `limit` bytes of UTF-8, with its longest text cut between two characters.
+    """Encode a message in at most `limit` bytes of UTF-8, cutting its longest text between two characters.
 
-    Raises `MessageTooLongError` when cutting texts is not enough.
+    Raises `MessageTooLongError` if cutting texts is not enough.
     """
     encoded = encode(message)
     if _size(encoded) <= limit:
         return encoded
     texts = [name for name in _TEXTS if isinstance(message.get(name), str)]
     for name in sorted(texts, key=lambda name: len(message[name]), reverse=True):
-        # The longest beginning that fits, or nothing of this text.
+        # The longest beginning that fits, or an empty text.
         size = partial(_size_with, message, name)
         length = bisect_right(range(len(message[name])), limit, key=size) - 1
         message = _with_cut(message, name, max(length, 0))

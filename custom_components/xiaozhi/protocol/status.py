@@ -1,4 +1,4 @@
-"""What a device tells about its own state: the text of the tool `self.get_device_status`.
+"""The status of a device: the answer of the tool `self.get_device_status`.
 
 Source: `GetDeviceStatusJson` of the firmware's boards (`main/boards/common/*.cc`).
 """
@@ -17,19 +17,19 @@ __all__ = ["NETWORK_TYPES", "SIGNALS", "DeviceStatus", "StatusError", "parse_sta
 NETWORK_TYPES: Final = ("wifi", "cellular", "ethernet", "rndis")
 """As the firmware writes them."""
 SIGNALS: Final = ("unknown", "very_weak", "weak", "medium", "strong")
-"""As the firmware writes them, but `very_weak` for its "very weak"."""
+"""As the firmware writes them, except `very_weak` for its "very weak"."""
 
 _MAX_STATUS: Final = 16 * 1024
 _MAX_TEXT: Final = 64
 
 
 class StatusError(ValueError):
-    """The text is no status."""
+    """The text is not a status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceStatus:
-    """State of a device; what it does not tell, or tells wrongly, is None."""
+    """Status of a device; None where missing or invalid."""
 
     volume: int | None = None
     """Percent."""
@@ -51,16 +51,16 @@ class DeviceStatus:
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """Read what `as_dict` gave; what is missing or wrong becomes None."""
+        """Read the result of `as_dict`; missing or wrong values become None."""
         return cls(**{name: check(_member(data, name)) for name, (_, _, check) in _FIELDS.items()})
 
     def as_dict(self) -> JsonObject:
-        """Give all fields as JSON values."""
+        """Return all fields as JSON values."""
         return asdict(self)
 
 
 def parse_status(text: str) -> DeviceStatus:
-    """Parse the text of the status tool. Raises `StatusError` when it is too long or no JSON object."""
+    """Parse the answer of the status tool. Raises `StatusError` if it is too long or not a JSON object."""
     if len(text) > _MAX_STATUS:
         raise StatusError(f"a status of {len(text)} characters is over the limit of {_MAX_STATUS}")
     try:
@@ -91,7 +91,7 @@ def _text(value: Any) -> str | None:
 
 
 def _temperature(value: Any) -> float | None:
-    # The sensor of the chips measures from -40 to 125 °C.
+    # The chips' sensors measure from -40 to 125 °C.
     return float(value) if type(value) in {int, float} and -50 <= value <= 150 else None
 
 

@@ -1,4 +1,4 @@
-"""Texts from the network, made safe to show, to log, to store and to give to a language model."""
+"""Makes texts from the network safe to show, log, store and pass to a language model."""
 
 from typing import Any, Final
 import unicodedata
@@ -7,32 +7,32 @@ __all__ = ["clean_data", "clean_text", "is_encodable", "label", "one_line"]
 
 _MAX_LINE: Final = 500
 _MAX_LABEL: Final = 64
-# Join letters of some scripts, and the parts of an emoji.
+# These join letters of some scripts, and parts of an emoji.
 _JOINERS: Final = "\u200c\u200d"
 
 
 def one_line(text: str, limit: int = _MAX_LINE) -> str:
-    """Return a text as one line of at most `limit` characters, with single blanks.
+    """Return a text as one line of at most `limit` characters, with single spaces.
 
-    Control characters become blanks. Characters that change the direction of what follows, or that are not
-    seen, are left out; half a surrogate pair becomes a question mark.
+    Control characters become spaces. Characters that are invisible or change the writing direction are
+    removed; half a surrogate pair becomes a question mark.
     """
-    # Longer than the limit, because some characters are left out.
+    # Longer than the limit, because some characters are removed.
     return " ".join(_printable(text[: 2 * limit]).split())[:limit]
 
 
 def label(value: Any, limit: int = _MAX_LABEL) -> str | None:
-    """Return a device's name for something as one line; None when it is empty or no text."""
+    """Return a device's name for something as one line; None if it is empty or not a text."""
     return one_line(value, limit) or None if isinstance(value, str) else None
 
 
 def clean_text(text: str, limit: int) -> str:
-    """Return the first `limit` characters of a text whose lines are kept; all else is as in `one_line`."""
+    """Return the first `limit` characters of a text, cleaned as by `one_line`, with its line breaks."""
     return _printable(text[:limit], kept="\n")
 
 
 def clean_data(value: Any) -> Any:
-    """Return parsed JSON with `one_line` of every text in it, names of members too.
+    """Return parsed JSON with `one_line` applied to every text and name in it.
 
     Its size and depth must be bounded.
     """
@@ -47,7 +47,7 @@ def clean_data(value: Any) -> Any:
 
 
 def is_encodable(text: str) -> bool:
-    """Whether a text can be encoded: JSON may spell half of a surrogate pair."""
+    """Whether a text can be encoded: JSON may contain half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -67,5 +67,5 @@ def _printable(text: str, kept: str = "") -> str:
     )
 
 
-# By Unicode category; all others that are not printed become blanks.
+# By Unicode category; all others that are not printable become spaces.
 _REPLACEMENTS: Final = {"Cf": "", "Cs": "?"}

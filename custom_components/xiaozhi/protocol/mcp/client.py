@@ -53,14 +53,14 @@ __all__ = [
 
 _LOGGER = logging.getLogger(__name__)
 
-# What the firmware speaks; newer servers accept it too.
+# The version of the firmware; newer servers accept it too.
 _PROTOCOL_VERSION: Final = "2024-11-05"
 _METHOD_NOT_FOUND: Final = -32601
-# The firmware reads ids into a 32-bit integer and answers with what fitted.
+# The firmware reads ids into a 32-bit integer, and answers with the truncated id.
 _MAX_ID: Final = 2**31 - 1
 
 MAX_TOOLS: Final = 512
-"""Tools of one device that are kept."""
+"""Limit for the tools of one device."""
 _MAX_PAGES: Final = 64
 _MAX_CURSOR: Final = 1024
 _MAX_METHOD: Final = 128
@@ -77,9 +77,9 @@ class McpTimeouts:
     list_tools: float = 10
     """For one page of its tools."""
     tool: float = 10
-    """For a call, or for the next sign of its progress, unless the caller says otherwise."""
+    """For a call or its next progress, unless the caller gives another time."""
     progress: float = 600
-    """For a call in all, however often it reports progress."""
+    """For a whole call, however often it reports progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +89,9 @@ class _Call:
     reply: asyncio.Future[JsonObject | McpError]
     deadline: asyncio.Timeout
     patience: float
-    """Seconds that it waits for an answer or for progress."""
+    """Seconds to wait for an answer or for progress."""
     latest: float
-    """Loop time at which progress no longer helps."""
+    """Loop time until which progress extends the wait."""
 
 
 class McpClient:
@@ -104,7 +104,7 @@ class McpClient:
         on_notification: Callable[[str, JsonObject], None] | None = None,
         timeouts: McpTimeouts | None = None,
     ) -> None:
-        """Take what sends a JSON-RPC object, raising `ConnectionError` when the device is gone.
+        """Use `send` for JSON-RPC objects; it raises `ConnectionError` when the device is gone.
 
         `on_notification` gets the method and the params of every notification.
         """
@@ -115,7 +115,7 @@ class McpClient:
         self._last_id = 0
         self._closed: str | None = None
         self.dropped = 0
-        """Messages of the device that made no sense, late answers among them."""
+        """Invalid messages from the device, including late answers."""
 
     async def initialize(
         self, *, client_name: str, client_version: str, vision: VisionEndpoint | None
@@ -143,8 +143,8 @@ class McpClient:
     async def list_tools(self, *, with_user_tools: bool) -> tuple[Tool, ...]:
         """Fetch all pages of the tool list, in the device's order; `with_user_tools` since firmware 2.0.
 
-        A page that is an error ends the list: so does the firmware when only hidden tools remain. Raises
-        `McpError` when it is the first page, or when the device does not answer.
+        An error ends the list, unless it is the first page: with only hidden tools left, the firmware returns
+        an error. Raises `McpError`.
         """
         params: JsonObject = {"withUserTools": True} if with_user_tools else {}
         collector = _ToolCollector()
@@ -177,11 +177,11 @@ class McpClient:
         timeout: float | None = None,  # noqa: ASYNC109 - progress extends it, which asyncio.timeout around this cannot
         restarts: bool = False,
     ) -> ToolResult:
-        """Call a tool; `timeout` in seconds, by default what suits most tools.
+        """Call a tool; `timeout` in seconds, by default `McpTimeouts.tool`.
 
-        `restarts` tells that the tool restarts the device or closes its channel: a call that was sent and not
-        answered has then succeeded, and gives an empty result. Raises `McpCallError` with the device's words
-        when the tool fails, `McpTimeoutError`, `McpDisconnectedError` or `McpProtocolError`.
+        `restarts` says that the tool restarts the device or closes its channel: a call without an answer has
+        then succeeded, with an empty result. Raises `McpCallError` with the device's message when the tool
+        fails, `McpTimeoutError`, `McpDisconnectedError` or `McpProtocolError`.
         """
         patience = self._timeouts.tool if timeout is None else timeout
         params = {"name": name, "arguments": dict(arguments or {})}
@@ -197,7 +197,7 @@ class McpClient:
         return result
 
     def receive(self, payload: JsonObject) -> JsonObject | None:
-        """Take a JSON-RPC object of the device; give the reply to send if it is a request. Never raises."""
+        """Handle a JSON-RPC object from the device; return the reply if it is a request. Never raises."""
         method = payload.get("method")
         if "method" not in payload:
             self._take_reply(payload)
@@ -258,7 +258,7 @@ class McpClient:
 
     def _take_reply(self, payload: JsonObject) -> None:
         reply_id = payload.get("id")
-        # True and 1.0 are equal to 1, but no id of ours.
+        # True and 1.0 are equal to 1, but never our ids.
         call = self._calls.get(reply_id) if type(reply_id) is int else None
         if call is None or call.reply.done():
             self._drop("an answer to no call")
@@ -328,15 +328,15 @@ class _ToolCollector:
         self.tools: dict[str, Tool] = {}
         self.skipped = 0
         self.excess: str | None = None
-        """Why not all was taken."""
+        """Why the list was cut, if so."""
         self._cursors: set[str] = set()
 
     def add(self, page: JsonObject) -> str | None:
-        """Take a page; give the cursor of the next, None at the end. Raises `McpProtocolError`."""
+        """Add a page; return the cursor of the next, None at the end. Raises `McpProtocolError`."""
         entries, cursor = page.get("tools"), page.get("nextCursor")
         if not isinstance(entries, list):
             raise McpProtocolError("the page of the tool list has no tools")
-        # Beyond that, a page is only there to keep us busy.
+        # A longer page could only keep us busy.
         for entry in entries[: MAX_TOOLS + 1]:
             tool = Tool.from_dict(entry)
             if tool is None or tool.name in self.tools:

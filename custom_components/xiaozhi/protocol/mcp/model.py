@@ -1,7 +1,7 @@
-"""What a device's MCP server tells about itself, how calls to it fail, and the bounds of what it sends.
+"""A device's MCP server: its identity, its errors and the bounds of its messages.
 
-Source: the firmware's `main/mcp_server.h`. Everything is bounded and checked, so that it can be stored, shown
-and put into events as it is.
+Source: the firmware's `main/mcp_server.h`. Everything is bounded and checked, and safe to store, show and
+put into events.
 """
 
 from dataclasses import dataclass, field
@@ -30,10 +30,9 @@ class McpError(Exception):
 
 
 class McpNoAnswerError(McpError):
-    """No answer came. `sent` tells whether the device may have done what it was asked all the same."""
+    """No answer came. With `sent`, the device may have done the call nevertheless."""
 
     def __init__(self, message: str, *, sent: bool) -> None:
-        """Keep whether the call had left us."""
         super().__init__(message)
         self.sent = sent
 
@@ -47,16 +46,15 @@ class McpDisconnectedError(McpNoAnswerError):
 
 
 class McpCallError(McpError):
-    """The device refused; the text is its own. Stock firmware gives no `code`."""
+    """The device refused, with its own text. Stock firmware gives no `code`."""
 
     def __init__(self, message: str, code: int | None = None) -> None:
-        """Keep the JSON-RPC error code."""
         super().__init__(message)
         self.code = code
 
 
 class McpNoReasonError(McpCallError):
-    """The device refused without a word."""
+    """The device refused without a reason."""
 
 
 class McpProtocolError(McpError):
@@ -100,7 +98,7 @@ def is_bounded(value: Any, *, size: int, depth: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisionEndpoint:
-    """Where the device sends its photos; it remembers that until it restarts."""
+    """Where the device sends its photos, until it restarts."""
 
     url: str
     token: str | None = field(default=None, repr=False)
@@ -108,7 +106,7 @@ class VisionEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
-    """What the device answers to `initialize`."""
+    """The device's answer to `initialize`."""
 
     name: str | None
     """Name of the board."""
@@ -117,10 +115,10 @@ class ServerInfo:
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """Read `serverInfo`; what is missing or of a wrong type becomes None."""
+        """Read `serverInfo`; missing or wrong values become None."""
         info = data if isinstance(data, dict) else {}
         return cls(name=label(info.get("name")), version=label(info.get("version")))
 
     def as_dict(self) -> JsonObject:
-        """Give what `from_dict` reads."""
+        """Return the form that `from_dict` reads."""
         return {"name": self.name, "version": self.version}

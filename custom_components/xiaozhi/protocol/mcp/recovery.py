@@ -1,8 +1,8 @@
-"""What can still be used of an MCP reply that is no good JSON, or too large.
+"""Recovers errors from MCP replies that are invalid JSON or too large.
 
-Source: the firmware's `mcp_server.cc` and `protocol.cc`. The firmware writes an error's message between
-quotes as it is, so that a quote, a backslash or a line break in it makes the whole frame invalid. The members
-of a frame come in one order.
+Source: the firmware's `mcp_server.cc` and `protocol.cc`. The firmware does not escape an
+error's message: a quote, a backslash or a line break in it makes the whole frame invalid. The members of a
+frame always have the same order.
 """
 
 import re
@@ -18,7 +18,7 @@ _BROKEN_ERROR: Final = re.compile(
     r'\{(?:"code":(-?\d{1,6}),)?"message":"(.*)"\}\}\}',
     re.DOTALL,
 )
-# Other clients put spaces between members, and the session elsewhere.
+# Other clients put spaces between members, and the session id elsewhere.
 _REPLY_START: Final = re.compile(
     r'\{\s?(?:"session_id":\s?"[^"\\]{0,64}",\s?)?"type":\s?"mcp",\s?(?:"session_id":\s?"[^"\\]{0,64}",\s?)?'
     r'"payload":\s?\{\s?"jsonrpc":\s?"2\.0",\s?"id":\s?(\d{1,10}),\s?"(?:result|error)":'
@@ -26,7 +26,7 @@ _REPLY_START: Final = re.compile(
 
 
 def recover_error(frame: str) -> dict[str, Any] | None:
-    """Return the error in a frame that is no JSON; None unless the firmware could have written the frame."""
+    """Return the error in a frame that is not JSON; None unless the firmware could have written the frame."""
     if (match := _BROKEN_ERROR.fullmatch(frame)) is None or int(match[1]) > _MAX_ID:
         return None
     code = {} if match[2] is None else {"code": int(match[2])}
@@ -34,7 +34,7 @@ def recover_error(frame: str) -> dict[str, Any] | None:
 
 
 def reply_to_oversized(head: bytes, size: int, limit: int) -> dict[str, Any] | None:
-    """Return the error for the call that a refused message answers; None when its start does not name one.
+    """Return an error for the call that a refused message answers; None if its beginning has no id.
 
     `head` are the first bytes of a message of `size` bytes.
     """

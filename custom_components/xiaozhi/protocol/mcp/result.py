@@ -1,4 +1,4 @@
-"""What a tool of a device's MCP server gives, bounded and checked."""
+"""Results of tools, bounded and checked."""
 
 import base64
 from dataclasses import dataclass, field
@@ -24,28 +24,28 @@ class ImageContent:
     mime_type: str
 
     def as_item(self) -> JsonObject:
-        """Give it in the standard's form."""
+        """Return the image in the standard's form."""
         data = base64.b64encode(self.data).decode()
         return {"type": "image", "data": data, "mimeType": self.mime_type}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a tool gave. With nothing in it, it gave no answer, as tools do that restart the device."""
+    """Result of a tool; empty if none came, as from tools that restart the device."""
 
     text: str | None = None
-    """All text items, a line each."""
+    """All text items, one per line."""
     image: ImageContent | None = None
     """The first image."""
     structured: JsonObject | None = field(default=None, hash=False)
     """`structuredContent`."""
     items: tuple[JsonObject, ...] = field(default=(), hash=False)
-    """All else in the standard's form: images, audio, resources and links to them."""
+    """All other items in the standard's form: images, audio, resources and links to them."""
     is_error: bool = False
 
     @classmethod
     def from_dict(cls, result: JsonObject) -> Self:
-        """Read the result of `tools/call`; content of unknown kind is ignored. Raises `McpProtocolError`."""
+        """Read the result of `tools/call`; unknown content is ignored. Raises `McpProtocolError`."""
         content, structured = result.get("content"), result.get("structuredContent")
         if not isinstance(structured, dict) or not _is_bounded(structured):
             structured = None
@@ -79,7 +79,7 @@ class ToolResult:
         )
 
     def json(self) -> Any:
-        """Parse the text as JSON: None when it is not JSON, or too deep or strange to be passed on."""
+        """Parse the text as JSON; None if it is not JSON, or not bounded."""
         try:
             value = json.loads(self.text or "")
         except ValueError, RecursionError:
@@ -88,7 +88,7 @@ class ToolResult:
 
     @property
     def value(self) -> Any:
-        """What matters most of it: its text, parsed if it is JSON, else its data; None if it is empty."""
+        """The text, parsed if it is JSON, or else the data; None if both are missing."""
         if self.text is not None:
             parsed = self.json()
             return self.text if parsed is None else parsed
@@ -98,7 +98,7 @@ class ToolResult:
 
     @property
     def reason(self) -> str:
-        """Why it is an error, as far as it tells."""
+        """The reason of an error, if given."""
         if self.text or self.structured is None:
             return self.text or ""
         told = (self.structured.get(name) for name in ("message", "error", "reason", "detail"))
@@ -110,7 +110,7 @@ def _is_bounded(value: Any) -> bool:
 
 
 def _parse_image(item: JsonObject) -> ImageContent:
-    """Read a standard image item, or the firmware's: the same object as JSON text under the key `image`."""
+    """Read a standard image item, or the firmware's: the same object, as JSON text under the key `image`."""
     source: Any = item.get("image", item)
     if isinstance(source, str):
         try:

@@ -1,6 +1,6 @@
-"""The tools of a device's MCP server, and the arguments that they take.
+"""The tools of a device's MCP server and their arguments.
 
-Source: the firmware's `main/mcp_server.h`. Everything is bounded and checked, so that it can be stored.
+Source: the firmware's `main/mcp_server.h`. Everything is bounded and checked, and safe to store.
 """
 
 from collections.abc import Mapping
@@ -38,13 +38,13 @@ _INT32: Final = (-(2**31), 2**31 - 1)
 
 
 class ArgumentFault(StrEnum):
-    """What is wrong with an argument."""
+    """Error in an argument."""
 
     UNKNOWN = "unknown"
     MISSING = "missing"
     TYPE = "type"
     RANGE = "range"
-    """A number out of range, no choice, or a value that is too long or cannot be sent."""
+    """A number out of range, not one of the choices, too long, or impossible to send."""
 
 
 type PropertyKind = Literal["boolean", "integer", "number", "string", "unknown"]
@@ -67,7 +67,7 @@ class ToolProperty:
     minimum: int | float | None = None
     maximum: int | float | None = None
     choices: tuple[Scalar, ...] = ()
-    """All that it may be, if the device tells that (`enum`)."""
+    """Allowed values, if the device lists them (`enum`)."""
 
     @classmethod
     def from_schema(cls, schema: Any) -> Self:
@@ -94,7 +94,7 @@ class ToolProperty:
 
     @property
     def limits(self) -> tuple[int, int]:
-        """Smallest and largest integer that the device takes; beyond 32 bits it would clamp silently."""
+        """Smallest and largest integer; the device silently clamps numbers beyond 32 bits."""
         low, high = _INT32
         return (
             low if self.minimum is None else min(max(int(self.minimum), low), high),
@@ -121,15 +121,15 @@ def _limit(schema: JsonObject, key: str, kind: PropertyKind) -> int | float | No
 
 def _typed[T](schema: JsonObject, key: str, *kinds: type[T]) -> T | None:
     value = schema.get(key)
-    # Not isinstance: a boolean is no integer here.
+    # Not isinstance: a boolean is not an integer here.
     return value if type(value) in kinds else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolHints:
-    """What a device says of the risk of a tool (MCP `annotations`); None where it says nothing.
+    """A device's hints about the risk of a tool (MCP `annotations`); None where missing.
 
-    It may claim anything: a hint can add a risk, never take one away.
+    They are untrusted: a hint can add a risk, never remove one.
     """
 
     read_only: bool | None = None
@@ -139,12 +139,12 @@ class ToolHints:
 
     @classmethod
     def from_dict(cls, annotations: Any) -> Self:
-        """Read `annotations`; what is missing or of a wrong type becomes None."""
+        """Read `annotations`; missing or wrong values become None."""
         known = annotations if isinstance(annotations, dict) else {}
         return cls(**{name: _typed(known, key, bool) for name, key in _HINTS.items()})
 
     def as_dict(self) -> JsonObject:
-        """Give what `from_dict` reads."""
+        """Return the form that `from_dict` reads."""
         told = {key: getattr(self, name) for name, key in _HINTS.items()}
         return {key: value for key, value in told.items() if value is not None}
 
@@ -163,21 +163,21 @@ class Tool:
 
     name: str
     description: str
-    """What the device says of it, often in Chinese."""
+    """In the device's words, often in Chinese."""
     properties: Mapping[str, ToolProperty] = field(hash=False)
     required: tuple[str, ...]
-    """Names of the properties without default."""
+    """Names of the properties without a default."""
     user_only: bool
-    """Never to be shown to a language model."""
+    """Whether it must be hidden from language models."""
     title: str | None = None
-    """Its name for people; stock firmware gives none."""
+    """Name for people; stock firmware has none."""
     hints: ToolHints = field(default_factory=ToolHints)
     schema: JsonObject = field(hash=False, repr=False)
-    """`inputSchema` as the device sent it; not to be changed."""
+    """`inputSchema` as the device sent it; read-only."""
 
     @classmethod
     def from_dict(cls, data: Any) -> Self | None:
-        """Read a tool of a `tools/list` page, or a stored one; None when it is malformed or too large."""
+        """Read a tool from a `tools/list` page or from storage; None if it is malformed or too large."""
         match data:
             case {"name": str(name)} if name.isprintable() and 0 < len(name) <= _MAX_NAME:
                 schema = data.get("inputSchema", {})
@@ -202,7 +202,7 @@ class Tool:
         )
 
     def as_dict(self) -> JsonObject:
-        """Give what `from_dict` reads, which is the form of a `tools/list` page."""
+        """Return the form that `from_dict` reads: that of a `tools/list` page."""
         data: JsonObject = {"name": self.name, "description": self.description, "inputSchema": self.schema}
         if self.title is not None:
             data["title"] = self.title
@@ -211,7 +211,7 @@ class Tool:
 
 
 def _title(data: JsonObject) -> str | None:
-    """Return the name for people, which the standard of 2025-03-26 had among the annotations."""
+    """Return the name for people, which is among the annotations in the standard of 2025-03-26."""
     annotations = data.get("annotations")
     titles = [data.get("title"), annotations.get("title") if isinstance(annotations, dict) else None]
     return next((shown for title in titles if (shown := label(title))), None)
@@ -225,10 +225,10 @@ def _is_for_user_only(annotations: Any) -> bool:
 
 
 class ArgumentError(ValueError):
-    """An argument that the device would refuse or silently replace by its default."""
+    """An argument that the device would refuse or silently replace with its default."""
 
     def __init__(self, name: str, reason: ArgumentFault, expected: ToolProperty | None = None) -> None:
-        """Keep the argument's name, what is wrong, and what was expected (None for an unknown argument)."""
+        """`expected` is None for an unknown argument."""
         super().__init__(one_line(f"{name}: {reason}"))
         self.name = name
         self.reason = reason
@@ -236,9 +236,9 @@ class ArgumentError(ValueError):
 
 
 def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> JsonObject:
-    """Check arguments before they are sent, and give what to send: a whole float becomes an integer.
+    """Check arguments, and return them for sending: a whole float becomes an integer.
 
-    The firmware itself ignores unknown arguments and takes its default for one of a wrong type
+    The firmware itself ignores unknown arguments, and uses the default for one of a wrong type
     (`main/mcp_server.cc`, `DoToolCall`). Raises `ArgumentError`.
     """
     for name in arguments:

@@ -1,1 +1,1 @@
-"""What carries messages and audio between a device and Home Assistant."""
+"""Transports for messages and audio between a device and Home Assistant."""

@@ -1,4 +1,4 @@
-"""The contract between a device's control connection and the code that talks to the device.
+"""The interface between a device's control connection and the code that talks to the device.
 
 A *link* is one live control connection. An *audio channel* is open on it while a conversation lasts: on a
 WebSocket both begin and end together, over MQTT the link outlives many channels.
@@ -17,7 +17,7 @@ __all__ = ["Admission", "Channel", "Credentials", "Link", "LinkClosedError", "Li
 
 
 class LinkClosedError(ConnectionError):
-    """The link or its audio channel is gone, or the device does not take what it is sent."""
+    """The link or its audio channel is closed, or the device no longer accepts data."""
 
 
 class LinkKind(StrEnum):
@@ -29,7 +29,7 @@ class LinkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What a connecting device claims to be, before anything of it is believed."""
+    """The unverified credentials of a connecting device."""
 
     mac: str
     """Lower case with colons."""
@@ -41,7 +41,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channel:
-    """An open audio channel: what both hellos agreed on."""
+    """An open audio channel, with the settings from both hellos."""
 
     session_id: str
     hello: DeviceHello
@@ -50,13 +50,10 @@ class Channel:
 
 
 class LinkHandler(Protocol):
-    """Receives what happens on one link, in order, on the event loop. Its methods must not block or raise."""
+    """Handles the events of one link, in order, on the event loop. Its methods must not block or raise."""
 
     async def channel_opening(self, channel: Channel) -> None:
-        """A link that stays connected is about to answer a hello, and does when this returns.
-
-        For what has to be done before the device is in the conversation.
-        """
+        """A link that stays connected will answer the hello as soon as this returns."""
 
     def channel_opened(self, channel: Channel) -> None:
         """The hellos are exchanged; audio and messages of a conversation follow."""
@@ -76,31 +73,31 @@ class LinkHandler(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """A listener's permission to talk to a device that has shown who it is."""
+    """A listener's permission to talk to an authenticated device."""
 
     attach: Callable[[Link], LinkHandler]
     """Called once, when the link is up."""
     pings_safe: bool
     """Whether the device's firmware survives WebSocket pings (since v1.9.0)."""
     text_limit: int | None = None
-    """Bytes of a WebSocket text frame that the firmware surely takes; None for any."""
+    """Safe size of a WebSocket text frame for the firmware, in bytes; None for any."""
 
 
 class Link(ABC):
     """One live control connection of one device.
 
-    Sending raises `LinkClosedError` when the device is gone or takes nothing any more; receiving goes to the
-    `LinkHandler` that was attached.
+    Sending raises `LinkClosedError` when the device is gone or does not accept data. The attached
+    `LinkHandler` receives.
     """
 
     counters: LinkCounters
     kind: ClassVar[LinkKind]
     stays_connected: ClassVar[bool]
-    """Whether the device keeps this kind of link up between conversations."""
+    """Whether the device keeps this kind of link open between conversations."""
 
     @property
     def notices_loss(self) -> bool:
-        """Whether the link ends by itself when the device is gone, sooner or later."""
+        """Whether the link ends by itself some time after the device is gone."""
         return True
 
     @property
@@ -111,10 +108,10 @@ class Link(ABC):
     @property
     @abstractmethod
     def channel(self) -> Channel | None:
-        """The open audio channel, if a conversation is going on."""
+        """The open audio channel, if any."""
 
     def statistics(self) -> dict[str, Any]:
-        """Return what the link carried and dropped, for diagnostics."""
+        """Return counters of the link, for diagnostics."""
         return asdict(self.counters)
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Which addresses devices may call from."""
+"""IP addresses from which devices may connect."""
 
 from functools import lru_cache
 from ipaddress import ip_address

@@ -1,1 +1,1 @@
-"""The MQTT link: the gateway's own endpoint, or the owner's broker."""
+"""The MQTT link, over the gateway's own endpoint or the owner's broker."""

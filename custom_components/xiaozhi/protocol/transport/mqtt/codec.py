@@ -1,8 +1,7 @@
-"""MQTT 3.1.1 as a server reads and writes it, without I/O: bytes in, packets out, and back.
+"""Server-side codec of MQTT 3.1.1, without I/O.
 
 Source: the OASIS standard "MQTT Version 3.1.1"; its section numbers are given where a rule looks arbitrary.
-What a client receives is written here and never parsed; what a client sends is parsed and, but for PUBLISH
-and PUBACK, never written.
+Packets from clients are parsed, packets to clients are written.
 """
 
 from collections.abc import Callable
@@ -37,9 +36,9 @@ __all__ = [
 
 # Room for the largest message of a device (65535 bytes) and its topic.
 MAX_PACKET_BYTES: Final = 70 * 1024
-# A picture as text can be a few hundred kilobytes; what is announced as larger is no message of a device.
+# A picture as text can be a few hundred kilobytes; larger packets are not from a device.
 MAX_SKIPPED_BYTES: Final = 512 * 1024
-# Of a message that is skipped: topic, and the members of an MCP reply before its result.
+# Kept of a skipped message: its topic, and the members of an MCP reply before the result.
 _HEAD_BYTES: Final = 1024
 # Answer to a subscription that is not granted (3.9.3).
 SUBSCRIBE_FAILED: Final = 0x80
@@ -56,7 +55,7 @@ class MqttProtocolError(ValueError):
 
 
 class UnsupportedProtocolError(MqttProtocolError):
-    """A CONNECT of another version of MQTT, to be answered so before the connection is closed (3.1.2.2)."""
+    """A CONNECT of another version of MQTT; it is answered before the connection is closed (3.1.2.2)."""
 
 
 class ConnectCode(IntEnum):
@@ -71,13 +70,13 @@ class ConnectCode(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connect:
-    """The client says who it is. A last will is read and dropped: a device link has nobody to send it to."""
+    """A client connects. Its last will is dropped: no other client could receive it."""
 
     client_id: str
     username: str | None
     password: bytes | None
     keep_alive: int
-    """Seconds within which the client sends something; 0 for no promise."""
+    """Longest silence of the client in seconds; 0 for none promised."""
     clean_session: bool
 
 
@@ -94,7 +93,7 @@ class Publish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OversizedPublish:
-    """A message that was too large, of which only the beginning was kept."""
+    """The beginning of a message that was too large."""
 
     topic: str
     head: bytes
@@ -107,14 +106,14 @@ class OversizedPublish:
 
 @dataclass(frozen=True, slots=True)
 class PubAck:
-    """The client has a message of QoS 1."""
+    """The client has received a message of QoS 1."""
 
     packet_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """The client asks for topics."""
+    """The client subscribes to topics."""
 
     packet_id: int
     filters: tuple[str, ...]
@@ -122,7 +121,7 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
-    """The client no longer wants topics."""
+    """The client unsubscribes from topics."""
 
     packet_id: int
     filters: tuple[str, ...]
@@ -135,7 +134,7 @@ class PingRequest:
 
 @dataclass(frozen=True, slots=True)
 class Disconnect:
-    """The client says good-bye."""
+    """The client disconnects."""
 
 
 type Packet = (
@@ -144,40 +143,40 @@ type Packet = (
 
 
 class PacketReader:
-    """Cuts a byte stream into packets.
+    """Splits a byte stream into packets.
 
-    Holds at most one unfinished packet of `limit` bytes, next to the last bytes fed.
+    Buffers at most one unfinished packet of `limit` bytes, besides the last bytes fed.
     """
 
     def __init__(self, limit: int = MAX_PACKET_BYTES) -> None:
         """Refuse packets whose remaining length is over `limit` bytes as soon as their length is known."""
         self.limit = limit
         self.skip_limit = 0
-        """Up to which a PUBLISH over `limit` is skipped instead of refused."""
+        """Size up to which a PUBLISH over `limit` is skipped instead of refused."""
         self._buffer = bytearray()
         self._to_skip = 0
         self._oversized: OversizedPublish | None = None
 
     @property
     def buffered(self) -> int:
-        """Bytes that wait for the rest of their packet, or to be taken."""
+        """Number of bytes not yet returned in packets."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> None:
-        """Take bytes from the connection."""
+        """Add bytes from the connection."""
         self._buffer += data
 
     def next_packet(self) -> Packet | None:
-        """Take the next packet; None when it is not complete yet.
+        """Return the next packet; None if it is not complete yet.
 
-        Raises `MqttProtocolError`; the reader is then of no more use.
+        Raises `MqttProtocolError`; the reader must not be used after that.
         """
         if self._oversized is not None:
             return self._skip(self._oversized)
         if not self._buffer:
             return None
         first = self._buffer[0]
-        # What is no packet at all is found by its first byte, and not waited for.
+        # An invalid first byte is found without waiting for the rest.
         parse = _parser(first)
         if (size := self._packet_size()) is None:
             return None
@@ -220,7 +219,7 @@ class PacketReader:
         return oversized
 
     def _packet_size(self) -> tuple[int, int] | None:
-        """Bytes of fixed header and of the rest; None when they are not known yet."""
+        """Sizes of fixed header and rest in bytes; None if not known yet."""
         remaining = 0
         for index in range(1, min(len(self._buffer), _MAX_HEADER_BYTES)):
             byte = self._buffer[index]
@@ -296,7 +295,7 @@ type _Parser = Callable[[int, _Body], Packet]
 
 
 def _parser(first: int) -> _Parser:
-    """Return what parses a packet that begins with the byte `first`."""
+    """Return the parser for a packet that begins with the byte `first`."""
     kind, flags = first >> 4, first & 0x0F
     try:
         required_flags, parser = _PARSERS[kind]
@@ -362,7 +361,7 @@ def _parse_unsubscribe(_: int, body: _Body) -> Unsubscribe:
 
 _PUBLISH: Final = 3
 
-# Packet type -> its only lawful flags (None: they have a meaning) and the parser of what follows.
+# Packet type -> its only valid flags (None: they have a meaning) and its parser.
 _PARSERS: Final[dict[int, tuple[int | None, _Parser]]] = {
     1: (0x00, _parse_connect),
     _PUBLISH: (None, _parse_publish),
@@ -375,7 +374,7 @@ _PARSERS: Final[dict[int, tuple[int | None, _Parser]]] = {
 
 
 def connack(code: ConnectCode) -> bytes:
-    """Answer a CONNECT; there is never an older session to go on with."""
+    """Answer a CONNECT; sessions are never resumed."""
     return bytes((0x20, 2, 0, code))
 
 

@@ -13,9 +13,9 @@ from .codec import Packet, PacketReader
 __all__ = ["READ_BYTES", "MqttConnection", "Timeouts"]
 
 READ_BYTES: Final = 4096
-# Room for a CONNECT with long names, a last will of somebody else's client included.
+# Room for a CONNECT with long names, and for the last will of a client that is not a device.
 _MAX_CONNECT_BYTES: Final = 4096
-# The kernel's own buffer would hide for long that a device has stopped reading.
+# The kernel's own buffer would hide for a long time that a device has stopped reading.
 _SEND_BUFFER: Final = 16 * 1024
 
 
@@ -24,15 +24,15 @@ class Timeouts:
     """How long a client may take, in seconds."""
 
     connect: float = 10
-    """For its CONNECT."""
+    """To send its CONNECT."""
     keep_alive_factor: float = 1.5
-    """Silence that ends the connection, in keep-alive times of the client."""
+    """Silence that ends the connection, as a multiple of the client's keep-alive time."""
     send: float = 5
     """To make room for a message."""
     close: float = 0.5
-    """To take the last bytes."""
+    """To accept the last bytes."""
     first_refusal: float = 0.5
-    """Wait of a refused client for the answer; it doubles with every refusal of the address."""
+    """Delay of a refusal; it doubles with every refusal of the same IP address."""
     longest_refusal: float = 8
     """Below the 10 s for which the firmware waits."""
 
@@ -43,7 +43,7 @@ class MqttConnection:
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeouts: Timeouts
     ) -> None:
-        """Take over streams; the maker of the connection closes it."""
+        """Use open streams; the caller closes the connection."""
         self._reader = reader
         self._writer = writer
         self._timeouts = timeouts
@@ -52,7 +52,7 @@ class MqttConnection:
         writer.transport.set_write_buffer_limits(_SEND_BUFFER)
         endpoint: socket.socket = writer.get_extra_info("socket")
         endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-        # For clients that promise no keep-alive.
+        # For clients without a keep-alive.
         endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if sys.platform == "linux":
             endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
@@ -61,7 +61,7 @@ class MqttConnection:
 
     @property
     def remote(self) -> str:
-        """IP address of the peer; empty when it has gone already."""
+        """IP address of the peer; empty if it is gone already."""
         return str((self._writer.get_extra_info("peername") or ("",))[0])
 
     @property
@@ -71,11 +71,11 @@ class MqttConnection:
 
     @property
     def local(self) -> str:
-        """Our IP address that the peer has reached."""
+        """Our IP address to which the peer is connected."""
         return str(self._writer.get_extra_info("sockname")[0])
 
     def settle(self, topic: str) -> None:
-        """Let the client in; its messages are published to `topic`."""
+        """Accept the client; messages to it are published to `topic`."""
         self._topic = topic
         self._packets.limit = mqtt.MAX_PACKET_BYTES
         self._packets.skip_limit = mqtt.MAX_SKIPPED_BYTES
@@ -106,11 +106,11 @@ class MqttConnection:
         return data
 
     def write(self, data: bytes) -> None:
-        """Put bytes on their way; `drain` waits until there is room again."""
+        """Queue bytes for sending; `drain` waits until there is room again."""
         self._writer.write(data)
 
     async def drain(self) -> None:
-        """Wait until the device has taken enough. Raises `LinkClosedError` when it does not."""
+        """Wait until the device has accepted enough data. Raises `LinkClosedError` when it does not."""
         try:
             async with asyncio.timeout(self._timeouts.send) as patience:
                 await self._writer.drain()
@@ -129,7 +129,7 @@ class MqttConnection:
         await self.drain()
 
     def disconnect(self) -> None:
-        """Close the connection once what was written is sent."""
+        """Close the connection once all queued bytes are sent."""
         self._writer.close()
 
     def abort(self) -> None:
@@ -137,7 +137,7 @@ class MqttConnection:
         self._writer.transport.abort()
 
     async def close(self) -> None:
-        """Close the connection; when the rest cannot be sent soon, without it."""
+        """Close the connection; queued bytes that cannot be sent soon are lost."""
         self._writer.close()
         try:
             async with asyncio.timeout(self._timeouts.close):

@@ -1,9 +1,8 @@
 """An MQTT 3.1.1 endpoint for devices, on a port of its own.
 
-Stock firmware publishes but never subscribes, so that an ordinary broker has nothing to deliver to it. But
-it takes every PUBLISH on its connection as a message, whatever the topic, and that is what this endpoint
-sends. It is no broker: a client reaches only us, and we only the device that it is. Source: the firmware's
-`main/protocols/mqtt_protocol.cc`.
+Stock firmware never subscribes, so an ordinary broker delivers nothing to it. But it accepts every PUBLISH on
+its connection, whatever the topic, and this endpoint sends those. It is not a broker: clients cannot reach
+each other. Source: the firmware's `main/protocols/mqtt_protocol.cc`.
 """
 
 import asyncio
@@ -29,31 +28,31 @@ __all__ = ["EndpointCounters", "MqttEndpoint", "RefusalDelays"]
 
 _LOGGER = logging.getLogger(__name__)
 
-# Connections that have not sent a CONNECT which is good.
+# Connections without a valid CONNECT yet.
 _MAX_PENDING: Final = 64
 _STOPPING: Final = "the server is stopping"
 
 
 @dataclass(slots=True)
 class EndpointCounters:
-    """What the endpoint turned away, for diagnostics."""
+    """What the endpoint refused, for diagnostics."""
 
     refused: int = 0
     """Clients with wrong credentials."""
     not_local: int = 0
     """Connections from outside the home network."""
     crowded_out: int = 0
-    """Connections that were too many before they said who they are."""
+    """Unauthenticated connections that were displaced by others."""
     replaced: int = 0
-    """Connections that gave way to a newer one of the same device."""
+    """Connections replaced by a newer one of the same device."""
     violations: int = 0
-    """Connections that were ended for what they sent."""
+    """Connections ended because of invalid data or a flood."""
     foreign_topics: int = 0
     """Messages dropped because their topic is not the client's own."""
 
 
 class RefusalDelays:
-    """How long each address waits for a refusal. Right credentials are never made to wait."""
+    """Delays of refusals, by IP address. Correct credentials are never delayed."""
 
     _FORGOTTEN_AFTER: Final = 600
     _MAX_ADDRESSES: Final = 256
@@ -65,7 +64,7 @@ class RefusalDelays:
         self._refusals: dict[str, tuple[int, float]] = {}
 
     def refuse(self, address: str, now: float) -> float:
-        """Count a refusal; return the seconds until it may be told."""
+        """Count a refusal; return the seconds until it may be sent."""
         count, last = self._refusals.pop(address, (0, now))
         if now - last > self._FORGOTTEN_AFTER:
             count = 0
@@ -91,9 +90,9 @@ class MqttEndpoint:
         """Prepare an endpoint.
 
         `authenticate` decides on every connection, and compares the token in constant time; its client id is
-        that of MQTT. `downlink` is the audio that devices are told to expect. `address` gives for a MAC the
-        host name or IPv4 address under which the device reaches `audio`; without it, or for None, that is the
-        address under which it reached us. `admits` tells of an IP address whether it may connect.
+        that of MQTT. `downlink` is the format of the audio for devices. `address` returns for a MAC the host
+        name or IPv4 address under which the device reaches `audio`; without it, or for None, devices use the
+        IP address of their connection. `admits` returns whether an IP address may connect.
         """
         self.counters = EndpointCounters()
         self._authenticate = authenticate
@@ -110,14 +109,14 @@ class MqttEndpoint:
 
     @property
     def port(self) -> int:
-        """The port that is listened on. Raises `RuntimeError` when there is none."""
+        """The open port. Raises `RuntimeError` if none is open."""
         if self._server is None:
             raise RuntimeError("the endpoint is not started")
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
     async def start(self, host: str | None, port: int) -> None:
-        """Listen on `port` of an IPv4 address, of all when None. Raises `OSError` when that fails."""
+        """Listen on `port` of an IPv4 address, or of all for None. Raises `OSError`."""
         self._pending = PendingConnections[asyncio.Task[None]](_MAX_PENDING)
         self._server = await asyncio.start_server(
             self._serve,
@@ -211,7 +210,7 @@ class MqttEndpoint:
         )
         client = self._clients[mac] = _Client(connection, link, mac)
         if older is not None:
-            # Last, so that a device that was there and is there never seems to be away.
+            # Last, so that a device that reconnects never seems to be away.
             self.counters.replaced += 1
             older.link.ended("replaced by a newer connection")
             older.connection.abort()
@@ -228,17 +227,17 @@ class MqttEndpoint:
                 del self._clients[mac]
 
     async def _talk(self, client: _Client, keep_alive: int) -> None:
-        """Answer packets until the client says good-bye."""
+        """Answer packets until the client disconnects."""
         loop = asyncio.get_running_loop()
         budget = TokenBucket(rate=100, burst=200)
-        # Without a promise of the client only TCP tells whether it is still there.
+        # Without a keep-alive, only TCP notices that the client is gone.
         patience = keep_alive * self._timeouts.keep_alive_factor or None
         while not isinstance(packet := await client.connection.read(patience), mqtt.Disconnect):
             if not budget.take(loop.time()):
                 raise FloodError("more than 100 MQTT packets a second")
             await self._answer(client, packet)
             await client.connection.drain()
-            # What has piled up comes without a pause, and must not hold the loop.
+            # Buffered packets come without a pause, and must not block the loop.
             await asyncio.sleep(0)
 
     async def _answer(self, client: _Client, packet: Packet) -> None:
@@ -271,7 +270,7 @@ class MqttEndpoint:
 
 
 class _Identity(NamedTuple):
-    """Who has connected."""
+    """Identity of a client."""
 
     mac: str
     keep_alive: int

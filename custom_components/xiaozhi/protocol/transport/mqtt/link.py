@@ -45,51 +45,51 @@ _LOGGER = logging.getLogger(__name__)
 DEFAULT_PREFIX: Final = "xiaozhi"
 
 _TRANSPORT: Final = "udp"
-# A goodbye that meets a device which is just opening a channel ends that one (firmware v1.6.6, seen).
+# A goodbye that arrives while the device opens a new channel ends that one (observed with firmware v1.6.6).
 _GRACE_SECONDS: Final = 1.0
 _OF_A_CONVERSATION: Final = (ListenDetect, ListenStart, ListenStop, Abort)
-# What is looked at of a message that is too large.
+# Beginning of a message that is too large.
 _HEAD_BYTES: Final = 1024
 
 
 def uplink_topic(name: str, prefix: str = DEFAULT_PREFIX) -> str:
-    """Return the one topic that a device publishes to: `publish_topic` of its check-in.
+    """Return the topic to which a device publishes: `publish_topic` of its check-in.
 
-    Its `name` there is its client id or, which is the same at our own endpoint, its MAC.
+    `name` is its client id: at our own endpoint, its MAC.
     """
     return f"{prefix}/{name.replace(':', '')}/up"
 
 
 def downlink_topic(name: str, prefix: str = DEFAULT_PREFIX) -> str:
-    """Return the topic of what is sent to a device: `subscribe_topic` of its check-in.
+    """Return the topic of messages to a device: `subscribe_topic` of its check-in.
 
-    Stock firmware neither subscribes to it nor looks at it.
+    Stock firmware does not subscribe to it, and ignores the topic of messages.
     """
     return f"{prefix}/{name.replace(':', '')}/down"
 
 
 class Carrier(Protocol):
-    """Brings messages to one device: a connection to it, or a broker."""
+    """Carries messages to one device: a connection to it, or a broker."""
 
     @property
     def remote(self) -> str:
-        """IP address of the device, empty when a broker stands between."""
+        """IP address of the device; empty with a broker."""
 
     @property
     def notices_loss(self) -> bool:
-        """Whether it notices that the device is gone, as a broker does not."""
+        """Whether it notices that the device is gone; a broker does not."""
 
     async def publish(self, payload: bytes) -> None:
         """Send a message to the device. Raises `LinkClosedError`."""
 
     def disconnect(self) -> None:
-        """Let go of the device once what was published is on its way."""
+        """Disconnect the device once all published messages are sent."""
 
 
 class MqttLink(Link):
-    """The link of one device, from the moment that it can be reached.
+    """The link of one device over MQTT.
 
-    Its carrier hands it every message by `receive` and ends it by `ended`.
+    Its carrier calls `receive` for every message, and `ended` at the end.
     """
 
     kind: ClassVar = LinkKind.MQTT
@@ -108,8 +108,8 @@ class MqttLink(Link):
     ) -> None:
         """Attach to the handler. `address`, a host name or IPv4, is where the device reaches `audio`.
 
-        `others_can_publish` says that a message may be from a client that poses as the device. `grace` is how
-        many seconds a goodbye for a conversation that we do not hold waits for a new one to begin.
+        With `others_can_publish`, a message may come from a client that poses as the device. `grace` is the
+        time in seconds before a goodbye for an unknown conversation, in which a new one may begin.
         """
         self.counters = LinkCounters()
         self.audio_counters = UdpCounters()
@@ -134,12 +134,12 @@ class MqttLink(Link):
     def _attach(self, admission: Admission) -> None:
         self._handler = admission.attach(self)
         if self._ended is not None:
-            # Closed while it was attached, before there was a handler to tell.
+            # Closed during `attach`, before there was a handler.
             _call(self._handler.link_closed, self._ended)
 
     @property
     def carrier(self) -> Carrier:
-        """What brings the messages of this link, and of no other."""
+        """The carrier of this link only."""
         return self._carrier
 
     @property
@@ -174,10 +174,10 @@ class MqttLink(Link):
 
     @override
     async def send_audio(self, packet: bytes) -> None:
-        """Send one Opus packet. It is dropped, and counted, while the device has not sent audio itself.
+        """Send one Opus packet. Until the device has sent audio, packets are dropped and counted.
 
-        Until then its address is unknown. In every conversation the device speaks first, and what is lost
-        here could not have been heard anyway.
+        Its address is unknown until then. In every conversation the device sends audio first, so nothing
+        audible is lost.
         """
         if self._audio is None or self._channel is None:
             raise LinkClosedError("no conversation is going on")
@@ -196,13 +196,13 @@ class MqttLink(Link):
     async def close(self, reason: str) -> None:
         if self._ended is not None:
             return
-        # Without a goodbye the device would find out at its next message only, and show an error.
+        # Without a goodbye, the device would find out only at its next message, and show an error.
         await self.close_channel()
         self._carrier.disconnect()
         self.ended(reason)
 
     def ended(self, reason: str) -> None:
-        """Note that the device cannot be reached any more. Does nothing when the link is closed already."""
+        """Note that the device can no longer be reached. Does nothing when the link is closed already."""
         if self._ended is not None:
             return
         self._end_channel(reason)
@@ -213,7 +213,7 @@ class MqttLink(Link):
             _call(self._handler.link_closed, reason)
 
     async def receive(self, payload: bytes) -> None:
-        """Take a message that the device published. Raises `FloodError`, and nothing for a bad message."""
+        """Handle a message from the device; a malformed one is dropped. Raises `FloodError`."""
         if self._handler is None or self._ended is not None:
             return
         if len(payload) > MAX_MESSAGE_BYTES:
@@ -223,7 +223,7 @@ class MqttLink(Link):
         self.counters.bytes_in += len(payload)
         self._guard.message(self.last_seen, len(payload))
         if self._audio is not None:
-            # What the device says follows what it has sent as audio.
+            # The device has sent the audio before the message.
             self._audio.flush()
         try:
             message = parse_message(payload)
@@ -246,7 +246,7 @@ class MqttLink(Link):
                 self._handler.message_received(message)
 
     def refuse(self, head: bytes, size: int) -> None:
-        """Drop a message of `size` bytes, which is too many; the call that it answers fails at once.
+        """Drop a message of `size` bytes, which is too large; the call that it answers fails at once.
 
         `head` are its first bytes. Raises `FloodError`.
         """
@@ -263,7 +263,7 @@ class MqttLink(Link):
         # The firmware reopens a stale channel without a goodbye.
         self._end_channel("the device began a new conversation")
         if hello.transport not in {_TRANSPORT, ""}:
-            # An answer with another transport than the device's own would make older firmware crash.
+            # An answer with another transport than the device's would crash older firmware.
             self._drop(f"hello asks for transport {hello.transport!r}")
             return
         audio = self._audio_server.open_channel(hello.audio, self._audio_received, self.audio_counters)
@@ -295,22 +295,22 @@ class MqttLink(Link):
             return
         self._end_channel("the device ended the conversation")
         if self._others_can_publish:
-            # Without this, a device that did not send it would stay in the conversation.
+            # If another client sent this goodbye, the device is still in the conversation.
             self._hang_up_soon(channel.session_id)
 
     def _without_channel(self, message: DeviceMessage) -> None:
-        """Note a message that came while no channel was open."""
+        """Handle a message that came while no channel was open."""
         if not isinstance(message, _OF_A_CONVERSATION) or (session_id := message.session_id) is None:
             return
         if self._left is not None and self._left[0] == session_id and self.last_seen < self._left[1]:
-            # On its way when we said goodbye, as the `listen` after an answer is.
+            # Sent before our goodbye arrived, such as `listen` after an answer.
             return
         self._hang_up_soon(session_id)
 
     def _hang_up_soon(self, session_id: str) -> None:
-        """Have the device leave a conversation that we do not hold, at most once in the grace period.
+        """Have the device leave an unknown conversation, at most once in the grace period.
 
-        It would otherwise listen or speak until a person presses its button.
+        Otherwise it would listen or speak until someone presses its button.
         """
         self._stray_session = session_id
         if self._hanging_up is None:

@@ -1,1 +1,1 @@
-"""Encrypted audio over UDP, which goes with the MQTT link."""
+"""Encrypted audio over UDP, for the MQTT link."""

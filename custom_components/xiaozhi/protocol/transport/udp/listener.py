@@ -1,4 +1,4 @@
-"""The socket for the audio of all devices, and the channel on it that each conversation gets."""
+"""The UDP socket for the audio of all devices, with one channel per conversation."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ __all__ = ["UdpChannel", "UdpListener"]
 
 _LOGGER = logging.getLogger(__name__)
 
-# Datagrams taken before other work of the event loop has its turn.
+# Datagrams received before the event loop does other work.
 _BATCH: Final = 16
 
 
@@ -32,7 +32,7 @@ class UdpChannel:
         session: AudioSession,
         receive: Callable[[bytes, int], None],
     ) -> None:
-        """Belongs to `UdpListener.open_channel`."""
+        """Only for `UdpListener.open_channel`."""
         self._listener = listener
         self._connection_id = connection_id
         self._session = session
@@ -45,7 +45,7 @@ class UdpChannel:
         return self._session.source.host if self._session.source else None
 
     def offer(self, address: str) -> JsonObject:
-        """Return the `udp` object of our hello; `address` is where the device reaches us."""
+        """Return the `udp` object for our hello; `address` is where the device reaches us."""
         return {
             "server": address,
             "port": self._listener.port,
@@ -54,7 +54,7 @@ class UdpChannel:
         }
 
     def send(self, packet: bytes) -> int:
-        """Send one Opus packet; return the bytes sent, 0 when it was dropped."""
+        """Send one Opus packet; return the bytes sent, 0 if it was dropped."""
         source = self._session.source
         if self._open and source is not None:
             datagram = self._session.seal(packet)
@@ -64,17 +64,17 @@ class UdpChannel:
         return 0
 
     def flush(self) -> None:
-        """Hand on what still waits for an earlier packet."""
+        """Deliver packets that still wait for an earlier one."""
         self._hand_on(self._session.flush())
 
     def close(self) -> None:
-        """Forget the conversation. Does nothing when that is done already."""
+        """Close the channel. Does nothing when it is closed already."""
         if self._open:
             self._open = False
             self._listener.forget(self._connection_id)
 
     def datagram_received(self, datagram: bytes, source: Source) -> None:
-        """Take a datagram with our connection id."""
+        """Handle a datagram with our connection id."""
         self._hand_on(self._session.open(datagram, source, loop_time()))
 
     def _hand_on(self, packets: list[tuple[bytes, int]]) -> None:
@@ -87,7 +87,7 @@ class UdpListener:
     """The socket for the audio of all devices."""
 
     def __init__(self, admits: Callable[[str], bool] = is_local) -> None:
-        """Prepare the listener; `start` opens its port. `admits` decides on the IP addresses of senders."""
+        """`admits` returns whether packets from an IP address are accepted."""
         self._admits = admits
         self.counters = UdpCounters()
         self._socket: socket.socket | None = None
@@ -95,14 +95,14 @@ class UdpListener:
 
     @property
     def port(self) -> int:
-        """The port in use. Raises `RuntimeError` when it is not started."""
+        """The open port. Raises `RuntimeError` if none is open."""
         if self._socket is None:
             raise RuntimeError("the UDP listener is not started")
         port: int = self._socket.getsockname()[1]
         return port
 
     def start(self, host: str | None, port: int) -> None:
-        """Open the port, on all IPv4 addresses when `host` is None. Raises `OSError` when it is taken."""
+        """Open `port` of an IPv4 address, or of all for None. Raises `OSError`."""
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             udp.setblocking(False)
@@ -118,7 +118,7 @@ class UdpListener:
         asyncio.get_running_loop().add_reader(udp, self._readable, udp)
 
     def stop(self) -> None:
-        """Close the port; the channels are of no more use."""
+        """Close the port; its channels become useless."""
         if self._socket is not None:
             asyncio.get_running_loop().remove_reader(self._socket)
             self._socket.close()
@@ -127,10 +127,10 @@ class UdpListener:
     def open_channel(
         self, uplink: AudioFormat, receive: Callable[[bytes, int], None], counters: UdpCounters | None = None
     ) -> UdpChannel:
-        """Make keys for a conversation.
+        """Open a channel with a new key for a conversation.
 
         `receive` gets each packet of the device in order, with the number of packets lost before it.
-        `counters` are those of the device; without them the listener's own count.
+        `counters` are those of the device, by default the listener's.
         """
         while not (connection_id := secrets.randbits(32)) or connection_id in self._channels:
             pass
@@ -139,11 +139,11 @@ class UdpListener:
         return channel
 
     def forget(self, connection_id: int) -> None:
-        """Take nothing more for a conversation."""
+        """Remove the channel of a conversation."""
         self._channels.pop(connection_id, None)
 
     def send(self, datagram: bytes, source: Source) -> bool:
-        """Answer from the address that the device sent to; False when the network takes nothing now."""
+        """Send from the address that the device uses; False if the network does not accept the datagram."""
         ancillary = []
         if sys.platform == "linux":
             # struct in_pktinfo: interface 0 for any, source address, unused.
@@ -158,7 +158,7 @@ class UdpListener:
         return False
 
     def datagram_received(self, datagram: bytes, source: Source) -> None:
-        """Take any datagram; raises nothing."""
+        """Handle any datagram. Never raises."""
         if not self._admits(source.host):
             self.counters.not_local += 1
         elif not HEADER_BYTES <= len(datagram) <= MAX_DATAGRAM_BYTES:
@@ -171,7 +171,7 @@ class UdpListener:
     def _readable(self, udp: socket.socket) -> None:
         for _ in range(_BATCH):
             try:
-                # One byte more than is allowed, so that a longer datagram is not taken for its beginning.
+                # One byte more than allowed, to detect a longer datagram.
                 datagram, ancillary, _, (host, port) = udp.recvmsg(
                     MAX_DATAGRAM_BYTES + 1, socket.CMSG_SPACE(12)
                 )
@@ -183,5 +183,5 @@ class UdpListener:
             local = ancillary[0][2][4:8] if ancillary else bytes(4)
             self.datagram_received(datagram, Source(host, port, local))
             if self._socket is None:
-                # What received it has stopped the listener.
+                # The handler of the datagram has stopped the listener.
                 return

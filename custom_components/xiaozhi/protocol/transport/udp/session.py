@@ -4,13 +4,13 @@ Source: the firmware's `main/protocols/mqtt_protocol.cc`. A datagram is a header
 length of the payload, connection id, timestamp, sequence; big endian) and one Opus packet, encrypted by
 AES-128-CTR with the header as the initial counter block. Both directions use the key of the hello.
 
-What this protects, and what not: who cannot read the network's traffic gets no audio in or out, because a
-datagram counts only with the random 32-bit connection id of a live conversation. Who can read it is not
-stopped. The key itself travels in the hello, in the clear unless the MQTT connection is encrypted; and
-AES-CTR does not authenticate, so that packets can be altered without the key. Only plausibility stands
-against that: repeated and far-off sequence numbers are dropped, and so is what does not decrypt to an Opus
-packet of the announced duration, which happens to a random forgery in about one of 70 cases. So a forger
-without the key can disturb a conversation or draw its answer to another address, but hardly speak in it.
+Security: an attacker who cannot read the network's traffic can neither hear nor inject audio, because only
+datagrams with the random 32-bit connection id of a live conversation are accepted. One who can read it is not
+stopped: the key is in the hello, in plain text unless the MQTT connection is encrypted, and AES-CTR does not
+authenticate, so packets can be altered without the key. The only checks are for plausibility: repeated or
+far-off sequence numbers are dropped, and packets that do not decrypt to Opus of the announced duration; a
+random forgery passes in about one of 70 cases. So without the key, an attacker can disturb a conversation or
+redirect its answer to another address, but hardly speak in it.
 """
 
 from dataclasses import dataclass
@@ -35,50 +35,49 @@ __all__ = [
 ]
 
 HEADER_BYTES: Final = 16
-# Below the usual path limits; the firmware cuts at 1500 bytes.
+# Below the usual path MTU; the firmware cuts at 1500 bytes.
 MAX_DATAGRAM_BYTES: Final = 1400
 
 _HEADER: Final = struct.Struct(">BBHIII")
 _TYPE_AUDIO: Final = 1
 
-# A packet that overtook another waits until two more have: 60 to 120 ms at the firmware's 60 ms. A home
-# network hardly reorders, so that this costs nothing as a rule, and after a loss less than speech recognition
-# notices.
+# A packet that arrives early waits for up to two more: 60 to 120 ms with the firmware's packets of 60 ms.
+# Home networks hardly reorder, so this usually costs nothing, and after a loss too little to harm speech
+# recognition.
 _HOLD: Final = 2
-# Sequence numbers run at the pace of the microphone. Ahead of it are the 33 packets of a wake word (2 s, 100
-# of 20 ms) and what a lost network swallowed.
+# Sequence numbers advance with the microphone. They may be ahead by the packets of a wake word (2 s: 33, or
+# 100 of 20 ms) and by lost packets.
 _MAX_AHEAD: Final = 100
 
 
 @dataclass(slots=True)
 class UdpCounters:
-    """What happened to audio datagrams, for diagnostics."""
+    """Counters of audio datagrams, for diagnostics."""
 
     received: int = 0
-    """Packets handed on."""
+    """Packets delivered."""
     lost: int = 0
-    """Packets that were missing when a later one was handed on."""
+    """Packets missing when a later one was delivered."""
     late: int = 0
-    """Packets that came after their place was given up, or twice."""
+    """Packets that came too late or twice."""
     rejected: int = 0
-    """Datagrams that cannot be the device's."""
+    """Datagrams that cannot be from the device."""
     flooded: int = 0
-    """Packets beyond what any device sends."""
+    """Packets over the rate of any device."""
     unknown: int = 0
-    """Datagrams of no live conversation."""
+    """Datagrams without a live conversation."""
     not_local: int = 0
     """Datagrams from outside the home network."""
     unsent: int = 0
-    """Packets that could not be sent: no address of the device yet, too large, or the network refused."""
+    """Packets that could not be sent: device address unknown, too large, or refused by the network."""
 
 
 class AudioCipher:
     """AES-128-CTR with each datagram's header as counter; the same both ways."""
 
     def __init__(self, key: bytes) -> None:
-        """Take the 16 bytes of the hello's key."""
-        # A new counter is seven times as fast as a new context, and as clean: nothing of the last packet
-        # stays.
+        """`key` has 16 bytes."""
+        # Resetting the counter is seven times as fast as a new context, and keeps nothing of the last packet.
         self._context = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
 
     def apply(self, header: bytes, payload: bytes) -> bytes:
@@ -99,27 +98,27 @@ class ReorderWindow:
         self._held: dict[int, bytes] = {}
 
     def plausible(self, sequence: int, now: float) -> bool:
-        """Whether a device can have come to `sequence` by `now`."""
+        """Whether a device can have reached `sequence` by `now`."""
         passed = 2 * (now - self._newest_at) / self._frame_seconds
         return sequence <= self._newest + _MAX_AHEAD + passed
 
     def wants(self, sequence: int) -> bool:
-        """Whether `sequence` is neither past nor here already."""
+        """Whether `sequence` is neither delivered, given up nor waiting."""
         return sequence >= self._next and sequence not in self._held
 
     def newer(self, sequence: int) -> bool:
-        """Whether no later packet has come."""
+        """Whether no later packet has arrived."""
         return sequence > self._newest
 
     def push(self, sequence: int, packet: bytes, now: float) -> list[tuple[bytes, int]]:
-        """Take a wanted packet; return those whose turn it is, each with the number lost before it."""
+        """Add a wanted packet; return those now in order, each with the number lost before it."""
         self._held[sequence] = packet
         if sequence > self._newest:
             self._newest, self._newest_at = sequence, now
         return self._release(_HOLD)
 
     def flush(self) -> list[tuple[bytes, int]]:
-        """Return what still waits for an earlier packet."""
+        """Return the packets that still wait for an earlier one."""
         return self._release(0)
 
     def _release(self, hold: int) -> list[tuple[bytes, int]]:
@@ -134,22 +133,22 @@ class ReorderWindow:
 
 
 class Source(NamedTuple):
-    """Where a datagram came from, and to which of our addresses."""
+    """Source address of a datagram, and our address that received it."""
 
     host: str
     port: int
     local: bytes
-    """Our IPv4 address, 4 bytes; all zero when the system does not tell."""
+    """Our IPv4 address, 4 bytes; all zero if unknown."""
 
 
 class AudioSession:
-    """Keys, counters and sequence numbers of one conversation: datagrams to packets and back, without I/O."""
+    """Key, counters and sequence numbers of one conversation."""
 
     def __init__(self, connection_id: int, uplink: AudioFormat, counters: UdpCounters, now: float) -> None:
         """Make a new key. `now` is monotonic, in seconds."""
         self.key = secrets.token_bytes(16)
         self.source: Source | None = None
-        """Where the device is; unknown before its first packet."""
+        """Address of the device; None before its first packet."""
         self._connection_id = connection_id
         self._uplink = uplink
         self.counters = counters
@@ -160,11 +159,11 @@ class AudioSession:
 
     @property
     def nonce(self) -> bytes:
-        """Header template of the device: it copies type, flags and connection id."""
+        """Template of the device's headers: it copies type, flags and connection id."""
         return _HEADER.pack(_TYPE_AUDIO, 0, 0, self._connection_id, 0, 0)
 
     def open(self, datagram: bytes, source: Source, now: float) -> list[tuple[bytes, int]]:
-        """Take a datagram with our connection id; return packets, each with the number lost before it."""
+        """Decrypt a datagram with our connection id; return packets, each with the number lost before it."""
         kind, flags, length, _, _, sequence = _HEADER.unpack_from(datagram)
         well_formed = kind == _TYPE_AUDIO and not flags and length == len(datagram) - HEADER_BYTES
         if not well_formed or not self._window.plausible(sequence, now):
@@ -185,16 +184,16 @@ class AudioSession:
         return self._count(self._window.push(sequence, packet, now))
 
     def flush(self) -> list[tuple[bytes, int]]:
-        """Return packets that still wait for an earlier one."""
+        """Return the packets that wait for an earlier one."""
         return self._count(self._window.flush())
 
     def seal(self, packet: bytes) -> bytes | None:
-        """Return the next datagram to the device; None for a packet that is empty or too large."""
+        """Encrypt the next datagram for the device; None for a packet that is empty or too large."""
         if not packet or len(packet) > MAX_DATAGRAM_BYTES - HEADER_BYTES:
             return None
         self._sent += 1
-        # The device looks neither at the connection id nor at the timestamp. The one keeps our counter blocks
-        # apart from the device's, which uses the same key; the other those of our packets from each other.
+        # The device ignores connection id and timestamp. Both sides use the same key: the connection id keeps
+        # our counter blocks apart from the device's, and the timestamp those of our packets.
         header = _HEADER.pack(
             _TYPE_AUDIO, 0, len(packet), self._connection_id ^ 0xFFFFFFFF, self._sent, self._sent
         )
@@ -203,7 +202,7 @@ class AudioSession:
     def _genuine(self, packet: bytes, source: Source) -> bool:
         if packet:
             return is_announced(packet, self._uplink)
-        # Nothing in an empty packet could show that it was made with the key.
+        # An empty packet cannot show that its sender has the key.
         return self.source is not None and source[:2] == self.source[:2]
 
     def _count(self, packets: list[tuple[bytes, int]]) -> list[tuple[bytes, int]]:

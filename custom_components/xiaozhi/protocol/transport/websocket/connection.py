@@ -1,10 +1,10 @@
-"""A connection of the `websockets` library that bounds what a faulty or hostile device can do.
+"""A connection of the `websockets` library with bounds against faulty or hostile devices.
 
-The library waits for close handshakes that a device never answers, takes frames that carry nothing without
-end, and ends a connection for one byte that is not UTF-8. Its documented interface has no hooks for that. So
-this module alone overrides methods of its connection that have no documentation (`connection_made`,
-`connection_lost`, `data_received`, `eof_received`, `process_event`) and uses such members (`protocol`,
-`send_data`, `loop`, `transport`, `close_timeout`); `test_library.py` fails when they change.
+The library waits for close handshakes that a device never answers, accepts any number of empty frames, and
+ends a connection for one byte that is not UTF-8. Its documented interface has no hooks for that. So this
+module alone overrides undocumented methods of its connection (`connection_made`, `connection_lost`,
+`data_received`, `eof_received`, `process_event`) and uses undocumented members (`protocol`, `send_data`,
+`loop`, `transport`, `close_timeout`); `test_library.py` fails when they change.
 
 Tested with websockets 15.0.1, 16.0, 17.0 and 17.4. Home Assistant asks for 15.0.1 or newer.
 """
@@ -29,7 +29,7 @@ __all__ = ["QuietLogger", "Timeouts", "WebSocketConnection", "header", "peer_add
 
 # The kernel's own buffer would hide for minutes that a device has stopped reading.
 _SEND_BUFFER: Final = 16 * 1024
-# What is parsed before the frames in it are counted: a few milliseconds' worth of the smallest ones.
+# Bytes parsed before their frames are counted: a few milliseconds with the smallest frames.
 _SLICE: Final = 4 * 1024
 _MAX_CLOSE_REASON: Final = 123
 _MESSAGES: Final = frozenset({Opcode.TEXT, Opcode.BINARY})
@@ -42,23 +42,23 @@ class Timeouts:
     open: float = 10
     """For the opening handshake."""
     upgrade_delay: float = 0.03
-    """From the device's request to our answer, which it could otherwise miss."""
+    """Delay of our answer to the device's request: it could miss a faster one."""
     hello: float = 10
-    """From then to its hello. The device itself waits as long for ours."""
+    """From then to its hello. The device waits as long for ours."""
     send: float = 5
     """To make room for a message or packet."""
     close: float = 0.5
-    """To take the close frame: it is never answered, and the device keeps its end open."""
+    """To accept the close frame. Devices do not answer it, and keep their end open."""
     ping_interval: float = 20
     pong: float = 20
     """To answer a ping."""
 
 
 class WebSocketConnection(ServerConnection):
-    """A server's connection that ends soon after its close frame, and ends on a flood of frames."""
+    """A server connection that ends soon after its close frame, and at a flood of frames."""
 
     admission: Admission
-    """Set by the listener when it lets the device in."""
+    """Set by the listener when it admits the device."""
 
     def __init__(
         self,
@@ -68,21 +68,21 @@ class WebSocketConnection(ServerConnection):
         clock: Callable[[], float],
         **options: Any,
     ) -> None:
-        """Take what the library passes, and the set that holds the connection until its hello.
+        """Take the library's arguments, and the set of pending connections.
 
-        A peer that is not admitted is dropped before it takes a place there.
+        A peer that is not admitted is dropped before it joins the set.
         """
         super().__init__(*args, **options)
         self._admits = admits
         self._clock = clock
         self._pending = pending
         self._frames = TokenBucket(rate=600, burst=600)
-        # Pings, pongs and pieces of messages, which never become a message themselves.
+        # Pings, pongs and fragments of messages.
         self._controls = TokenBucket(rate=5, burst=50)
         self._drop_timer: asyncio.TimerHandle | None = None
 
     def settle(self) -> None:
-        """Count no longer as pending: a device has said hello."""
+        """Leave the pending connections: the device has sent its hello."""
         self._pending.leave(self)
 
     def abort(self) -> None:
@@ -90,7 +90,7 @@ class WebSocketConnection(ServerConnection):
         self.transport.abort()
 
     async def hang_up(self, code: CloseCode, reason: str) -> None:
-        """Send a close frame if the device still takes one, and end the TCP connection."""
+        """Send a close frame if the device still accepts one, and end the TCP connection."""
         # A slow reader may block even this; the library's own time-out begins only after that.
         with suppress(TimeoutError):
             async with asyncio.timeout(self.close_timeout):
@@ -133,12 +133,12 @@ class WebSocketConnection(ServerConnection):
     def process_event(self, event: Event) -> None:
         if isinstance(event, Frame):
             if self._is_one_too_many(event):
-                # From then on the library discards what comes without looking at it.
+                # From then on, the library discards all data.
                 self.protocol.fail(CloseCode.POLICY_VIOLATION, "too many frames")
                 self.send_data()
                 return
             if event.opcode is Opcode.TEXT and event.fin:
-                # The name of a Wi-Fi network may be any bytes; without them the rest is still good.
+                # The name of a Wi-Fi network may be any bytes; the rest of the text is still valid.
                 event.data = bytes(event.data).decode(errors="replace").encode()
         super().process_event(event)
 
@@ -154,9 +154,9 @@ class WebSocketConnection(ServerConnection):
 
 
 class QuietLogger(logging.LoggerAdapter[logging.Logger]):
-    """Turns all records of the library into debug records, so that a port scan does not fill the log.
+    """Turns the library's log records into debug records, so that a port scan does not fill the log.
 
-    The library's own debug records are left out: they hold the frames, and the token among the headers.
+    The library's own debug records are dropped: they hold the frames, and the token in the headers.
     """
 
     @override
@@ -170,12 +170,12 @@ class QuietLogger(logging.LoggerAdapter[logging.Logger]):
 
 
 def peer_address(connection: ServerConnection) -> str:
-    """Return the IP address of the peer; empty when it has gone already."""
+    """Return the IP address of the peer; empty if it is gone already."""
     address: tuple[str, int] | None = connection.remote_address
     return address[0] if address else ""
 
 
 def header(request: Request | None, name: str) -> str:
-    """Return a header of a request; empty when it is not there exactly once."""
+    """Return a header of a request; empty unless it occurs exactly once."""
     values = request.headers.get_all(name) if request is not None else []
     return values[0] if len(values) == 1 else ""

@@ -1,7 +1,7 @@
 """The binary framing of audio on a WebSocket: protocol versions 1, 2 and 3, the same in both directions.
 
 Source: the firmware's `main/protocols/websocket_protocol.cc` and `main/protocols/protocol.h`. The device
-checks no bounds on what it receives, so `pack` is the only thing that keeps a wrong size from it.
+does not check the bounds of received frames: only `pack` prevents wrong sizes.
 """
 
 import struct
@@ -20,11 +20,11 @@ _HEADER_3: Final = struct.Struct("!BBH")
 
 
 class FramingError(ValueError):
-    """A binary frame that does not hold one Opus packet; its text says why."""
+    """A binary frame that does not hold one Opus packet."""
 
 
 def framing_version(text: str) -> int:
-    """Read a `Protocol-Version` header; like the firmware, take everything but 2 and 3 for 1."""
+    """Read a `Protocol-Version` header; as in the firmware, everything except 2 and 3 means 1."""
     return {"2": 2, "3": 3}.get(text.strip(), 1)
 
 
@@ -44,7 +44,7 @@ def pack(version: int, packet: bytes, timestamp_ms: int = 0) -> bytes:
 
 
 def unpack(version: int, frame: bytes) -> bytes:
-    """Return the Opus packet in a frame of the device, empty for silence; an unknown version is like 1.
+    """Return the Opus packet in a frame from the device, empty for silence; an unknown version is like 1.
 
     Raises `FramingError` when the header is cut off, announces another size than there is or another type
     than audio, or when the packet is too large.

@@ -1,7 +1,7 @@
 """The link of a device that has connected to the WebSocket listener.
 
 Source: the firmware's `main/protocols/websocket_protocol.cc`, and `web_socket.cc` of its network component.
-A stock device connects when a conversation starts and is gone when it ends: link and audio channel are one.
+A stock device connects for one conversation: link and audio channel are one.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _TRANSPORT: Final = "websocket"
 
 
 class _ViolationError(Exception):
-    """The device does what the protocol does not know; the text becomes the reason of the close frame."""
+    """The device violates the protocol; the text becomes the reason in the close frame."""
 
 
 class WebSocketLink(Link):
@@ -56,7 +56,7 @@ class WebSocketLink(Link):
         timeouts: Timeouts,
         clock: Callable[[], float],
     ) -> None:
-        """Take over a connection whose opening handshake is done; `run` does the rest."""
+        """Use a connection after its opening handshake; `run` does the rest."""
         self.counters = LinkCounters()
         self._connection = connection
         self._downlink = downlink
@@ -65,7 +65,7 @@ class WebSocketLink(Link):
         self._remote = peer_address(connection)
         self._framing = framing_version(header(connection.request, "Protocol-Version"))
         self._guard = FloodGuard()
-        # Packets dropped since the last good one: their time has passed as well.
+        # Packets dropped since the last valid one: their time has passed as well.
         self._missing = 0
         self._handler: LinkHandler | None = None
         self._channel: Channel | None = None
@@ -110,13 +110,13 @@ class WebSocketLink(Link):
         await self._connection.hang_up(code, reason)
 
     async def run(self) -> None:
-        """Talk to the device until the link has ended. Raises nothing."""
+        """Talk to the device until the link ends. Never raises."""
         watch: asyncio.Task[None] | None = None
         try:
             admission = self._connection.admission
             self._handler = handler = admission.attach(self)
             if self._ended is not None:
-                # Closed while it was attached, before there was a handler to tell.
+                # Closed during `attach`, before there was a handler.
                 _call(handler.link_closed, self._ended)
                 return
             await self._shake_hands(handler)
@@ -126,7 +126,7 @@ class WebSocketLink(Link):
                 frame = await self._connection.recv()
                 if self._ended is None:
                     self._receive(handler, frame)
-                # What has piled up comes without a pause, and must not hold the loop.
+                # Buffered messages come without a pause, and must not block the loop.
                 await asyncio.sleep(0)
         except ConnectionClosed as err:
             self._report_end(_describe(err))
@@ -190,7 +190,7 @@ class WebSocketLink(Link):
             self._drop(err, now)
             return
         if self._channel is not None and not is_announced(packet, self._channel.uplink):
-            # Not a flood by itself: a client may announce another duration than it sends all the time.
+            # Not counted as a flood: a client may announce a wrong duration.
             if not self.counters.malformed:
                 _LOGGER.debug("The device at %s sends packets of another duration than it said", self._remote)
             self.counters.malformed += 1
@@ -229,7 +229,7 @@ class WebSocketLink(Link):
                 handler.message_received(message)
 
     async def _watch(self) -> None:
-        """End the link when a ping is not answered: a device that lost its power says nothing."""
+        """End the link when a ping is not answered: a device that lost power does not close it."""
         while True:
             await asyncio.sleep(self._timeouts.ping_interval)
             try:
@@ -278,7 +278,7 @@ def _call(report: Callable[[str], None], reason: str) -> None:
 
 
 def _describe(err: ConnectionClosed) -> str:
-    """Say why a connection ended that `WebSocketLink.end` did not end."""
+    """Describe why a connection ended, unless `WebSocketLink.end` ended it."""
     if err.sent is not None and not err.rcvd_then_sent:
         return f"closed for what the device sent: {err.sent.reason or err.sent.code}"
     return "the device closed the connection"

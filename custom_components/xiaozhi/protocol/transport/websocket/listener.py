@@ -1,4 +1,4 @@
-"""The WebSocket listener: who may connect, and as which device.
+"""The WebSocket listener: authenticates devices.
 
 Source: the firmware's `main/protocols/websocket_protocol.cc`, and `web_socket.cc` of its network component.
 """
@@ -49,8 +49,8 @@ class WebSocketListener:
         """Prepare a listener.
 
         `authenticate` decides on every connection, and compares the token in constant time; `downlink` is the
-        audio that devices are told to expect. `admits` tells of an IP address whether it may connect;
-        `clock` gives the seconds by which floods are measured.
+        format of the audio for devices. `admits` returns whether an IP address may connect. `clock` measures
+        floods, in seconds.
         """
         self._clock = clock
         self._admits = admits
@@ -63,14 +63,14 @@ class WebSocketListener:
 
     @property
     def port(self) -> int:
-        """The port that is listened on. Raises `RuntimeError` when there is none."""
+        """The open port. Raises `RuntimeError` if none is open."""
         if self._server is None:
             raise RuntimeError("the listener is not started")
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
     async def start(self, host: str | None, port: int) -> None:
-        """Listen on `port` of an IPv4 address, of all when None. Raises `OSError` when that fails."""
+        """Listen on `port` of an IPv4 address, or of all for None. Raises `OSError`."""
         self._pending = PendingConnections[WebSocketConnection](_MAX_PENDING)
         self._server = await serve(
             self._run_link,
@@ -109,10 +109,10 @@ class WebSocketListener:
         await server.wait_closed()
 
     async def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
-        # The device looks for the answer only after it has sent the request, and may miss one that is faster.
+        # The device listens for the answer only after sending the request, and may miss a faster one.
         await asyncio.sleep(self._timeouts.upgrade_delay)
         if request.headers.get_all("Origin"):
-            # A web page in a browser, which must not reach devices of the home network.
+            # Sent by a web page in a browser, which must not act as a device.
             return connection.respond(HTTPStatus.FORBIDDEN, "Not for browsers.\n")
         if request.path.partition("?")[0] not in _PATHS:
             return connection.respond(HTTPStatus.NOT_FOUND, "Nothing here.\n")
@@ -125,7 +125,7 @@ class WebSocketListener:
             _LOGGER.exception("Unexpected error while authenticating a device")
             return connection.respond(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error.\n")
         if admission is None:
-            # Not 401: that means a wrong password of a person, and gets addresses banned.
+            # Not 401: that status means a person's wrong password, and gets IP addresses banned.
             return connection.respond(HTTPStatus.FORBIDDEN, "Unknown device or wrong token.\n")
         cast("WebSocketConnection", connection).admission = admission
         return None
@@ -142,7 +142,7 @@ class WebSocketListener:
 
 
 def _read_credentials(request: Request, remote: str) -> Credentials | None:
-    """Return the credentials of a request; None when the headers of a device are missing."""
+    """Return the credentials of a request; None if headers are missing."""
     mac = parse_mac(header(request, "Device-Id"))
     client_id = parse_client_id(header(request, "Client-Id"))
     if mac is None or client_id is None:
