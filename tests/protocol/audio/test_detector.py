@@ -67,8 +67,30 @@ def test_a_pause_that_is_short_enough_ends_nothing() -> None:
     assert len(judged(DetectorSettings(), *stretches)) == 1
 
 
+@pytest.mark.parametrize(
+    ("spoken", "pause", "ends"), [(1.0, 0.58, False), (4.0, 0.58, True), (1.0, 0.68, True)]
+)
+def test_who_has_said_little_has_more_time_to_think(spoken: float, pause: float, ends: bool) -> None:
+    found = judged(DetectorSettings(), (spoken, SPEECH), (pause, SILENCE))
+    assert any(isinstance(event, SpeechEnded) for event in found) is ends
+
+
 def test_a_click_is_no_speech() -> None:
     assert judged(DetectorSettings(), *[(0.064, SPEECH), (0.3, SILENCE)] * 10) == []
+
+
+def test_noises_do_not_keep_speech_from_ending() -> None:
+    clatter = [(0.2, SILENCE), (0.032, SPEECH)] * 10
+    began, ended = judged(DetectorSettings(), (1.0, SPEECH), *clatter)
+    assert isinstance(began, SpeechBegan)
+    assert ended == SpeechEnded(pytest.approx(1.0, abs=0.05))
+
+
+def test_speech_does_not_end_while_the_next_word_may_have_begun() -> None:
+    began, ended = judged(DetectorSettings(), (1.0, SPEECH), (1.0, 0.4), (0.032, SILENCE))
+    assert isinstance(began, SpeechBegan)
+    assert ended == SpeechEnded(pytest.approx(1.0, abs=0.05))
+    assert len(judged(DetectorSettings(), (1.0, SPEECH), (0.6, SILENCE), (0.1, 0.4), (0.5, SPEECH))) == 1
 
 
 def test_speech_can_begin_again() -> None:

@@ -8,6 +8,7 @@ comes late ends no speech.
 from collections.abc import Callable
 from dataclasses import dataclass
 import importlib
+from math import ceil
 from threading import Lock
 import time
 from typing import Final, Protocol, override
@@ -35,6 +36,11 @@ _SILENT_CHUNK: Final = bytes(_CHUNK_BYTES)
 
 CHUNK_SECONDS: Final = _CHUNK_SAMPLES / UPLINK_SAMPLE_RATE
 """Length of what the model judges at a time: 32 ms."""
+
+# Seconds of speech, and how many seconds of silence more or fewer then end it: who has said little has more
+# often not said all. With this, no more people are cut off than by a silence that is 30 ms longer for all.
+_SAID_LITTLE: Final = (2.25, 0.03)
+_SAID_MUCH: Final = (3.5, -0.07)
 
 # The model keeps Python's lock for the millisecond that it takes. One that runs after the other in the same
 # moment, of this device or of others, would keep the event loop waiting for all of them: only one runs at a
@@ -72,10 +78,12 @@ class DetectorSettings:
     """That ends speech: 0.4 is quick, but cuts off people who hesitate; 1.0 gives time to think."""
     begin: float = 0.15
     """Of speech that there must be before it counts: less is a cough or a door."""
-    speech_threshold: float = 0.5
+    resume: float = 0.06
+    """Of speech that interrupts a silence: less is a noise, and the silence goes on."""
+    speech: float = 0.5
     """Likelihood from which a sound is speech."""
-    silence_threshold: float = 0.35
-    """Likelihood below which speech falls silent. What lies between the two changes nothing."""
+    surely_silent: float = 0.2
+    """Likelihood below which speech can end; above it, the next word may have begun."""
 
 
 class SpeechDetector(Protocol):
@@ -97,45 +105,68 @@ class SpeechBounds:
     def __init__(self, settings: DetectorSettings) -> None:
         """Begin in silence."""
         self._settings = settings
-        self._chunks = 0
+        self._begin = ceil(settings.begin / CHUNK_SECONDS)
+        self._resume = ceil(settings.resume / CHUNK_SECONDS)
         self._speaking = False
-        # Chunks of speech before it counts, chunks of silence since the last speech.
-        self._speech = 0
-        self._silence = 0
+        # All in chunks: heard so far; of speech since it began; of the silence that now is; of the noise or
+        # the words that have just interrupted it.
+        self._heard = 0
+        self._spoken = 0
+        self._silent = 0
+        self._interrupted = 0
         self._began = 0.0
 
     def judge(self, probability: float) -> SpeechEvent | None:
         """Take the likelihood, 0 to 1, that the next chunk is speech."""
-        start = self._chunks * CHUNK_SECONDS
-        self._chunks += 1
-        if self._speaking:
-            return self._in_speech(probability)
-        return self._in_silence(probability, start)
+        start = self._heard * CHUNK_SECONDS
+        self._heard += 1
+        is_speech = probability >= self._settings.speech
+        if not self._speaking:
+            return self._before_speech(is_speech, start)
+        if is_speech:
+            self._in_speech()
+        else:
+            self._in_silence()
+            if probability < self._settings.surely_silent and self._silent >= self._enough:
+                return self._end()
+        return None
 
-    def _in_silence(self, probability: float, start: float) -> SpeechBegan | None:
-        if probability < self._settings.speech_threshold:
-            self._speech = max(0, self._speech - 1)
+    def _before_speech(self, is_speech: bool, start: float) -> SpeechBegan | None:
+        if not is_speech:
+            self._spoken = max(0, self._spoken - 1)
             return None
-        if not self._speech:
+        if not self._spoken:
             self._began = start
-        self._speech += 1
-        if self._speech * CHUNK_SECONDS < self._settings.begin:
+        self._spoken += 1
+        if self._spoken < self._begin:
             return None
         self._speaking = True
-        self._silence = 0
         return SpeechBegan(self._began)
 
-    def _in_speech(self, probability: float) -> SpeechEnded | None:
-        if probability >= self._settings.speech_threshold:
-            self._silence = 0
-            return None
-        if probability < self._settings.silence_threshold or self._silence:
-            self._silence += 1
-        if self._silence * CHUNK_SECONDS < self._settings.silence:
-            return None
+    def _in_speech(self) -> None:
+        self._spoken += 1
+        if self._silent:
+            self._interrupted += 1
+            if self._interrupted < self._resume:
+                return
+        self._silent = self._interrupted = 0
+
+    def _in_silence(self) -> None:
+        self._silent += 1 + self._interrupted
+        self._interrupted = 0
+
+    @property
+    def _enough(self) -> int:
+        """Chunks of silence that end the speech now."""
+        (little, more), (much, fewer) = _SAID_LITTLE, _SAID_MUCH
+        share = (min(max(self._spoken * CHUNK_SECONDS, little), much) - little) / (much - little)
+        return round((self._settings.silence + more + share * (fewer - more)) / CHUNK_SECONDS)
+
+    def _end(self) -> SpeechEnded:
+        end = (self._heard - self._silent) * CHUNK_SECONDS
         self._speaking = False
-        self._speech = 0
-        return SpeechEnded((self._chunks - self._silence) * CHUNK_SECONDS)
+        self._spoken = self._silent = 0
+        return SpeechEnded(end)
 
 
 class SileroDetector(SpeechDetector):
