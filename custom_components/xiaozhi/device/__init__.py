@@ -1,1 +1,1 @@
-"""One paired device: its link, what is known of it, its store and its events."""
+"""One paired device: its links, state, store and events."""

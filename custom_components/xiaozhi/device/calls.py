@@ -1,4 +1,4 @@
-"""Calls of a device's tools over one link: one at a time, and few that wait."""
+"""Calls of a device's tools over one link: one at a time, with a bounded queue."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -24,15 +24,15 @@ __all__ = ["CallingDevice", "TooManyCallsError", "ToolCalls", "call_error"]
 
 _LOGGER = logging.getLogger(__name__)
 
-# More than all entities of a device and its assistant ask for at once; the last one may wait for minutes.
+# More than all entities of a device and its assistant call at once; the last one may wait for minutes.
 _MAX_WAITING: Final = 32
 
 
 class TooManyCallsError(McpError):
-    """The device does not keep up with its callers."""
+    """Too many calls of the device are waiting."""
 
 
-# The first kind that an error is of counts.
+# The first matching kind counts.
 _TRANSLATION_KEYS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (TooManyCallsError, "too_many_calls"),
     (McpTimeoutError, "no_answer"),
@@ -44,7 +44,7 @@ _TRANSLATION_KEYS: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 
 def call_error(err: McpError | LinkClosedError, name: str, tool: str) -> HomeAssistantError:
-    """Return what the user is told when a tool of the device `name` could not be called."""
+    """Return the error for the user when a tool of the device `name` could not be called."""
     return HomeAssistantError(
         translation_domain=DOMAIN,
         translation_key=next(key for kind, key in _TRANSLATION_KEYS if isinstance(err, kind)),
@@ -53,7 +53,7 @@ def call_error(err: McpError | LinkClosedError, name: str, tool: str) -> HomeAss
 
 
 class CallingDevice(Protocol):
-    """What calling needs of the device."""
+    """What `ToolCalls` needs of the device."""
 
     def create_task[T](self, work: Coroutine[Any, Any, T], what: str) -> asyncio.Task[T]:
         """Run work that ends with the gateway at the latest."""
@@ -103,6 +103,6 @@ class ToolCalls:
 
 
 def _log_failure(call: asyncio.Task[ToolResult]) -> None:
-    """Retrieve how a call failed whose caller may be gone."""
+    """Retrieve the error of a call whose caller may be gone."""
     if not call.cancelled() and (err := call.exception()) is not None:
         _LOGGER.debug("Call ended: %s", err)

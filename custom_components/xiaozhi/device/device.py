@@ -1,4 +1,4 @@
-"""A paired device: its link, and what is done over it."""
+"""A paired device: its state and its link."""
 
 import asyncio
 from collections import deque
@@ -49,16 +49,16 @@ _LAST_TURNS: Final = 20
 
 
 class ChangeListener(Protocol):
-    """What is told of every change of a device."""
+    """Receives every change of a device."""
 
     def device_changed(self, device: Device) -> None:
-        """Act on a change of any kind."""
+        """Handle a change of any kind."""
 
 
 class Device:
     """A paired device, linked or not.
 
-    Its last known state comes from the store, so that entities exist before it calls. Listeners are told of
+    Its last state comes from the store, so that entities exist before it connects. Listeners are called at
     every change.
     """
 
@@ -70,16 +70,16 @@ class Device:
         self.subentry_id = subentry.subentry_id
         self.settings = DeviceSettings.from_subentry(subentry)
         self.state: DeviceState = store.state(self.mac)
-        """What it last told."""
+        """The last known state."""
         self.state.board = self.state.board or self.settings.board or None
         self.tools = ToolState(self.state)
         self.info = DeviceInfo(identifiers={(DOMAIN, self.mac)})
-        """What connects its entities with it."""
+        """Connects the entities with the device in the registry."""
         self.events = DeviceEvents(hass.loop.time)
         self.turns: deque[TurnTimes] = deque(maxlen=_LAST_TURNS)
         """The last turns that were answered, in memory only."""
         self.installation: Installation | None = None
-        """Of a firmware, while it runs."""
+        """The running installation of a firmware, if any."""
         self._entry = entry
         self._store = store
         self._lasting = self.state.lasting()
@@ -96,7 +96,7 @@ class Device:
 
     @property
     def name(self) -> str:
-        """Name that the owner gave."""
+        """Name from the owner."""
         return self.settings.name
 
     @property
@@ -108,28 +108,28 @@ class Device:
 
     @callback
     def add_listener(self, listener: ChangeListener) -> None:
-        """Tell `listener` of every change."""
+        """Call `listener` at every change."""
         self._listeners.append(listener)
 
     @callback
     def remove_listener(self, listener: ChangeListener) -> None:
-        """Tell `listener` no more."""
+        """Stop calling `listener`."""
         self._listeners.remove(listener)
 
     @callback
     def changed(self) -> None:
-        """Have the state saved, and tell the listeners."""
+        """Schedule saving the state, and call the listeners."""
         lasting = self.state.lasting()
         self._store.async_schedule_save(seldom=lasting == self._lasting)
         self._lasting = lasting
         for listener in tuple(self._listeners):
-            # One that fails must neither stop the others nor what brought the change.
+            # A failure must affect neither the other listeners nor the source of the change.
             try:
                 listener.device_changed(self)
             except Exception:
                 _LOGGER.exception("A change of %s could not be shown", self.name)
 
-    # What entities read.
+    # For entities: state.
 
     @property
     def linked(self) -> bool:
@@ -138,7 +138,7 @@ class Device:
 
     @property
     def _open_session(self) -> DeviceSession | None:
-        """The link, if it takes messages; one on WebSocket takes none before the hellos are exchanged."""
+        """The session, if its link accepts messages; a WebSocket does so only after both hellos."""
         session = self._session
         if session is None or not session.reachable:
             return None
@@ -148,16 +148,16 @@ class Device:
 
     @property
     def available(self) -> bool:
-        """Whether what is known of the device is current, as far as its kind of link can tell.
+        """Whether the state of the device counts as current.
 
-        A device on MQTT stays linked. One on WebSocket is there only while it talks: between conversations
-        its last state stands, and a command says when it can be given.
+        A device on MQTT stays linked. One on WebSocket is linked only during conversations: between them, its
+        last state stays valid, and a command fails with an error that says so.
         """
         return self.linked or self.state.link is not LinkKind.MQTT
 
     @property
     def answers_unasked(self) -> bool:
-        """Whether the device can answer before its hello on a connection that it has made by itself."""
+        """Whether the device can answer before its hello after its MQTT client has reconnected by itself."""
         version = self.state.firmware_version
         return version is None or version.notices_reconnection
 
@@ -173,18 +173,18 @@ class Device:
 
     @property
     def vision_token(self) -> str:
-        """What the device shows with a photo. It gives away nothing of the token of its link."""
+        """Token that the device sends with a photo. It does not reveal the token of the link."""
         return hmac.digest(self.settings.token.encode(), b"vision", "sha256").hex()
 
     @property
     def vision(self) -> VisionEndpoint | None:
-        """Where the device sends its photos, as far as we know how it reaches us."""
+        """Where the device sends its photos; None if its address for us is unknown."""
         if self.state.origin is None:
             return None
         return VisionEndpoint(url=self.state.origin + VISION_PATH, token=self.vision_token)
 
     def describe(self) -> dict[str, Any]:
-        """Return everything that is known of the device, for diagnostics; most of it private."""
+        """Return the whole state of the device for diagnostics. Much of it is private."""
         link = self._session.link if self._session else None
         return self.state.as_dict() | {
             "conversation_style": self.settings.conversation_style,
@@ -196,7 +196,7 @@ class Device:
             "statistics": link.statistics() if link else self._last_statistics,
         }
 
-    # What entities call.
+    # For entities: commands.
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
         """Call a tool and return its result.
@@ -237,13 +237,13 @@ class Device:
 
     @callback
     def read_regularly(self, tool: str) -> CALLBACK_TYPE:
-        """Have a tool read soon, after changes, and every few minutes; returns what ends that."""
+        """Have a tool read soon, after changes, and every few minutes. Returns a function that ends this."""
         if self._session is not None:
             self._session.read_soon()
         return self.tools.read_regularly(tool)
 
     async def read_at_rest(self, *, briefly: bool = False) -> None:
-        """Read how the device is while its conversation pauses or is about to end. Raises nothing."""
+        """Read the state of the device while its conversation pauses or is about to end. Never raises."""
         if self._session is not None:
             await self._session.read_at_rest(briefly=briefly)
 
@@ -265,13 +265,13 @@ class Device:
 
     @callback
     def pictured(self, kind: PictureKind, picture: Picture) -> None:
-        """Take a picture of a kind. It is kept in memory, until the next one."""
+        """Store a picture of a kind, in memory, until the next one."""
         self.state.pictures[kind] = picture
         self.changed()
 
     @contextmanager
     def installing(self, installation: Installation) -> Iterator[None]:
-        """Have an installation told of the device's check-ins and links. One at a time."""
+        """Pass the device's check-ins and links to an installation. Only one at a time."""
         self.installation = installation
         self.changed()
         try:
@@ -289,11 +289,11 @@ class Device:
             translation_placeholders={"name": self.name},
         )
 
-    # What the gateway calls.
+    # For the gateway.
 
     @callback
     def apply(self, subentry: ConfigSubentry) -> None:
-        """Take over changed settings. A new token ends the link that the old one opened."""
+        """Apply changed settings. A new token or client id ends the link."""
         old, self.settings = self.settings, DeviceSettings.from_subentry(subentry)
         if old == self.settings:
             return
@@ -303,8 +303,8 @@ class Device:
 
     @callback
     def replied(self, link: LinkKind, host: str, origin: str | None) -> None:
-        """Note what a check-in's reply tells the device: which link to prefer; and where it reaches us."""
-        # Told to prefer MQTT, it was told of the WebSocket, too.
+        """Note the preferred link from the reply to a check-in, and the addresses that the device calls."""
+        # A reply that prefers MQTT allows the WebSocket too.
         if link is LinkKind.WEBSOCKET and self._session is not None and self._session.link.kind is not link:
             self._close_link("the device is to connect in another way")
         self.state.replied(link, host, origin)
@@ -312,7 +312,7 @@ class Device:
 
     @callback
     def checked_in(self, checkin: CheckIn) -> None:
-        """Note what the device is, as it says itself when it starts."""
+        """Take the facts from a check-in."""
         self.state.checked_in(checkin)
         self.changed()
         self._just_started = True
@@ -321,48 +321,48 @@ class Device:
 
     @callback
     def attach(self, link: Link) -> DeviceSession:
-        """Take over a new link; it replaces an older one."""
+        """Use a new link, which replaces an older one."""
         older = self._session
         self.state.link = link.kind
         if self.installation is not None:
             self.installation.linked()
-        # A broker's link begins with a message of the device, so that it can send.
+        # A link over a broker begins with a message from the device, which shows that it can send.
         can_answer = self.answers_unasked or self._just_started or not link.notices_loss
         self._just_started = False
         session = self._session = DeviceSession(self, link, can_answer=can_answer)
         if session.reachable:
             self._log_connected(session, again=older is not None)
         if older is not None:
-            # Last, so that a device that was there and is there never seems to be away.
+            # Last, so that a device that reconnects never seems to be away.
             self.create_task(older.link.close("replaced by a newer link"), "close link")
         self._contacted()
         return session
 
     @callback
     def firmware_offer(self) -> FirmwareOffer | None:
-        """Return the firmware that the device, which checks in now, is to install."""
+        """Return the firmware to offer in the current check-in, if any."""
         if self.installation is None:
             return None
         return self.installation.checked_in(self.state.firmware, self.state.origin)
 
     async def async_close(self) -> None:
-        """End the link; the device is not used any more."""
+        """End the link and any installation, for good."""
         if self.installation is not None:
             self.installation.stop()
         if (session := self._session) is not None:
             await session.link.close("device removed or gateway stopped")
 
-    # What a session calls.
+    # For sessions.
 
     @callback
     def reached(self, session: DeviceSession) -> None:
-        """Note that what is sent over a link arrives."""
+        """Note that messages to the device arrive."""
         self._log_connected(session)
         self.changed()
 
     @callback
     def detach(self, session: DeviceSession, reason: str) -> None:
-        """Forget a link that has ended."""
+        """Remove a session whose link has ended."""
         self._last_statistics = session.link.statistics()
         if self._session is session:
             self._session = None
@@ -371,16 +371,16 @@ class Device:
 
     @callback
     def identified(self, server: ServerInfo) -> None:
-        """Take the firmware's version from the MCP handshake."""
+        """Take the version of the firmware from the MCP handshake."""
         self.state.contacted(firmware=server.version or None)
         self.changed()
 
     async def tools_listed(self, tools: tuple[Tool, ...]) -> None:
         """Take the device's tools."""
-        # A list of hostile texts takes most of a second; what was judged is remembered.
+        # Hostile texts take up to a second; the results are cached.
         await self.hass.async_add_executor_job(judge, tools)
         if tools != self.state.tools:
-            # Without them a device has no entities after a crash, until it calls.
+            # Without stored tools, a device has no entities after a crash until it connects.
             self._store.async_schedule_save(soon=True)
         self.tools.listed(tools)
         self.changed()
@@ -398,13 +398,13 @@ class Device:
         self.changed()
 
     async def conversation_opening(self, session_id: str) -> None:
-        """Have the id of a conversation on disk before the device is in it, to end it after a crash."""
+        """Save the id of a conversation before it begins, to end it after a crash."""
         self.state.session = session_id
         await self._store.async_save_at_once(self.mac)
 
     @callback
     def conversation_started(self, conversation: Conversation) -> None:
-        """Hand a conversation to the satellite; without one it ends at once."""
+        """Pass a conversation to the satellite; without one, end it."""
         self.happened(ConversationEvent.STARTED)
         if self._voice is not None:
             self._voice(conversation)
@@ -415,7 +415,7 @@ class Device:
 
     @callback
     def notified(self, method: str, params: JsonObject) -> None:
-        """Pass a notification on to automations; its size is bounded."""
+        """Pass a notification of bounded size to automations."""
         data = {"device_id": self.registry_id, "method": method, "params": params}
         self.hass.bus.async_fire(EVENT_NOTIFICATION, data)
         self.events.notified(method, params)
@@ -429,14 +429,14 @@ class Device:
 
     @callback
     def happened(self, event: ConversationEvent, text: str | None = None, **attributes: str | float) -> None:
-        """Pass what happens in a conversation on to automations; its text only if the owner allows that."""
+        """Pass an event of a conversation to automations, with its text only if the owner allows that."""
         if text is not None and self.settings.share_transcripts:
             attributes["text"] = text
         self.events.happened(event, **attributes)
 
     @callback
     def set_voice(self, voice: Callable[[Conversation], None]) -> CALLBACK_TYPE:
-        """Let `voice` hold this device's conversations; returns what ends that."""
+        """Let `voice` hold the device's conversations. Returns a function that ends this."""
         self._voice = voice
 
         @callback

@@ -1,4 +1,4 @@
-"""What happens at a device, as events: its notifications, and what happens in its conversations."""
+"""Events of a device: its notifications, and those of its conversations."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ from ..protocol.text import clean_data, one_line
 
 EVENT_NOTIFICATION: Final = "xiaozhi_notification"
 
-# Enough for what a person does and reads; what comes faster than this for long would only fill the database.
+# Enough for actions of people; a higher rate would only fill the database.
 _RATE: Final = 5
 _BURST: Final = 20
-# The bus event has all that the MCP client lets through; attributes are stored with every state.
+# For attributes, which are stored with every state; the bus event has all params.
 _MAX_ATTRIBUTE_PARAMS: Final = 2048
 _MAX_ATTRIBUTE_DEPTH: Final = 8
 
@@ -33,7 +33,7 @@ class NotificationType(StrEnum):
 
 
 class ConversationEvent(StrEnum):
-    """What happens in a conversation."""
+    """Kinds of events in a conversation."""
 
     WAKE_WORD = "wake_word"
     STARTED = "started"
@@ -44,7 +44,7 @@ class ConversationEvent(StrEnum):
     FAILED = "failed"
 
 
-# The methods are those of MCP, apart from `state_changed`: stock firmware sends none of them.
+# Methods of MCP, except `state_changed`. Stock firmware sends none of them.
 _TYPE_OF_METHOD: Final = {
     "notifications/state_changed": NotificationType.STATE_CHANGED,
     "notifications/message": NotificationType.MESSAGE,
@@ -55,14 +55,14 @@ _TYPE_OF_METHOD: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceEvent:
-    """Something that has happened, with what is told of it."""
+    """An event with its attributes."""
 
     type: NotificationType | ConversationEvent
     attributes: Mapping[str, Any] = field(hash=False)
 
 
 def notification_event(method: str, params: JsonObject) -> DeviceEvent:
-    """Return the event of a notification; `params` that are too large to be stored are left out."""
+    """Return the event for a notification, without `params` that are too large to store."""
     attributes: dict[str, Any] = {"method": one_line(method)}
     if is_bounded(params, size=_MAX_ATTRIBUTE_PARAMS, depth=_MAX_ATTRIBUTE_DEPTH):
         attributes["params"] = clean_data(params)
@@ -72,12 +72,12 @@ def notification_event(method: str, params: JsonObject) -> DeviceEvent:
 
 
 class DeviceEvents:
-    """Tells the event entities of one device what happens, in bounded numbers."""
+    """Passes the events of one device to its event entities, in bounded numbers."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """Bound the numbers by a monotonic clock in seconds."""
+        """`clock` returns monotonic seconds."""
         self.dropped = 0
-        """Events that came too fast."""
+        """Number of events dropped because there were too many."""
         self._clock = clock
         self._listeners: set[Callable[[DeviceEvent], None]] = set()
         self._notifications = TokenBucket(rate=_RATE, burst=_BURST)
@@ -85,23 +85,23 @@ class DeviceEvents:
 
     @callback
     def add_listener(self, listener: Callable[[DeviceEvent], None]) -> CALLBACK_TYPE:
-        """Call `listener` with every event; returns what ends that."""
+        """Call `listener` with every event. Returns a function that ends this."""
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
 
     @callback
     def admit_notification(self) -> bool:
-        """Count a notification; False when it is one too many."""
+        """Count a notification; False if it exceeds the limit."""
         return self._admit(self._notifications)
 
     @callback
     def notified(self, method: str, params: JsonObject) -> None:
-        """Tell of a notification that was admitted."""
+        """Pass on an admitted notification."""
         self._tell(notification_event(method, params))
 
     @callback
     def happened(self, event: ConversationEvent, **attributes: str | float) -> None:
-        """Tell what happens in a conversation; texts are cut to one line."""
+        """Pass on an event of a conversation; texts are cut to one line."""
         if self._admit(self._conversation_events):
             cleaned = {
                 name: one_line(value) if isinstance(value, str) else value

@@ -1,6 +1,6 @@
-"""Reading a device's status and tools while nobody speaks.
+"""Reads a device's status and tools between turns of conversations.
 
-A tool that runs keeps the device from listening and from taking an answer, so that reading waits for a pause.
+A running tool keeps the device from listening and from accepting an answer, so reading waits for a pause.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class ReadDevice(Protocol):
-    """What reading needs of the device."""
+    """What `Readings` needs of the device."""
 
     @property
     def hass(self) -> HomeAssistant:
@@ -39,40 +39,39 @@ class ReadDevice(Protocol):
         """Tools of the device."""
 
     def status_read(self, status: DeviceStatus) -> None:
-        """Take the status."""
+        """Store the status."""
 
     def tool_answered(self, name: str, result: ToolResult) -> None:
-        """Take the answer of a tool."""
+        """Store the answer of a tool."""
 
 
 class ReadSession(Protocol):
-    """What reading needs of the session of a link."""
+    """What `Readings` needs of the session of a link."""
 
     @property
     def listening(self) -> bool:
-        """Whether the device listens to its user now."""
+        """Whether the device is listening to its user."""
 
     async def call_tool(self, name: str) -> ToolResult:
         """Call a tool without arguments. Raises `McpError` or `LinkClosedError`."""
 
     async def status_unread(self, err: Exception) -> None:
-        """Note that the device did not give its status."""
+        """Note that the status could not be read."""
 
     def create_task(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
         """Run work that ends with the link at the latest."""
 
 
 class Readings:
-    """What is to be read of the device on one link, and when."""
+    """Schedules the reading of a device over one link."""
 
     def __init__(self, device: ReadDevice, session: ReadSession, timeouts: SessionTimeouts) -> None:
-        """Prepare for a link on which nobody speaks yet."""
         self._device = device
         self._session = session
         self._timeouts = timeouts
         self._quiet = asyncio.Event()
         self._quiet.set()
-        self._shaken_hands = asyncio.Event()
+        self._tools_requested = asyncio.Event()
         self._reading = asyncio.Lock()
         self._status_due = False
         self._tools_due = False
@@ -88,32 +87,32 @@ class Readings:
 
     @callback
     def pause(self) -> None:
-        """Begin no reading: somebody speaks."""
+        """Start no reading: a turn is in progress."""
         self._quiet.clear()
 
     @callback
     def resume(self) -> None:
-        """Read what is due: nobody speaks any more."""
+        """Read what is due: no turn is in progress any more."""
         self._quiet.set()
 
     @callback
     def close(self) -> None:
-        """End what is planned: the link is gone."""
+        """Cancel planned readings: the link is gone."""
         self._refresh.async_shutdown()
 
     @callback
-    def shaken_hands(self) -> None:
-        """Note that the device has been asked for its tools."""
-        self._shaken_hands.set()
+    def tools_requested(self) -> None:
+        """Note that the list of tools has been requested."""
+        self._tools_requested.set()
 
     @callback
     def read_soon(self, *, acted: bool = False) -> None:
-        """Read everything soon, when nobody speaks; `acted` if an action has changed the device."""
+        """Read everything soon, between turns; `acted` if an action has changed the device."""
         self._acted |= acted
         self._refresh.async_schedule_call()
 
     async def poll(self, *, with_tools: bool) -> None:
-        """Read the status, and perhaps the tools, as soon as nobody speaks."""
+        """Read the status, and the tools if `with_tools`, as soon as no turn is in progress."""
         self._status_due = True
         self._tools_due |= with_tools
         await self._read_due()
@@ -123,14 +122,14 @@ class Readings:
         await self._read_status_within(self._timeouts.status_in_pause)
 
     async def read_before_end(self) -> None:
-        """Read the status, and what else is due, before a conversation ends: the device may be gone then."""
+        """Read the status, and the tools if due, before a conversation ends: the device may be gone then."""
         await self._read_status_within(self._timeouts.status_at_end)
         if self._status_due:
             return
         self._quiet.set()
         try:
             async with asyncio.timeout(self._timeouts.tools_at_end):
-                await self._shaken_hands.wait()
+                await self._tools_requested.wait()
                 await self._read_due()
         except TimeoutError:
             _LOGGER.debug("%s: too slow to be read within a conversation", self._device.name)
@@ -147,7 +146,7 @@ class Readings:
         acted, self._acted = self._acted, False
         self._status_due = self._tools_due = True
         self._session.create_task(self._read_due(), "refresh")
-        # The user waits to see what they did, and that has stopped the microphone as well.
+        # The user waits for the result of an action that has stopped the microphone anyway.
         if acted and self._session.listening:
             self._session.create_task(self._read_back(), "read back")
 
@@ -165,7 +164,7 @@ class Readings:
                 await self._read_tools()
 
     async def _read_tools(self) -> None:
-        """Read the tools whose answers entities show."""
+        """Read the tools whose answers are shown by entities."""
         for name in self._device.tools.to_read:
             await self._quiet.wait()
             try:
@@ -177,7 +176,7 @@ class Readings:
                 break
 
     async def _read_status(self) -> bool:
-        """Read the status; return whether the device gave it."""
+        """Read the status; return whether that worked."""
         try:
             result = await self._session.call_tool(STATUS_TOOL)
             self._device.status_read(parse_status(result.text or ""))

@@ -14,7 +14,7 @@ __all__ = ["async_register", "macs_of"]
 
 @callback
 def async_register(hass: HomeAssistant, entry: ConfigEntry[Any], device: Device) -> dr.DeviceEntry:
-    """Add a device of a gateway's entry to the registry, or take over what has changed of it."""
+    """Add a device to the registry, or update its entry."""
     return dr.async_get(hass).async_get_or_create(
         config_entry_id=entry.entry_id,
         config_subentry_id=device.subentry_id,
@@ -28,5 +28,5 @@ def async_register(hass: HomeAssistant, entry: ConfigEntry[Any], device: Device)
 
 
 def macs_of(registered: dr.AnyDeviceEntry) -> set[str]:
-    """Return the MAC of a device of ours in the registry; none for a device of another integration."""
+    """Return the MACs of a device in the registry; none for a device of another integration."""
     return {identifier for domain, identifier in registered.identifiers if domain == DOMAIN}

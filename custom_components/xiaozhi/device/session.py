@@ -33,9 +33,9 @@ from .timeouts import SessionTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
-# The status is read with every poll, tools that answer seldom: each stops the device's microphone.
+# The status is read with every poll; tools are read less often, because each stops the device's microphone.
 _POLLS_PER_READING: Final = 5
-# After which a device behind a broker, which does not tell, counts as gone.
+# After these, a device on a broker counts as gone; the broker does not report that.
 _UNANSWERED_POLLS: Final = 2
 _TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 _STATE_CHANGED: Final = "notifications/state_changed"
@@ -46,42 +46,42 @@ class SessionDevice(CallingDevice, ReadDevice, Protocol):
 
     @property
     def state(self) -> DeviceState:
-        """What is known of the device."""
+        """State of the device."""
 
     @property
     def events(self) -> DeviceEvents:
-        """What happens at the device."""
+        """Events of the device."""
 
     @property
     def vision(self) -> VisionEndpoint | None:
         """Where the device is to send its photos."""
 
     def changed(self) -> None:
-        """Tell the listeners that the device listens, speaks, ..."""
+        """Call the listeners: the device listens, speaks, ..."""
 
     def reached(self, session: DeviceSession) -> None:
-        """Note that what is sent over the link arrives."""
+        """Note that messages to the device arrive."""
 
     def detach(self, session: DeviceSession, reason: str) -> None:
-        """Forget a session whose link has ended."""
+        """Remove a session whose link has ended."""
 
     def identified(self, server: ServerInfo) -> None:
-        """Take what the device says about itself."""
+        """Store what the device reports about itself."""
 
     async def tools_listed(self, tools: tuple[Tool, ...]) -> None:
-        """Take the device's tools."""
+        """Store the device's tools."""
 
     async def conversation_opening(self, session_id: str) -> None:
-        """Remember a conversation before the device is in it."""
+        """Save the id of a conversation before it begins."""
 
     def conversation_started(self, conversation: Conversation) -> None:
-        """Have a conversation held."""
+        """Pass on a conversation to be held."""
 
     def notified(self, method: str, params: JsonObject) -> None:
         """Pass a notification on."""
 
     def happened(self, event: ConversationEvent, text: str | None = None, **attributes: str) -> None:
-        """Pass on what happens in a conversation."""
+        """Pass on an event of a conversation."""
 
 
 class DeviceSession(LinkHandler):
@@ -109,17 +109,17 @@ class DeviceSession(LinkHandler):
         self._current: asyncio.Task[None] | None = None
         self._can_answer = can_answer
         self._talked = False
-        # Polls since the last answer; None for a device that answers none.
+        # Polls since the last answer; None for a device without tools, which answers none.
         self._unanswered = 0 if firmware is None or firmware.has_tools else None
         self.reachable = link.notices_loss and can_answer
-        """Whether what we send arrives. Most brokers do not hand it on to a device that never subscribes."""
+        """Whether our messages arrive. Most brokers deliver nothing to a device that never subscribes."""
         if link.stays_connected and can_answer:
             self.create_task(self._hang_up(device.state.session), "hang up")
             self._greet()
 
     @property
     def conversation_state(self) -> ConversationState:
-        """What the device is doing: its conversation tells, and between conversations what it said itself."""
+        """What the device is doing: by its conversation, or else as it last notified."""
         return self.conversation.state if self.conversation else self._told_state
 
     @property
@@ -129,7 +129,7 @@ class DeviceSession(LinkHandler):
 
     @override
     async def channel_opening(self, channel: Channel) -> None:
-        """Remember the conversation, to end it after a crash."""
+        """Save the id of the conversation, to end it after a crash."""
         await self._device.conversation_opening(channel.session_id)
 
     @override
@@ -193,7 +193,7 @@ class DeviceSession(LinkHandler):
     @override
     @callback
     def link_closed(self, reason: str) -> None:
-        """End everything that used the link."""
+        """End all tasks and calls of the link."""
         self._readings.close()
         self._mcp.close(reason)
         for task in self._tasks:
@@ -202,15 +202,15 @@ class DeviceSession(LinkHandler):
 
     @callback
     def read_soon(self, *, acted: bool = False) -> None:
-        """Read everything soon, when nobody speaks; `acted` if an action has changed the device."""
+        """Read everything soon, between turns; `acted` if an action has changed the device."""
         if self._can_answer:
             self._readings.read_soon(acted=acted)
 
     async def read_at_rest(self, *, briefly: bool = False) -> None:
-        """Read the status, and what else is due, when an answer has been sent and nobody speaks.
+        """Read the status, and tools that are due, after an answer.
 
-        Between conversations the device may be out of reach. With `briefly`, as when it is about to listen to
-        the answer to a question, only the status is read.
+        Between conversations the device may be out of reach. With `briefly`, used when the device is about to
+        listen again, only the status is read.
         """
         if self.link.stays_connected or self.conversation is None or self._current is None:
             return
@@ -225,7 +225,7 @@ class DeviceSession(LinkHandler):
 
     async def send(self, message: JsonObject) -> None:
         """Send a message that has no answer. Raises `LinkClosedError`."""
-        # The sound of an alert is played through the queue that an answer is played through.
+        # An alert's sound goes through the same queue as an answer.
         if message["type"] == "alert" and self.conversation is not None:
             await self.conversation.alert(message)
         else:
@@ -237,7 +237,7 @@ class DeviceSession(LinkHandler):
 
     @callback
     def device_started(self) -> None:
-        """Shake hands again with a device that has restarted without its link noticing, and forgot us."""
+        """Repeat the handshake with a device that has restarted unnoticed by its link."""
         if self._current is not None:
             self._current.cancel()
         self._current = self.create_task(self._keep_current(self._timeouts.starting), "keep current")
@@ -269,10 +269,10 @@ class DeviceSession(LinkHandler):
             await self._send_quietly(alert)
 
     async def _hang_up(self, session_id: str | None) -> None:
-        """End a conversation that the device may still be in since before its connection or we broke down.
+        """End the last conversation, in which the device may still be after a lost connection or a crash.
 
-        Otherwise it would go on listening. It ignores the id of another conversation, but knows the last one
-        until its hello is answered, so that a goodbye at once could end a conversation that has just begun.
+        Otherwise it would go on listening. It ignores other ids, but keeps the last one until its next hello
+        is answered, so an immediate goodbye could end a conversation that has just begun.
         """
         if session_id is None:
             return
@@ -284,17 +284,17 @@ class DeviceSession(LinkHandler):
         await asyncio.sleep(delay)
         missing = [self._initialize, self._list_tools]
         for poll in count():
-            await self._shake_hands(missing)
-            self._readings.shaken_hands()
+            await self._handshake(missing)
+            self._readings.tools_requested()
             if missing and self.link.notices_loss and self._device.state.firmware_version is None:
-                # It may be one that sounds an alarm for every question. Its next hello begins again.
+                # The device may be one that sounds an alarm for every question. Its next hello starts again.
                 self._current = None
                 return
             await self._readings.poll(with_tools=poll % _POLLS_PER_READING == 0)
             await asyncio.sleep(self._timeouts.poll)
 
-    async def _shake_hands(self, missing: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
-        """Take the steps that are missing, and take them off. What the device refuses is not asked again."""
+    async def _handshake(self, missing: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+        """Run and remove the missing steps. A step that the device refuses is not repeated."""
         try:
             while missing:
                 with suppress(McpCallError):
@@ -311,7 +311,7 @@ class DeviceSession(LinkHandler):
 
     async def _list_tools(self) -> None:
         async with self._listing:
-            # From here on, a change needs another listing.
+            # A change from here on needs another listing.
             self._to_list = False
             await self._device.tools_listed(await self._mcp.list_tools(with_user_tools=True))
 
@@ -323,7 +323,7 @@ class DeviceSession(LinkHandler):
             _LOGGER.debug("%s: tools could not be listed: %s", self._device.name, err)
 
     async def status_unread(self, err: Exception) -> None:
-        """Count a status that the device did not give; its link ends when it does not answer any more."""
+        """Count a missing status; the link ends after too many of them."""
         if self._unanswered is None or self.link.notices_loss or not isinstance(err, McpTimeoutError):
             return
         self._unanswered += 1
@@ -332,7 +332,7 @@ class DeviceSession(LinkHandler):
 
     @callback
     def _notified(self, method: str, params: JsonObject) -> None:
-        # Before the limit: the last change of the tools must not be missed.
+        # Before the limit, so that the last change of the tools is not missed.
         if method == _TOOLS_CHANGED:
             self._list_again()
         if not self._device.events.admit_notification():
@@ -350,7 +350,7 @@ class DeviceSession(LinkHandler):
     @callback
     def _state_changed(self, params: JsonObject) -> None:
         match params:
-            # During a conversation, what is sent and received tells it sooner and surely.
+            # During a conversation, its own state is faster and more reliable.
             case {"state": str(state)} if state in ConversationState and self.conversation is None:
                 self._told_state = ConversationState(state)
                 self._device.changed()

@@ -1,4 +1,4 @@
-"""What is known of a paired device, whether it can be reached or not."""
+"""The last known state of a paired device."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -16,48 +16,48 @@ from ..protocol.transport.link import LinkKind
 
 __all__ = ["DeviceState"]
 
-# Resolution of the last contact when only the poll of every minute is answered.
+# Resolution of the last contact while the device only answers polls.
 _COARSE: Final = timedelta(minutes=15)
 
 
 @dataclass(slots=True, kw_only=True)
 class DeviceState:
-    """What a device last told. All but its pictures is stored, so that its entities exist before it calls."""
+    """The last known state of a device. All except pictures is stored."""
 
     firmware: str | None = None
-    """Version as the device writes it."""
+    """Version as the device reports it."""
     board: str | None = None
     """The build variant."""
     chip: str | None = None
     """Such as `esp32s3`."""
     firmware_space: int | None = None
-    """Bytes that a firmware may have."""
+    """Largest size of a firmware in bytes."""
     ip: str | None = None
-    """Its address when it last checked in."""
+    """IP address at the last check-in."""
     link: LinkKind | None = None
-    """The kind that it was last told or seen to use."""
+    """The kind of link that it last used or was last told to use."""
     told: LinkKind | None = None
-    """The kind that its last check-in told it to prefer; with MQTT, it may use the WebSocket, too."""
+    """The preferred link in the reply to its last check-in; with MQTT, it may use the WebSocket too."""
     host: str | None = None
-    """Name or address under which it last reached us."""
+    """Name or IP address of ours that it last called."""
     origin: str | None = None
-    """Scheme, host and port of our web server as it can reach them; None before its first check-in."""
+    """Scheme, host and port of our web server for it; None before its first check-in."""
     tools: tuple[Tool, ...] = ()
     status: DeviceStatus = field(default_factory=DeviceStatus)
     answers: dict[str, Any] = field(default_factory=dict)
-    """What its tools last answered, by name."""
+    """Last answers of its tools, by name."""
     calls: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Arguments of the last calls that set something, by name of the tool, the latest at the end."""
+    """Arguments of the last calls of setters, by name of the tool, the latest at the end."""
     last_contact: datetime | None = None
-    """When it last checked in, linked or talked, or about when it last answered."""
+    """When it last checked in, connected or talked, or roughly when it last answered."""
     session: str | None = None
     """Id of its last conversation over MQTT, to end it if Home Assistant could not."""
     pictures: dict[PictureKind, Picture] = field(default_factory=dict, compare=False)
-    """The last one of each kind, in memory only."""
+    """The last picture of each kind, in memory only."""
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """Read what was stored; what is missing or damaged becomes unknown."""
+        """Read the stored form; missing or damaged values become None."""
         data = data if isinstance(data, dict) else {}
         last_contact = _get(data, "last_contact", str)
         tools, calls = _get(data, "tools", list) or (), _get(data, "calls", dict) or {}
@@ -80,11 +80,11 @@ class DeviceState:
         )
 
     def lasting(self) -> Self:
-        """Return a copy of what changes only with the device: all but the time of its last contact."""
+        """Return a copy of the state without the time of the last contact."""
         return replace(self, last_contact=None, answers=dict(self.answers), calls=dict(self.calls))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what is stored, as JSON values."""
+        """Return the stored form as JSON values."""
         return {
             "firmware": self.firmware,
             "board": self.board,
@@ -110,12 +110,12 @@ class DeviceState:
 
     @property
     def address(self) -> str | None:
-        """IP address, if known. On Wi-Fi only a check-in tells it, at every start."""
+        """IP address, if known. Devices on Wi-Fi report it only in their check-in, at every start."""
         return self.status.ip or self.ip
 
     @callback
     def checked_in(self, checkin: CheckIn) -> None:
-        """Note what the device is, as it says itself."""
+        """Take the facts from a check-in."""
         self.board = checkin.board or self.board
         self.chip = checkin.chip_model or self.chip
         self.firmware_space = checkin.firmware_space or self.firmware_space
@@ -124,9 +124,9 @@ class DeviceState:
 
     @callback
     def replied(self, link: LinkKind, host: str, origin: str | None) -> None:
-        """Note what a check-in's reply told the device: which link to prefer; and where it reaches us.
+        """Note the preferred link from the reply to a check-in, and the addresses that the device calls.
 
-        One that was told of both links, and uses the other, goes on doing so until it is told something else.
+        A device that got both links, and uses the other, goes on doing so until the preferred link changes.
         """
         if link is LinkKind.WEBSOCKET or self.told is not link:
             self.link = link
@@ -136,14 +136,14 @@ class DeviceState:
 
     @callback
     def contacted(self, *, firmware: str | None = None) -> None:
-        """Note that the device showed that it is alive, and the version it told."""
+        """Note a sign of life, and the version of the firmware if reported."""
         self.last_contact = dt_util.utcnow()
         if firmware is not None:
             self.firmware = firmware
 
     @callback
     def status_read(self, status: DeviceStatus) -> None:
-        """Take the device's status."""
+        """Store the device's status."""
         self.status = status
         if self.last_contact is None or dt_util.utcnow() - self.last_contact >= _COARSE:
             self.last_contact = dt_util.utcnow()
