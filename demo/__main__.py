@@ -30,7 +30,7 @@ Ready.
   Talk       scripts/demo say "turn on the kitchen light"     (in another terminal)
 
 There are two devices. {mqtt} is connected all the time, over MQTT. It has a camera, a screen, lights and
-wheels, which are all on its page. To try there, or with Developer tools > Actions:
+wheels, which are all on its page. To try there, or with Settings > Tools > Actions:
   the colour of its LED strip, its wheels, an update of its firmware     xiaozhi.show_text, xiaozhi.screenshot
   xiaozhi.take_photo with a question: a small model, which comes with the demo, names the colour that it sees
   scripts/demo notify "The bin is full": an event of the device, and on the bus as xiaozhi_notification

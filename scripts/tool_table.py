@@ -25,26 +25,26 @@ PAGE: Final = _ROOT / "docs" / "tools.md"
 
 _INTRODUCTION: Final = """# Tools
 
-A device tells by the Model Context Protocol what it can do. Each of its tools becomes part of an entity, or
+A device lists its tools by the Model Context Protocol. Each tool becomes part of an entity, or
 can be called by name only. This table has all tools of the stock firmware; `python -m scripts.tool_table`
 writes it from the code. Tools of other firmware are treated by the same rules:
 
 - A pair such as `turn_on` and `turn_off` is a switch, or a light if its name says so. A tool that takes red,
   green and blue makes a light with a colour, together with `set_brightness` of the same group.
-- A tool that sets one whole number of a range is a number, one that takes true or false a switch, one that
-  takes one of the texts that its description lists a choice.
-- A tool without arguments whose name begins with `get` tells the state of what sets the same, or else is a
-  sensor, which is disabled until you want it. Any other is a button, and so is one whose only argument has a
+- A tool that sets one whole number with limits is a number; one that takes true or false is a switch; one
+  that takes one of the texts in its description is a choice.
+- A tool without arguments whose name begins with `get` is the state of the tool that sets the same value, or
+  else a sensor, which is disabled at first. Any other is a button, and so is one whose only argument has a
   default.
-- All others, those with several arguments among them, can be called by name only.
-- A title that a tool gives, as stock firmware does not, is the name of the entity made from that tool alone.
-- Tools that the device keeps for its user, and those that
-  [can do harm](assistant.md#which-abilities), are configuration. What restarts, resets, erases, unlocks,
-  disconnects or switches off is disabled until you enable it.
+- All others, including those with several arguments, can be called by name only.
+- The title of a tool, which stock firmware does not have, is the name of the entity made from that tool
+  alone.
+- Tools that the device reserves for users, and those that
+  [can do harm](assistant.md#which-abilities), are configuration. Those that restart, reset, erase, unlock,
+  disconnect or switch off are disabled until you enable them.
 
-*Assumed* means that the device does not tell the state: it is what was last set, by whomever in Home
-Assistant. A state that the device tells is read when it connects, half a second after a change, and every
-five minutes.
+*Assumed* means that the device does not report the state: it is the value last set from Home Assistant. A
+reported state is read when the device connects, half a second after a change, and every five minutes.
 
 """
 
