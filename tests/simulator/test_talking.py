@@ -361,3 +361,26 @@ async def test_before_2_2_3_the_wake_word_only_aborts(server: Server) -> None:
         await sim.wake()
         await session.expect(type="abort", reason="wake_word_detected")
         assert sim.state is State.SPEAKING
+
+
+# What proves that it speaks
+
+
+@pytest.mark.parametrize("version", ["1.6.6", "1.7.0", "1.9.4", "2.0.0", "2.0.5", "2.1.0", "2.3.0", "2.4.2"])
+@pytest.mark.parametrize("method", ["tools/call", "ping"])
+async def test_only_the_answer_of_a_tool_proves_in_every_firmware_that_the_device_speaks(
+    server: Server, version: str, method: str
+) -> None:
+    """Firmware that changes its state in two steps answers a `ping` before it flushes its play queue."""
+    slow = Pace(main_loop_delay=0.05)
+    async with server.device(profile=get_profile(version=version), pace=slow) as sim:
+        session = await listening(server, sim)
+        await session.start_speaking()
+        reply = await session.call(1, method, {"name": "self.get_device_status"})
+        assert "result" in reply or method == "ping"
+        for packet in opus_packets(3):
+            await session.send(packet)
+        await sim.wait_for(lambda: sim.speaker.flushed + len(sim.speaker.played) == 3)
+        lost = method == "ping" and version in {"2.1.0", "2.3.0", "2.4.2"}
+        assert (sim.speaker.flushed > 0) is lost
+        assert sim.speaker.ignored == 0

@@ -25,6 +25,7 @@ from ..protocol.mcp.client import (
 )
 from ..protocol.messages import Abort, DeviceMessage, JsonObject, ListenDetect, McpMessage
 from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandler
+from ..tools.catalogue import STATUS_TOOL
 from .calls import CallingDevice, ToolCalls
 from .events import ConversationEvent, DeviceEvents
 from .readings import ReadDevice, Readings
@@ -98,7 +99,9 @@ class DeviceSession(LinkHandler):
         self._device = device
         self._mcp = McpClient(self._send_mcp, on_notification=self._notified)
         firmware = device.state.firmware_version
-        self._main_task = MainTask(blocked_by_tools=firmware is None or not firmware.runs_tools_aside)
+        self._main_task = MainTask(
+            blocked_by_tools=firmware is None or not firmware.runs_tools_aside, ask=self._ask_main_task
+        )
         self._calls = ToolCalls(device, self._mcp, self._main_task)
         self._timeouts = SessionTimeouts()
         self._readings = Readings(device, self, self._timeouts)
@@ -346,6 +349,17 @@ class DeviceSession(LinkHandler):
         if not self._to_list:
             self._to_list = True
             self.create_task(self._relist_tools(), "list tools")
+
+    async def _ask_main_task(self) -> bool:
+        """Have a tool run at once, behind what the device was sent before; return whether it did."""
+        if self._current is None or STATUS_TOOL not in self._device.tools:
+            return False
+        try:
+            await self._mcp.call_tool(STATUS_TOOL)
+        except (McpError, LinkClosedError) as err:
+            _LOGGER.debug("%s: no proof that it speaks: %s", self._device.name, err)
+            return False
+        return True
 
     @callback
     def _state_changed(self, params: JsonObject) -> None:

@@ -43,6 +43,7 @@ class Answer:
         self._on_packet = on_packet
         self._captions = Captions()
         self._face: Face | None = None
+        self._prepared = False
         self.begun = False
         """Whether the user has been understood."""
         self.complete = False
@@ -51,12 +52,18 @@ class Answer:
         self.text = ""
         """The whole answer, when it is complete."""
 
+    async def prepare(self) -> None:
+        """Make the device ready to speak, as soon as the user has finished; do nothing the second time."""
+        if not self._prepared:
+            self._prepared = True
+            await self._conversation.begin_answer()
+            await self._conversation.show(messages.face(Face.THINKING))
+
     async def begin(self, transcript: str) -> None:
-        """Show what was understood, and make the device ready to speak."""
+        """Show what was understood."""
         self.begun = True
         await self._conversation.show(messages.transcript(transcript))
-        await self._conversation.begin_answer()
-        await self._conversation.show(messages.face(Face.THINKING))
+        await self.prepare()
 
     @callback
     def add(self, text: str) -> None:
@@ -85,8 +92,7 @@ class Answer:
             # Where all that was switched is in the same area, a short sound takes the place of the answer. It
             # comes from a file; to convert it would take ffmpeg.
             stream.options = {}
-        if not self.begun:
-            await self._conversation.begin_answer()
+        await self.prepare()
         speech = decode_media(
             stream.async_stream_result(),
             sample_rate=self._conversation.downlink.sample_rate,

@@ -184,6 +184,7 @@ class VoiceTurn:
         self.times.passed(TurnStep.DETECTED, loop_time())
         if not self._answer.begun:
             self._wait_at_most(self._timeouts.recognition)
+        self._events.put_nowait(PipelineEvent(PipelineEventType.STT_VAD_END))
 
     async def _follow(self, group: asyncio.TaskGroup) -> None:
         while (event := await self._events.get()) is not None:
@@ -195,6 +196,9 @@ class VoiceTurn:
                     self._expect_speech(data)
                 case PipelineEventType.STT_VAD_START:
                     self._heard_speech()
+                # A device whose button is held would record no more, and not tell of its release.
+                case PipelineEventType.STT_VAD_END if self._turn.ended or not self.is_push_to_talk:
+                    await self._answer.prepare()
                 case PipelineEventType.STT_END:
                     await self._heard(data["stt_output"]["text"])
                 case PipelineEventType.INTENT_PROGRESS:

@@ -126,8 +126,13 @@ async def ask(
     devices: dict[LinkKind, SimulatedDevice],
     command: bytes,
     run: Run,
+    *,
+    early: bool = False,
 ) -> None:
-    """Say something to both devices, and have something run on them when they are about to answer."""
+    """Say something to both devices, and have something run on them when they are about to answer.
+
+    They have been told to speak then, but not if it is `early`: before the end of speech has been found.
+    """
     if run is use_tool:
         # The first to be asked takes it.
         brain.brain.uses = [
@@ -139,10 +144,16 @@ async def ask(
         device.say(command)
         await device.wait_said()
 
+    async def run_on_both() -> None:
+        await asyncio.gather(*(run(gateway.devices[MACS[kind]], device) for kind, device in devices.items()))
+
     await asyncio.gather(*(wake(kind, device) for kind, device in devices.items()))
+    if early:
+        await run_on_both()
     for _ in devices:
         await brain.ears.ended.get()
-    await asyncio.gather(*(run(gateway.devices[MACS[kind]], device) for kind, device in devices.items()))
+    if not early:
+        await run_on_both()
     brain.ears.may_go_on.set()
 
 
@@ -161,6 +172,7 @@ def assert_nothing_lost(device: SimulatedDevice) -> None:
     assert (speaker.ignored, speaker.dropped, speaker.flushed, speaker.failed) == (0, 0, 0, 0)
 
 
+@pytest.mark.parametrize("early", [False, True], ids=["late", "early"])
 @pytest.mark.parametrize("runs", RUNS)
 async def test_a_spoken_answer_waits_for_what_runs(
     brain: Speech,
@@ -169,9 +181,10 @@ async def test_a_spoken_answer_waits_for_what_runs(
     command: bytes,
     subtests: pytest.Subtests,
     runs: str,
+    early: bool,
 ) -> None:
     brain.brain.lines = [ANSWER] * 2
-    await ask(brain, linked_entry.runtime_data, devices, command, RUNS[runs])
+    await ask(brain, linked_entry.runtime_data, devices, command, RUNS[runs], early=early)
     for kind, device in devices.items():
         with subtests.test(str(kind)):
             await device.wait_state(State.IDLE, 20)
@@ -275,7 +288,7 @@ async def test_a_tool_that_never_answers_delays_an_answer_only_until_its_call_is
         device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
         known.create_task(run(), "call in vain")
 
-    await ask(brain, linked_entry.runtime_data, devices, command, call_in_vain)
+    await ask(brain, linked_entry.runtime_data, devices, command, call_in_vain, early=True)
     for kind, device in devices.items():
         with subtests.test(str(kind)):
             await device.wait_state(State.IDLE, 20)

@@ -51,7 +51,7 @@ class Conversation:
             channel.downlink,
             main_task,
             cuts_speech_at_stop=firmware is None or firmware.cuts_speech_at_stop,
-            reading=self._timeouts.reading,
+            timeouts=self._timeouts,
         )
         self._on_state_changed = on_state_changed
         self._table = ConversationTable(self._timeouts, audio_may_be_late=link.kind is LinkKind.MQTT)
@@ -85,6 +85,7 @@ class Conversation:
 
     def channel_closed(self) -> None:
         """End all waiting: the channel is gone."""
+        self._loudspeaker.close()
         self._happened(Event.CHANNEL_CLOSED)
 
     # What the holder of the conversation does.
@@ -186,8 +187,10 @@ class Conversation:
                     self._turn = Turn(self._table.turn, frame_duration, longest=self._timeouts.turn)
                 case Action.END_SPEECH if self._turn is not None:
                     self._turn.end_speech()
-                case Interruption() if not self._interruption.done():
-                    self._interruption.set_result(action)
+                case Interruption():
+                    self._loudspeaker.withdraw()
+                    if not self._interruption.done():
+                        self._interruption.set_result(action)
         self._changed.set()
         self._set_deadline()
         if self.state is not self._shown:

@@ -14,6 +14,7 @@ from ..clock import loop_time, sleep_until
 from ..messages import AudioFormat, JsonObject, tts_start, tts_stop
 from ..transport.link import Link, LinkKind
 from .main_task import MainTask, SpeechStart
+from .timeouts import ConversationTimeouts
 
 __all__ = ["Loudspeaker"]
 
@@ -23,6 +24,8 @@ _UNORDERED_MARGIN: Final = 0.25
 _PLAYBACK_MARGIN: Final = 0.25
 # Larger pieces would keep the event loop busy for more than a millisecond.
 _FRAMES_PER_ENCODE: Final = 4
+# For which `tts stop` waits for the device to act on `tts start`.
+_SETTLED: Final = 0.3
 # An alert plays 14 packets of 60 ms through the queue that speech goes through.
 _ALERT_SECONDS: Final = 0.85
 # More alerts during one answer are a mistake of an automation; the newest count.
@@ -39,19 +42,19 @@ class Loudspeaker:
         main_task: MainTask,
         *,
         cuts_speech_at_stop: bool,
-        reading: float,
+        timeouts: ConversationTimeouts,
     ) -> None:
-        """Play on a link in its format; some firmware drops at `tts stop` what it has not played yet.
-
-        `reading` is how many seconds an alert is left on the screen before the conversation ends.
-        """
+        """Play on a link in its format; some firmware drops at `tts stop` what it has not played yet."""
         self._link = link
         self._downlink = downlink
         self._main_task = main_task
         self._cuts_speech_at_stop = cuts_speech_at_stop
-        self._reading = reading
+        self._timeouts = timeouts
         self._pacer = DownlinkPacer(downlink.frame_duration)
-        self._start: SpeechStart | None = None
+        self._starting: asyncio.Task[float] | None = None
+        """Until the device plays what it is sent; its result is since when."""
+        self._told = True
+        """Whether nothing keeps it from being told to speak."""
         self._speaking = False
         self._held_up = False
         self._alerts: deque[JsonObject] = deque(maxlen=_MAX_ALERTS)
@@ -62,12 +65,28 @@ class Loudspeaker:
         return self._held_up
 
     async def start(self) -> None:
-        """Make the device ready to speak; what arrives before it is ready is lost."""
+        """Make the device ready to speak; `play` waits until it is.
+
+        While it runs a tool, it is not told: it would not take note, and could not be told otherwise.
+        """
+        self.close()
         self._speaking = False
-        # Counted from before the message is sent: a call that is sent meanwhile follows it.
-        self._start = SpeechStart(self._main_task)
         self._pacer.reset()
-        await self._link.send(tts_start())
+        self._told = not self._main_task.running
+        work = (await self._tell()).wait_taken() if self._told else self._start_when_free()
+        self._starting = asyncio.create_task(work)
+        self._starting.add_done_callback(_take_note)
+
+    def withdraw(self) -> None:
+        """Do not tell the device to speak if it has not been told: it would silence its microphone."""
+        if not self._told:
+            self.close()
+
+    def close(self) -> None:
+        """Stop getting the device ready: the channel is gone."""
+        if self._starting is not None:
+            self._starting.cancel()
+            self._starting = None
 
     async def play(
         self,
@@ -84,7 +103,7 @@ class Loudspeaker:
         seconds = 0.0
         async for packets in _encode(encoder, speech, self._downlink):
             for packet in packets:
-                await self._wait_taken()
+                await self._wait_ready()
                 send_time = self._pacer.next_send_time()
                 starved = loop_time() > send_time
                 await sleep_until(send_time)
@@ -95,15 +114,28 @@ class Loudspeaker:
                 self._pacer.sent(loop_time(), starved=starved)
                 seconds += self._downlink.frame_duration / 1000
 
-    async def _wait_taken(self) -> None:
-        if self._start is None:
+    async def _start_when_free(self) -> float:
+        await self._main_task.wait_free()
+        return await (await self._tell()).wait_taken()
+
+    async def _tell(self) -> SpeechStart:
+        # Counted from before the message is sent: a call that is sent meanwhile follows it.
+        start = SpeechStart(self._main_task, patience=self._timeouts.ready)
+        self._told = True
+        await self._link.send(tts_start())
+        return start
+
+    async def _wait_ready(self) -> None:
+        if (starting := self._starting) is None:
             return
         self._held_up = True
         try:
-            self._pacer.start(await self._start.wait_taken())
+            await asyncio.wait((starting,))
         finally:
             self._held_up = False
-        self._start = None
+        if starting is self._starting:
+            self._starting = None
+            self._pacer.start(starting.result())
 
     async def alert(self, message: JsonObject) -> None:
         """Show an alert, which makes a sound: at once, or after the answer that is being spoken.
@@ -132,10 +164,11 @@ class Loudspeaker:
             return
         while self._alerts:
             await self._show_alerts()
-            await asyncio.sleep(self._reading)
+            await asyncio.sleep(self._timeouts.reading)
 
     async def wait_stoppable(self) -> None:
         """Show the alerts that wait, and wait until `tts stop` cuts nothing and is acted on at once."""
+        await self._wait_ready()
         if self._alerts:
             await self.wait_silent()
             await self._show_alerts()
@@ -148,7 +181,12 @@ class Loudspeaker:
     async def stop(self) -> None:
         """Make the device stop at once."""
         self._speaking = False
-        await self._link.send(tts_stop())
+        if self._starting is not None and self._told:
+            # Both messages in one pass of its main loop would leave the microphone without `listen start`.
+            await asyncio.wait((self._starting,), timeout=_SETTLED)
+        self.close()
+        if self._told:
+            await self._link.send(tts_stop())
 
     async def _show_alerts(self) -> None:
         for message in self.take_alerts():
@@ -172,3 +210,9 @@ async def _encode(
         for start in range(0, len(pcm), piece):
             yield encoder.encode(pcm[start : start + piece])
     yield encoder.flush()
+
+
+def _take_note(starting: asyncio.Task[float]) -> None:
+    """Look at how a start ended that nothing was played after: perhaps the device is gone."""
+    if not starting.cancelled():
+        starting.exception()

@@ -5,9 +5,9 @@ button meanwhile; what is queued to play goes on playing (`main/mcp_server.cc`, 
 """
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from ..clock import loop_time, sleep_until
 
@@ -32,8 +32,16 @@ class ToolCall:
 class MainTask:
     """The main task of one device, as far as the calls of one link keep it busy."""
 
-    def __init__(self, *, blocked_by_tools: bool = True) -> None:
-        """Some firmware runs tools on a task of their own: they keep nothing waiting."""
+    def __init__(
+        self, *, blocked_by_tools: bool = True, ask: Callable[[], Coroutine[Any, Any, bool]] | None = None
+    ) -> None:
+        """Some firmware runs tools on a task of their own: they keep nothing waiting.
+
+        `ask` calls a tool that takes no time, and returns whether the device has run it. None for a device
+        without such a tool.
+        """
+        self.ask = ask
+        """Has the main task answer, after all that it was sent before; None if it does not."""
         self._blocked_by_tools = blocked_by_tools
         self._running: list[ToolCall] = []
 
@@ -65,18 +73,26 @@ class MainTask:
 class SpeechStart:
     """A `tts start` on its way: when the device will take what is to be played.
 
-    A call sent before it delays it. A call that reaches the device with it runs before the play queue is
-    flushed. Later calls change nothing: the device speaks already.
+    All firmware with tools answers a call that follows it only when it speaks and has flushed its play queue.
+    Without that proof a pause has to do: a call sent before `tts start` delays it, a call that reaches the
+    device with it runs before the flush, and later calls change nothing.
     """
 
-    def __init__(self, main_task: MainTask) -> None:
-        """Begin when `tts start` is sent."""
+    def __init__(self, main_task: MainTask, *, patience: float) -> None:
+        """Begin when `tts start` is sent.
+
+        A device that does not prove within `patience` seconds that it speaks, though it runs no tool, is not
+        asked for proof again.
+        """
         self._main_task = main_task
+        self._patience = patience
         self._sent = loop_time()
         self._before = main_task.running
 
     async def wait_taken(self) -> float:
         """Wait until the device plays what it is sent; return since when, in seconds of `loop_time`."""
+        if await self._proven():
+            return loop_time()
         await sleep_until(self._sent + _SETTLING)
         together = [call for call in self._main_task.running if call.sent < self._sent + _SETTLING]
         for call in (*self._before, *together):
@@ -84,3 +100,19 @@ class SpeechStart:
         taken = max((self._sent, *(call.ended or 0.0 for call in self._before))) + _SETTLING
         await sleep_until(taken)
         return taken
+
+    async def _proven(self) -> bool:
+        if (ask := self._main_task.ask) is None:
+            return False
+        asked = loop_time()
+        asking = asyncio.create_task(ask())
+        try:
+            blocked = True
+            while blocked:
+                blocked = any(call.sent <= asked for call in self._main_task.running)
+                if (await asyncio.wait((asking,), timeout=self._patience))[0]:
+                    return asking.result()
+            self._main_task.ask = None
+            return False
+        finally:
+            asking.cancel()

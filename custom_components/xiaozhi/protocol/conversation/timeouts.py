@@ -24,5 +24,7 @@ class ConversationTimeouts:
     on; the microphone itself gives nothing for so long."""
     turn: float = 30
     """For a spoken command: a device that is left listening would stream without end."""
+    ready: float = 2
+    """For the proof that the device speaks; one that does not give it has to do with a pause from then on."""
     reading: float = 3
     """For a person to read an alert before the end of the conversation wipes it off the screen."""

@@ -27,11 +27,12 @@ class Turn:
         self._timeline.start(loop_time())
         self._concealment = Concealment(frame_duration)
         self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._ended = False
+        self.ended = False
+        """Whether the speech has ended; it has not when `longest` cuts it off."""
 
     def put(self, pcm: bytes, missing: int) -> None:
         """Take a decoded frame; `missing` frames before it were lost and are made up for."""
-        if self._ended or self._frames.qsize() >= _MAX_WAITING_FRAMES:
+        if self.ended or self._frames.qsize() >= _MAX_WAITING_FRAMES:
             return
         if gap := self._timeline.frames_before(loop_time(), missing):
             self._frames.put_nowait(self._concealment.frames(gap))
@@ -40,8 +41,8 @@ class Turn:
 
     def end_speech(self) -> None:
         """End the audio; what has arrived is still delivered."""
-        if not self._ended:
-            self._ended = True
+        if not self.ended:
+            self.ended = True
             self._frames.put_nowait(None)
 
     async def audio(self) -> AsyncGenerator[bytes]:
