@@ -1,0 +1,281 @@
+"""What tools that no table knows become."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from homeassistant.const import EntityCategory
+from hypothesis import given, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.mcp.client import Tool
+from custom_components.xiaozhi.tools.entities import (
+    ActionTool,
+    ButtonTool,
+    LightTool,
+    NumberTool,
+    Reading,
+    SelectTool,
+    SensorTool,
+    SwitchTool,
+    ToolEntity,
+)
+from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES, map_tools
+from custom_components.xiaozhi.tools.words import readable
+from tests.rules.tools.sample_tools import number, only, tool
+
+
+@pytest.mark.parametrize(
+    ("tools", "kind", "name"),
+    [
+        ([tool("self.pump.turn_on"), tool("self.pump.turn_off")], SwitchTool, "Pump"),
+        ([tool("pump.on"), tool("pump.off"), tool("pump.get_state")], SwitchTool, "Pump"),
+        ([tool("self.turn_on"), tool("self.turn_off")], SwitchTool, "Turn on"),
+        ([tool("self.car.turn_on_light"), tool("self.car.turn_off_light")], LightTool, "Car light"),
+        ([tool("self.desk.lamp.on"), tool("self.desk.lamp.off")], LightTool, "Desk lamp"),
+        ([tool("self.bar.set_color", r=number(0, 9), g=number(0, 9), b=number(0, 9))], LightTool, "Bar"),
+        ([tool("self.fan.set_speed", speed=number(0, 5))], NumberTool, "Fan speed"),
+        ([tool("self.fan.speed", speed=number(0, 5))], NumberTool, "Fan speed"),
+        ([tool("self.fan.set_swing", on={"type": "boolean"})], SwitchTool, "Fan swing"),
+        ([tool("self.ai.enable", on=number(0, 1, default=0))], SwitchTool, "Ai enable"),
+        ([tool("self.eyes.set_style", "`a` or `b`.", style={"type": "string"})], SelectTool, "Eyes style"),
+        ([tool("self.chassis.turn_left")], ButtonTool, "Chassis turn left"),
+        ([tool("self.arm.wave", speed=number(1, 9, default=5))], ButtonTool, "Arm wave"),
+        ([tool("self.room.get_temperature")], SensorTool, "Room temperature"),
+        ([tool("self.room.is_dark")], SensorTool, "Room dark"),
+        # Not enough is known to make more of these.
+        ([tool("self.arm.move", x=number(), y=number())], ActionTool, "Arm move"),
+        ([tool("self.arm.lift", height=number())], ActionTool, "Arm lift"),
+        ([tool("self.fan.set_speed", speed={"type": "integer"})], ActionTool, "Fan set speed"),
+        ([tool("self.say", text={"type": "string"})], ActionTool, "Say"),
+        ([tool("self.say", "Say 'a' or 'b'; in 'c' or 'd'", text={"type": "string"})], ActionTool, "Say"),
+        ([tool("self.note.set_text", "The `text`.", text={"type": "string"})], ActionTool, "Note set text"),
+        ([tool("self.x.set_list", items={"type": "array"})], ActionTool, "X set list"),
+    ],
+)  # fmt: skip
+def test_other_tools_are_treated_by_rules(tools: Sequence[Tool], kind: type[ToolEntity], name: str) -> None:
+    entity = only(*tools)
+    assert type(entity) is kind
+    assert entity.name == name
+    assert sorted(entity.tools) == sorted(tool.name for tool in tools)
+
+
+def test_a_getter_tells_what_its_setter_sets_and_is_no_sensor_then() -> None:
+    fan = only(tool("self.fan.get_speed"), tool("self.fan.set_speed", speed=number(0, 5)))
+    assert isinstance(fan, NumberTool)
+    assert fan.state == Reading(tool="self.fan.get_speed")
+
+
+def test_two_tools_of_a_colour_are_two_things() -> None:
+    channels = {"r": number(0, 255), "g": number(0, 255), "b": number(0, 255)}
+    light, other = map_tools([tool("self.bar.set_first", **channels), tool("self.bar.set_all", **channels)])
+    assert isinstance(light, LightTool)
+    assert light.tools == ("self.bar.set_all",)
+    assert isinstance(other, ActionTool)
+
+
+def test_one_half_of_a_pair_is_a_button() -> None:
+    assert isinstance(only(tool("self.pump.turn_on")), ButtonTool)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "self.wifi.reset",
+        "self.factoryReset",
+        "self.ota.start",
+        "self.device.shutdown",
+        "self.system.power_off",
+        "self.power.off",
+        "self.system.poweroff",
+        "self.system.turn_off",
+        "self.enterWiFiConfig",
+        "self.system.enter_config_mode",
+        "self.bluetooth.provision",
+        "self.wi_fi.forget",
+        "self.Wi_Fi.stop",
+        "self.nvs.clear",
+        "self.data.clear",
+        "self.system.hibernate",
+        "self.system.halt",
+        "self.door.unlock",
+        "self.esp32Reset",
+        "self.OTAStart",
+    ],
+)
+def test_an_unknown_tool_with_a_risk_is_disabled(name: str) -> None:
+    entity = only(tool(name))
+    assert isinstance(entity, ButtonTool)
+    assert not entity.enabled
+    assert entity.category is EntityCategory.CONFIG
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "self.arm.rotate",
+        "self.preset_next",
+        "self.flashlight_blink",
+        "self.kiwi_fish",
+        "self.led.off",
+        "self.lamp.power_off",
+        "self.screen.poweroff",
+        "self.screen.clear",
+        "self.servo.halt",
+    ],
+)
+def test_one_that_only_contains_such_a_word_is_not(name: str) -> None:
+    entity = only(tool(name))
+    assert entity.enabled
+    assert entity.category is None
+
+
+@pytest.mark.parametrize("group", ["led", "light", "lamp", "screen", "servo", "pump"])
+@pytest.mark.parametrize("verb", ["", "turn_", "power_"])
+def test_what_switches_a_part_on_and_off_stays_enabled(group: str, verb: str) -> None:
+    entity = only(
+        *(tool(f"self.{group}.{name}") for name in (f"{verb}on", f"{verb}off")),
+        tool(f"self.{group}.get_power"),
+    )
+    assert isinstance(entity, LightTool if group in {"led", "light", "lamp"} else SwitchTool)
+    assert entity.enabled
+    assert entity.category is None
+
+
+def test_words_of_different_tools_make_no_risk_together() -> None:
+    names = ("self.kettle.turn_on", "self.kettle.turn_off", "self.kettle.get_power")
+    assert only(*map(tool, names)).enabled
+    assert not only(tool("self.system.power_on"), tool("self.system.power_off")).enabled
+
+
+def test_a_tool_for_the_user_is_configuration() -> None:
+    entity = only(tool("self.beep", user_only=True))
+    assert entity.user_only
+    assert entity.category is EntityCategory.CONFIG
+
+
+def test_a_device_with_a_thousand_tools_does_not_flood_home_assistant() -> None:
+    entities = map_tools([tool(f"self.many.tool_{index}") for index in range(1000)])
+    assert len(entities) == 1000
+    assert sum(entity.platform is not None for entity in entities) == MAX_ENTITIES
+
+
+def test_names_are_made_readable() -> None:
+    assert readable("self.chassis.turn_left") == "Chassis turn left"
+    assert readable("self.camera.camera_flip") == "Camera flip"
+    assert readable("self.AEC.mode") == "AEC mode"
+    assert readable("EnterWiFiConfig") == "Enter Wi-Fi config"
+    assert readable("self.enterWiFiConfig") == "Enter Wi-Fi config"
+    assert readable("self.wi_fi.forget") == "Wi-Fi forget"
+    assert readable("self.wifi.wifi_scan") == "Wi-Fi scan"
+    assert readable("self.RGBLight.turnOn2") == "RGB light turn on2"
+    assert readable("...") == "..."
+    assert len(readable("very_" * 25)) <= 64
+
+
+WORDS: Final = st.sampled_from(
+    [
+        "self",
+        "lamp",
+        "led",
+        "set",
+        "get",
+        "turn_on",
+        "turn_off",
+        "enable",
+        "disable",
+        "brightness",
+        "rgb",
+        "color",
+        *("reset", "is", "state", "power", "", "_", "on", "off", "fan", "灯", "A", "1"),
+    ]
+)
+
+
+PROPERTIES: Final = st.dictionaries(
+    st.sampled_from(["r", "g", "b", "red", "green", "blue", "level", "on", "mode"]),
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["integer", "boolean", "string", "array"])},
+        optional={
+            "minimum": st.integers(-(2**40), 2**40),
+            "maximum": st.integers(-(2**40), 2**40),
+            "default": st.sampled_from([0, 1, True, "x"]),
+        },
+    ),
+    max_size=4,
+)
+
+
+TOOLS: Final = st.lists(
+    st.builds(
+        lambda words, separator, properties, description, user_only: Tool.from_dict(
+            {
+                "name": separator.join(words) or "x",
+                "description": description,
+                "inputSchema": {
+                    "type": "object",
+                    "properties": properties,
+                    "required": [key for key, rule in properties.items() if "default" not in rule],
+                },
+                "annotations": {"audience": ["user"]} if user_only else {},
+            }
+        ),
+        st.lists(WORDS, max_size=5) | st.lists(st.text(max_size=10), max_size=3),
+        st.sampled_from([".", "_", " "]),
+        PROPERTIES,
+        st.text(max_size=30) | st.sampled_from(["`a` or `b`", "'a', 'b' and 'c'", "a: x\nb: y"]),
+        st.booleans(),
+    ),
+    max_size=12,
+).map(lambda tools: list({tool.name: tool for tool in tools if tool is not None}.values()))
+
+
+@given(TOOLS, st.randoms())
+def test_invented_tools_are_mapped_once_each_and_always_the_same(tools: list[Tool], random: Any) -> None:
+    entities = map_tools(tools)
+    assert sorted(name for entity in entities for name in entity.tools) == sorted(tool.name for tool in tools)
+    assert len({entity.key for entity in entities}) == len(entities)
+    assert map_tools(tools) == entities
+    shuffled = tools.copy()
+    random.shuffle(shuffled)
+    assert {entity.key for entity in map_tools(shuffled)} == {entity.key for entity in entities}
+    for entity in entities:
+        assert entity.name is None or 0 < len(entity.name) <= 64
+        if isinstance(entity, SensorTool):
+            assert entity.category is EntityCategory.DIAGNOSTIC
+        if isinstance(entity, NumberTool):
+            assert -(2**31) <= entity.setter.minimum < entity.setter.maximum < 2**31
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "Set the mood, e.g. 'happy' or 'sad'",
+        "Set the mood, for example `happy`, `sad`",
+        "Set the mood (such as 'happy' and 'sad')",
+        "Set the mood: 'happy', 'sad', etc.",
+        "Set the mood: 'happy', 'sad' and so on",
+        "设置心情，例如“happy”、“sad”",
+        "设置心情，“happy”、“sad”等",
+    ],
+)
+def test_examples_are_no_choice(description: str) -> None:
+    found = Tool.from_dict(
+        {
+            "name": "self.face.set_mood",
+            "description": description,
+            "inputSchema": {"properties": {"mood": {"type": "string"}}, "required": ["mood"]},
+        }
+    )
+    assert found is not None
+    assert isinstance(only(found), ActionTool)
+
+
+def test_choices_of_the_schema_are_a_choice() -> None:
+    mood = {"type": "string", "enum": ["happy", "sad"]}
+    found = Tool.from_dict(
+        {"name": "self.face.set_mood", "inputSchema": {"properties": {"mood": mood}, "required": ["mood"]}}
+    )
+    assert found is not None
+    entity = only(found)
+    assert isinstance(entity, SelectTool)
+    assert entity.options == ("happy", "sad")
