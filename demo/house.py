@@ -1,4 +1,4 @@
-"""The set-up of the demo's home, as in the web page: areas, speech, the gateway and devices."""
+"""The setup of the demo's home, as in the web page: areas, speech, the gateway and devices."""
 
 import asyncio
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The last known tools and status of every device, so that its entities exist before it calls."""
+"""The stored state of every device, so that its entities exist before it connects."""
 
 import asyncio
 import logging
@@ -35,24 +35,24 @@ class DeviceStore:
         self._at_once_from: dict[str, float] = {}
 
     async def async_load(self) -> None:
-        """Read all states. A damaged file costs only what the devices will tell again."""
+        """Read all states. With a damaged file, the devices report their state again."""
         try:
             stored = await self._store.async_load() or {}
             self._states = {mac: DeviceState.from_dict(data) for mac, data in stored.items()}
             tools = [tool for state in self._states.values() for tool in state.tools]
             await self._hass.async_add_executor_job(judge, tools)
         except Exception:
-            # Pairings are in the config entry: nothing here is worth a gateway that does not start.
+            # Pairings are in the config entry, so the gateway can start without this file.
             _LOGGER.exception("Stored states are unreadable. They are learned from the devices again")
 
     @callback
     def state(self, mac: str) -> DeviceState:
-        """Return what is known of a device; nothing of a new one."""
+        """Return the state of a device; a new device gets an empty one."""
         return self._states.setdefault(mac, DeviceState())
 
     @callback
     def async_keep(self, macs: set[str]) -> None:
-        """Forget every device but these."""
+        """Remove all devices except these."""
         if gone := self._states.keys() - macs:
             for mac in gone:
                 del self._states[mac]
@@ -72,10 +72,10 @@ class DeviceStore:
             self._store.async_delay_save(self._data, delay)
 
     async def async_save_at_once(self, mac: str) -> None:
-        """Return when what is known is on disk, so that a crash cannot lose it.
+        """Save, and return when the state is on disk, so that a crash cannot lose it.
 
-        A device that asks for this all the time must not wear out a memory card: its next save within a
-        second is scheduled only. A disk that is stuck is not waited for.
+        A device that requests this often must not wear out a memory card: a second save within a second is
+        only scheduled. This does not wait for a disk that hangs.
         """
         now = self._hass.loop.time()
         if now < self._at_once_from.get(mac, now):

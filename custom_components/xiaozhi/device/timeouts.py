@@ -14,15 +14,15 @@ class SessionTimeouts:
     starting: float = 3
     """From a device's check-in to its connection to the broker."""
     idle: float = 1.0
-    """Until a device that goes idle has wiped its screen: an alert is shown after that."""
+    """Until a device that goes idle has cleared its screen: alerts are shown after that."""
     listing: float = 0.5
     """Tools are listed once after several changes in a row, however often the device says that they have
     changed."""
     hang_up: float = 1.0
-    """Until a conversation of before is ended: a device that connects because it was woken must say hello
+    """Until the last conversation is ended: a device that connects because it was woken must send its hello
     first."""
     refresh: float = 0.5
-    """Several changes in a row are read back together."""
+    """Changes within this time are read back together."""
     status_at_end: float = 2.0
     """How long the end of a conversation waits for the status."""
     tools_at_end: float = 10.0

@@ -58,7 +58,7 @@ _CHIPS: Final = {
 _PROJECT: Final = "xiaozhi"
 _ZIP_START: Final = b"PK\x03\x04"
 _ZIP_ENTRY: Final = b"PK\x01\x02"
-# A release holds a handful; an object is made for each, which for a million takes seconds and 400 MiB.
+# A release has a handful. Python makes an object for each: a million take seconds and 400 MiB.
 _MAX_ARCHIVED_FILES: Final = 1000
 _PRINTABLE: Final = re.compile(r"[ -~]*")
 

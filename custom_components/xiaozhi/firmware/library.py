@@ -315,7 +315,7 @@ def _issue_id(name: str) -> str:
 
 
 def _printable(path: Path) -> str:
-    """Return the name of a file as text, since it may hold any bytes."""
+    """Return the name of a file, which may be any bytes, as text."""
     return one_line(os.fsencode(path.name).decode(errors="replace"))
 
 

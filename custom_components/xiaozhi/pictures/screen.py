@@ -92,7 +92,7 @@ async def async_show_image(hass: HomeAssistant, device: Device, picture: ShownPi
 def require_tool(device: Device, tool: str) -> None:
     """Raise `ServiceValidationError` if the device does not have a tool.
 
-    The tools of a device that never listed them are unknown; a call then fails if it cannot be reached.
+    Until a device has listed its tools, they are unknown: the call itself then fails with the reason.
     """
     if device.tools and tool not in device.tools:
         raise ServiceValidationError(

@@ -100,8 +100,5 @@ def is_known_here_only(host: str) -> bool:
 
 
 def _for_devices(broker: str, address: str) -> str:
-    """Return a broker's host as devices reach it: what only this computer knows means this computer.
-
-    The form refuses such a host, but was not always so strict.
-    """
+    """Return a broker's host for devices: `address` for one of this computer, which older forms allowed."""
     return address if is_known_here_only(broker) else broker
