@@ -17,7 +17,7 @@ from custom_components.xiaozhi.protocol.transport.link import (
     Link,
     LinkHandler,
 )
-from custom_components.xiaozhi.protocol.transport.websocket.connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.websocket.connection import WebSocketTimeouts
 from custom_components.xiaozhi.protocol.transport.websocket.framing import (
     MAX_PACKET_BYTES,
     FramingError,
@@ -335,7 +335,9 @@ async def _listening(
 ) -> AsyncIterator[_Frames | _Handshakes]:
     owner = _Owner()
     listener = WebSocketListener(
-        owner.admit, downlink=_DOWNLINK, timeouts=Timeouts(open=1, hello=1, close=0.05, upgrade_delay=0)
+        owner.admit,
+        downlink=_DOWNLINK,
+        timeouts=WebSocketTimeouts(open=1, hello=1, close=0.05, upgrade_delay=0),
     )
     await listener.start(_HOST, 0)
     try:

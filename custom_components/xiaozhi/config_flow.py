@@ -172,7 +172,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         if user_input is not None:
             broker = cleaned_broker(user_input, known)
             errors = await broker_errors(
-                broker, self._settings.get(CONF_ADDRESS), (known, self._warned or {})
+                self.hass, broker, self._settings.get(CONF_ADDRESS), (known, self._warned or {})
             )
             if not errors:
                 self._settings[CONF_BROKER] = broker

@@ -19,14 +19,12 @@ from homeassistant.util.network import is_local
 
 from .const import DOMAIN
 from .gateway import Gateway, running_gateway
+from .timeouts import timeouts_of
 
 __all__ = ["async_prepare_calls", "called_gateway", "check_remote", "for_devices", "path_of"]
 
 _LOGGER = logging.getLogger(__name__)
 
-# The HTTP client of firmware 2.1.0 to 2.4.x uses a freed object when the server closes before the device does
-# (component ml307, src/esp/esp_tcp.cc). Devices close it well within this time.
-HANG_UP_SECONDS: Final = 0.5
 _MAX_WAITING: Final = 64
 _MAX_WAITING_FROM_ADDRESS: Final = 8
 
@@ -80,7 +78,7 @@ _HANG_UPS: Final[HassKey[HangUps]] = HassKey(f"{DOMAIN}_hang_ups")
 @callback
 def async_prepare_calls(hass: HomeAssistant) -> None:
     """Prepare what `for_devices` needs."""
-    hang_ups = hass.data[_HANG_UPS] = HangUps(HANG_UP_SECONDS)
+    hang_ups = hass.data[_HANG_UPS] = HangUps(timeouts_of(hass).calls.hang_up)
     hass.bus.async_listen_once(EVENT_HOMEASSISTANT_STOP, callback(lambda _event: hang_ups.stop()))
 
 

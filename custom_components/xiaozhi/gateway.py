@@ -24,6 +24,7 @@ from .provisioning.discovery import DeviceDiscovery
 from .provisioning.link_settings import client_id_of
 from .secret import same
 from .settings import GatewaySettings, device_subentries
+from .timeouts import timeouts_of
 
 __all__ = [
     "DeviceListener",
@@ -84,9 +85,11 @@ class Gateway:
         self.devices: dict[str, Device] = {}
         """By MAC."""
         self.discovery = DeviceDiscovery(hass, entry)
-        self.listeners = Listeners(self.settings, self)
-        self.firmware_files = FirmwareFiles(hass, entry.data.get(CONF_FIRMWARE_RELEASES))
-        self._store = DeviceStore(hass, entry.entry_id)
+        self._timeouts = timeouts_of(hass)
+        self.listeners = Listeners(self.settings, self, self._timeouts)
+        releases = entry.data.get(CONF_FIRMWARE_RELEASES)
+        self.firmware_files = FirmwareFiles(hass, releases, self._timeouts.firmware)
+        self._store = DeviceStore(hass, entry.entry_id, self._timeouts.store)
         self._areas: dict[str, str] = {}
         self._device_listeners: list[DeviceListener] = []
 
@@ -146,7 +149,7 @@ class Gateway:
                 known.apply(subentry)
                 self._register(known)
                 continue
-            device = Device(self.hass, self.entry, subentry, self._store)
+            device = Device(self.hass, self.entry, subentry, self._store, self._timeouts)
             self.devices[mac] = device
             self._register(device)
             for listener in tuple(self._device_listeners):

@@ -1,7 +1,7 @@
 """The ports on which devices reach the gateway, and its connection to the owner's broker."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 import errno
 from typing import Any, Final, Protocol
 
@@ -14,6 +14,7 @@ from .protocol.transport.mqtt.endpoint import MqttEndpoint
 from .protocol.transport.udp.listener import UdpListener
 from .protocol.transport.websocket.listener import WebSocketListener
 from .settings import GatewaySettings, OfferedLink
+from .timeouts import Timeouts
 
 __all__ = ["DOWNLINK", "DeviceDirectory", "Listeners", "PortError"]
 
@@ -61,22 +62,25 @@ class DeviceDirectory(Protocol):
 class Listeners:
     """The open ports and the connection to the broker."""
 
-    def __init__(self, settings: GatewaySettings, directory: DeviceDirectory) -> None:
+    def __init__(self, settings: GatewaySettings, directory: DeviceDirectory, timeouts: Timeouts) -> None:
         self._settings = settings
         self._udp = UdpListener()
         self._websocket = WebSocketListener(
-            lambda credentials: directory.admit(credentials, LinkKind.WEBSOCKET), downlink=DOWNLINK
+            lambda credentials: directory.admit(credentials, LinkKind.WEBSOCKET),
+            downlink=DOWNLINK,
+            timeouts=timeouts.websocket,
         )
         self._endpoint = MqttEndpoint(
             lambda credentials: directory.admit(credentials, LinkKind.MQTT),
             audio=self._udp,
             downlink=DOWNLINK,
             address=directory.address_for,
+            timeouts=timeouts.mqtt,
         )
         self._broker: BrokerConnection | None = None
         if settings.broker is not None:
             self._broker = BrokerConnection(
-                settings.broker,
+                replace(settings.broker, timeouts=timeouts.broker),
                 directory.admit_from_broker,
                 gateway=settings.name,
                 devices=directory.probed_macs,

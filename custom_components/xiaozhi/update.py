@@ -121,7 +121,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         device = self.device
         if device.installation is not None:
             raise _refusal("update_running", name=device.name)
-        installation = Installation(device.name, self._progressed)
+        installation = Installation(device.name, self._progressed, device.timeouts.firmware)
         # Before anything is awaited: a second update is refused, and removing the device ends this one.
         with device.installing(installation):
             await self._files.async_look()

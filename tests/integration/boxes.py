@@ -4,17 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 
 from homeassistant.components.assist_pipeline import async_get_pipelines, async_update_pipeline
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
 from homeassistant.helpers.event import async_track_state_change_event
-import pytest
 
-from custom_components.xiaozhi.device import session as device_session
-from custom_components.xiaozhi.protocol.mcp import client as mcp_client
-from custom_components.xiaozhi.voice import turn as voice_turn
 from simulator import Pace, SimulatedDevice
 from tests.integration.http_device import paired_device
 from tests.integration.speech import (
@@ -50,21 +45,6 @@ class Speech:
     async def use(self, **engines: str | None) -> None:
         """Change the pipeline."""
         await async_update_pipeline(self.hass, async_get_pipelines(self.hass)[0], **engines)
-
-
-def set_voice_timeouts(monkeypatch: pytest.MonkeyPatch, **seconds: float) -> None:
-    """Let turns have other time-outs than usual, besides those that are set already."""
-    monkeypatch.setattr(voice_turn, "VoiceTimeouts", partial(voice_turn.VoiceTimeouts, **seconds))
-
-
-def set_mcp_timeouts(monkeypatch: pytest.MonkeyPatch, **seconds: float) -> None:
-    """Let links that come up from now on have other time-outs for calls than usual."""
-    monkeypatch.setattr(mcp_client, "McpTimeouts", partial(mcp_client.McpTimeouts, **seconds))
-
-
-def set_session_timeouts(monkeypatch: pytest.MonkeyPatch, **seconds: float) -> None:
-    """Let the sessions of links have other time-outs than usual, besides those that are set already."""
-    monkeypatch.setattr(device_session, "SessionTimeouts", partial(device_session.SessionTimeouts, **seconds))
 
 
 def mac_of(number: int) -> str:
@@ -123,7 +103,7 @@ def satellite_states(hass: HomeAssistant, satellite: str) -> Generator[list[str]
 async def introduce(hass: HomeAssistant, device: SimulatedDevice) -> None:
     """Tap the talk button of a device on WebSocket, say nothing, and wait for the end of the conversation.
 
-    Only then its status is known: while somebody may speak, a device is not asked for it. Use `quick_reader`.
+    Only then its status is known: while somebody may speak, a device is not asked for it.
     """
     await device.press()
     await device.release()

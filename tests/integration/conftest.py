@@ -36,6 +36,7 @@ from custom_components.xiaozhi.const import (
 )
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import OfferedLink
+from custom_components.xiaozhi.timeouts import TIMEOUTS, Timeouts
 from simulator import Profile, SimulatedDevice, get_profile
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import (
@@ -48,7 +49,6 @@ from tests.integration.boxes import (
     Boot,
     Speech,
     satellite_states,
-    set_voice_timeouts,
 )
 from tests.integration.http_device import HttpDevice, MakeDevice, MakeEntry, paired_device
 from tests.integration.speech import (
@@ -59,13 +59,21 @@ from tests.integration.speech import (
 )
 
 
+@pytest.fixture
+def timeouts() -> Timeouts:
+    """The time-outs of the gateway; tests that need others than the usual ones override this."""
+    return Timeouts()
+
+
 @pytest.fixture(autouse=True)
 async def home_assistant(
     hass: HomeAssistant,
     enable_custom_integrations: None,
     socket_enabled: None,
+    timeouts: Timeouts,
 ) -> None:
     """Run the part of Home Assistant that every set-up has, and allow sockets on the loopback interface."""
+    hass.data[TIMEOUTS] = timeouts
     assert await async_setup_component(hass, "homeassistant", {})
 
 
@@ -235,12 +243,6 @@ async def states(hass: HomeAssistant) -> AsyncGenerator[list[str]]:
     """The states that the satellite goes through from the first time that it listens."""
     with satellite_states(hass, SATELLITE) as seen:
         yield seen
-
-
-@pytest.fixture
-def quick_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is said on the screen only need not be there as long as a person needs to read it."""
-    set_voice_timeouts(monkeypatch, reading=0.3)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ import yaml
 
 import custom_components.xiaozhi
 from custom_components.xiaozhi.const import DOMAIN, FILE_PATH, UPLOAD_PATH
-from custom_components.xiaozhi.pictures import fetch
+from custom_components.xiaozhi.pictures.fetch import MAX_FETCHED_BYTES
 from custom_components.xiaozhi.pictures.jpeg import Screen, fit, open_picture
 from custom_components.xiaozhi.protocol.faces import Face
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -256,12 +256,11 @@ async def test_what_is_no_picture_is_named(
     camera: SimulatedDevice,
     device_id: str,
     web: Web,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     web.content = b"<html>"
     with pytest.raises(ServiceValidationError, match="no picture that can be shown"):
         await act(hass, SERVICE_SHOW_IMAGE, device_id, url=web.url)
-    monkeypatch.setattr(fetch, "MAX_FETCHED_BYTES", 5)
+    web.content = bytes(MAX_FETCHED_BYTES + 1)
     with pytest.raises(HomeAssistantError, match="larger than"):
         await act(hass, SERVICE_SHOW_IMAGE, device_id, url=web.url)
     with pytest.raises(HomeAssistantError, match="No picture could be fetched"):

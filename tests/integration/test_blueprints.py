@@ -282,7 +282,7 @@ def clock(moment: datetime) -> str:
 
 
 @pytest.mark.real_time
-@pytest.mark.usefixtures("installed", "speech", "quick_reader")
+@pytest.mark.usefixtures("installed", "speech")
 async def test_the_volume_follows_the_clock_and_waits_for_who_is_away(
     hass: HomeAssistant, boot: Boot, device_ids: list[str]
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from custom_components.xiaozhi import device_views
 from custom_components.xiaozhi.const import FILE_PATH, OTA_PATH, UPLOAD_PATH, VISION_PATH
+from custom_components.xiaozhi.timeouts import CallTimeouts, Timeouts
 from custom_components.xiaozhi.transfers import TRANSFERS, Download
 from tests.integration.http_device import CLIENT_ID, MAC, MakeEntry, paired_device
 
@@ -39,16 +40,18 @@ def seconds() -> float:
 
 
 @pytest.fixture
+def timeouts(seconds: float) -> Timeouts:
+    return Timeouts(calls=CallTimeouts(hang_up=seconds))
+
+
+@pytest.fixture
 async def server(
     hass: HomeAssistant,
     home_assistant: None,
     make_entry: MakeEntry,
     unload_gateway: None,
-    seconds: float,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncGenerator[TestServer]:
     """The web server, which ends what is done for callers that are gone, as Home Assistant's does."""
-    monkeypatch.setattr(device_views, "HANG_UP_SECONDS", seconds)
     entry = make_entry(paired_device())
     assert await hass.config_entries.async_setup(entry.entry_id)
     server = TestServer(hass.http.app)

@@ -32,6 +32,7 @@ from ..protocol.messages import JsonObject
 from ..protocol.status import DeviceStatus
 from ..protocol.transport.link import Link, LinkClosedError, LinkKind
 from ..settings import DeviceSettings
+from ..timeouts import Timeouts
 from ..tools.catalogue import REBOOT_TOOL, stock_tool
 from ..tools.risk_rules import judge
 from ..tools.state import ToolState
@@ -63,10 +64,16 @@ class Device:
     """
 
     def __init__(
-        self, hass: HomeAssistant, entry: ConfigEntry[Any], subentry: ConfigSubentry, store: DeviceStore
+        self,
+        hass: HomeAssistant,
+        entry: ConfigEntry[Any],
+        subentry: ConfigSubentry,
+        store: DeviceStore,
+        timeouts: Timeouts,
     ) -> None:
         """Prepare a device that is not linked."""
         self.hass = hass
+        self.timeouts = timeouts
         self.subentry_id = subentry.subentry_id
         self.settings = DeviceSettings.from_subentry(subentry)
         self.state: DeviceState = store.state(self.mac)
@@ -329,7 +336,7 @@ class Device:
         # A link over a broker begins with a message from the device, which shows that it can send.
         can_answer = self.answers_unasked or self._just_started or not link.notices_loss
         self._just_started = False
-        session = self._session = DeviceSession(self, link, can_answer=can_answer)
+        session = self._session = DeviceSession(self, link, self.timeouts, can_answer=can_answer)
         if session.reachable:
             self._log_connected(session, again=older is not None)
         if older is not None:

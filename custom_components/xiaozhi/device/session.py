@@ -25,12 +25,12 @@ from ..protocol.mcp.client import (
 )
 from ..protocol.messages import Abort, DeviceMessage, JsonObject, ListenDetect, McpMessage
 from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandler
+from ..timeouts import Timeouts
 from ..tools.catalogue import STATUS_TOOL
 from .calls import CallingDevice, ToolCalls
 from .events import ConversationEvent, DeviceEvents
 from .readings import ReadDevice, Readings
 from .state import DeviceState
-from .timeouts import SessionTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class SessionDevice(CallingDevice, ReadDevice, Protocol):
 class DeviceSession(LinkHandler):
     """Handles one link of a device, from its attachment to its end."""
 
-    def __init__(self, device: SessionDevice, link: Link, *, can_answer: bool) -> None:
+    def __init__(self, device: SessionDevice, link: Link, timeouts: Timeouts, *, can_answer: bool) -> None:
         """Take over a link. One that stays connected is shaken hands with at once.
 
         A device that cannot answer yet is sent nothing before its hello: it would sound an alarm for each
@@ -97,14 +97,14 @@ class DeviceSession(LinkHandler):
         self.link = link
         self.conversation: Conversation | None = None
         self._device = device
-        self._mcp = McpClient(self._send_mcp, on_notification=self._notified)
+        self._mcp = McpClient(self._send_mcp, on_notification=self._notified, timeouts=timeouts.mcp)
         firmware = device.state.firmware_version
         self._main_task = MainTask(
             blocked_by_tools=firmware is None or not firmware.runs_tools_aside, ask=self._ask_main_task
         )
         self._calls = ToolCalls(device, self._mcp, self._main_task)
-        self._timeouts = SessionTimeouts()
-        self._readings = Readings(device, self, self._timeouts)
+        self._timeouts = timeouts
+        self._readings = Readings(device, self, timeouts.session)
         self._listing = asyncio.Lock()
         self._to_list = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -150,6 +150,7 @@ class DeviceSession(LinkHandler):
             self._device.state.firmware_version,
             self._main_task,
             self._conversation_state_changed,
+            timeouts=self._timeouts.conversation,
         )
         self._device.conversation_started(self.conversation)
 
@@ -243,7 +244,7 @@ class DeviceSession(LinkHandler):
         """Repeat the handshake with a device that has restarted unnoticed by its link."""
         if self._current is not None:
             self._current.cancel()
-        self._current = self.create_task(self._keep_current(self._timeouts.starting), "keep current")
+        self._current = self.create_task(self._keep_current(self._timeouts.session.starting), "keep current")
         self.create_task(self.link.close_channel(), "close channel")
 
     @callback
@@ -267,7 +268,7 @@ class DeviceSession(LinkHandler):
         self._device.changed()
 
     async def _show_later(self, alerts: list[JsonObject]) -> None:
-        await asyncio.sleep(self._timeouts.idle)
+        await asyncio.sleep(self._timeouts.session.idle)
         for alert in alerts:
             await self._send_quietly(alert)
 
@@ -279,7 +280,7 @@ class DeviceSession(LinkHandler):
         """
         if session_id is None:
             return
-        await asyncio.sleep(self._timeouts.hang_up)
+        await asyncio.sleep(self._timeouts.session.hang_up)
         if not self._talked:
             await self._send_quietly(messages.goodbye(session_id))
 
@@ -294,7 +295,7 @@ class DeviceSession(LinkHandler):
                 self._current = None
                 return
             await self._readings.poll(with_tools=poll % _POLLS_PER_READING == 0)
-            await asyncio.sleep(self._timeouts.poll)
+            await asyncio.sleep(self._timeouts.session.poll)
 
     async def _handshake(self, missing: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
         """Run and remove the missing steps. A step that the device refuses is not repeated."""
@@ -319,7 +320,7 @@ class DeviceSession(LinkHandler):
             await self._device.tools_listed(await self._mcp.list_tools(with_user_tools=True))
 
     async def _relist_tools(self) -> None:
-        await asyncio.sleep(self._timeouts.listing)
+        await asyncio.sleep(self._timeouts.session.listing)
         try:
             await self._list_tools()
         except (McpError, LinkClosedError) as err:

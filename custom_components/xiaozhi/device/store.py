@@ -10,25 +10,20 @@ from homeassistant.helpers.storage import Store
 from ..const import DOMAIN
 from ..tools.risk_rules import judge
 from .state import DeviceState
+from .timeouts import StoreTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
 _VERSION: Final = 1
-# A device that talks changes its record often; a lost minute of it is found again at the next handshake.
-_SAVE_DELAY: Final = 60
-_SOON: Final = 1
-# A device that only shows once a minute that it is there must not wear out a memory card.
-_SELDOM: Final = 15 * 60
-# Seconds; a person waits for the device to listen.
-_DISK_PATIENCE: Final = 0.5
 
 
 class DeviceStore:
     """The states of all devices of a gateway, by MAC."""
 
-    def __init__(self, hass: HomeAssistant, entry_id: str) -> None:
+    def __init__(self, hass: HomeAssistant, entry_id: str, timeouts: StoreTimeouts | None = None) -> None:
         """Prepare the store of the gateway `entry_id`."""
         self._hass = hass
+        self._timeouts = timeouts or StoreTimeouts()
         self._store: Store[dict[str, Any]] = Store(hass, _VERSION, f"{DOMAIN}.{entry_id}", private=True)
         self._states: dict[str, DeviceState] = {}
         self._due: float | None = None
@@ -65,7 +60,8 @@ class DeviceStore:
 
         Save `soon` what would be missed after a crash, and `seldom` the time of the last contact.
         """
-        delay = _SOON if soon else _SELDOM if seldom else _SAVE_DELAY
+        timeouts = self._timeouts
+        delay = timeouts.soon if soon else timeouts.contact if seldom else timeouts.change
         due = self._hass.loop.time() + delay
         if self._due is None or due < self._due:
             self._due = due
@@ -81,9 +77,9 @@ class DeviceStore:
         if now < self._at_once_from.get(mac, now):
             self.async_schedule_save(soon=True)
             return
-        self._at_once_from[mac] = now + _SOON
+        self._at_once_from[mac] = now + self._timeouts.soon
         saving = self._hass.async_create_task(self.async_save(), "xiaozhi save")
-        await asyncio.wait([saving], timeout=_DISK_PATIENCE)
+        await asyncio.wait([saving], timeout=self._timeouts.disk)
 
     async def async_save(self) -> None:
         """Save now."""

@@ -1,8 +1,8 @@
-"""How long things may take on a device's link."""
+"""How long things may take on a device's link, and until what is known of it is saved."""
 
 from dataclasses import dataclass
 
-__all__ = ["SessionTimeouts"]
+__all__ = ["SessionTimeouts", "StoreTimeouts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,3 +29,19 @@ class SessionTimeouts:
     """How long the end of a conversation waits for tools, after the status."""
     status_in_pause: float = 0.3
     """How long the next question waits for the status: less than the device still plays then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreTimeouts:
+    """Pauses before the states of devices are saved, in seconds."""
+
+    change: float = 60
+    """After a change. A device that talks changes its record often; a lost minute of it is found again at the
+    next handshake."""
+    soon: float = 1
+    """After what would be missed after a crash."""
+    contact: float = 15 * 60
+    """After a sign of life only. A device that shows once a minute that it is there must not wear out a
+    memory card."""
+    disk: float = 0.5
+    """For a save that a person waits for."""

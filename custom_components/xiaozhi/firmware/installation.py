@@ -7,7 +7,6 @@ until its power is cut, while one whose download fails at its check-in goes on w
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
@@ -15,26 +14,21 @@ from homeassistant.exceptions import HomeAssistantError
 from ..const import DOMAIN
 from ..protocol.checkin_reply import FirmwareOffer
 from ..transfers import Download, Transfers
+from .timeouts import FirmwareTimeouts
 
 __all__ = ["Installation"]
-
-# Seconds for a person to switch the device off and on, and for a device to restart.
-_BY_HAND_SECONDS: Final = 15 * 60
-_RESTART_SECONDS: Final = 3 * 60
-_FETCH_SECONDS: Final = 60
-# Seconds for the device to verify the firmware, restart and join the Wi-Fi.
-_RETURN_SECONDS: Final = 5 * 60
 
 
 class Installation:
     """Offers a firmware to a device once, and follows its installation."""
 
-    def __init__(self, name: str, progressed: Callable[[], None]) -> None:
+    def __init__(self, name: str, progressed: Callable[[], None], timeouts: FirmwareTimeouts) -> None:
         """Install on the device `name`. `progressed` is called at every progress of the download."""
         self.stopped = False
         """Whether the device was removed, or the gateway stopped."""
         self._name = name
         self._progressed = progressed
+        self._timeouts = timeouts
         self._download: Download | None = None
         self._offer: tuple[str, str, bool] | None = None
         """Version, path on our web server, and whether it must be forced; None before that is known."""
@@ -108,19 +102,19 @@ class Installation:
         names = {"version": version}
         if restart is None:
             failure = self._failure("update_not_started", **names)
-            await self._within(_BY_HAND_SECONDS, lambda: self._offered, failure)
+            await self._within(self._timeouts.by_hand, lambda: self._offered, failure)
         else:
             await restart()
             failure = self._failure("update_not_restarted", **names)
-            await self._within(_RESTART_SECONDS, lambda: self._offered, failure)
+            await self._within(self._timeouts.restart, lambda: self._offered, failure)
         failure = self._failure("update_not_fetched", **names)
-        await self._within(_FETCH_SECONDS, lambda: download.started, failure)
+        await self._within(self._timeouts.begin, lambda: download.started, failure)
         # The download also ends when the device has fetched nothing for a minute.
         await self._reach(lambda: download.ended or self._given_up)
         if not download.complete:
             raise self._failure("update_broke_off", percentage=str(self.percentage), **names)
         failure = self._failure("update_did_not_return", **names)
-        await self._within(_RETURN_SECONDS, lambda: self._returned or self._given_up, failure)
+        await self._within(self._timeouts.come_back, lambda: self._returned or self._given_up, failure)
         if self._came_back_with != version:
             raise self._failure("update_rejected", **names)
 

@@ -24,6 +24,7 @@ from ..protocol.firmware import FirmwareVersion, is_version
 from ..protocol.text import one_line
 from ..texts import TextError, async_explain
 from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware
+from .timeouts import FirmwareTimeouts
 
 __all__ = [
     "FIRMWARE_FOLDER",
@@ -51,11 +52,6 @@ _SUFFIXES: Final = {".bin", ".zip"}
 _MAX_FILES: Final = 1000
 # A list of GitHub has some 200 KiB for each release.
 _MAX_LIST_BYTES: Final = 8 * 1024 * 1024
-_LIST_SECONDS: Final = 30
-_FILE_SECONDS: Final = 300
-# GitHub allows 60 requests an hour without an account.
-_LIST_AGE_SECONDS: Final = 6 * 3600
-_RETRY_SECONDS: Final = 15 * 60
 
 
 class ReleasesError(TextError):
@@ -113,11 +109,12 @@ class _Seen:
 class FirmwareFiles:
     """The available firmware. Changed files are read again, and the list when it is old."""
 
-    def __init__(self, hass: HomeAssistant, releases: str | None) -> None:
+    def __init__(self, hass: HomeAssistant, releases: str | None, timeouts: FirmwareTimeouts) -> None:
         """Use the folder and, if given, the list at the address `releases`."""
         self._hass = hass
         self._folder = Path(hass.config.path(*FIRMWARE_FOLDER))
         self._releases = releases
+        self._timeouts = timeouts
         self._busy = asyncio.Lock()
         self._seen: dict[Path, _Seen] = {}
         self._in_folder: list[Firmware] = []
@@ -164,7 +161,7 @@ class FirmwareFiles:
         else:
             session = async_get_clientsession(self._hass)
             try:
-                data = await _fetch(session, firmware.source, MAX_FILE_BYTES, _FILE_SECONDS)
+                data = await _fetch(session, firmware.source, MAX_FILE_BYTES, self._timeouts.file)
             except ReleasesError as err:
                 raise FirmwareError(err.key, **err.placeholders) from err
             image = await self._hass.async_add_executor_job(read_firmware, data)
@@ -205,14 +202,14 @@ class FirmwareFiles:
 
     async def _refresh(self, address: str) -> None:
         try:
-            self._listed = await async_fetch_releases(self._hass, address)
+            self._listed = await async_fetch_releases(self._hass, address, self._timeouts)
         except ReleasesError as err:
             # Firmware listed before stays available: its file may well exist.
             self._releases_problem = err
-            self._list_due = self._hass.loop.time() + _RETRY_SECONDS
+            self._list_due = self._hass.loop.time() + self._timeouts.list_retry
         else:
             self._releases_problem = None
-            self._list_due = self._hass.loop.time() + _LIST_AGE_SECONDS
+            self._list_due = self._hass.loop.time() + self._timeouts.list_age
 
     def _read_folder(self) -> list[Firmware]:
         """Return the usable files, and note the problems of the others. Not in the event loop."""
@@ -252,7 +249,9 @@ class FirmwareFiles:
                 yield path, status.st_mtime_ns, status.st_size
 
 
-async def async_fetch_releases(hass: HomeAssistant, address: str) -> list[Firmware]:
+async def async_fetch_releases(
+    hass: HomeAssistant, address: str, timeouts: FirmwareTimeouts
+) -> list[Firmware]:
     """Return the firmware in a list of releases. Raises `ReleasesError`.
 
     The list is one release or several as GitHub's API returns them: `html_url`, and `assets` with `name` and
@@ -260,7 +259,7 @@ async def async_fetch_releases(hass: HomeAssistant, address: str) -> list[Firmwa
     """
     if (url := _web_address(address)) is None:
         raise ReleasesError("releases_bad_address")
-    body = await _fetch(async_get_clientsession(hass), url, _MAX_LIST_BYTES, _LIST_SECONDS)
+    body = await _fetch(async_get_clientsession(hass), url, _MAX_LIST_BYTES, timeouts.list)
     found = await hass.async_add_executor_job(_parse_releases, body)
     if not found:
         raise ReleasesError("releases_empty")

@@ -27,6 +27,7 @@ from yarl import URL
 
 from ..bodies import BodyTooLargeError, read_body
 from ..const import DOMAIN
+from ..timeouts import timeouts_of
 
 __all__ = ["MAX_FETCHED_BYTES", "Asker", "async_fetch_url", "too_large"]
 
@@ -34,7 +35,6 @@ _LOGGER = logging.getLogger(__name__)
 
 MAX_FETCHED_BYTES: Final = 16 * 1024 * 1024
 """The largest picture for a screen."""
-_SECONDS: Final = 15
 _MAX_REDIRECTS: Final = 5
 _SCHEMES: Final = ("http", "https")
 # Names that routers assign, or that are reserved for private networks.
@@ -88,7 +88,7 @@ async def async_fetch_url(hass: HomeAssistant, url: str, asker: Asker) -> bytes:
     )
     try:
         async with (
-            asyncio.timeout(_SECONDS),
+            asyncio.timeout(timeouts_of(hass).pictures.fetch),
             ClientSession(
                 connector=connector,
                 auto_decompress=False,

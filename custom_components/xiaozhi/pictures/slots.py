@@ -16,8 +16,6 @@ __all__ = ["PICTURE_SLOTS", "NoSlotError", "PictureSlots"]
 _UPLOADS: Final = 4
 # Of 16 MB each, likewise.
 _SHOWN: Final = 2
-# A device waits 30 s for the answer to its photo.
-_SLOT_SECONDS: Final = 5
 
 
 class NoSlotError(Exception):
@@ -34,8 +32,11 @@ class PictureSlots:
         """Held while a picture for the screen is fetched and decoded."""
 
     @asynccontextmanager
-    async def upload(self, seconds: float = _SLOT_SECONDS) -> AsyncGenerator[None]:
-        """Hold a slot while a picture is received. Raises `NoSlotError` if none becomes free in time."""
+    async def upload(self, seconds: float) -> AsyncGenerator[None]:
+        """Hold a slot while a picture is received.
+
+        Raises `NoSlotError` if none becomes free within `seconds`.
+        """
         try:
             async with asyncio.timeout(seconds):
                 await self._uploads.acquire()

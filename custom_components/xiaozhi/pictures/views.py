@@ -16,6 +16,7 @@ from ..const import FILE_PATH, UPLOAD_PATH, VISION_PATH
 from ..device.device import Device
 from ..device_views import called_gateway, for_devices, path_of
 from ..secret import same
+from ..timeouts import timeouts_of
 from ..transfers import TRANSFERS, Transfers
 from .jpeg import MAX_JPEG_BYTES
 from .slots import PICTURE_SLOTS, NoSlotError, PictureSlots
@@ -24,11 +25,7 @@ from .vision import Vision
 _LOGGER = logging.getLogger(__name__)
 
 _MAX_BODY_BYTES: Final = MAX_JPEG_BYTES + 16 * 1024
-# The device sends a picture while compressing it.
-_UPLOAD_SECONDS: Final = 20
-# A device writes what it downloads to its flash, some 64 KiB a second.
 _CHUNK: Final = 16 * 1024
-_STALL_SECONDS: Final = 60
 
 
 @callback
@@ -55,10 +52,11 @@ class VisionView(HomeAssistantView):
     async def post(self, request: web.Request) -> web.Response:
         """Answer a question. A known device always gets status 200: it reads no other answer."""
         device = _authenticate(request)
+        timeouts = device.timeouts.pictures
 
         async def receive() -> bytes | None:
             try:
-                return await receive_body(request, _MAX_BODY_BYTES, _UPLOAD_SECONDS)
+                return await receive_body(request, _MAX_BODY_BYTES, timeouts.upload)
             except web.HTTPClientError as err:
                 _LOGGER.debug("%s: photo not received: %s", device.name, err.text)
                 return None
@@ -79,12 +77,13 @@ class UploadView(HomeAssistantView):
     async def post(self, request: web.Request, token: str) -> web.Response:
         """Take the upload for this address."""
         hass = request.app[KEY_HASS]
+        timeouts = timeouts_of(hass).pictures
         upload = hass.data[TRANSFERS].take_upload(token)
         if upload is None:
             raise web.HTTPNotFound(text="Nothing is expected here")
         try:
-            async with hass.data[PICTURE_SLOTS].upload():
-                body = await receive_body(request, _MAX_BODY_BYTES, _UPLOAD_SECONDS)
+            async with hass.data[PICTURE_SLOTS].upload(timeouts.slot):
+                body = await receive_body(request, _MAX_BODY_BYTES, timeouts.upload)
         except NoSlotError as err:
             raise web.HTTPServiceUnavailable(text="Too many pictures at once") from err
         upload.content_type, upload.body = request.headers.get("Content-Type", ""), body
@@ -101,7 +100,9 @@ class FileView(HomeAssistantView):
     @for_devices
     async def get(self, request: web.Request, token: str) -> web.StreamResponse:
         """Send the file at this address, as fast as the device takes it."""
-        download = request.app[KEY_HASS].data[TRANSFERS].take_download(token)
+        hass = request.app[KEY_HASS]
+        timeouts = timeouts_of(hass).pictures
+        download = hass.data[TRANSFERS].take_download(token)
         if download is None:
             raise web.HTTPNotFound(text="Nothing is offered here")
         response = web.StreamResponse(headers={"Content-Type": download.content_type})
@@ -112,7 +113,7 @@ class FileView(HomeAssistantView):
             await response.prepare(request)
             for start in range(0, len(download.content), _CHUNK):
                 part = download.content[start : start + _CHUNK]
-                async with asyncio.timeout(_STALL_SECONDS):
+                async with asyncio.timeout(timeouts.stall):
                     await response.write(part)
                 download.progress(start + len(part))
             await response.write_eof()

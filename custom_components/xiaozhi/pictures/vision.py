@@ -34,8 +34,7 @@ EVENT_PHOTO: Final = "xiaozhi_photo"
 
 MAX_QUESTION: Final = 1000
 """Longest question, in characters."""
-# The device gives up after 30 s, and dead-locks on a reply of 8,192 bytes.
-_ANSWER_SECONDS: Final = 25
+# The device dead-locks on a reply of 8,192 bytes.
 _MAX_REPLY_BYTES: Final = 6000
 # Each photo is decoded, fired on the bus and may cost money. A camera takes seconds for one.
 _PHOTOS_PER_SECOND: Final = 0.2
@@ -87,13 +86,13 @@ async def _look(
 ) -> str:
     """Receive and store a photo; return the answer to its question, empty if there is none."""
     slots = hass.data[PICTURE_SLOTS]
-    async with slots.upload():
+    async with slots.upload(device.timeouts.pictures.slot):
         if (body := await receive()) is None:
             raise _NoAnswerError("photo_not_complete")
         photo, question = await slots.decode(hass, partial(_read_form, content_type, body))
         del body
     entity_id = _keep(hass, device, photo)
-    return await _ask(hass, entity_id, question) if question else ""
+    return await _ask(hass, entity_id, question, device.timeouts.pictures.answer) if question else ""
 
 
 def _read_form(content_type: str, body: bytes) -> tuple[bytes, str]:
@@ -135,7 +134,7 @@ def _keep(hass: HomeAssistant, device: Device, photo: bytes) -> str | None:
     return entry.entity_id
 
 
-async def _ask(hass: HomeAssistant, entity_id: str | None, question: str) -> str:
+async def _ask(hass: HomeAssistant, entity_id: str | None, question: str, patience: float) -> str:
     if not _has_model(hass):
         ir.async_create_issue(
             hass,
@@ -153,7 +152,7 @@ async def _ask(hass: HomeAssistant, entity_id: str | None, question: str) -> str
         "media_content_type": "image/jpeg",
     }
     try:
-        async with asyncio.timeout(_ANSWER_SECONDS):
+        async with asyncio.timeout(patience):
             # Without an LLM API: text on a photo can influence what the model says, but cannot call tools.
             result: Any = await ai_task.async_generate_data(
                 hass, task_name="XiaoZhi photo question", instructions=question, attachments=[attachment]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 import errno
 import logging
 from socket import SOCK_DGRAM, SOCK_STREAM, SocketKind
@@ -42,6 +43,7 @@ from ..protocol.checkin_reply import is_mqtt_name
 from ..protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem, check_broker, pushes
 from ..protocol.transport.udp.listener import UdpListener
 from ..settings import OfferedLink, broker_settings
+from ..timeouts import timeouts_of
 from .link_settings import is_known_here_only
 from .views import check_in_url, is_usable_host
 
@@ -152,7 +154,7 @@ async def gateway_errors(
     known = None if running is None else running.data.get(CONF_FIRMWARE_RELEASES)
     if releases is not None and releases != known:
         try:
-            await async_fetch_releases(hass, releases)
+            await async_fetch_releases(hass, releases, timeouts_of(hass).firmware)
         except ReleasesError:
             errors[CONF_FIRMWARE_RELEASES] = "no_releases"
     ports = _ports(settings)
@@ -168,7 +170,10 @@ async def gateway_errors(
 
 
 async def broker_errors(
-    broker: Mapping[str, Any], address: str | None, accepted: Collection[Mapping[str, Any]] = ()
+    hass: HomeAssistant,
+    broker: Mapping[str, Any],
+    address: str | None,
+    accepted: Collection[Mapping[str, Any]] = (),
 ) -> Errors:
     """Test a broker.
 
@@ -177,7 +182,7 @@ async def broker_errors(
     """
     if errors := _unusable(broker, address):
         return errors
-    settings = broker_settings(broker)
+    settings = replace(broker_settings(broker), timeouts=timeouts_of(hass).broker)
     try:
         await check_broker(settings)
         # The connection works for us, but would not for devices.

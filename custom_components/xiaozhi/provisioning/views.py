@@ -23,12 +23,11 @@ from ..gateway import Gateway
 from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
 from ..protocol.checkin_reply import encode_reply
 from ..texts import async_text
+from ..timeouts import timeouts_of
 from .answers import Activation, Caller, answer_activation, answer_check_in
 
 _LOGGER = logging.getLogger(__name__)
 
-# The device waits 30 s for an answer.
-_BODY_SECONDS: Final = 10
 # Home Assistant writes a changed entry after `SAVE_DELAY`.
 _SAVED_SECONDS: Final = SAVE_DELAY + 0.5
 # A device stores at most 255 characters of a WebSocket's URL, with scheme, port and path.
@@ -144,7 +143,7 @@ def check_in_url(hass: HomeAssistant, address: str | None) -> str | None:
 async def _accept(request: web.Request) -> tuple[Gateway, CheckIn]:
     """Return the gateway and the parsed check-in. Raises aiohttp's HTTP errors for other callers."""
     gateway = called_gateway(request)
-    body = await receive_body(request, MAX_BODY_BYTES, _BODY_SECONDS)
+    body = await receive_body(request, MAX_BODY_BYTES, timeouts_of(gateway.hass).calls.body)
     try:
         return gateway, parse_checkin(request.headers, body)
     except CheckInError as err:

@@ -25,8 +25,6 @@ _LOGGER = logging.getLogger(__name__)
 # Pipeline runs of one device: more than a person can talk, and no more than the house can bear.
 _RUNS_PER_SECOND: Final = 1.0
 _RUNS_AT_ONCE: Final = 6
-# How long a cancelled pipeline may take to end before the next one begins.
-_ENDING_SECONDS: Final = 5.0
 
 
 class Pipelines(Protocol):
@@ -51,6 +49,7 @@ class VoiceConversations:
         """The turn that the events of the pipeline belong to."""
         self._device = device
         self._pipelines = pipelines
+        self._timeouts = device.timeouts.voice
         self._task: asyncio.Task[None] | None = None
         self._conversing = asyncio.Lock()
         self._runs = TokenBucket(rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
@@ -85,7 +84,7 @@ class VoiceConversations:
         """Wait until the conversation before this one has ended; return the lock to release at the end."""
         lock = self._conversing
         try:
-            async with asyncio.timeout(_ENDING_SECONDS):
+            async with asyncio.timeout(self._timeouts.ending):
                 await lock.acquire()
         except TimeoutError:
             # One of its engines does not let itself be cancelled.
@@ -107,6 +106,7 @@ class VoiceConversations:
             self._device.hass,
             conversation,
             turn,
+            timeouts=self._timeouts,
             on_answered=lambda text: self._device.answered(text, voice_turn.times),
         )
         running = asyncio.create_task(
@@ -119,7 +119,7 @@ class VoiceConversations:
             if running.done():
                 return running.result()
             running.cancel()
-            await asyncio.wait((running,), timeout=_ENDING_SECONDS)
+            await asyncio.wait((running,), timeout=self._timeouts.ending)
             if interruption.result() is Interruption.CLOSED:
                 return False
             if interruption.result() is Interruption.ABORTED:
@@ -129,7 +129,7 @@ class VoiceConversations:
             running.cancel()
             interruption.cancel()
             # What a pipeline still tells while it ends must not be taken for news of the next turn.
-            await asyncio.wait((running,), timeout=_ENDING_SECONDS)
+            await asyncio.wait((running,), timeout=self._timeouts.ending)
             if self.turn is voice_turn:
                 self.turn = None
                 self._pipelines.tts_response_finished()

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from enum import StrEnum
 import logging
 from typing import Any
@@ -33,26 +32,9 @@ from .errors import (
     SPEECH_HANGS,
     async_error_text,
 )
+from .timeouts import VoiceTimeouts
 
 _LOGGER = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VoiceTimeouts:
-    """Time-outs of a turn on Home Assistant's side, in seconds."""
-
-    no_speech: float = 8
-    """For speech to begin after the wake word; the pipeline's own detector gives up only after 15 s."""
-    transcript: float = 60
-    """For the transcript, after the beginning of speech: the longest turn, and its recognition."""
-    recognition: float = 30
-    """For the transcript, after the end of speech: what the slowest recognition at home takes for the longest
-    turn."""
-    quiet: float = 90
-    """Between two signs of life of the pipeline, whose engines need not have time limits. An assistant that
-    works with tools tells of each step, and speech comes in pieces: an engine silent this long is hung."""
-    reading: float = 3
-    """For a person to read a line before the end of the conversation wipes it."""
 
 
 class TurnEnd(StrEnum):

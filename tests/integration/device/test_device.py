@@ -29,7 +29,9 @@ from websockets.exceptions import InvalidStatus
 from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.listeners import PortError
+from custom_components.xiaozhi.protocol.mcp.client import McpTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import Profile, SimulatedDevice, State, get_profile
 from tests.integration.boxes import (
     CLIENT_ID,
@@ -37,8 +39,6 @@ from tests.integration.boxes import (
     Boot,
     Speech,
     introduce,
-    set_mcp_timeouts,
-    set_session_timeouts,
     wait_for_state,
 )
 from tests.integration.http_device import TOKEN, MakeEntry, paired_device
@@ -50,8 +50,6 @@ SCREEN = "notify.kitchen_box_screen_message"
 RESTART = "button.kitchen_box_restart"
 ADDRESS = "sensor.kitchen_box_ip_address"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
-
-pytestmark = pytest.mark.usefixtures("quick_reader")
 
 
 async def act(hass: HomeAssistant, domain: str, service: str, entity_id: str, **data: Any) -> None:
@@ -104,7 +102,15 @@ async def test_entities_come_from_what_the_device_has(
         for entry in entity_registry.entities.values()
         if entry.platform == DOMAIN and entry.disabled_by
     }
-    assert hidden == {"chip_temperature", "ip", "last_contact", "network", "ssid", "wifi_setup"}
+    assert hidden == {
+        "chip_temperature",
+        "ip",
+        "last_contact",
+        "network",
+        "response_time",
+        "ssid",
+        "wifi_setup",
+    }
     restart = entity_registry.async_get(RESTART)
     assert restart is not None
     assert restart.entity_category is EntityCategory.CONFIG
@@ -180,14 +186,10 @@ async def test_between_conversations_the_state_stays_and_a_command_says_when_it_
     assert "Kitchen box" in str(failure.value)
 
 
+@pytest.mark.parametrize("timeouts", [Timeouts(mcp=McpTimeouts(tool=2))], ids=["impatient"])
 async def test_a_call_that_fails_says_how(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    linked_entry: MockConfigEntry,
-    monkeypatch: pytest.MonkeyPatch,
+    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
-    set_mcp_timeouts(monkeypatch, tool=2)
     device = await boot()
     await talk(hass, device)
     await wait_for_state(hass, THEME, "light")
@@ -220,14 +222,11 @@ async def test_a_device_that_goes_away_in_mid_call_is_named(
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
-async def test_status_is_read_again_and_again(
-    hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    set_session_timeouts(monkeypatch, poll=0.2)
+async def test_status_is_read_again_and_again(hass: HomeAssistant, speech: Speech, boot: Boot) -> None:
     device = await boot()
     await wait_for_state(hass, "sensor.kitchen_box_battery", "82")
     device.values["battery_level"] = 40
-    await wait_for_state(hass, "sensor.kitchen_box_battery", "40")
+    await wait_for_state(hass, "sensor.kitchen_box_battery", "40", 70)
 
 
 async def test_a_message_shows_on_the_screen(hass: HomeAssistant, speech: Speech, boot: Boot) -> None:

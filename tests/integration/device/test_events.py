@@ -196,7 +196,6 @@ async def test_an_interruption_is_told(
     assert types(moments) == ["started", "wake_word", "heard", "answered", "interrupted", "ended"]
 
 
-@pytest.mark.usefixtures("quick_reader")
 async def test_a_failure_is_told_with_its_reason(
     speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
 ) -> None:

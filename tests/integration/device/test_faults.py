@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import replace
-from functools import partial
 import logging
 
 from homeassistant.config_entries import ConfigSubentryData
@@ -14,8 +13,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.messages import mcp
 from custom_components.xiaozhi.protocol.transport.link import Link, LinkClosedError, LinkKind
-from custom_components.xiaozhi.protocol.transport.mqtt import endpoint
-from custom_components.xiaozhi.protocol.transport.websocket import listener
+from custom_components.xiaozhi.timeouts import Timeouts
+from custom_components.xiaozhi.voice.timeouts import VoiceTimeouts
 from simulator import Conversation, Misbehaviour, SimulatedDevice, State, converse
 from tests.integration.boxes import (
     CLIENT_ID,
@@ -27,7 +26,6 @@ from tests.integration.boxes import (
     Speech,
     introduce,
     mac_of,
-    set_voice_timeouts,
     wait_for_state,
 )
 from tests.integration.http_device import paired_device
@@ -51,12 +49,6 @@ def crowd(request: pytest.FixtureRequest) -> list[Misbehaviour]:
     """How others misbehave, one each; nobody does unless a test says so."""
     what: list[Misbehaviour] = getattr(request, "param", [])
     return what
-
-
-@pytest.fixture
-def patient_voice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a loaded machine, a silent device stays for longer than the gateway waits for speech."""
-    set_voice_timeouts(monkeypatch, no_speech=60)
 
 
 @pytest.fixture
@@ -117,7 +109,8 @@ async def misbehave(device: SimulatedDevice, word: str, *, is_ended: bool) -> No
         assert device.state is State.LISTENING
 
 
-@pytest.mark.usefixtures("patient_voice")
+# A silent device stays for longer than the gateway waits for speech.
+@pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(no_speech=60))], ids=["patient"])
 @pytest.mark.parametrize(
     ("link", "crowd", "is_ended"),
     [
@@ -176,7 +169,6 @@ async def test_another_device_goes_on(
     assert not [text for text in loud if not any(is_about(what, text) for what in crowd)]
 
 
-@pytest.mark.usefixtures("quick_reader")
 async def test_a_thousand_tools_are_cut_and_the_known_ones_work(
     hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
@@ -187,7 +179,6 @@ async def test_a_thousand_tools_are_cut_and_the_known_ones_work(
     assert len(gateway.devices[MAC].tools) == 512
 
 
-@pytest.mark.usefixtures("quick_reader")
 @pytest.mark.parametrize(
     "misbehaviour", [Misbehaviour.NEVER_ANSWER_MCP, Misbehaviour.STATUS_NOT_JSON, Misbehaviour.LOOPING_CURSOR]
 )
@@ -216,13 +207,8 @@ async def test_a_device_that_does_not_read_is_let_go(
     speech: Speech,
     boot: Boot,
     linked_entry: MockConfigEntry,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As soon as there is no room left for what it is sent, which nobody else has to wait for."""
-    # Of the listeners' patience the same part as of the device's.
-    for module in (listener, endpoint):
-        monkeypatch.setattr(module, "Timeouts", partial(module.Timeouts, send=5 * QUICK.timeouts))
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
     device = await boot(misbehaviours=(Misbehaviour.STOP_READING,))
     await device.wake()
     await wait_for_state(hass, CONNECTED, "on")

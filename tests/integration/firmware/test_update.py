@@ -36,8 +36,9 @@ from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, DOMAIN
 from custom_components.xiaozhi.firmware import library
 from custom_components.xiaozhi.firmware.image import FirmwareImage
 from custom_components.xiaozhi.firmware.library import FIRMWARE_FOLDER, Firmware, FirmwareFiles
-from custom_components.xiaozhi.pictures import views
+from custom_components.xiaozhi.pictures.timeouts import PictureTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import BOARDS, Pace, SimulatedDevice, build_image, get_profile
 from simulator.firmware.partitions import AppPartitions
 from tests.integration.boxes import Boot, wait_for_state
@@ -396,11 +397,11 @@ async def test_a_file_that_is_replaced_is_read_again(
     assert fetches(box) == 0
 
 
+@pytest.mark.parametrize("timeouts", [Timeouts(pictures=PictureTimeouts(stall=0.02))], ids=["impatient"])
 async def test_a_download_that_breaks_off_is_told_and_the_device_goes_on(
-    hass: HomeAssistant, boot: Boot, folder: Path, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, boot: Boot, folder: Path
 ) -> None:
     """Here because it writes slower than anybody waits. It gives up, too, and goes on with what it had."""
-    monkeypatch.setattr(views, "_STALL_SECONDS", 0.02)
     box = await boot_linked(hass, boot, flash=0.5)
     put(folder, size=1024 * 1024)
     await look(hass)
@@ -417,7 +418,7 @@ async def test_a_device_that_takes_no_notice_is_told(
     """Here because it cannot fetch from the address that it is given."""
     put(folder)
     await look(hass)
-    monkeypatch.setattr(transfers, "FILE_PATH", "/api/xiaozhi/nowhere")
+    monkeypatch.setattr(transfers.Transfers, "take_download", lambda _transfers, _token: None)
     with pytest.raises(HomeAssistantError, match="did not fetch it"):
         await install(hass)
     await wait_for_state(hass, CONNECTED, "on")

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from dataclasses import replace
 import json
 from pathlib import Path
 import re
@@ -18,10 +19,14 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_BROKER, CONF_LINK, CONF_TLS, DOMAIN
+from custom_components.xiaozhi.device.timeouts import SessionTimeouts
 from custom_components.xiaozhi.protocol import messages
-from custom_components.xiaozhi.protocol.transport.mqtt import broker_connection
+from custom_components.xiaozhi.protocol.mcp.client import McpTimeouts
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.link import DEFAULT_PREFIX
 from custom_components.xiaozhi.settings import OfferedLink
+from custom_components.xiaozhi.timeouts import Timeouts
+from custom_components.xiaozhi.voice.timeouts import VoiceTimeouts
 from simulator import SimulatedDevice, State, converse
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import (
@@ -29,9 +34,6 @@ from tests.integration.boxes import (
     SATELLITE,
     Boot,
     Speech,
-    set_mcp_timeouts,
-    set_session_timeouts,
-    set_voice_timeouts,
     wait_for_state,
 )
 from tests.protocol.transport.mqtt.brokers import Mosquitto, mosquitto
@@ -43,6 +45,12 @@ pytestmark = pytest.mark.real_time
 VOLUME = "number.kitchen_box_volume"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 COMMAND = "turn on the kitchen light"
+QUICK = Timeouts(
+    broker=BrokerTimeouts(first_probe=0.2, first_probe_after_check_in=0.2, last_probe=0.2, first_retry=0.1),
+    mcp=McpTimeouts(initialize=1, tool=1),
+    session=SessionTimeouts(poll=0.2, starting=0.3),
+    voice=VoiceTimeouts(no_speech=2, reading=0.3),
+)
 _CONNECT_OF_DEVICE = re.compile(rb"\x10.\x00\x04MQTT\x04...\x00\x15([0-9a-f]{8}-[0-9a-f]{12})", re.DOTALL)
 
 
@@ -129,13 +137,14 @@ async def door(broker: Mosquitto) -> AsyncGenerator[Door]:
 
 
 @pytest.fixture
-def link_data(door: Door, mqtt_data: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The settings of a gateway that goes through the broker; what takes a minute takes a moment here."""
-    for pause in ("_FIRST_PROBE", "_FIRST_PROBE_AFTER_CHECK_IN", "_LAST_PROBE"):
-        monkeypatch.setattr(broker_connection, pause, 0.2)
-    monkeypatch.setattr(broker_connection, "_FIRST_RETRY", 0.1)
-    set_session_timeouts(monkeypatch, poll=0.2, starting=0.3)
-    set_mcp_timeouts(monkeypatch, initialize=1, tool=1)
+def timeouts() -> Timeouts:
+    """Brokers are other processes, so time is real, and short."""
+    return QUICK
+
+
+@pytest.fixture
+def link_data(door: Door, mqtt_data: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a gateway that goes through the broker."""
     broker = {CONF_HOST: "127.0.0.1", CONF_PORT: door.port, CONF_TLS: False}
     return {**mqtt_data, CONF_LINK: OfferedLink.BROKER.value, CONF_BROKER: broker}
 
@@ -156,13 +165,16 @@ async def test_an_idle_device_is_found_and_does_what_it_is_told(hass: HomeAssist
     await wait_for_state(hass, VOLUME, "35")
 
 
+@pytest.mark.parametrize(
+    "timeouts",
+    [replace(QUICK, broker=replace(QUICK.broker, first_probe=600, last_probe=600))],
+    ids=["seldom probed"],
+)
 async def test_a_device_is_known_soon_after_its_check_in(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     """It says nothing by itself, and those that are not there are asked once a minute."""
     await until(lambda: linked_entry.runtime_data.listeners.counters()["broker"]["connected"])
-    monkeypatch.setattr(broker_connection, "_FIRST_PROBE", 600.0)
-    monkeypatch.setattr(broker_connection, "_LAST_PROBE", 600.0)
     await boot()
     await wait_for_state(hass, CONNECTED, "on", 30)
 
@@ -218,10 +230,9 @@ async def test_a_conversation_goes_through_the_broker_and_its_audio_past_it(
 
 
 async def test_a_device_that_does_not_answer_any_more_is_unavailable_until_it_does(
-    hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:
     """The broker would not tell that it lost its power in a conversation."""
-    set_voice_timeouts(monkeypatch, no_speech=2, reading=0.3)
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
     await device.wake()
@@ -236,11 +247,13 @@ async def test_a_device_that_does_not_answer_any_more_is_unavailable_until_it_do
     await set_volume(hass, device, 20)
 
 
+@pytest.mark.parametrize(
+    "timeouts", [replace(QUICK, session=replace(QUICK.session, poll=60))], ids=["seldom asked"]
+)
 async def test_a_device_that_restarts_unnoticed_is_shaken_hands_with_again(
-    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, boot: Boot
 ) -> None:
     """It has forgotten where its photos go."""
-    set_session_timeouts(monkeypatch, poll=60)
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
     assert handshakes(device) == 1

@@ -8,6 +8,7 @@ import json
 import logging
 from typing import Any
 
+from freezegun.api import FrozenDateTimeFactory
 from homeassistant.components.notify import (
     ATTR_MESSAGE,
     ATTR_TITLE,
@@ -22,12 +23,13 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, DOMAIN
-from custom_components.xiaozhi.device import state as device_state, store
 from custom_components.xiaozhi.device.device import Device as PairedDevice
 from custom_components.xiaozhi.device.timeouts import SessionTimeouts
+from custom_components.xiaozhi.protocol.mcp.client import McpTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.link import uplink_topic
 from custom_components.xiaozhi.settings import DeviceLink
+from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import Misbehaviour, State, converse, get_profile
 from tests.integration.boxes import (
     COMMAND,
@@ -36,8 +38,6 @@ from tests.integration.boxes import (
     Boot,
     Speech,
     mqtt_client_id,
-    set_mcp_timeouts,
-    set_session_timeouts,
     wait_for_state,
 )
 from tests.integration.http_device import TOKEN
@@ -101,17 +101,13 @@ async def test_an_answer_of_a_tool_that_is_too_large_fails_its_call_and_the_link
     assert known._session is link
 
 
-async def test_a_handshake_that_fails_is_tried_again(
-    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_handshake_that_fails_is_tried_again(hass: HomeAssistant, boot: Boot) -> None:
     """A new device would have no controls as long as it stays connected."""
-    set_session_timeouts(monkeypatch, poll=0.1)
-    set_mcp_timeouts(monkeypatch, initialize=0.2, tool=0.2)
     device = await boot(misbehaviours=(Misbehaviour.NEVER_ANSWER_MCP,))
     await wait_for_state(hass, CONNECTED, "on")
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(30)
     device.misbehaviours.clear()
-    await wait_for_state(hass, VOLUME, "70")
+    await wait_for_state(hass, VOLUME, "70", 120)
 
 
 async def test_a_device_that_is_told_to_use_websocket_is_not_connected_over_mqtt_any_more(
@@ -155,13 +151,11 @@ async def test_a_device_that_only_is_there_is_not_saved_again_and_again(
     hass_storage: dict[str, Any],
     boot: Boot,
     linked_entry: MockConfigEntry,
-    monkeypatch: pytest.MonkeyPatch,
+    freezer: FrozenDateTimeFactory,
 ) -> None:
-    set_session_timeouts(monkeypatch, poll=0.1)
-    monkeypatch.setattr(store, "_SAVE_DELAY", 0.2)
-    device = await boot()
+    await boot()
     await wait_for_state(hass, VOLUME, "70")
-    await asyncio.sleep(0.7)
+    await asyncio.sleep(70)
     known = linked_entry.runtime_data.devices[MAC]
 
     def stored() -> dict[str, Any]:
@@ -169,14 +163,17 @@ async def test_a_device_that_only_is_there_is_not_saved_again_and_again(
         return record
 
     before, contact = stored(), known.state.last_contact
-    await asyncio.sleep(0.7)
+    freezer.tick(timedelta(minutes=14))
+    await asyncio.sleep(150)
     assert stored() == before
     # Polls do not move it: each would be a row of the database, 1,440 of them a day.
     assert known.state.last_contact == contact
-    monkeypatch.setattr(device_state, "_COARSE", timedelta(0))
-    await device.wait_for(lambda: known.state.last_contact > contact, 3)
+    freezer.tick(timedelta(minutes=1))
+    await asyncio.sleep(70)
+    assert known.state.last_contact > contact
     await set_volume(hass, 35)
-    await device.wait_for(lambda: stored()["status"]["volume"] == 35, 3)
+    await asyncio.sleep(70)
+    assert stored()["status"]["volume"] == 35
 
 
 async def test_a_device_that_goes_is_unavailable_and_a_command_says_so(
@@ -292,12 +289,15 @@ async def test_old_firmware_that_cannot_answer_after_a_restart_of_home_assistant
     assert len(device.events("error")) == errors
 
 
+@pytest.mark.parametrize(
+    "timeouts",
+    [Timeouts(mcp=McpTimeouts(initialize=0.05), session=SessionTimeouts(poll=0.05))],
+    ids=["impatient"],
+)
 async def test_a_device_that_never_told_its_firmware_is_not_asked_again_when_it_does_not_answer(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, linked_entry: MockConfigEntry
 ) -> None:
     """As after Home Assistant has lost what it knew; the hello of a conversation tells that it can answer."""
-    set_session_timeouts(monkeypatch, poll=0.05)
-    set_mcp_timeouts(monkeypatch, initialize=0.05)
     client = await WireClient.login(linked_entry.data[CONF_MQTT_PORT], mqtt_client_id(MAC), MAC, TOKEN)
     assert (await next_request(client))["method"] == "initialize"
     with pytest.raises(TimeoutError):

@@ -17,8 +17,10 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_MQTT_PORT, DOMAIN
+from custom_components.xiaozhi.device.timeouts import SessionTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.link import uplink_topic
+from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import Conversation, Misbehaviour, Pace, SimulatedDevice, State, UdpImpairment, converse
 from tests.integration.boxes import (
     CLIENT_ID,
@@ -31,7 +33,6 @@ from tests.integration.boxes import (
     mac_of,
     mqtt_client_id,
     paired_boxes,
-    set_session_timeouts,
     wait_for_state,
 )
 from tests.integration.http_device import TOKEN, paired_device
@@ -143,11 +144,11 @@ async def test_an_idle_device_that_is_cut_off_becomes_unavailable_and_comes_back
     assert len(said_of(caplog, "Kitchen box is connected")) == 2
 
 
+# Its answers to more questions would keep the connection alive.
+@pytest.mark.parametrize("timeouts", [Timeouts(session=SessionTimeouts(poll=600))], ids=["seldom asked"])
 async def test_a_device_that_does_not_keep_its_connection_alive_is_let_go(
-    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, boot: Boot
 ) -> None:
-    # Its answers would keep the connection alive.
-    set_session_timeouts(monkeypatch, poll=600)
     device = await boot(pace=STEADY, misbehaviours=(Misbehaviour.NEVER_PING,))
     other = await boot(mac=OTHER_MAC, pace=STEADY)
     await wait_for_state(hass, VOLUME, "70")

@@ -19,7 +19,6 @@ def link(request: pytest.FixtureRequest) -> LinkKind:
     return kind
 
 
-@pytest.mark.usefixtures("quick_reader")
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET], indirect=True)
 async def test_a_long_text_does_not_end_a_conversation_of_firmware_with_a_small_buffer(
     hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
@@ -44,7 +43,6 @@ async def test_a_long_text_does_not_end_a_conversation_of_firmware_with_a_small_
     assert device.channel_open
 
 
-@pytest.mark.usefixtures("quick_reader")
 async def test_a_refusal_that_is_no_good_json_is_told_at_once(
     hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry, link: LinkKind
 ) -> None:

@@ -18,8 +18,10 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 from custom_components.xiaozhi.const import CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE, VISION_PATH
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.pictures import jpeg as device_pictures, vision
+from custom_components.xiaozhi.pictures.timeouts import PictureTimeouts
 from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import Timeouts
 from custom_components.xiaozhi.tools.catalogue import PHOTO_TOOL
 from simulator import SimulatedDevice, get_profile
 from simulator.board.picture import jpeg
@@ -123,11 +125,11 @@ async def test_a_model_that_fails_is_told_in_plain_words(
     assert answer == {"success": False, "message": sentence("photo_failed")}
 
 
+# Of the vision model's time the same part as of the device's.
+@pytest.mark.parametrize("timeouts", [Timeouts(pictures=PictureTimeouts(answer=0.2))], ids=["impatient"])
 async def test_a_model_that_is_slow_is_not_waited_for(
-    eyes: ScriptedEyes, camera: SimulatedDevice, device: Device, monkeypatch: pytest.MonkeyPatch
+    eyes: ScriptedEyes, camera: SimulatedDevice, device: Device
 ) -> None:
-    # Of the vision model's time the same part as of the device's.
-    monkeypatch.setattr(vision, "_ANSWER_SECONDS", 0.2)
     eyes.ready.clear()
     assert await take_photo(device) == {"success": False, "message": sentence("photo_too_slow")}
 
@@ -235,14 +237,11 @@ class TestUploads:
         assert not device.state.pictures
 
     async def test_a_picture_with_too_many_pixels_is_not_decoded(
-        self,
-        client: TestClient[Any, Any],
-        headers: dict[str, str],
-        device: Device,
-        monkeypatch: pytest.MonkeyPatch,
+        self, client: TestClient[Any, Any], headers: dict[str, str], device: Device
     ) -> None:
-        monkeypatch.setattr(device_pictures, "_MAX_DEVICE_PIXELS", 320 * 240 - 1)
-        response = await client.post(VISION_PATH, headers=headers, data=self.form())
+        photo = jpeg(5008, 4000)
+        assert len(photo) < device_pictures.MAX_JPEG_BYTES
+        response = await client.post(VISION_PATH, headers=headers, data=self.form(photo))
         assert await self.message(response) == sentence("photo_too_costly")
         assert not device.state.pictures
 
@@ -281,9 +280,7 @@ class TestUploads:
         client: TestClient[Any, Any],
         headers: dict[str, str],
         device: Device,
-        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(vision, "_PHOTOS_PER_SECOND", 0)
         for _ in range(vision._PHOTOS_AT_ONCE):
             response = await client.post(VISION_PATH, headers=headers, data=self.form(question=""))
             assert (await response.json())["success"] is True

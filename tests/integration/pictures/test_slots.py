@@ -52,7 +52,7 @@ async def test_uploads_over_all_devices_are_bounded() -> None:
     slots = PictureSlots()
     async with AsyncExitStack() as held:
         for _ in range(4):
-            await held.enter_async_context(slots.upload())
+            await held.enter_async_context(slots.upload(seconds=5))
         with pytest.raises(NoSlotError):
             await held.enter_async_context(slots.upload(seconds=0.01))
     async with slots.upload(seconds=0.01):
@@ -79,7 +79,7 @@ async def test_the_body_of_a_photo_that_has_to_wait_is_not_read(
 
     async with AsyncExitStack() as held:
         for _ in range(4):
-            await held.enter_async_context(hass.data[PICTURE_SLOTS].upload())
+            await held.enter_async_context(hass.data[PICTURE_SLOTS].upload(seconds=5))
         async with asyncio.timeout(20):
             answers = await asyncio.gather(post(stalling()), post(stalling()))
         assert {answer["message"] for answer in answers} == {

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Generator
 import json
 import logging
 from pathlib import Path
+import secrets
 import socket
 from typing import Any
 
@@ -15,14 +16,15 @@ from homeassistant.data_entry_flow import FlowResultType
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
+import pytest_socket
 
 from custom_components.xiaozhi.protocol.messages import AudioFormat
 from custom_components.xiaozhi.protocol.transport.link import Admission
-from custom_components.xiaozhi.protocol.transport.mqtt import broker_client
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
 from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
-from custom_components.xiaozhi.provisioning import gateway_form
 from custom_components.xiaozhi.provisioning.link_settings import AUTO_SUBSCRIBE_TOPIC
+from custom_components.xiaozhi.timeouts import Timeouts
 from tests.integration.boxes import mqtt_client_id
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device
 from tests.integration.provisioning.forms import change_device, start, submit, submit_device, websocket_only
@@ -67,10 +69,10 @@ async def device(entry: MockConfigEntry, hass_client_no_auth: ClientSessionGener
     return HttpDevice(client=await hass_client_no_auth())
 
 
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def timeouts() -> Timeouts:
     """On one computer, what a broker pushes comes at once."""
-    monkeypatch.setattr(broker_client, "_PUSH_SECONDS", 0.05)
+    return Timeouts(broker=BrokerTimeouts(push=0.05))
 
 
 @pytest.fixture
@@ -428,12 +430,14 @@ async def test_what_devices_could_not_be_told_is_refused(
 
 
 async def test_a_port_on_which_devices_would_encrypt_and_we_do_not_is_refused(
-    hass: HomeAssistant, settings: dict[str, Any], broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, settings: dict[str, Any], tmp_path: Path
 ) -> None:
     """The number of that port is built into them."""
-    assert gateway_form._TLS_PORT == 8883
-    monkeypatch.setattr(gateway_form, "_TLS_PORT", broker.port)
-    form = await submit(hass, await to_broker(hass, settings), **at(broker))
+    # A loopback address of its own, at which the port is free.
+    host = f"127.{secrets.randbelow(250) + 2}.{secrets.randbelow(250) + 2}.1"
+    pytest_socket.socket_allow_hosts(["127.0.0.1", host], allow_unix_socket=True)
+    async with mosquitto(tmp_path, f"listener 8883 {host}", "allow_anonymous true") as broker:
+        form = await submit(hass, await to_broker(hass, settings), **at(broker, host=host, port=8883))
     assert form["errors"] == {"port": "broker_port_tls"}
 
 

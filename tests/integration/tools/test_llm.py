@@ -26,8 +26,6 @@ DOING = "sensor.kitchen_box_conversation"
 SET_VOLUME = "xiaozhi__audio_speaker_set_volume"
 SENTENCE = "turn your volume down"
 
-pytestmark = pytest.mark.usefixtures("quick_reader")
-
 
 @pytest.fixture(params=list(LinkKind))
 def link(request: pytest.FixtureRequest) -> LinkKind:

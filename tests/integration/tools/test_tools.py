@@ -8,6 +8,7 @@ import json
 import re
 from typing import Any
 
+from freezegun.api import FrozenDateTimeFactory
 from homeassistant.components.button import DOMAIN as BUTTON, SERVICE_PRESS
 from homeassistant.components.light import ATTR_BRIGHTNESS, ATTR_RGB_COLOR, DOMAIN as LIGHT
 from homeassistant.components.notify import ATTR_MESSAGE, DOMAIN as NOTIFY, SERVICE_SEND_MESSAGE
@@ -34,13 +35,14 @@ from homeassistant.helpers import entity_registry as er, issue_registry as ir
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.device.timeouts import SessionTimeouts
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.tools import entity_limits
+from custom_components.xiaozhi.timeouts import Timeouts
 from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import MAC, Boot, set_session_timeouts, wait_for_state
+from tests.integration.boxes import MAC, Boot, wait_for_state
 from tests.integration.tools.own_tools import announce, register
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
@@ -249,10 +251,12 @@ async def test_a_lamp_without_colour_can_only_be_on_or_off(hass: HomeAssistant, 
     assert device.values["lamp"] is True
 
 
+@pytest.mark.parametrize(
+    "timeouts", [Timeouts(session=SessionTimeouts(poll=0.1, refresh=60))], ids=["often asked"]
+)
 async def test_what_is_done_without_home_assistant_is_read_every_few_minutes(
-    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, boot: Boot
 ) -> None:
-    set_session_timeouts(monkeypatch, poll=0.1, refresh=60)
     device = await boot(get_profile("lamp"))
     await wait_for_state(hass, LAMP, "off")
     await hass.async_block_till_done()
@@ -547,7 +551,7 @@ async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
     boot: Boot,
     linked_entry: MockConfigEntry,
     entity_registry: er.EntityRegistry,
-    monkeypatch: pytest.MonkeyPatch,
+    freezer: FrozenDateTimeFactory,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     device = await boot(get_profile("otto"))
@@ -574,9 +578,9 @@ async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
     await hass.async_block_till_done()
     assert len(of_tools(entity_registry)) == MAX_ENTITIES
 
-    # In the next days there is room, and what is gone makes place. Real sockets need a clock that goes on.
-    monkeypatch.setattr(entity_limits, "_NEW_FOR", timedelta(0))
+    # Every day there is room, and what is gone makes place.
     for generation in range(5, 9):
+        freezer.tick(timedelta(days=1, seconds=1))
         made_up(device, generation, 100)
         await until(partial(listed, generation))
         await hass.async_block_till_done()

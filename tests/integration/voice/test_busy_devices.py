@@ -16,7 +16,7 @@ from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Misbehaviour, SimulatedDevice, State, get_profile
 from tests.integration.both_links import MACS, paired_on_both, word_for
-from tests.integration.boxes import CLIENT_ID, COMMAND, Boot, Speech, set_mcp_timeouts
+from tests.integration.boxes import CLIENT_ID, COMMAND, Boot, Speech
 
 VOLUME = "self.audio_speaker.set_volume"
 PHOTO = "self.camera.take_photo"
@@ -24,8 +24,6 @@ STATUS = "self.get_device_status"
 # The simulated device's own time runs fifty times as fast: 1.5 s.
 SLOW = 75
 ANSWER = "This is what you wanted to know."
-
-pytestmark = pytest.mark.usefixtures("quick_reader")
 
 type Run = Callable[[Device, SimulatedDevice], Awaitable[None]]
 
@@ -262,13 +260,6 @@ async def test_a_call_that_is_given_up_by_its_caller_is_still_waited_for(
             assert_nothing_lost(device)
 
 
-@pytest.fixture
-def short_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call that is not answered is given up soon."""
-    set_mcp_timeouts(monkeypatch, tool=1.5)
-
-
-@pytest.mark.usefixtures("short_calls")
 async def test_a_tool_that_never_answers_delays_an_answer_only_until_its_call_is_given_up(
     brain: Speech,
     devices: dict[LinkKind, SimulatedDevice],

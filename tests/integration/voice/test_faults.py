@@ -9,6 +9,8 @@ from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import Timeouts
+from custom_components.xiaozhi.voice.timeouts import VoiceTimeouts
 from simulator import Misbehaviour, SimulatedDevice, State
 from tests.integration.both_links import (
     SATELLITES,
@@ -19,7 +21,7 @@ from tests.integration.both_links import (
     states_of_both,
     word_for,
 )
-from tests.integration.boxes import COMMAND, LIGHT, Boot, Speech, set_voice_timeouts, wait_for_state
+from tests.integration.boxes import COMMAND, LIGHT, Boot, Speech, wait_for_state
 
 
 @pytest.fixture
@@ -41,13 +43,6 @@ async def states(hass: HomeAssistant) -> AsyncGenerator[dict[LinkKind, list[str]
         yield seen
 
 
-@pytest.fixture
-def short_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever says nothing is given up soon."""
-    set_voice_timeouts(monkeypatch, no_speech=1.5)
-
-
-@pytest.mark.usefixtures("short_silence")
 async def test_silence_is_answered_on_the_screen_and_ends_the_conversation(
     speech: Speech, boot: Boot, subtests: pytest.Subtests, states: dict[LinkKind, list[str]]
 ) -> None:
@@ -67,7 +62,6 @@ async def test_silence_is_answered_on_the_screen_and_ends_the_conversation(
             assert seconds > 2, "nobody can read that"
 
 
-@pytest.mark.usefixtures("quick_reader")
 @pytest.mark.parametrize(
     ("line", "text"),
     [
@@ -94,7 +88,6 @@ async def test_what_was_not_understood_is_said_on_the_screen(
             assert states[kind] == ["listening", "idle"]
 
 
-@pytest.mark.usefixtures("quick_reader")
 async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
     hass: HomeAssistant,
     speech: Speech,
@@ -114,7 +107,6 @@ async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
             assert states[kind][-2:] == ["responding", "idle"]
 
 
-@pytest.mark.usefixtures("quick_reader")
 async def test_a_voice_that_breaks_down_is_told_and_logged(
     hass: HomeAssistant,
     speech: Speech,
@@ -135,13 +127,15 @@ async def test_a_voice_that_breaks_down_is_told_and_logged(
     assert "the voice is out of order" in caplog.text
 
 
-@pytest.mark.usefixtures("quick_reader")
+@pytest.mark.parametrize(
+    "timeouts", [Timeouts(voice=VoiceTimeouts(recognition=0.7, quiet=0.7))], ids=["impatient"]
+)
 @pytest.mark.parametrize(
     "hang",
     [
-        ("ears", "recognition", "stt-timeout", "Speech recognition is not ready."),
-        ("brain", "quiet", "intent-timeout", "The conversation agent is not ready."),
-        ("mouth", "quiet", "tts-timeout", "The voice is not ready."),
+        ("ears", "stt-timeout", "Speech recognition is not ready."),
+        ("brain", "intent-timeout", "The conversation agent is not ready."),
+        ("mouth", "tts-timeout", "The voice is not ready."),
     ],
     ids=lambda hang: hang[0],
 )
@@ -151,11 +145,9 @@ async def test_an_engine_that_hangs_is_given_up(
     boot: Boot,
     command: bytes,
     subtests: pytest.Subtests,
-    monkeypatch: pytest.MonkeyPatch,
-    hang: tuple[str, str, str, str],
+    hang: tuple[str, str, str],
 ) -> None:
-    engine, limit, reason, text = hang
-    set_voice_timeouts(monkeypatch, **{limit: 0.7})
+    engine, reason, text = hang
     await speech.use(conversation_engine=speech.brain.entity_id)
     speech.brain.lines = ["Good."] * 2
     speech.ears.lines = [COMMAND] * 2
@@ -183,15 +175,10 @@ async def test_an_engine_that_hangs_is_given_up(
             assert hass.states.is_state(f"sensor.{kind}_box_conversation", "idle")
 
 
-@pytest.mark.usefixtures("quick_reader")
+@pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(transcript=1.4))], ids=["impatient"])
 async def test_an_engine_that_never_finds_the_end_of_speech_is_given_up(
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    subtests: pytest.Subtests,
-    monkeypatch: pytest.MonkeyPatch,
+    speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
-    set_voice_timeouts(monkeypatch, transcript=1.4)
     speech.ears.finds_the_end = True
     devices = await boot_both(boot)
     await say_to_both(devices, command)
@@ -200,14 +187,10 @@ async def test_an_engine_that_never_finds_the_end_of_speech_is_given_up(
             assert device.screen.captions[-1].startswith("Speech recognition is not ready.")
 
 
+@pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(quiet=0.8))], ids=["impatient"])
 async def test_an_assistant_that_works_and_an_answer_that_plays_are_not_given_up(
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    subtests: pytest.Subtests,
-    monkeypatch: pytest.MonkeyPatch,
+    speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
-    set_voice_timeouts(monkeypatch, quiet=0.8)
     await speech.use(conversation_engine=speech.brain.entity_id)
     # Written in 1.2 s and spoken in 2.
     speech.brain.lines = ["|".join(["so"] * 20)] * 2
@@ -219,7 +202,6 @@ async def test_an_assistant_that_works_and_an_answer_that_plays_are_not_given_up
             assert talk.answers == ["so" * 20]
 
 
-@pytest.mark.usefixtures("quick_reader")
 async def test_a_pipeline_without_a_voice_still_shows_the_answer(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
@@ -278,7 +260,6 @@ async def test_a_connection_lost_in_mid_sentence_does_not_stop_the_next_conversa
             assert hass.states.is_state(SATELLITES[kind], "idle")
 
 
-@pytest.mark.usefixtures("quick_reader", "short_silence")
 async def test_packets_that_are_no_opus_are_silence(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:

@@ -21,8 +21,6 @@ from tests.integration.boxes import COMMAND, Boot, Speech, mac_of, paired_boxes
 
 STATUS = "self.get_device_status"
 
-pytestmark = pytest.mark.usefixtures("quick_reader")
-
 
 @pytest.fixture
 def link() -> LinkKind:

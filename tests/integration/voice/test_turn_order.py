@@ -9,9 +9,11 @@ from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.device.timeouts import SessionTimeouts
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import State, converse
 from tests.integration.boxes import (
     COMMAND,
@@ -22,13 +24,10 @@ from tests.integration.boxes import (
     Boot,
     Speech,
     paired_boxes,
-    set_session_timeouts,
     wait_for_state,
 )
 
 BATTERY = "sensor.kitchen_box_battery"
-
-pytestmark = pytest.mark.usefixtures("quick_reader")
 
 
 @pytest.fixture(params=list(LinkKind))
@@ -212,16 +211,11 @@ async def test_an_alert_in_mid_answer_is_shown_after_it_and_costs_no_speech(
     assert speaker.own_seconds == pytest.approx(3 * 0.84)
 
 
+@pytest.mark.parametrize("timeouts", [Timeouts(session=SessionTimeouts(poll=0.2))], ids=["quick"])
 async def test_after_a_hang_up_while_listening_the_status_is_read_at_the_next_chance(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    link: LinkKind,
-    monkeypatch: pytest.MonkeyPatch,
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, link: LinkKind
 ) -> None:
     """On MQTT at once; on WebSocket the device is away until its next conversation."""
-    set_session_timeouts(monkeypatch, poll=0.2)
     speech.ears.lines = [COMMAND]
     device = await boot()
     await converse(device, command)

@@ -17,7 +17,7 @@ from tests.integration.both_links import (
     states_of_both,
     word_for,
 )
-from tests.integration.boxes import COMMAND, LIGHT, Boot, Speech, set_voice_timeouts, wait_for_state
+from tests.integration.boxes import COMMAND, LIGHT, Boot, Speech, wait_for_state
 
 
 @pytest.fixture
@@ -76,10 +76,8 @@ async def test_an_open_conversation_goes_on_until_nobody_speaks(
     boot: Boot,
     command: bytes,
     linked_entry: MockConfigEntry,
-    monkeypatch: pytest.MonkeyPatch,
     subtests: pytest.Subtests,
 ) -> None:
-    set_voice_timeouts(monkeypatch, no_speech=1.5)
     for subentry in linked_entry.subentries.values():
         hass.config_entries.async_update_subentry(
             linked_entry, subentry, data={**subentry.data, "conversation_style": "open"}

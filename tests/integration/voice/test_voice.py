@@ -7,6 +7,8 @@ from homeassistant.helpers import area_registry as ar, device_registry as dr, en
 import pytest
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import Timeouts
+from custom_components.xiaozhi.voice.timeouts import VoiceTimeouts
 from simulator import ListeningMode, Pace, State, converse, get_profile
 from tests.integration.boxes import (
     COMMAND,
@@ -16,7 +18,6 @@ from tests.integration.boxes import (
     Speech,
     mac_of,
     paired_boxes,
-    set_voice_timeouts,
 )
 
 
@@ -81,10 +82,10 @@ async def test_every_kind_of_device_plays_the_whole_answer(
             assert not talk.hung_up
 
 
+@pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(no_speech=0.5))], ids=["impatient"])
 async def test_push_to_talk_ends_with_the_button_and_not_with_a_pause(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
-    set_voice_timeouts(monkeypatch, no_speech=0.5)
     # At the usual pace the channel would be stale by the end of so long a sentence.
     device = await boot(pace=Pace(waits=0.1, timeouts=0.1, main_loop_delay=0.001))
     speech.ears.lines = [COMMAND]

@@ -21,10 +21,6 @@ import pytest
 
 from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
 from custom_components.xiaozhi.protocol.transport.link import Admission, Link, LinkClosedError, LinkHandler
-from custom_components.xiaozhi.protocol.transport.mqtt import (
-    broker_client,
-    broker_connection,
-)
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import (
     BrokerError,
     BrokerProblem,
@@ -33,6 +29,7 @@ from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import (
     pushes,
 )
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_connection import BrokerConnection
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_topics import Address
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
 from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink
@@ -224,12 +221,10 @@ async def test_an_idle_device_is_found_by_probing(broker: Mosquitto) -> None:
         await site.broker.stop()
 
 
-async def test_a_device_is_probed_soon_after_its_check_in(
-    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_device_is_probed_soon_after_its_check_in(broker: Mosquitto) -> None:
     """Then ever more seldom, until it answers; also one that is not to be asked at other times."""
-    monkeypatch.setattr(broker_connection, "_FIRST_PROBE_AFTER_CHECK_IN", 0.05)
-    async with _running(broker.port) as site:
+    timeouts = BrokerTimeouts(first_probe_after_check_in=0.05)
+    async with _running(broker.port, timeouts=timeouts) as site:
         site.broker.expect(MAC)
         async with _device(broker) as device:
             ping = await device.hear()
@@ -238,13 +233,10 @@ async def test_a_device_is_probed_soon_after_its_check_in(
             await site.linked()
 
 
-async def test_a_device_keeps_its_old_topics_until_it_has_checked_in(
-    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_device_keeps_its_old_topics_until_it_has_checked_in(broker: Mosquitto) -> None:
     """After an update it must not fall silent; from its check-in on, the old ones are another gateway's."""
-    monkeypatch.setattr(broker_connection, "_FIRST_PROBE", 0.05)
     async with _device(broker, gateway="") as old, _device(broker) as new:
-        site = _Site(broker.port)
+        site = _Site(broker.port, timeouts=BrokerTimeouts(first_probe=0.05))
         site.audio.start("127.0.0.1", 0)
         site.devices = [MAC]
         site.broker.start()
@@ -307,14 +299,13 @@ def _has_another_problem(site: _Site, before: BrokerError | None) -> bool:
     return site.broker.problem is not before
 
 
-async def test_the_broker_may_go_and_come_back(broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_broker_may_go_and_come_back(broker: Mosquitto) -> None:
     """Links end with it; it is looked for again, subscribed to again, and devices are linked again.
 
     Its owner hears once that it has gone, however often it is looked for in vain.
     """
-    monkeypatch.setattr(broker_connection, "_FIRST_RETRY", 0.01)
-    monkeypatch.setattr(broker_connection, "_LAST_RETRY", 0.05)
-    async with _running(broker.port) as site:
+    timeouts = BrokerTimeouts(first_retry=0.01, last_retry=0.05)
+    async with _running(broker.port, timeouts=timeouts) as site:
         async with _device(broker) as device:
             await device.say(HELLO)
             await device.hear()
@@ -341,30 +332,33 @@ async def test_the_broker_may_go_and_come_back(broker: Mosquitto, monkeypatch: p
         assert site.problems == [None, BrokerProblem.UNREACHABLE, None]
 
 
-async def test_a_broker_that_throws_us_out_is_asked_less_and_less(
-    socket_enabled: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To be let in is not enough to begin anew: only to be let in for a while is."""
-    monkeypatch.setattr(broker_connection, "_FIRST_RETRY", 0.01)
+async def test_a_broker_that_throws_us_out_is_asked_less_and_less(socket_enabled: None) -> None:
+    """To be let in is not enough to begin again with short pauses: only to be let in for a while is."""
     broker = await KickingBroker().start()
     now = asyncio.get_running_loop().time
-    site = _Site(broker.port)
+    site = _Site(broker.port, timeouts=BrokerTimeouts(first_retry=0.01))
     start = now()
     site.broker.start()
     await until(lambda: broker.kicks >= 6)
     assert now() - start >= 0.01 * (1 + 2 + 4 + 8 + 16)
-    # From here on, each time has been long enough; else, this many would take minutes.
-    monkeypatch.setattr(broker_connection, "_STEADY_SECONDS", 0.0)
-    await until(lambda: broker.kicks >= 20)
+    await site.broker.stop()
+    await broker.stop()
+
+
+async def test_a_broker_that_throws_us_out_after_a_while_is_asked_again_soon(socket_enabled: None) -> None:
+    """Otherwise, this many times would take minutes."""
+    broker = await KickingBroker().start()
+    site = _Site(broker.port, timeouts=BrokerTimeouts(first_retry=0.01, steady=0.0))
+    site.broker.start()
+    await until(lambda: broker.kicks >= 15)
     await site.broker.stop()
     await broker.stop()
 
 
 async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
-    broker: Mosquitto, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    broker: Mosquitto, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is logged with its traceback and told as a problem; then the broker is used again."""
-    monkeypatch.setattr(broker_connection, "_FIRST_RETRY", 0.01)
     heard: list[BrokerError | None] = []
 
     def changed(problem: BrokerError | None) -> None:
@@ -373,7 +367,7 @@ async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
             raise ZeroDivisionError
 
     connection = BrokerConnection(
-        BrokerSettings(host="127.0.0.1", port=broker.port),
+        BrokerSettings(host="127.0.0.1", port=broker.port, timeouts=BrokerTimeouts(first_retry=0.01)),
         lambda _mac: None,
         gateway=_GATEWAY,
         devices=list,
@@ -417,11 +411,9 @@ async def test_a_device_that_floods_is_cut_off_for_a_while(broker: Mosquitto) ->
         assert site.broker.counters.floods == 1
 
 
-async def test_a_device_that_has_flooded_is_heard_again_later(
-    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(broker_connection, "_BAN_SECONDS", 0.1)
-    async with _running(broker.port) as site, _device(broker) as device:
+async def test_a_device_that_has_flooded_is_heard_again_later(broker: Mosquitto) -> None:
+    timeouts = BrokerTimeouts(ban=0.1)
+    async with _running(broker.port, timeouts=timeouts) as site, _device(broker) as device:
         for _ in range(100):
             await device.say("garbage")
         await until(lambda: site.broker.counters.floods >= 1)
@@ -580,18 +572,16 @@ async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path, socket
             assert "channel_closed" not in recorder.names
 
 
-async def test_a_broker_that_pushes_is_told_from_one_that_does_not(
-    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_broker_that_pushes_is_told_from_one_that_does_not(broker: Mosquitto) -> None:
     """Mosquitto takes everything, and delivers nothing to who does not subscribe."""
     pushing = await PushingBroker().start()
     assert await pushes(BrokerSettings(host="127.0.0.1", port=pushing.port))
     await pushing.stop()
-    monkeypatch.setattr(broker_client, "_PUSH_SECONDS", 0.1)
-    assert not await pushes(BrokerSettings(host="127.0.0.1", port=broker.port))
+    settings = BrokerSettings(host="127.0.0.1", port=broker.port, timeouts=BrokerTimeouts(push=0.1))
+    assert not await pushes(settings)
     await broker.stop()
     with pytest.raises(BrokerError):
-        await pushes(BrokerSettings(host="127.0.0.1", port=broker.port))
+        await pushes(settings)
 
 
 async def test_nobody_at_the_port_is_told(socket_enabled: None) -> None:
@@ -666,25 +656,20 @@ async def _answering(answer: bytes | None) -> AsyncGenerator[int]:
     [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x20\x02\x00\x03"],
     ids=["closes", "silent", "http", "not available"],
 )
-async def test_something_else_at_the_port_is_told(
-    answer: bytes | None, socket_enabled: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_something_else_at_the_port_is_told(answer: bytes | None, socket_enabled: None) -> None:
     """And nothing of the attempt is left: neither task nor socket."""
-    monkeypatch.setattr(broker_client, "_TIMEOUT", 0.1)
     async with _answering(answer) as port:
         before = asyncio.all_tasks()
-        assert (await _problem(port=port))[0] is BrokerProblem.UNREACHABLE
+        problem, _ = await _problem(port=port, timeouts=BrokerTimeouts(answer=0.1))
+        assert problem is BrokerProblem.UNREACHABLE
         await until(lambda: asyncio.all_tasks() <= before)
 
 
 @pytest.mark.parametrize("rounds", range(5))
-async def test_stopping_while_it_connects_leaves_nothing(
-    rounds: int, socket_enabled: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_stopping_while_it_connects_leaves_nothing(rounds: int, socket_enabled: None) -> None:
     """At whatever moment: the library's thread comes to its end, and what it made is closed."""
-    monkeypatch.setattr(broker_client, "_TIMEOUT", 0.2)
     async with _answering(b"") as port:
-        site = _Site(port)
+        site = _Site(port, timeouts=BrokerTimeouts(answer=0.2))
         site.broker.start()
         for _ in range(rounds * 3):
             await asyncio.sleep(0.001)
@@ -693,11 +678,9 @@ async def test_stopping_while_it_connects_leaves_nothing(
     assert not site.problems
 
 
-async def test_an_encrypted_broker(
-    tmp_path: Path, socket_enabled: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_encrypted_broker(tmp_path: Path, socket_enabled: None) -> None:
     """Its certificate is checked; a port without encryption is told apart from one without a broker."""
-    monkeypatch.setattr(broker_client, "_TIMEOUT", 1.0)
+    soon = BrokerTimeouts(answer=1.0)
     certificate = _certificate(tmp_path)
     lines = (_ANONYMOUS, f"certfile {certificate}", f"keyfile {certificate.with_suffix('.key')}")
     trusting = ssl.create_default_context(cafile=str(certificate))
@@ -706,13 +689,13 @@ async def test_an_encrypted_broker(
         problem, text = await _problem(port=broker.port, tls=ssl.create_default_context())
         assert problem is BrokerProblem.CERTIFICATE
         assert "certificate verify failed" in text
-        assert (await _problem(port=broker.port))[0] is BrokerProblem.UNREACHABLE
+        assert (await _problem(port=broker.port, timeouts=soon))[0] is BrokerProblem.UNREACHABLE
         async with _running(broker.port, tls=trusting) as site:
             assert site.broker.connected
     async with _answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
-        assert (await _problem(port=port, tls=trusting))[0] is BrokerProblem.TLS
+        assert (await _problem(port=port, tls=trusting, timeouts=soon))[0] is BrokerProblem.TLS
     async with mosquitto(tmp_path, _ANONYMOUS) as plain:
-        assert (await _problem(port=plain.port, tls=trusting))[0] is BrokerProblem.TLS
+        assert (await _problem(port=plain.port, tls=trusting, timeouts=soon))[0] is BrokerProblem.TLS
 
 
 def _certificate(folder: Path) -> Path:

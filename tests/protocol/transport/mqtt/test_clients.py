@@ -17,7 +17,7 @@ import pytest
 
 from custom_components.xiaozhi.protocol.messages import ListenMode, ListenStart, tts_start
 from custom_components.xiaozhi.protocol.transport.link import Admission, Credentials, Link, LinkHandler
-from custom_components.xiaozhi.protocol.transport.mqtt.connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.mqtt.connection import MqttTimeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
 from custom_components.xiaozhi.protocol.transport.mqtt.link import downlink_topic, uplink_topic
 from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
@@ -38,7 +38,7 @@ class _Site:
     def __init__(self) -> None:
         self.audio = UdpListener()
         self.endpoint = MqttEndpoint(
-            self._authenticate, audio=self.audio, downlink=DOWNLINK, timeouts=Timeouts(first_refusal=0)
+            self._authenticate, audio=self.audio, downlink=DOWNLINK, timeouts=MqttTimeouts(first_refusal=0)
         )
         self.links: list[Link] = []
         self.recorders: list[Recorder] = []

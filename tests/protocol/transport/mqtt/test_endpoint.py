@@ -18,7 +18,7 @@ from custom_components.xiaozhi.protocol.transport.link import (
     LinkHandler,
 )
 from custom_components.xiaozhi.protocol.transport.mqtt.codec import MAX_PACKET_BYTES, MAX_SKIPPED_BYTES
-from custom_components.xiaozhi.protocol.transport.mqtt.connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.mqtt.connection import MqttTimeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint, RefusalDelays
 from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink, downlink_topic, uplink_topic
 from custom_components.xiaozhi.protocol.transport.peers import is_local
@@ -62,7 +62,7 @@ class Site:
             self.authenticate,
             audio=self.audio,
             downlink=DOWNLINK,
-            timeouts=Timeouts(**{"first_refusal": 0, "close": 0.05} | timeouts),
+            timeouts=MqttTimeouts(**{"first_refusal": 0, "close": 0.05} | timeouts),
             admits=self.admits,
         )
         self.audio.start("127.0.0.1", 0)

@@ -20,7 +20,7 @@ from custom_components.xiaozhi.protocol.transport.link import (
     LinkHandler,
 )
 from custom_components.xiaozhi.protocol.transport.peers import is_local
-from custom_components.xiaozhi.protocol.transport.websocket.connection import Timeouts
+from custom_components.xiaozhi.protocol.transport.websocket.connection import WebSocketTimeouts
 from custom_components.xiaozhi.protocol.transport.websocket.link import WebSocketLink
 from custom_components.xiaozhi.protocol.transport.websocket.listener import WebSocketListener
 from tests.protocol.transport.udp.device import opus_packet
@@ -125,7 +125,7 @@ async def running(site: Site | None = None, **timeouts: float) -> AsyncIterator[
     site.listener = WebSocketListener(
         site.authenticate,
         downlink=DOWNLINK,
-        timeouts=Timeouts(**{"close": 0.05, "upgrade_delay": 0} | timeouts),
+        timeouts=WebSocketTimeouts(**{"close": 0.05, "upgrade_delay": 0} | timeouts),
         admits=site.admits,
         clock=site.clock,
     )

@@ -14,6 +14,7 @@ from typing import Final
 from aiomqtt import Client, MqttCodeError, MqttError
 
 from ...text import one_line
+from .broker_timeouts import BrokerTimeouts
 from .broker_topics import Address, uplink_of_all
 from .link import DEFAULT_PREFIX
 
@@ -28,14 +29,10 @@ __all__ = [
 ]
 
 _KEEP_ALIVE: Final = 30
-_TIMEOUT: Final = 5.0
-# For a disconnect whose arrival does not matter.
-_SHORT_TIMEOUT: Final = 0.1
 # Messages that wait while others are dealt with; a flood beyond that is not worth memory.
 _MAX_WAITING: Final = 500
-# A broker may subscribe a client some time after it has let it in, so it is tried more than once.
+# A broker may subscribe a client some time after it has let it in.
 _PUSH_TRIES: Final = 4
-_PUSH_SECONDS: Final = 0.5
 # A subscription that is not granted has a code from here on.
 _FAILURE: Final = 0x80
 
@@ -84,6 +81,7 @@ class BrokerSettings:
     tls: ssl.SSLContext | None = None
     prefix: str = DEFAULT_PREFIX
     """First part of all topics of devices."""
+    timeouts: BrokerTimeouts = field(default_factory=BrokerTimeouts)
 
 
 @asynccontextmanager
@@ -99,16 +97,16 @@ async def connected(settings: BrokerSettings, client_id: str | None = None) -> A
         password=settings.password,
         identifier=client_id or f"xiaozhi-{secrets.token_hex(6)}",
         keepalive=_KEEP_ALIVE,
-        timeout=_TIMEOUT,
+        timeout=settings.timeouts.answer,
         tls_context=settings.tls,
         max_queued_incoming_messages=_MAX_WAITING,
         logger=_CLIENT_LOGGER,
     )
-    await _connect(client, encrypted=settings.tls is not None)
+    await _connect(client, settings)
     try:
         yield client
     finally:
-        await _hang_up(client)
+        await _hang_up(client, settings)
 
 
 async def subscribe_devices(client: Client, prefix: str) -> None:
@@ -141,7 +139,7 @@ async def pushes(settings: BrokerSettings) -> bool:
             for _ in range(_PUSH_TRIES):
                 await client.publish(topic, b"{}")
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(_PUSH_SECONDS):
+                    async with asyncio.timeout(settings.timeouts.push):
                         async for message in device.messages:
                             if message.topic.value == topic:
                                 return True
@@ -150,28 +148,29 @@ async def pushes(settings: BrokerSettings) -> bool:
     return False
 
 
-async def _connect(client: Client, *, encrypted: bool) -> None:
+async def _connect(client: Client, settings: BrokerSettings) -> None:
     # The library connects in a thread and hangs sockets and tasks into the loop from there. It must come to
     # its end even when the caller has given up.
     connecting = asyncio.ensure_future(client.__aenter__())
     try:
         await asyncio.shield(connecting)
     except asyncio.CancelledError:
-        client.timeout = _SHORT_TIMEOUT
+        client.timeout = settings.timeouts.hang_up
         with suppress(MqttError):
             await connecting
-        await _hang_up(client)
+        await _hang_up(client, settings)
         raise
     except MqttCodeError as err:
         code = err.rc if isinstance(err.rc, int) or err.rc is None else err.rc.value
         problem = BrokerProblem.REFUSED if code in _NOT_ALLOWED else BrokerProblem.UNREACHABLE
         raise BrokerError(problem, str(err)) from err
     except MqttError as err:
-        await _hang_up(client)
-        raise BrokerError(_problem_of(err.__context__, encrypted=encrypted), str(err)) from err
+        await _hang_up(client, settings)
+        problem = _problem_of(err.__context__, encrypted=settings.tls is not None)
+        raise BrokerError(problem, str(err)) from err
     except ValueError as err:
         # A host that is no name, or a port that is no number of one.
-        await _hang_up(client)
+        await _hang_up(client, settings)
         raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
 
 
@@ -189,7 +188,7 @@ def _problem_of(failure: BaseException | None, *, encrypted: bool) -> BrokerProb
     return BrokerProblem.UNREACHABLE
 
 
-async def _hang_up(client: Client) -> None:
-    client.timeout = _SHORT_TIMEOUT
+async def _hang_up(client: Client, settings: BrokerSettings) -> None:
+    client.timeout = settings.timeouts.hang_up
     with suppress(MqttError):
         await client.__aexit__(None, None, None)

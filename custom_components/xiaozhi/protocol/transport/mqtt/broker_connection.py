@@ -27,20 +27,6 @@ __all__ = ["BrokerConnection", "BrokerCounters"]
 
 _LOGGER = logging.getLogger(__name__)
 
-_FIRST_RETRY: Final = 1.0
-# Devices themselves look for a broker that was away every ten seconds.
-_LAST_RETRY: Final = 15.0
-# A broker that has held us for less may only have let us in to throw us out.
-_STEADY_SECONDS: Final = 60.0
-# Until the first probe of a device that may be connected already, and of one that has just checked in. Each
-# pause is twice as long as the one before: some devices download files first, or have a slow network.
-_FIRST_PROBE: Final = 1.0
-_FIRST_PROBE_AFTER_CHECK_IN: Final = 3.0
-_LAST_PROBE: Final = 60.0
-# Between two devices, so that many do not answer at the same moment.
-_PROBE_SPREAD: Final = 0.1
-# A device that floods would otherwise get a new link by its next message.
-_BAN_SECONDS: Final = 60.0
 # Beyond the ids of any MCP client that counts from 1. The firmware answers with an error: an answer, too.
 _PROBE: Final = encode(mcp({"jsonrpc": "2.0", "id": 2**31 - 1, "method": "ping", "params": {}})).encode()
 
@@ -88,6 +74,7 @@ class BrokerConnection:
         self.problem: BrokerError | None = None
         """Why the broker is not there; None while it is, and before the first attempt."""
         self._settings = settings
+        self._timeouts = settings.timeouts
         self._admit = admit
         self._gateway = gateway
         self._devices = devices
@@ -101,7 +88,7 @@ class BrokerConnection:
         """Where each device was last told to be, or last heard."""
         self._searches: dict[str, asyncio.Task[None]] = {}
         self._banned: dict[str, float] = {}
-        self._delay = _FIRST_RETRY
+        self._delay = self._timeouts.first_retry
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -131,7 +118,7 @@ class BrokerConnection:
         """Note that a device has been told its address, and will connect there soon."""
         self._addresses[mac] = self.address(mac)
         if self._client is not None:
-            self._search(mac, _FIRST_PROBE_AFTER_CHECK_IN)
+            self._search(mac, self._timeouts.first_probe_after_check_in)
 
     async def probe(self, mac: str) -> None:
         """Ask a device for a sign of life, which links it. Does nothing without the broker."""
@@ -158,7 +145,7 @@ class BrokerConnection:
             return
         del self._links[mac]
         if self._client is not None:
-            self._search(mac, _LAST_PROBE)
+            self._search(mac, self._timeouts.last_probe)
 
     async def _stay_connected(self) -> None:
         while True:
@@ -171,7 +158,7 @@ class BrokerConnection:
                 self._state_changed(problem)
             self.problem = problem
             await asyncio.sleep(self._delay)
-            self._delay = min(2 * self._delay, _LAST_RETRY)
+            self._delay = min(2 * self._delay, self._timeouts.last_retry)
 
     async def _use_broker(self) -> BrokerError:
         """Work with the broker as long as it is there; return why it is not any more."""
@@ -191,15 +178,15 @@ class BrokerConnection:
         since = clock()
         self._client, self.problem = client, None
         for number, mac in enumerate(self._devices()):
-            self._search(mac, _FIRST_PROBE + number * _PROBE_SPREAD)
+            self._search(mac, self._timeouts.first_probe + number * self._timeouts.probe_spread)
         try:
             self._state_changed(None)
             async for message in client.messages:
                 await self._received(message)
         finally:
             self._client = None
-            if clock() - since >= _STEADY_SECONDS:
-                self._delay = _FIRST_RETRY
+            if clock() - since >= self._timeouts.steady:
+                self._delay = self._timeouts.first_retry
             searches = tuple(self._searches.values())
             for search in searches:
                 search.cancel()
@@ -214,12 +201,12 @@ class BrokerConnection:
         self._searches[mac] = asyncio.create_task(self._probe_until_linked(mac, pause))
 
     async def _probe_until_linked(self, mac: str, pause: float) -> None:
-        while pause < _LAST_PROBE or mac in self._devices():
+        while pause < self._timeouts.last_probe or mac in self._devices():
             await asyncio.sleep(pause)
             if mac in self._links:
                 break
             await self.probe(mac)
-            pause = min(2 * pause, _LAST_PROBE)
+            pause = min(2 * pause, self._timeouts.last_probe)
 
     def _is_for_us(self, address: Address) -> bool:
         own = self.address(address.mac)
@@ -241,7 +228,7 @@ class BrokerConnection:
             await link.receive(message.payload)
         except FloodError as err:
             self.counters.floods += 1
-            self._banned[mac] = asyncio.get_running_loop().time() + _BAN_SECONDS
+            self._banned[mac] = asyncio.get_running_loop().time() + self._timeouts.ban
             self._end(mac, link, str(err))
         except Exception:
             _LOGGER.exception("Unexpected error on a link through the broker")

@@ -10,7 +10,7 @@ from ..link import LinkClosedError
 from . import codec as mqtt
 from .codec import Packet, PacketReader
 
-__all__ = ["READ_BYTES", "MqttConnection", "Timeouts"]
+__all__ = ["READ_BYTES", "MqttConnection", "MqttTimeouts"]
 
 READ_BYTES: Final = 4096
 # Room for a CONNECT with long names, and for the last will of a client that is not a device.
@@ -20,7 +20,7 @@ _SEND_BUFFER: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
+class MqttTimeouts:
     """How long a client may take, in seconds."""
 
     connect: float = 10
@@ -41,7 +41,7 @@ class MqttConnection:
     """A client's connection; the `Carrier` of an `MqttLink` once the client is let in."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeouts: Timeouts
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeouts: MqttTimeouts
     ) -> None:
         """Use open streams; the caller closes the connection."""
         self._reader = reader

@@ -21,7 +21,7 @@ from ..peers import is_local
 from ..udp.listener import UdpListener
 from . import codec as mqtt
 from .codec import Connect, ConnectCode, MqttProtocolError, Packet, UnsupportedProtocolError
-from .connection import READ_BYTES, MqttConnection, Timeouts
+from .connection import READ_BYTES, MqttConnection, MqttTimeouts
 from .link import MqttLink, downlink_topic, uplink_topic
 
 __all__ = ["EndpointCounters", "MqttEndpoint", "RefusalDelays"]
@@ -84,7 +84,7 @@ class MqttEndpoint:
         audio: UdpListener,
         downlink: AudioFormat,
         address: Callable[[str], str | None] | None = None,
-        timeouts: Timeouts | None = None,
+        timeouts: MqttTimeouts | None = None,
         admits: Callable[[str], bool] = is_local,
     ) -> None:
         """Prepare an endpoint.
@@ -100,7 +100,7 @@ class MqttEndpoint:
         self._audio = audio
         self._downlink = downlink
         self._address = address or (lambda _mac: None)
-        self._timeouts = timeouts or Timeouts()
+        self._timeouts = timeouts or MqttTimeouts()
         self._delays = RefusalDelays(self._timeouts.first_refusal, self._timeouts.longest_refusal)
         self._pending = PendingConnections[asyncio.Task[None]](_MAX_PENDING)
         self._server: asyncio.Server | None = None

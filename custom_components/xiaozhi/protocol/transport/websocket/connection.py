@@ -25,7 +25,7 @@ from websockets.protocol import Event
 from ...limits import PendingConnections, TokenBucket
 from ..link import Admission
 
-__all__ = ["QuietLogger", "Timeouts", "WebSocketConnection", "header", "peer_address"]
+__all__ = ["QuietLogger", "WebSocketConnection", "WebSocketTimeouts", "header", "peer_address"]
 
 # The kernel's own buffer would hide for minutes that a device has stopped reading.
 _SEND_BUFFER: Final = 16 * 1024
@@ -36,7 +36,7 @@ _MESSAGES: Final = frozenset({Opcode.TEXT, Opcode.BINARY})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
+class WebSocketTimeouts:
     """How long a device may take, in seconds."""
 
     open: float = 10

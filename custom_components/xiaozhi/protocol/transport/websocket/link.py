@@ -29,7 +29,7 @@ from ...messages import (
 )
 from ...shortening import encode_within
 from ..link import Channel, Link, LinkClosedError, LinkHandler, LinkKind
-from .connection import Timeouts, WebSocketConnection, header, peer_address
+from .connection import WebSocketConnection, WebSocketTimeouts, header, peer_address
 from .framing import FramingError, framing_version, pack, unpack
 
 __all__ = ["WebSocketLink"]
@@ -53,7 +53,7 @@ class WebSocketLink(Link):
         self,
         connection: WebSocketConnection,
         downlink: AudioFormat,
-        timeouts: Timeouts,
+        timeouts: WebSocketTimeouts,
         clock: Callable[[], float],
     ) -> None:
         """Use a connection after its opening handshake; `run` does the rest."""

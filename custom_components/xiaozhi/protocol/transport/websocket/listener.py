@@ -21,7 +21,7 @@ from ...limits import PendingConnections
 from ...messages import MAX_MESSAGE_BYTES, AudioFormat
 from ..link import Admission, Credentials
 from ..peers import is_local
-from .connection import QuietLogger, Timeouts, WebSocketConnection, header, peer_address
+from .connection import QuietLogger, WebSocketConnection, WebSocketTimeouts, header, peer_address
 from .link import WebSocketLink
 
 __all__ = ["WebSocketListener"]
@@ -42,7 +42,7 @@ class WebSocketListener:
         authenticate: Callable[[Credentials], Admission | None],
         *,
         downlink: AudioFormat,
-        timeouts: Timeouts | None = None,
+        timeouts: WebSocketTimeouts | None = None,
         admits: Callable[[str], bool] = is_local,
         clock: Callable[[], float] = loop_time,
     ) -> None:
@@ -56,7 +56,7 @@ class WebSocketListener:
         self._admits = admits
         self._authenticate = authenticate
         self._downlink = downlink
-        self._timeouts = timeouts or Timeouts()
+        self._timeouts = timeouts or WebSocketTimeouts()
         self._server: Server | None = None
         self._pending = PendingConnections[WebSocketConnection](_MAX_PENDING)
         self._links: set[WebSocketLink] = set()
