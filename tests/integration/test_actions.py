@@ -258,7 +258,7 @@ async def test_what_is_no_picture_is_named(
     web: Web,
 ) -> None:
     web.content = b"<html>"
-    with pytest.raises(ServiceValidationError, match="no picture that can be shown"):
+    with pytest.raises(ServiceValidationError, match="not a picture that can be shown"):
         await act(hass, SERVICE_SHOW_IMAGE, device_id, url=web.url)
     web.content = bytes(MAX_FETCHED_BYTES + 1)
     with pytest.raises(HomeAssistantError, match="larger than"):
