@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import logging
 from pathlib import Path
 import secrets
-import socket
+from socket import SOCK_DGRAM
 import sys
 from types import MappingProxyType
 from typing import Final, override
@@ -34,6 +34,7 @@ from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import DeviceLink, OfferedLink
 from demo.hass import write_storage
+from demo.processes import free_port
 
 from .speech import InstantSpeechToText, InstantTextToSpeech, set_up_speech
 
@@ -125,9 +126,9 @@ def _entry(devices: list[PairedDevice], link: LinkKind | None) -> ConfigEntry[Ga
     own = [DeviceLink.MQTT, DeviceLink.WEBSOCKET] if link is None else [DeviceLink.AUTOMATIC]
     data = {
         CONF_LINK: offered.value,
-        CONF_WEBSOCKET_PORT: _free_port(),
-        CONF_MQTT_PORT: _free_port(),
-        CONF_UDP_PORT: _free_port(socket.SOCK_DGRAM),
+        CONF_WEBSOCKET_PORT: free_port(),
+        CONF_MQTT_PORT: free_port(),
+        CONF_UDP_PORT: free_port(transport=SOCK_DGRAM),
     }
     subentries = [
         ConfigSubentryData(
@@ -160,7 +161,7 @@ def _entry(devices: list[PairedDevice], link: LinkKind | None) -> ConfigEntry[Ga
 async def house(folder: Path) -> AsyncGenerator[House]:
     """Run Home Assistant on loopback with an empty folder for its configuration."""
     _log_only_ours()
-    port = _free_port()
+    port = free_port()
     await asyncio.to_thread(_write_configuration, folder, port)
     hass = await async_setup_hass(RuntimeConfig(config_dir=str(folder), skip_pip=True, log_no_color=True))
     if hass is None:
@@ -194,12 +195,6 @@ def _log_only_ours() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(_Ours())
     logging.basicConfig(handlers=[handler])
-
-
-def _free_port(transport: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    with socket.socket(type=transport) as probe:
-        probe.bind(("0.0.0.0", 0))
-        return int(probe.getsockname()[1])
 
 
 async def until(condition: Callable[[], bool]) -> None:

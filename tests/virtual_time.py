@@ -1,4 +1,4 @@
-"""An event loop whose clock stands still while anything happens, and else jumps to the next timer.
+"""An event loop whose clock stands still while anything happens, and otherwise jumps to the next timer.
 
 A test of a time-out of a minute takes no time, and a busy machine makes nothing late. Sockets and threads are
 real. What other processes do takes real time, so tests with those are marked `real_time`.

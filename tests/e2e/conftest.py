@@ -1,4 +1,4 @@
-"""A demo that runs, shared by the tests of a file."""
+"""Fixtures of the end-to-end tests: a running demo, shared by the tests of a file."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
@@ -34,7 +34,7 @@ async def shared_loop() -> None:
     """An event loop for a whole file, whose connections outlive a test."""
     # Before each test the plugin forbids sockets.
     pytest_socket.enable_socket()
-    # One thread, which runs before the first test: one that a test adds would count as left behind.
+    # Its one thread starts before the first test: a thread that starts in a test counts as left behind.
     executor = ThreadPoolExecutor(1, "asyncio")
     executor.submit(int).result()
     asyncio.get_running_loop().set_default_executor(executor)
@@ -51,7 +51,7 @@ async def house(shared_loop: None, tmp_path_factory: pytest.TempPathFactory) -> 
             AsyncExitStack() as stack,
         ):
             house = House(running, mark, stack)
-            # What is new, such as its areas, Home Assistant writes minutes later, or when it stops.
+            # Home Assistant saves new areas, for example, only minutes later, or when it stops.
             await running.children[-1].stop()
             await house.start_again()
             yield house

@@ -1,4 +1,4 @@
-"""A demo as a process: whatever it starts can be found by a mark in the environment."""
+"""The demo as a process. It and its children are found by a variable in their environment."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

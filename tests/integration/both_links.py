@@ -1,4 +1,4 @@
-"""A device on each link: a conversation is the same over both, and both are held at the same time."""
+"""A device on each link, and the same conversation with both at the same time."""
 
 import asyncio
 from collections.abc import Generator
@@ -25,7 +25,7 @@ def paired_on_both() -> tuple[ConfigSubentryData, ...]:
 
 @contextmanager
 def states_of_both(hass: HomeAssistant) -> Generator[dict[LinkKind, list[str]]]:
-    """Collect the states that each satellite goes through from the first time that it listens."""
+    """Collect the states of each satellite, from the first time that it listens."""
     with (
         satellite_states(hass, SATELLITES[LinkKind.WEBSOCKET]) as on_websocket,
         satellite_states(hass, SATELLITES[LinkKind.MQTT]) as on_mqtt,
@@ -49,7 +49,7 @@ def word_for(kind: LinkKind, word: str = "hello") -> str:
 
 
 async def say_to_both(devices: dict[LinkKind, SimulatedDevice], sound: bytes) -> None:
-    """Say something to both devices, and stay until their conversations are over."""
+    """Say something to both devices, and wait for the end of their conversations."""
 
     async def say(kind: LinkKind, device: SimulatedDevice) -> None:
         await device.wake(word_for(kind))

@@ -1,4 +1,4 @@
-"""The HTTP side of a device, for tests: posts the way the firmware does."""
+"""The HTTP requests of a device, with the headers of the firmware."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -60,19 +60,19 @@ class HttpDevice:
         return await self.client.post(path, headers=self.headers, data=body, allow_redirects=False)
 
     async def check_in(self) -> dict[str, Any]:
-        """Check in; return the reply, which must be one that the device takes for success."""
+        """Check in, and return the reply, which must have status 200."""
         response = await self.post()
         assert response.status == HTTPStatus.OK
         reply: dict[str, Any] = await response.json()
         return reply
 
     async def code(self) -> str:
-        """Check in, and return the code that the device then shows."""
+        """Check in, and return the code in the reply."""
         code: str = (await self.check_in())["activation"]["code"]
         return code
 
     async def activate(self) -> int:
-        """Ask whether the code was typed; return the status."""
+        """Ask whether the code was entered; return the HTTP status."""
         return (await self.post(f"{OTA_PATH}/activate")).status
 
 

@@ -1,12 +1,10 @@
-"""Speech engines that say and hear what a test wants, around which everything else is real."""
+"""Scripted speech engines and a scripted agent; everything around them is real."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import suppress
 from dataclasses import replace
 import io
-import math
-import struct
 from typing import Any, override
 import wave
 
@@ -20,12 +18,13 @@ from homeassistant.components.stt import (
 )
 from homeassistant.components.tts import TTSAudioRequest, TTSAudioResponse, TtsAudioType
 from homeassistant.helpers import intent, llm
+import numpy as np
 
 SAMPLE_RATE = 22050
 
 
 class ScriptedSpeechToText(stt.SpeechToTextEntity):
-    """Hears the next line of its script, once the stream has ended, and keeps what it was sent."""
+    """Recognises the next line of its script at the end of each stream, and keeps the audio."""
 
     _attr_name = "Scripted ears"
     _attr_unique_id = "ears"
@@ -34,13 +33,13 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
         self.lines: list[str | None] = []
         self.streams: list[bytearray] = []
         self.finds_the_end = False
-        """Whether it takes the end of speech on itself, as some engines do."""
+        """Whether it detects the end of speech by itself, as some engines do."""
         self.may_go_on: asyncio.Event = asyncio.Event()
         self.may_go_on.set()
         self.ended: asyncio.Queue[None] = asyncio.Queue()
-        """Gets an item for every stream that it has heard to its end."""
+        """Gets an item at the end of each stream."""
         self.stopping_seconds = 0.0
-        """How long it goes on when it is cancelled, however often."""
+        """Seconds for which it ignores cancellation."""
 
     @property
     @override
@@ -105,7 +104,7 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
 
 
 class ScriptedTextToSpeech(tts.TextToSpeechEntity):
-    """Speaks a tone as long as the text: 20 letters a second."""
+    """Speaks a tone that lasts a second for 20 letters of the text."""
 
     _attr_name = "Scripted mouth"
     _attr_unique_id = "mouth"
@@ -134,7 +133,7 @@ class ScriptedTextToSpeech(tts.TextToSpeechEntity):
 
 
 class StreamingTextToSpeech(ScriptedTextToSpeech):
-    """Speaks a tone for every piece of text as soon as it comes."""
+    """Speaks a tone for each piece of text as soon as the piece arrives."""
 
     @override
     async def async_stream_tts_audio(self, request: TTSAudioRequest) -> TTSAudioResponse:
@@ -149,7 +148,7 @@ class StreamingTextToSpeech(ScriptedTextToSpeech):
 
 
 class ScriptedAgent(conversation.ConversationEntity):
-    """Says its script, piece by piece; a line that ends with a question mark asks back."""
+    """Answers with the next line of its script, piece by piece. After a question it wants an answer."""
 
     _attr_name = "Scripted brain"
     _attr_unique_id = "brain"
@@ -160,11 +159,11 @@ class ScriptedAgent(conversation.ConversationEntity):
         self.lines: list[str] = []
         self.heard: list[str] = []
         self.conversations: list[str] = []
-        """The conversation that each line was heard in."""
+        """Conversation ids of the lines that it heard."""
         self.uses: list[llm.ToolInput] = []
-        """Tools that it calls before its next line."""
+        """Tools to call before the next line."""
         self.offered: list[str] = []
-        """Names of the tools that it was last offered."""
+        """Names of the tools that it was offered last."""
         self.prompt = ""
         self.results: list[conversation.ToolResultContent] = []
         self.thinking: asyncio.Event = asyncio.Event()
@@ -211,14 +210,11 @@ class ScriptedAgent(conversation.ConversationEntity):
 
 def tone(seconds: float) -> bytes:
     """Return a WAV of 440 Hz."""
-    samples = (
-        int(12000 * math.sin(2 * math.pi * 440 * index / SAMPLE_RATE))
-        for index in range(int(seconds * SAMPLE_RATE))
-    )
+    samples = 12000 * np.sin(2 * np.pi * 440 / SAMPLE_RATE * np.arange(int(seconds * SAMPLE_RATE)))
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(SAMPLE_RATE)
-        file.writeframes(b"".join(struct.pack("<h", sample) for sample in samples))
+        file.writeframes(samples.astype("<i2").tobytes())
     return buffer.getvalue()

@@ -11,12 +11,12 @@ from tests.simulator.talk import answer
 
 @pytest.fixture(autouse=True)
 def _sockets(socket_enabled: None) -> None:
-    """Let the device and the fake server have their sockets."""
+    """Allow sockets."""
 
 
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
-    """A server that answers hellos and does nothing else by itself."""
+    """A server that only answers hellos by itself."""
     async with Server.serving() as running:
         yield running
 

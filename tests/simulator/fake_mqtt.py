@@ -1,4 +1,4 @@
-"""A small server for the simulated device on MQTT: raw sockets, and only what a test asks for."""
+"""A small MQTT and UDP server for the simulated device, on raw sockets."""
 
 import asyncio
 from collections import deque
@@ -19,7 +19,7 @@ NONCE = bytes.fromhex("01a5" + "0000" + "c0ffee42" + "00000000" + "00000000")
 
 
 def ctr(key: bytes, header: bytes, data: bytes) -> bytes:
-    """AES-CTR by hand: the header plus the number of the block, as a big-endian number, is encrypted."""
+    """AES-CTR built from AES-ECB: block by block, the header plus the block number is encrypted."""
     block = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
     counter, stream = int.from_bytes(header), b""
     while len(stream) < len(data):

@@ -1,4 +1,4 @@
-"""Steps into a conversation that tests share."""
+"""Steps of a conversation that several tests share."""
 
 import asyncio
 from typing import Any
@@ -34,7 +34,7 @@ async def speaking(server: Server, sim: SimulatedDevice, packets: int = 0) -> Se
 
 
 async def settle() -> None:
-    """Let everything that is on its way arrive."""
+    """Let everything that was sent arrive."""
     await asyncio.sleep(0.05)
 
 

@@ -1,4 +1,4 @@
-"""An AI Task that looks at photos as a test wants, around which everything else is real."""
+"""A scripted AI Task that answers questions about photos; everything around it is real."""
 
 import asyncio
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def sentence(key: str) -> str:
 
 
 class ScriptedEyes(AITaskEntity):
-    """Says what it is to see, and keeps what it was asked and shown."""
+    """Returns a scripted answer, and keeps the questions and photos."""
 
     _attr_name = "Scripted eyes"
     _attr_unique_id = "eyes"

@@ -1,4 +1,4 @@
-"""What tests of forms have in common: filling them in, with a look at their texts."""
+"""Opens and fills in forms, and checks that all their texts exist."""
 
 import json
 from string import Formatter
@@ -36,7 +36,7 @@ def texts(section: str) -> dict[str, Any]:
 
 
 def check_texts(section: dict[str, Any], result: Any) -> Any:
-    """Return what the user is shown, after a look that it has all its texts and placeholders."""
+    """Return a form or its end, after checking that all its texts and placeholders exist."""
     if result.get("translation_domain"):
         return result
     shown: list[str] = []

@@ -13,5 +13,5 @@ def register(device: SimulatedDevice, *tools: Tool) -> list[Tool]:
 
 
 def announce(device: SimulatedDevice) -> None:
-    """Have the device say that its list of tools is another one."""
+    """Have the device announce that its list of tools has changed."""
     device._on._queue_mcp_reply('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}')

@@ -1,4 +1,4 @@
-"""Sounds and media files, made from scratch."""
+"""Synthetic sounds and media files."""
 
 from array import array
 import io

@@ -8,13 +8,13 @@ import getpass
 import os
 from pathlib import Path
 import shutil
-import socket
 from typing import Self, override
 
 import pytest
 
 from custom_components.xiaozhi.protocol.transport.mqtt import codec as mqtt
 from custom_components.xiaozhi.protocol.transport.mqtt.link import downlink_topic
+from demo.processes import free_port
 
 _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"))
 
@@ -26,16 +26,8 @@ def command(name: str) -> str:
     return path
 
 
-def free_port() -> int:
-    """Return a TCP port that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 class Mosquitto:
-    """A Mosquitto of its own configuration on loopback, which can go and come back."""
+    """A Mosquitto on loopback with its own configuration. It can be killed and started again."""
 
     def __init__(self, folder: Path, port: int, *lines: str) -> None:
         """Prepare it; `lines` are added to its configuration."""
@@ -89,7 +81,7 @@ class _Member:
 
 
 class PushingBroker:
-    """Subscribes each client to the topic of its client id when it connects, as EMQX can be told to.
+    """Subscribes each client to the topic of its client id when it connects, as EMQX can be configured to.
 
     No more of a broker than the tests need: QoS 0, filters with `+` only.
     """
@@ -113,7 +105,7 @@ class PushingBroker:
         return self
 
     async def stop(self) -> None:
-        """Drop everybody."""
+        """Close all connections."""
         assert self._server is not None
         self._server.close()
         for member in self._members:
@@ -152,7 +144,7 @@ class PushingBroker:
 
 
 class KickingBroker(PushingBroker):
-    """Lets everybody in, and throws out whoever subscribes."""
+    """Accepts every client, and disconnects those that subscribe."""
 
     def __init__(self) -> None:
         """Prepare it."""

@@ -1,4 +1,4 @@
-"""A device that talks MQTT and UDP, as far as the tests of its links need one."""
+"""The parts of a device on MQTT and UDP that the tests of its links need."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ HELLO: dict[str, Any] = {
     "transport": "udp",
     "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60},
 }
-# Names no conversation, so that it can be said at any time; that of stock firmware does.
+# Without the id of a conversation, so that it can be sent at any time; stock firmware sends the id.
 LISTEN: dict[str, Any] = {"type": "listen", "state": "start", "mode": "auto"}
 
 

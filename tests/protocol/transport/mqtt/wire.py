@@ -1,4 +1,4 @@
-"""MQTT as a client writes and reads it, made apart from the code under test, straight from the standard."""
+"""MQTT packets as a client writes and reads them, written from the standard without the code under test."""
 
 import asyncio
 from contextlib import suppress
@@ -68,19 +68,19 @@ DISCONNECT = b"\xe0\x00"
 
 @dataclass
 class WireClient:
-    """A client that sends whatever bytes it likes."""
+    """A client that sends any bytes, also wrong ones."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
     @classmethod
     async def open(cls, port: int) -> Self:
-        """Connect by TCP, and say nothing."""
+        """Connect by TCP, and send nothing."""
         return cls(*await asyncio.open_connection("127.0.0.1", port))
 
     @classmethod
     async def login(cls, port: int, client_id: str, username: str, password: str) -> Self:
-        """Connect and be let in."""
+        """Connect and log in."""
         client = await cls.open(port)
         await client.send(connect(client_id, username, password))
         assert await client.receive() == (0x20, b"\x00\x00")
@@ -111,7 +111,7 @@ class WireClient:
         return body[2:end].decode(), body[end:]
 
     async def closed(self) -> bool:
-        """Wait until the other end has closed; whatever it still sends is dropped."""
+        """Wait until the other end has closed the connection; drop what it still sends."""
         async with asyncio.timeout(5):
             with suppress(ConnectionError):
                 while await self.reader.read(4096):
@@ -119,7 +119,7 @@ class WireClient:
         return True
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self.writer.close()
         with suppress(ConnectionError):
             await self.writer.wait_closed()

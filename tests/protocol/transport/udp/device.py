@@ -1,4 +1,4 @@
-"""The device's end of the audio over UDP, made after the firmware and apart from the code under test."""
+"""The device's end of the audio over UDP, written after the firmware without the code under test."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ TOC_60_MS = 0x58
 
 
 def opus_packet(content: bytes = b"speech") -> bytes:
-    """Return what passes for an Opus packet of 60 ms."""
+    """Return bytes that look like an Opus packet of 60 ms."""
     return bytes((TOC_60_MS,)) + content
 
 
@@ -25,7 +25,7 @@ class DeviceAudio:
     """Makes datagrams and reads them as the firmware does."""
 
     def __init__(self, key: bytes, nonce: bytes) -> None:
-        """Take what the hello brought."""
+        """Use the key and nonce of the hello."""
         assert (len(key), len(nonce), nonce[0]) == (16, 16, 1)
         self.key = key
         self.nonce = nonce
@@ -97,7 +97,7 @@ class DeviceSocket(asyncio.DatagramProtocol):
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that this process does by itself, without a fixed pause."""
+    """Run the event loop until a condition holds."""
     async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110 - any condition, of objects that know nothing of events
             await asyncio.sleep(0.001)
