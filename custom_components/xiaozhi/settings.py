@@ -30,7 +30,7 @@ from .protocol.transport.mqtt.broker_client import BrokerSettings
 
 
 class OfferedLink(StrEnum):
-    """The link that the gateway offers to devices."""
+    """How devices are told to connect."""
 
     MQTT = "mqtt"
     """To our own MQTT endpoint, with audio over UDP."""

@@ -80,8 +80,10 @@ class DetectorSettings:
     """Of speech that there must be before it counts: less is a cough or a door."""
     resume: float = 0.06
     """Of speech that interrupts a silence: less is a noise, and the silence goes on."""
+    maybe_speech: float = 0.3
+    """Likelihood from which a sound is speech that begins: low, so that a short word far away counts."""
     speech: float = 0.5
-    """Likelihood from which a sound is speech."""
+    """Likelihood from which a sound is speech that goes on: high, so that noise is none."""
     surely_silent: float = 0.2
     """Likelihood below which speech can end; above it, the next word may have begun."""
 
@@ -120,10 +122,9 @@ class SpeechBounds:
         """Take the likelihood, 0 to 1, that the next chunk is speech."""
         start = self._heard * CHUNK_SECONDS
         self._heard += 1
-        is_speech = probability >= self._settings.speech
         if not self._speaking:
-            return self._before_speech(is_speech, start)
-        if is_speech:
+            return self._before_speech(probability >= self._settings.maybe_speech, start)
+        if probability >= self._settings.speech:
             self._in_speech()
         else:
             self._in_silence()
