@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from homeassistant.runner import create_event_loop
 
-from . import downlink, latency, loss, memory, turn, uplink_cpu
+from . import downlink, end_of_speech, latency, loss, memory, turn, uplink_cpu
 from .house import house
 from .report import Finding
 from .soak.measure import SoakError, measure as soak
@@ -29,21 +29,25 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "downlink": downlink.measure,
     "uplink_cpu": uplink_cpu.measure,
     "loss": loss.measure,
+    "end_of_speech": end_of_speech.measure,
     "soak": soak,
 }
-# Runs only when it is named, because it can fail and may take very long.
-_NAMED_ONLY: Final = "soak"
+# Run only when they are named, because they need recordings, or can fail and may take very long.
+_NAMED_ONLY: Final = ("end_of_speech", "soak")
+_OPTIONS: Final = {
+    "end_of_speech": ("recordings", "noise", "snr", "pause", "at_once", "every"),
+    "soak": ("minutes", "seed", "devices"),
+}
 
 
-async def run(folder: Path, names: list[str], *, quick: bool, soaking: dict[str, Any]) -> None:
+async def run(folder: Path, names: list[str], *, quick: bool, options: dict[str, dict[str, Any]]) -> None:
     """Run benchmarks one after the other in one Home Assistant, whose files go to an empty folder.
 
-    `soaking` holds the options of `soak`. Raises `SoakError`.
+    `options` holds those of single benchmarks. Raises `SoakError`.
     """
     async with house(folder) as home:
         for name in names:
-            options = soaking if name == _NAMED_ONLY else {}
-            finding = await BENCHMARKS[name](home, quick=quick, **options)
+            finding = await BENCHMARKS[name](home, quick=quick, **options.get(name, {}))
             print(finding.table())
             print(finding.json(), end="\n\n", flush=True)
 
@@ -54,22 +58,25 @@ def main(arguments: list[str]) -> None:
         prog="scripts/benchmark", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "name", nargs="*", help=f"{', '.join(BENCHMARKS)} (default: all but soak, in this order)"
+        "name", nargs="*", help=f"{', '.join(BENCHMARKS)} (default: all but the last two, in this order)"
     )
     parser.add_argument("--quick", action="store_true", help="only check that they work, in half a minute")
     group = parser.add_argument_group("soak")
     group.add_argument("--minutes", type=float, default=5, help="how long (default: %(default)s)")
     group.add_argument("--seed", type=int, help="seed of all random choices (default: another each time)")
     group.add_argument("--devices", type=int, default=6, help="default: %(default)s")
+    _add_end_of_speech(parser)
     options = parser.parse_args(arguments)
     if unknown := set(options.name) - set(BENCHMARKS):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
+    if "end_of_speech" in options.name and not (options.recordings or options.quick):
+        parser.error("end_of_speech needs --recordings")
     loop = create_event_loop()
     asyncio.set_event_loop(loop)
     with tempfile.TemporaryDirectory(prefix="xiaozhi-benchmark-") as folder:
-        names = options.name or [name for name in BENCHMARKS if name != _NAMED_ONLY]
-        soaking = {"minutes": options.minutes, "seed": options.seed, "devices": options.devices}
-        work = run(Path(folder), names, quick=options.quick, soaking=soaking)
+        names = options.name or [name for name in BENCHMARKS if name not in _NAMED_ONLY]
+        own = {name: {key: getattr(options, key) for key in keys} for name, keys in _OPTIONS.items()}
+        work = run(Path(folder), names, quick=options.quick, options=own)
         try:
             loop.run_until_complete(work)
         except SoakError as err:
@@ -77,6 +84,37 @@ def main(arguments: list[str]) -> None:
         finally:
             # Home Assistant sends uncaught errors to its log, of which only the integration's part is shown.
             sys.excepthook = sys.__excepthook__
+
+
+def _add_end_of_speech(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("end_of_speech")
+    group.add_argument(
+        "--recordings",
+        type=Path,
+        metavar="DIR",
+        help="folder of recordings (FLAC, WAV) of people who say one sentence each",
+    )
+    group.add_argument("--noise", type=Path, metavar="FILE", help="noise to be mixed in")
+    group.add_argument(
+        "--snr", type=float, default=10, help="dB from it up to the speech (default: %(default)s)"
+    )
+    group.add_argument(
+        "--pause",
+        type=float,
+        default=0,
+        help="seconds by which each speaker hesitates longer (default: none)",
+    )
+    group.add_argument(
+        "--at-once",
+        type=int,
+        nargs="+",
+        default=[4],
+        metavar="N",
+        help="devices that listen at the same time; several numbers for several runs (default: 4)",
+    )
+    group.add_argument(
+        "--every", type=int, default=1, metavar="N", help="play only every n-th recording (default: all)"
+    )
 
 
 if __name__ == "__main__":

@@ -4,10 +4,12 @@ Run by `fleet.py`. All times are those of the system's monotonic clock, which bo
 """
 
 import asyncio
+from collections import deque
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count, pairwise
 import os
+from pathlib import Path
 import sys
 from typing import Any, Final
 
@@ -22,11 +24,11 @@ from simulator import (
     get_profile,
 )
 from simulator.audio.espeak import synthesize
-from simulator.audio.opus import UPLINK_RATE
+from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE
 
 from .commands import serve
 
-__all__ = ["Account", "DeviceGroup"]
+__all__ = ["Account", "DeviceGroup", "Played"]
 
 # The voice of the demo.
 _VOICE: Final = "en-us+f2"
@@ -36,6 +38,9 @@ _PACE: Final = Pace(main_loop_delay=0)
 _PATIENCE: Final = 60
 # A frame that is later than this means that the loudspeaker ran dry; an event loop is late by milliseconds.
 _PAUSE_SECONDS: Final = 0.03
+_FRAME_SECONDS: Final = FRAME_SAMPLES / UPLINK_RATE
+# After all was played; more than an overloaded server may be late.
+_GIVE_UP: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +57,18 @@ class Account:
     """How often the loudspeaker ran dry before the end."""
     lost: int
     """Packets that came too early or found the queue full."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """What became of a sound that was played to a device. Times are monotonic seconds."""
+
+    begun_at: float | None
+    """When its first sample was at the microphone; None if the device did not listen."""
+    heard: str
+    """The transcript that the device was sent; empty for none."""
+    stopped_at: float
+    """When the transcript had come, or all was played."""
 
 
 class DeviceGroup:
@@ -102,6 +119,19 @@ class DeviceGroup:
             device.say(sound)
         await asyncio.gather(*(_listening(device) for device in awake))
 
+    async def play(self, files: list[str]) -> list[dict[str, Any]]:
+        """Play each file of PCM to a device, until its transcript comes; all devices listen at once."""
+        waiting = deque(enumerate(files))
+        played: dict[int, Played] = {}
+
+        async def listen(device: SimulatedDevice) -> None:
+            while waiting:
+                number, file = waiting.popleft()
+                played[number] = await self._play(device, await asyncio.to_thread(Path(file).read_bytes))
+
+        await asyncio.gather(*(listen(device) for device in self._devices))
+        return [asdict(played[number]) for number in range(len(files))]
+
     async def hang_up(self) -> None:
         """End the conversations of all listening devices."""
         for device in self._devices:
@@ -133,6 +163,31 @@ class DeviceGroup:
     def _note(self, device: SimulatedDevice, event: Event) -> None:
         if event.kind == "tool":
             self._calls.append((event.data["name"], _monotonic(device, event)))
+
+    async def _play(self, device: SimulatedDevice, sound: bytes) -> Played:
+        first = len(device.transcript)
+
+        def events(kind: str) -> list[Event]:
+            return [event for event in device.transcript[first:] if event.kind == kind]
+
+        def transcripts() -> list[Event]:
+            return [event for event in events("received") if event.data["message"].get("type") == "stt"]
+
+        await device.wake(self.wake_word())
+        device.say(sound)
+        try:
+            await device.wait_for(lambda: bool(transcripts()), len(sound) / 2 / UPLINK_RATE + _GIVE_UP)
+        except TimeoutError:
+            sys.stderr.write(f"{device.mac}: nothing was understood\n")
+        stopped = asyncio.get_running_loop().time()
+        if device.state is not State.IDLE:
+            await device.click()
+        await device.wait_state(State.IDLE, _PATIENCE)
+        begun = [_monotonic(device, event) - _FRAME_SECONDS for event in events("speaking begins")]
+        heard = [event.data["message"]["text"] for event in transcripts()]
+        return Played(
+            begun_at=begun[0] if begun else None, heard=heard[0] if heard else "", stopped_at=stopped
+        )
 
     async def _converse(self, device: SimulatedDevice, sound: bytes) -> dict[str, Any]:
         word = self.wake_word()

@@ -8,7 +8,7 @@ from pathlib import Path
 import sys
 from typing import Any, Final
 
-from .devices import Account
+from .devices import Account, Played
 from .house import PairedDevice
 
 __all__ = ["Fleet", "fleet"]
@@ -16,6 +16,7 @@ __all__ = ["Fleet", "fleet"]
 _ROOT: Final = Path(__file__).parent.parent
 _MAX_LINE: Final = 1 << 22
 _COMMAND_SECONDS: Final = 180
+_PLAY_SECONDS: Final = 60
 _END_SECONDS: Final = 10
 
 
@@ -34,6 +35,11 @@ class Fleet:
     async def converse(self, texts: Sequence[str]) -> list[Account]:
         """Wake a device for each text and say it, all at once; return their measurements."""
         return [Account(**account) for account in await self.do("converse", texts=list(texts))]
+
+    async def play(self, files: Sequence[str]) -> list[Played]:
+        """Play files of 16 kHz mono 16-bit PCM, each to a device, until it is understood or over."""
+        accounts = await self.do("play", patience=_PLAY_SECONDS * len(files), files=list(files))
+        return [Played(**account) for account in accounts]
 
     async def listen(self, number: int, text: str) -> None:
         """Wake the first devices and say a text to each; returns when all microphones are on."""

@@ -78,7 +78,9 @@ class SimulatedDevice:
             values=first_values(profile, identity.ip),
             recorder=self._recorder,
             screen=Screen(self._recorder),
-            voice=Voice(noise, lambda: self._recorder.add("said")),
+            voice=Voice(
+                noise, lambda: self._recorder.add("said"), lambda: self._recorder.add("speaking begins")
+            ),
             speaker=Speaker(profile.board.speaker_rate, profile.decode_queue, pace, self._recorder.pulse),
             faults=FaultInjector(*misbehaviours),
             network=Network(impairment or UdpImpairment()),
@@ -250,7 +252,7 @@ class SimulatedDevice:
         await self.wait_for(lambda: self.state is state, timeout)
 
     async def wait_paired(self, timeout: float = 60) -> None:  # noqa: ASYNC109
-        """Wait until the server has accepted the device and sent the settings of its link."""
+        """Wait until the server has accepted the device and told it where to connect."""
         await self.wait_for(lambda: self._application is not None and self._application.activated, timeout)
 
     async def wait_played(self, timeout: float = 60) -> None:  # noqa: ASYNC109

@@ -29,12 +29,19 @@ class Voice:
     When the microphone goes off, the rest of the utterance is lost.
     """
 
-    def __init__(self, noise: int = 0, said: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        noise: int = 0,
+        said: Callable[[], None] = lambda: None,
+        begun: Callable[[], None] = lambda: None,
+    ) -> None:
         """`noise` is the standard deviation of the samples of the background noise; 0 is silence.
 
-        `said` is called whenever there is nothing left to say.
+        `said` is called whenever there is nothing left to say, `begun` when the first 60 ms of an utterance
+        have been heard.
         """
         self._said = said
+        self._begun = begun
         self._noise = b""
         if noise:
             source = random.Random(0)
@@ -57,6 +64,7 @@ class Voice:
         """Return the next 60 ms."""
         if not self._current and self._utterances:
             self._current = self._utterances.popleft()
+            self._begun()
         frame, self._current = self._current[:_FRAME_BYTES], self._current[_FRAME_BYTES:]
         self._look_for_end()
         return frame + self._silence(_FRAME_BYTES - len(frame))

@@ -14,7 +14,7 @@ from benchmarks.report import Finding, percentile
 from tests.paths import ROOT
 
 # Each run starts a Home Assistant, which takes longer than most of what it then measures.
-_RUNS = (["memory", "latency", "turn"], ["downlink", "uplink_cpu", "loss"])
+_RUNS = (["memory", "latency", "turn"], ["downlink", "uplink_cpu", "loss", "end_of_speech"])
 _NAMED_ONLY = {"soak"}
 
 
@@ -49,6 +49,11 @@ async def test_every_benchmark_has_something_to_tell() -> None:
     loads = {(row["link"], row["listener"]): row["% of a core"] for row in found["uplink_cpu"]}
     assert len(loads) == 4
     assert all(load > 0 for load in loads.values())
+    assert {row["detector"]: row["recordings"] for row in found["end_of_speech"]} == {
+        "ours": 2,
+        "Home Assistant's": 2,
+    }
+    assert all(row["p50"] > 100 for row in found["end_of_speech"])
     assert found["loss"][0]["sentences"] == 2
     assert found["loss"][0]["packets missing %"] > 1
 

@@ -65,12 +65,6 @@ def test_the_largest_pictures_that_are_taken_fit_into_the_memory(mode: str, side
         open_picture(encoded(Image.new(mode, (side + 500, side + 500)), "PNG"))
 
 
-def test_a_photo_of_a_device_is_checked_in_a_part_of_the_memory_that_its_pixels_need() -> None:
-    """They are 57 MiB."""
-    data = encoded(Image.new("RGB", (5000, 4000)), "JPEG")
-    assert spent_by(lambda: check_jpeg(data)).memory < 32 * MIB
-
-
 @pytest.mark.parametrize(("subsampling", "side"), [(0, 4000), (2, 5700)])
 def test_a_progressive_jpeg_is_taken_up_to_what_its_coefficients_need(subsampling: int, side: int) -> None:
     def progressive(side: int) -> bytes:

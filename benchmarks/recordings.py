@@ -1,0 +1,172 @@
+"""Recordings of people who speak, made ready to be played: with silence around them, noise and hesitation.
+
+A folder holds sound files, in itself or in `commands/`, and may hold `bounds.json`, which says for each file
+where its speech `start`s and `end`s, and its longest quiet `gap`, in seconds. Without it, loudness tells.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import av
+import numpy as np
+
+from simulator.audio.opus import UPLINK_RATE
+
+__all__ = ["Bounds", "Recording", "Scene", "find_bounds", "read_recordings", "read_sound"]
+
+type Samples = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+_BEFORE: Final = 0.3
+AFTER: Final = 6.0
+"""Seconds of background after speech; an end that is found later counts as never found."""
+
+_FRAME: Final = UPLINK_RATE // 100
+_FRAME_SECONDS: Final = 0.01
+# Speech is louder than both, by so many dB.
+_ABOVE_FLOOR: Final = 12
+_BELOW_PEAK: Final = 35
+# Shorter bursts are clicks.
+_SHORTEST: Final = 0.04
+_BACKGROUND_SECONDS: Final = 0.3
+# The sound of the first word begins before it is loud.
+_MARGIN: Final = 0.05
+_TYPES: Final = (".flac", ".wav")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Where the speech of a recording is, in seconds."""
+
+    start: float
+    end: float
+    gap: tuple[float, float]
+    """The longest quiet stretch between; empty if there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What is added to recordings."""
+
+    noise: Samples | None = None
+    snr: float = 10
+    """dB by which the speech is louder than the noise."""
+    pause: float = 0
+    """Seconds by which the longest gap is lengthened: people who hesitate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A recording and its bounds."""
+
+    name: str
+    samples: Samples
+    bounds: Bounds
+
+    def played(self, scene: Scene) -> tuple[bytes, float]:
+        """Return 16 kHz mono 16-bit PCM to be played to a device, and when its speech ends, in seconds.
+
+        It has 0.3 s of the recording's own background before the speech and 6 s after it.
+        """
+        bounds, background = self.bounds, self._background()
+        first, last = _samples(bounds.start - _BEFORE), _samples(bounds.end)
+        before = self.samples[max(0, first) : last]
+        after = self.samples[last:][: _samples(AFTER)]
+        if scene.pause:
+            middle = _samples(sum(bounds.gap) / 2) - max(0, first)
+            hesitation = _filled(background, _samples(scene.pause))
+            before = np.concatenate([before[:middle], hesitation, before[middle:]])
+        before = np.concatenate([_filled(background, max(0, -first)), before])
+        after = np.concatenate([after, _filled(background, _samples(AFTER) - len(after))])
+        sound = np.concatenate([before, after])
+        if scene.noise is not None:
+            speech = self.samples[_samples(bounds.start) : last]
+            noise = _cut_from(scene.noise, len(sound), self.name)
+            sound = sound + noise * _level(speech) / _level(noise) * 10 ** (-scene.snr / 20)
+        pcm = np.clip(np.round(sound), -32768, 32767).astype("<i2").tobytes()
+        return pcm, len(before) / UPLINK_RATE
+
+    def _background(self) -> Samples:
+        """Return the quietest third of a second outside of speech."""
+        head = self.samples[: max(0, _samples(self.bounds.start - _MARGIN))]
+        tail = self.samples[_samples(self.bounds.end + _MARGIN) :]
+        size = _samples(_BACKGROUND_SECONDS)
+        pieces = [
+            part[start : start + size]
+            for part in (head, tail)
+            for start in range(0, len(part) - size + 1, size // 3)
+        ]
+        return min(pieces, key=_level) if pieces else np.zeros(size)
+
+
+def read_recordings(folder: Path) -> list[Recording]:
+    """Read the recordings of a folder. Raises `ValueError` if there are none."""
+    told: dict[str, Any] = {}
+    if (file := folder / "bounds.json").exists():
+        told = json.loads(file.read_text())
+    files = [*folder.iterdir(), *(folder / "commands").glob("*")]
+    sounds = sorted(path for path in files if path.suffix in _TYPES and (not told or path.name in told))
+    if not sounds:
+        raise ValueError(f"there are no recordings in {folder}")
+    recordings = []
+    for path in sounds:
+        samples = read_sound(path)
+        bounds = _told(told[path.name]) if told else find_bounds(samples)
+        recordings.append(Recording(name=path.name, samples=samples, bounds=bounds))
+    return recordings
+
+
+def read_sound(path: Path) -> Samples:
+    """Read a sound file as mono samples of 16 kHz."""
+    resampler = av.AudioResampler(format="s16", layout="mono", rate=UPLINK_RATE)
+    with av.open(str(path)) as container:
+        frames = [part for frame in container.decode(audio=0) for part in resampler.resample(frame)]
+    frames += resampler.resample(None)
+    samples: Samples = np.concatenate([frame.to_ndarray()[0] for frame in frames]).astype(np.float64)
+    return samples
+
+
+def find_bounds(samples: Samples) -> Bounds:
+    """Find the speech in a recording without noise. Raises `ValueError` if there is none."""
+    whole = samples[: len(samples) // _FRAME * _FRAME].reshape(-1, _FRAME)
+    loudness = 10 * np.log10(np.mean(whole**2, axis=1) + 1e-9)
+    loud = (loudness > np.percentile(loudness, 10) + _ABOVE_FLOOR) & (loudness > loudness.max() - _BELOW_PEAK)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], loud.astype(np.int8), [0]]))).reshape(-1, 2)
+    bursts = [(start, end) for start, end in edges if (end - start) * _FRAME_SECONDS >= _SHORTEST]
+    if not bursts:
+        raise ValueError("nobody speaks in this recording")
+    gaps = [(end, start) for (_, end), (start, _) in pairwise(bursts)]
+    quiet, loud_again = max(gaps, key=lambda gap: gap[1] - gap[0], default=(bursts[0][0], bursts[0][0]))
+    return Bounds(
+        start=float(bursts[0][0]) * _FRAME_SECONDS,
+        end=float(bursts[-1][1]) * _FRAME_SECONDS,
+        gap=(float(quiet) * _FRAME_SECONDS, float(loud_again) * _FRAME_SECONDS),
+    )
+
+
+def _told(bounds: dict[str, Any]) -> Bounds:
+    start = float(bounds["start"])
+    quiet, loud_again = bounds.get("gap") or (start, start)
+    return Bounds(start=start, end=float(bounds["end"]), gap=(float(quiet), float(loud_again)))
+
+
+def _samples(seconds: float) -> int:
+    return round(seconds * UPLINK_RATE)
+
+
+def _level(samples: Samples) -> float:
+    return float(np.sqrt(np.mean(samples**2))) + 1e-9
+
+
+def _filled(background: Samples, size: int) -> Samples:
+    """Repeat a background to and fro, so that it has no clicks."""
+    there_and_back = np.concatenate([background, background[::-1]])
+    return np.resize(there_and_back, size)
+
+
+def _cut_from(noise: Samples, size: int, name: str) -> Samples:
+    """Return a piece of the noise that is another one for each recording, and the same each time."""
+    start = sum(name.encode()) * 7919 % len(noise)
+    return np.resize(np.roll(noise, -start), size)
