@@ -41,9 +41,9 @@ async def test_every_benchmark_has_something_to_tell() -> None:
     assert figures["KiB more for each linked device, allocated by Python"] > 1
     assert [row["calls"] for row in found["latency"]] == [5, 5, 5]
     assert all(0 < row["tool median"] < row["end median"] for row in found["latency"])
-    # The device is given 200 ms to get ready, and the second voice takes 500.
+    # The second voice takes half a second.
     first_packets = [row["first packet median"] for row in found["turn"]]
-    assert first_packets[0] > 200
+    assert first_packets[0] > 0
     assert first_packets[1] > 500
     assert found["downlink"][0]["packets"] > 10
     loads = {(row["link"], row["listener"]): row["% of a core"] for row in found["uplink_cpu"]}
