@@ -60,6 +60,15 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(lambda _: self.patience.subtract([patience]))
         return future
 
+    @override
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """End the threads; a call whose caller does not wait for it any more may still run in one."""
+        self.patience[_THREAD_SECONDS] += 1
+        try:
+            await super().shutdown_default_executor(timeout)
+        finally:
+            self.patience.subtract([_THREAD_SECONDS])
+
 
 class _Selector(selectors.DefaultSelector):
     """Waits for sockets, threads and then, at once, for time."""

@@ -1,14 +1,16 @@
 """The voice satellite: holds a device's conversations with Assist."""
 
 from collections.abc import AsyncIterable
+from functools import partial
 from typing import Any, Final, override
 
 from homeassistant.components import tts
 from homeassistant.components.assist_pipeline import (
+    AudioSettings,
     Pipeline,
     PipelineEvent,
     PipelineEventType,
-    PipelineStage,
+    VadSensitivity,
     async_get_pipeline,
 )
 from homeassistant.components.assist_pipeline.select import get_chosen_pipeline
@@ -28,6 +30,8 @@ from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
 from .voice.conversations import VoiceConversations
 from .voice.core_satellite import CoreSatellite
+from .voice.end_of_speech import SpeechDetectors, TurnDetector
+from .voice.wake_words import WakeWords
 
 PARALLEL_UPDATES = 0
 
@@ -40,7 +44,12 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add a satellite for every device."""
-    async_add_device_entities(entry, async_add_entities, [_SATELLITE], XiaozhiSatellite)
+    detectors = SpeechDetectors(hass)
+    entry.async_on_unload(detectors.async_stop)
+    # The owner is to know at once where there is none, and the first turn need not wait for the library.
+    entry.async_create_background_task(hass, detectors.async_load(), "xiaozhi load speech detector")
+    satellite = partial(XiaozhiSatellite, detectors, WakeWords())
+    async_add_device_entities(entry, async_add_entities, [_SATELLITE], satellite)
 
 
 class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
@@ -49,10 +58,17 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     entity_description: AssistSatelliteEntityDescription
     _attr_name = None
 
-    def __init__(self, device: Device, description: AssistSatelliteEntityDescription) -> None:
-        """Prepare the satellite of a device."""
+    def __init__(
+        self,
+        detectors: SpeechDetectors,
+        wake_words: WakeWords,
+        device: Device,
+        description: AssistSatelliteEntityDescription,
+    ) -> None:
+        """Prepare the satellite of a device; the first two are for all devices."""
         super().__init__(device, description)
-        self._conversations = VoiceConversations(device, self)
+        self._detectors = detectors
+        self._conversations = VoiceConversations(device, self, wake_words)
 
     @property
     @override
@@ -75,13 +91,6 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         which takes longer than all the rest between transcript and voice.
         """
         return {tts.ATTR_PREFERRED_FORMAT: "wav"}
-
-    @property
-    @override
-    def longest_pause(self) -> float | None:
-        """Seconds of silence that end speech; in push-to-talk only the button ends it."""
-        turn = self._conversations.turn
-        return turn.pause if turn is not None else None
 
     @callback
     @override
@@ -122,13 +131,20 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
             case PipelineEventType.STT_END, {"stt_output": {"text": str(text)}}:
                 self.device.happened(ConversationEvent.HEARD, text)
 
-    async def run_spoken(self, wake_word: str | None, audio: AsyncIterable[bytes]) -> None:
+    async def load_detector(self) -> TurnDetector | None:
+        """Return what finds the end of speech in a turn; None if the pipeline has to find it."""
+        return await self._detectors.async_load(self._vad_sensitivity())
+
+    async def run_spoken(
+        self, wake_word: str | None, audio: AsyncIterable[bytes], *, is_repeated: bool, ends_speech: bool
+    ) -> None:
         """Run the chosen pipeline. One without a voice answers on the screen."""
-        pipeline = self._chosen_pipeline()
-        await self.async_accept_pipeline_from_satellite(
-            audio,
-            end_stage=PipelineStage.INTENT if pipeline.tts_engine is None else PipelineStage.TTS,
-            wake_word_phrase=wake_word,
+        settings = AudioSettings(
+            is_vad_enabled=ends_speech,
+            silence_seconds=VadSensitivity.to_seconds(self._vad_sensitivity()),
+        )
+        await self.async_accept_speech_from_satellite(
+            audio, self._chosen_pipeline(), settings, wake_word=wake_word, is_repeated=is_repeated
         )
 
     async def run_typed(self, question: str) -> None:
@@ -138,6 +154,15 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     @callback
     def _chosen_pipeline(self) -> Pipeline:
         return async_get_pipeline(self.hass, get_chosen_pipeline(self.hass, DOMAIN, self.device.mac))
+
+    @callback
+    def _vad_sensitivity(self) -> VadSensitivity:
+        entity_id = self.vad_sensitivity_entity_id
+        state = self.hass.states.get(entity_id) if entity_id else None
+        # It has no choice while it is being restored.
+        return (
+            VadSensitivity(state.state) if state and state.state in VadSensitivity else VadSensitivity.DEFAULT
+        )
 
     @callback
     def _select(self, key: str) -> str | None:

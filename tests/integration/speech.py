@@ -159,6 +159,8 @@ class ScriptedAgent(conversation.ConversationEntity):
         self.lines: list[str] = []
         self.heard: list[str] = []
         self.conversations: list[str] = []
+        self.extra_prompts: list[str | None] = []
+        """What it was told beside each line."""
         """Conversation ids of the lines that it heard."""
         self.uses: list[llm.ToolInput] = []
         """Tools to call before the next line."""
@@ -176,6 +178,7 @@ class ScriptedAgent(conversation.ConversationEntity):
     ) -> ConversationResult:
         self.heard.append(user_input.text)
         self.conversations.append(chat_log.conversation_id)
+        self.extra_prompts.append(user_input.extra_system_prompt)
         self.thinking.set()
         await self.may_go_on.wait()
         await chat_log.async_provide_llm_data(

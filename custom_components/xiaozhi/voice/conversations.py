@@ -12,11 +12,14 @@ from ..device.device import Device
 from ..device.events import ConversationEvent
 from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation, Interruption
+from ..protocol.conversation.table import TurnStart
 from ..protocol.conversation.turn import Turn
 from ..protocol.limits import TokenBucket
 from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle
+from .end_of_speech import TurnDetector
 from .turn import TurnEnd, VoiceTurn
+from .wake_words import Claim, WakeWords
 
 __all__ = ["Pipelines", "VoiceConversations"]
 
@@ -25,13 +28,23 @@ _LOGGER = logging.getLogger(__name__)
 # Pipeline runs of one device: more than a person can talk, and no more than the house can bear.
 _RUNS_PER_SECOND: Final = 1.0
 _RUNS_AT_ONCE: Final = 6
+# Ends of a turn that the screen tells of, every time.
+_SHOWN_ENDS: Final = frozenset({TurnEnd.FAILED, TurnEnd.NOT_UNDERSTOOD})
 
 
 class Pipelines(Protocol):
     """Runs the Assist pipeline of a device; its events go to the current turn."""
 
-    async def run_spoken(self, wake_word: str | None, audio: AsyncIterable[bytes]) -> None:
-        """Run it on 16 kHz mono 16-bit PCM."""
+    async def load_detector(self) -> TurnDetector | None:
+        """Return what finds the end of speech in a turn; None if the pipeline has to find it."""
+
+    async def run_spoken(
+        self, wake_word: str | None, audio: AsyncIterable[bytes], *, is_repeated: bool, ends_speech: bool
+    ) -> None:
+        """Run it on 16 kHz mono 16-bit PCM, the end of which it finds if it `ends_speech`.
+
+        A wake word that the device repeats is not taken for one that another satellite has heard.
+        """
 
     async def run_typed(self, question: str) -> None:
         """Run it on a text."""
@@ -43,13 +56,14 @@ class Pipelines(Protocol):
 class VoiceConversations:
     """Holds the conversations of one device, turn after turn until one side ends it."""
 
-    def __init__(self, device: Device, pipelines: Pipelines) -> None:
-        """Hold the conversations of a device with its pipelines."""
+    def __init__(self, device: Device, pipelines: Pipelines, wake_words: WakeWords) -> None:
+        """Hold the conversations of a device with its pipelines; `wake_words` is for all devices."""
         self.turn: VoiceTurn | None = None
         """The turn that the events of the pipeline belong to."""
         self._device = device
         self._pipelines = pipelines
         self._timeouts = device.timeouts.voice
+        self._wake_words = wake_words
         self._task: asyncio.Task[None] | None = None
         self._conversing = asyncio.Lock()
         self._runs = TokenBucket(rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
@@ -143,7 +157,9 @@ class VoiceConversations:
             self._device.happened(ConversationEvent.HEARD, turn.start.question)
             end = await voice_turn.run(partial(self._run_typed, turn.start.question))
         else:
-            end = await voice_turn.run(partial(self._pipelines.run_spoken, turn.start.wake_word))
+            end = await self._run_spoken(voice_turn, turn.start, followed_up=followed_up)
+        if end is TurnEnd.ELSEWHERE:
+            return False
         if end is TurnEnd.FAILED:
             self._device.happened(ConversationEvent.FAILED, reason=voice_turn.error or "unknown")
         is_open = self._device.settings.conversation_style is ConversationStyle.OPEN
@@ -151,11 +167,30 @@ class VoiceConversations:
             await self._device.read_at_rest(briefly=True)
             await conversation.end_answer()
             return True
-        if end is TurnEnd.FAILED or (end is TurnEnd.SILENT and not followed_up):
+        if end in _SHOWN_ENDS or (end is TurnEnd.SILENT and not followed_up):
             await voice_turn.show_error()
         await conversation.wait_played()
         await self._device.read_at_rest()
         return False
+
+    async def _run_spoken(self, voice_turn: VoiceTurn, start: TurnStart, *, followed_up: bool) -> TurnEnd:
+        claim = Claim.NEW
+        if not voice_turn.is_push_to_talk:
+            # After an answer, the device listens by itself.
+            if start.wake_word is not None or not followed_up:
+                claim = self._wake_words.claim(self._device.mac, start.wake_word, loop_time())
+            if claim is Claim.ELSEWHERE:
+                return TurnEnd.ELSEWHERE
+            voice_turn.detector = await self._pipelines.load_detector()
+        run = partial(
+            self._pipelines.run_spoken,
+            start.wake_word,
+            is_repeated=claim is Claim.AGAIN,
+            ends_speech=voice_turn.pipeline_ends_speech,
+        )
+        if (end := await voice_turn.run(run)) is TurnEnd.ELSEWHERE:
+            self._wake_words.withdraw(self._device.mac)
+        return end
 
     async def _run_typed(self, question: str, _audio: AsyncIterable[bytes]) -> None:
         await self._pipelines.run_typed(question)

@@ -1,42 +1,87 @@
-"""What Home Assistant's satellite does not offer to integrations: typed questions, and speech without an end.
+"""What Home Assistant's satellite does not offer: typed questions, and an end of speech that we find.
 
-Both `async_accept_pipeline_from_satellite` and `async_pipeline_from_audio_stream` take only audio. Home
-Assistant's own chat window runs a text with `PipelineInput`, as this does. The state of a satellite, its
-conversation with the assistant, the pause that ends speech and the running pipeline are in private
-members. They are used in this module only, and `tests/rules/test_private_parts.py` fails when they change.
+`async_accept_pipeline_from_satellite` takes only audio, and always has the pipeline's own detector find the
+end of speech. Here the same is done around runs of our own: the conversation with the assistant, the context,
+what the assistant is told beside the next command, and a question whose answer somebody waits for. These are
+private members of the satellite. They are used in this module only, and `tests/rules/test_private_parts.py`
+fails when they or that method change.
 """
 
-from typing import override
+from collections.abc import AsyncIterable, Generator
+from contextlib import contextmanager
 
-from homeassistant.components.assist_pipeline import Pipeline, PipelineStage
+from homeassistant.components import stt
+from homeassistant.components.assist_pipeline import (
+    AudioSettings,
+    Pipeline,
+    PipelineStage,
+    async_pipeline_from_audio_stream,
+)
 from homeassistant.components.assist_pipeline.pipeline import PipelineInput, PipelineRun
 from homeassistant.components.assist_satellite import AssistSatelliteEntity
-from homeassistant.core import Context, callback
-from homeassistant.helpers.chat_session import async_get_chat_session
+from homeassistant.core import Context
+from homeassistant.helpers.chat_session import ChatSession, async_get_chat_session
 
 __all__ = ["CoreSatellite"]
 
 
 class CoreSatellite(AssistSatelliteEntity):
-    """A satellite that can also be asked in writing, and that can be told when speech has ended."""
+    """A satellite that finds the end of speech by itself if it likes, and that can be asked in writing.
 
-    @property
-    def longest_pause(self) -> float | None:
-        """Seconds of silence that end speech in this turn; None for what the user has chosen."""
-        return None
+    Only one run at a time is allowed. The caller ends a run by cancelling it.
+    """
+
+    async def async_accept_speech_from_satellite(
+        self,
+        audio: AsyncIterable[bytes],
+        pipeline: Pipeline,
+        audio_settings: AudioSettings,
+        *,
+        wake_word: str | None,
+        is_repeated: bool,
+    ) -> None:
+        """Run a pipeline on 16 kHz mono 16-bit PCM. One without a voice ends with the text of the answer.
+
+        Home Assistant drops a run whose wake word it knows from the last two seconds, unless `is_repeated`.
+        """
+        if self._wake_word_intercept_future:
+            # Somebody wants to know the wake word only, and Home Assistant runs no pipeline.
+            await self.async_accept_pipeline_from_satellite(audio, wake_word_phrase=wake_word)
+            return
+        with self._running() as (context, session, prompt):
+            await async_pipeline_from_audio_stream(
+                self.hass,
+                context=context,
+                event_callback=self._internal_on_pipeline_event,
+                stt_metadata=stt.SpeechMetadata(
+                    language="",
+                    format=stt.AudioFormats.WAV,
+                    codec=stt.AudioCodecs.PCM,
+                    bit_rate=stt.AudioBitRates.BITRATE_16,
+                    sample_rate=stt.AudioSampleRates.SAMPLERATE_16000,
+                    channel=stt.AudioChannels.CHANNEL_MONO,
+                ),
+                stt_stream=audio,
+                wake_word_phrase=None if is_repeated else wake_word,
+                pipeline_id=pipeline.id,
+                conversation_id=session.conversation_id,
+                tts_audio_output=self.tts_options,
+                audio_settings=audio_settings,
+                device_id=self._device_id,
+                satellite_id=self.entity_id,
+                end_stage=PipelineStage.STT if self._ask_question_future else _last_stage(pipeline),
+                conversation_extra_system_prompt=prompt,
+            )
 
     async def async_accept_text_from_satellite(self, question: str, pipeline: Pipeline) -> None:
         """Run a pipeline on a text. One without a voice ends with the text of the answer."""
-        context = Context()
-        self.async_set_context(context)
-        with async_get_chat_session(self.hass, self._conversation_id) as session:
-            self._conversation_id = session.conversation_id
+        with self._running() as (context, session, prompt):
             run = PipelineRun(
                 self.hass,
                 context=context,
                 pipeline=pipeline,
                 start_stage=PipelineStage.INTENT,
-                end_stage=PipelineStage.INTENT if pipeline.tts_engine is None else PipelineStage.TTS,
+                end_stage=_last_stage(pipeline),
                 event_callback=self._internal_on_pipeline_event,
                 tts_audio_output=self.tts_options,
             )
@@ -44,20 +89,26 @@ class CoreSatellite(AssistSatelliteEntity):
                 run=run,
                 session=session,
                 intent_input=question,
-                device_id=self.registry_entry.device_id if self.registry_entry else None,
+                conversation_extra_system_prompt=prompt,
+                device_id=self._device_id,
                 satellite_id=self.entity_id,
             ).execute(validate=True)
 
-    @override
-    async def _cancel_running_pipeline(self) -> None:
-        """Forget a pipeline that does not end.
+    @property
+    def _device_id(self) -> str | None:
+        return self.registry_entry.device_id if self.registry_entry else None
 
-        `VoiceConversations` has cancelled it, and waited for it as long as the device can wait.
-        """
-        self._pipeline_task = None
+    @contextmanager
+    def _running(self) -> Generator[tuple[Context, ChatSession, str | None]]:
+        """Go on with the satellite's conversation in a run, which is told what only the next run is told."""
+        prompt, self._extra_system_prompt = self._extra_system_prompt, None
+        context = Context()
+        self.async_set_context(context)
+        self._run_has_tts = False
+        with async_get_chat_session(self.hass, self._conversation_id) as session:
+            self._conversation_id = session.conversation_id
+            yield context, session, prompt
 
-    @callback
-    @override
-    def _resolve_vad_sensitivity(self) -> float:
-        pause = self.longest_pause
-        return super()._resolve_vad_sensitivity() if pause is None else pause
+
+def _last_stage(pipeline: Pipeline) -> PipelineStage:
+    return PipelineStage.INTENT if pipeline.tts_engine is None else PipelineStage.TTS

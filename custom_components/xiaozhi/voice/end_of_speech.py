@@ -1,27 +1,176 @@
-"""What Home Assistant's voice detector needs to find the end of speech."""
+"""The end of what somebody says: found by a detector of ours, by the pipeline, or told by a button.
 
-from collections.abc import AsyncGenerator
+Home Assistant's own detector does not hear most words as short as "no", takes half a second longer, and
+gives up after 15 s. It serves where ours cannot be loaded.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from dataclasses import dataclass
+import logging
 from typing import Final
 
-from ..protocol.audio.timeline import silence
+from homeassistant.components.assist_pipeline import VadSensitivity
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers import issue_registry as ir
+
+from ..const import DOMAIN
+from ..protocol.audio.detector import (
+    DetectorSettings,
+    DetectorUnavailable,
+    SpeechBegan,
+    SpeechDetector,
+    SpeechEnded,
+    SpeechEvent,
+    load_detector,
+)
+from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE, silence
 from ..protocol.conversation.turn import Turn
 
-__all__ = ["audio_for_detector", "endless_pause"]
+__all__ = ["ListeningNews", "SpeechDetectors", "SpokenAudio", "TurnDetector"]
 
-# The detector gives no valid answer for the first 760 ms of a stream and takes that for silence, so that the
-# end of a short command would never be heard. Leading silence costs no time.
+_LOGGER = logging.getLogger(__name__)
+
+_ISSUE: Final = "no_speech_detector"
+_BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
+# What the positions of *finished speaking detection* mean.
+_SETTINGS: Final = {
+    VadSensitivity.AGGRESSIVE: DetectorSettings(silence=0.4),
+    VadSensitivity.DEFAULT: DetectorSettings(),
+    VadSensitivity.RELAXED: DetectorSettings(silence=1.0),
+}
+# Detectors that work at the same time. Each takes a thread of Home Assistant's, of which there are few; if
+# there were only one, each device would wait for the event loop to come back from all of the others.
+_AT_ONCE: Final = 8
+# Home Assistant's detector gives no valid answer for the first 760 ms of a stream and takes that for silence,
+# so that the end of a short command would never be heard. Leading silence costs no time.
 _LEAD_MS: Final = 760
 
 
-async def audio_for_detector(turn: Turn) -> AsyncGenerator[bytes]:
-    """Yield a lead of silence, then the turn's 16 kHz mono 16-bit PCM."""
-    yield silence(_LEAD_MS)
-    async with aclosing(turn.audio()) as audio:
-        async for pcm in audio:
-            yield pcm
+class SpeechDetectors:
+    """The speech detectors of all devices that listen, one for each, outside the event loop."""
+
+    def __init__(self, hass: HomeAssistant) -> None:
+        """Prepare; the library behind it is loaded with the first detector."""
+        self._hass = hass
+        self._unavailable = False
+        self._working = asyncio.Semaphore(_AT_ONCE)
+
+    async def async_load(self, sensitivity: VadSensitivity = VadSensitivity.DEFAULT) -> TurnDetector | None:
+        """Return a detector for one turn. None, and an issue for the owner, where there is none."""
+        if self._unavailable:
+            return None
+        try:
+            detector = await self._hass.async_add_executor_job(load_detector, _SETTINGS[sensitivity])
+        except DetectorUnavailable as err:
+            self._unavailable = True
+            _LOGGER.warning("The end of speech is found by Home Assistant, which takes longer: %s", err)
+            ir.async_create_issue(
+                self._hass,
+                DOMAIN,
+                _ISSUE,
+                is_fixable=False,
+                severity=ir.IssueSeverity.WARNING,
+                translation_key=_ISSUE,
+            )
+            return None
+        return TurnDetector(self._hass, detector, self._working)
+
+    @callback
+    def async_stop(self) -> None:
+        """Take back what the owner was told."""
+        ir.async_delete_issue(self._hass, DOMAIN, _ISSUE)
 
 
-def endless_pause(turn: Turn) -> float:
-    """Return seconds of silence that the detector finds in no turn: only the button ends the speech."""
-    return 2 * turn.longest
+class TurnDetector:
+    """The speech detector of one turn."""
+
+    def __init__(self, hass: HomeAssistant, detector: SpeechDetector, working: asyncio.Semaphore) -> None:
+        """Belongs to `SpeechDetectors.async_load`."""
+        self._hass = hass
+        self._detector = detector
+        self._working = working
+
+    async def hear(self, pcm: bytes) -> list[SpeechEvent]:
+        """Take the next audio, and return what was found in it."""
+        async with self._working:
+            return await self._hass.async_add_executor_job(self._detector.hear, pcm)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListeningNews:
+    """What is called when something is heard. None of them may raise."""
+
+    began: Callable[[], None]
+    """Somebody speaks."""
+    silent: Callable[[], None]
+    """Nobody has spoken for as long as one waits. The audio does not end: it need not be understood."""
+    ended: Callable[[float | None], None]
+    """All of the audio is there. Speech ended so many seconds before; None if no detector has found that."""
+
+
+class SpokenAudio:
+    """The audio of a turn on its way from the device to the pipeline.
+
+    With a detector, all of it is held back until somebody speaks, so that a recognition that has its price is
+    sent no silence, and it ends when they have finished. Without one it ends when the turn does.
+    """
+
+    def __init__(
+        self, turn: Turn, detector: TurnDetector | None, news: ListeningNews, *, patience: float
+    ) -> None:
+        """Take the audio of a turn in which speech has to begin within `patience` seconds."""
+        self._turn = turn
+        self._detector = detector
+        self._news = news
+        self._patience_bytes = round(patience * _BYTES_PER_SECOND)
+        self._held: list[bytes] = []
+        self._heard_bytes = 0
+        self._speech = detector is None
+        self._silent_for: float | None = None
+        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    async def listen(self) -> None:
+        """Take the audio as it comes, however fast the pipeline takes it."""
+        async with aclosing(self._turn.audio()) as audio:
+            async for pcm in audio:
+                self._hold(pcm)
+                if self._detector is not None and self._is_over(await self._detector.hear(pcm)):
+                    break
+                if not self._speech and self._heard_bytes >= self._patience_bytes:
+                    self._news.silent()
+                    return
+        self._hand_on()
+        self._pieces.put_nowait(None)
+        self._news.ended(self._silent_for)
+
+    async def for_pipeline(self, *, with_lead: bool) -> AsyncGenerator[bytes]:
+        """Yield 16 kHz mono 16-bit PCM, if wished after the silence that Home Assistant's detector needs."""
+        if with_lead:
+            yield silence(_LEAD_MS)
+        while (piece := await self._pieces.get()) is not None:
+            yield piece
+
+    def _hold(self, pcm: bytes) -> None:
+        self._held.append(pcm)
+        self._heard_bytes += len(pcm)
+        if self._speech:
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        for piece in self._held:
+            self._pieces.put_nowait(piece)
+        self._held.clear()
+
+    def _is_over(self, events: list[SpeechEvent]) -> bool:
+        for event in events:
+            match event:
+                case SpeechBegan():
+                    self._speech = True
+                    self._hand_on()
+                    self._news.began()
+                case SpeechEnded(at):
+                    self._silent_for = max(0.0, self._heard_bytes / _BYTES_PER_SECOND - at)
+                    return True
+        return False

@@ -9,9 +9,9 @@ from ..texts import async_text
 __all__ = [
     "ANSWERED_ELSEWHERE",
     "ASSISTANT_HANGS",
+    "NOT_UNDERSTOOD",
     "NO_SPEECH",
     "RECOGNITION_HANGS",
-    "SILENT_ERRORS",
     "SPEECH_FAILED",
     "SPEECH_HANGS",
     "async_error_text",
@@ -22,14 +22,16 @@ SPEECH_FAILED: Final = "speech-failed"
 RECOGNITION_HANGS: Final = "stt-timeout"
 ASSISTANT_HANGS: Final = "intent-timeout"
 SPEECH_HANGS: Final = "tts-timeout"
-SILENT_ERRORS: Final = frozenset({NO_SPEECH, "stt-no-text-recognized"})
-"""Codes which mean that the user said nothing."""
+NOT_UNDERSTOOD: Final = "stt-no-text-recognized"
+"""Code of a turn in which something was heard that is no speech, or none that could be understood."""
 ANSWERED_ELSEWHERE: Final = "duplicate_wake_up_detected"
 """Code of a turn that a nearer satellite answers."""
 
 _TEXT_OF_ERROR: Final = {
     NO_SPEECH: "voice_nothing_heard",
-    "stt-no-text-recognized": "voice_nothing_understood",
+    NOT_UNDERSTOOD: "voice_nothing_understood",
+    # Nothing else of what we ask a pipeline for can be missing.
+    "validation-error": "voice_without_speech_to_text",
     "stt-provider-missing": "voice_no_speech_to_text",
     "stt-provider-unsupported-metadata": "voice_no_speech_to_text",
     "tts-not-supported": "voice_no_text_to_speech",

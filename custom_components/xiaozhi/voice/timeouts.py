@@ -12,7 +12,8 @@ class VoiceTimeouts:
     no_speech: float = 8
     """For speech to begin after the wake word; the pipeline's own detector gives up only after 15 s."""
     transcript: float = 60
-    """For the transcript, after the beginning of speech: the longest turn, and its recognition."""
+    """For the transcript, after the beginning of speech, where the pipeline finds its end: the longest turn,
+    and its recognition."""
     recognition: float = 30
     """For the transcript, after the end of speech: what the slowest recognition at home takes for the longest
     turn."""

@@ -1,11 +1,12 @@
 """One turn of a conversation: speech into the Assist pipeline, its events onto the screen and loudspeaker."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import aclosing
 from enum import StrEnum
+from functools import partial
 import logging
-from typing import Any
+from typing import Any, Final
 
 from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType
 from homeassistant.components.assist_pipeline.error import PipelineError
@@ -21,13 +22,13 @@ from ..protocol.faces import Face
 from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
 from .answer import Answer
-from .end_of_speech import audio_for_detector, endless_pause
+from .end_of_speech import ListeningNews, SpokenAudio, TurnDetector
 from .errors import (
     ANSWERED_ELSEWHERE,
     ASSISTANT_HANGS,
     NO_SPEECH,
+    NOT_UNDERSTOOD,
     RECOGNITION_HANGS,
-    SILENT_ERRORS,
     SPEECH_FAILED,
     SPEECH_HANGS,
     async_error_text,
@@ -43,8 +44,16 @@ class TurnEnd(StrEnum):
     ANSWERED = "answered"
     ASKS_BACK = "asks back"
     SILENT = "silent"
+    NOT_UNDERSTOOD = "not understood"
     FAILED = "failed"
     ELSEWHERE = "elsewhere"
+
+
+_END_OF_ERROR: Final = {
+    NO_SPEECH: TurnEnd.SILENT,
+    NOT_UNDERSTOOD: TurnEnd.NOT_UNDERSTOOD,
+    ANSWERED_ELSEWHERE: TurnEnd.ELSEWHERE,
+}
 
 
 class VoiceTurn:
@@ -75,9 +84,12 @@ class VoiceTurn:
         self._acknowledges = False
         self._playing: asyncio.Task[None] | None = None
         self._no_speech: asyncio.TimerHandle | None = None
+        self._speech_ended = False
         self._quiet_timer: asyncio.TimerHandle | None = None
         self._pipeline: asyncio.Task[None] | None = None
         self._error: str | None = None
+        self.detector: TurnDetector | None = None
+        """What finds the end of speech. Set before `run`."""
 
     @property
     def is_push_to_talk(self) -> bool:
@@ -85,9 +97,9 @@ class VoiceTurn:
         return self._turn.start.mode is ListenMode.MANUAL
 
     @property
-    def pause(self) -> float | None:
-        """Seconds of silence that end the speech; None for what the user has chosen."""
-        return endless_pause(self._turn) if self.is_push_to_talk else None
+    def pipeline_ends_speech(self) -> bool:
+        """Whether it is for the pipeline to find the end of speech."""
+        return self.detector is None and not self.is_push_to_talk
 
     @property
     def error(self) -> str:
@@ -100,8 +112,7 @@ class VoiceTurn:
         self._time(event)
         match event.type:
             case PipelineEventType.STT_START | PipelineEventType.STT_VAD_START:
-                # An engine that finds the end of speech by itself does not tell when it has.
-                self._wait_at_most(self._timeouts.transcript)
+                self._wait_for_transcript()
             case PipelineEventType.STT_VAD_END:
                 self._wait_at_most(self._timeouts.recognition)
             case _:
@@ -116,7 +127,10 @@ class VoiceTurn:
             await self._heard(self._turn.start.question)
         try:
             async with asyncio.TaskGroup() as group:
-                self._pipeline = group.create_task(self._run_pipeline(pipeline))
+                spoken = self._spoken_audio()
+                listening = group.create_task(spoken.listen())
+                self._pipeline = group.create_task(self._run_pipeline(pipeline, spoken))
+                self._pipeline.add_done_callback(lambda _: listening.cancel())
                 group.create_task(self._follow(group))
         except ExceptionGroup as errors:
             if broken_off := errors.subgroup(LinkClosedError):
@@ -131,9 +145,7 @@ class VoiceTurn:
             if await self._answer.show_rest() and self._playing is None:
                 await self._time_to_read()
             return TurnEnd.ASKS_BACK if self._answer.asks_back else TurnEnd.ANSWERED
-        if self._error == ANSWERED_ELSEWHERE:
-            return TurnEnd.ELSEWHERE
-        return TurnEnd.SILENT if self._error in SILENT_ERRORS else TurnEnd.FAILED
+        return _END_OF_ERROR.get(self._error, TurnEnd.FAILED)
 
     async def show_error(self) -> None:
         """Show on the screen what went wrong, and give time to read it."""
@@ -146,9 +158,17 @@ class VoiceTurn:
         await self._conversation.wait_shown()
         await asyncio.sleep(self._timeouts.reading)
 
-    async def _run_pipeline(self, pipeline: Callable[[AsyncIterable[bytes]], Awaitable[None]]) -> None:
+    def _spoken_audio(self) -> SpokenAudio:
+        news = ListeningNews(
+            began=self._heard_speech, silent=partial(self._give_up, NO_SPEECH), ended=self._all_heard
+        )
+        return SpokenAudio(self._turn, self.detector, news, patience=self._timeouts.no_speech)
+
+    async def _run_pipeline(
+        self, pipeline: Callable[[AsyncIterable[bytes]], Awaitable[None]], spoken: SpokenAudio
+    ) -> None:
         try:
-            async with aclosing(self._audio()) as audio:
+            async with aclosing(spoken.for_pipeline(with_lead=self.pipeline_ends_speech)) as audio:
                 await pipeline(audio)
         except PipelineError as err:
             self._fail(err.code)
@@ -159,14 +179,27 @@ class VoiceTurn:
         finally:
             self._events.put_nowait(None)
 
-    async def _audio(self) -> AsyncGenerator[bytes]:
-        async with aclosing(audio_for_detector(self._turn)) as audio:
-            async for pcm in audio:
-                yield pcm
+    @callback
+    def _all_heard(self, silent_for: float | None) -> None:
+        self._speech_ended = True
+        if self._answer.begun:
+            return
+        if silent_for is not None:
+            self.times.passed(TurnStep.SPEECH_ENDED, loop_time() - silent_for)
         self.times.passed(TurnStep.DETECTED, loop_time())
-        if not self._answer.begun:
-            self._wait_at_most(self._timeouts.recognition)
+        self._wait_at_most(self._timeouts.recognition)
         self._events.put_nowait(PipelineEvent(PipelineEventType.STT_VAD_END))
+
+    @callback
+    def _wait_for_transcript(self) -> None:
+        if self._speech_ended:
+            self._wait_at_most(self._timeouts.recognition)
+        elif self.pipeline_ends_speech:
+            # An engine that finds the end of speech by itself does not tell when it has.
+            self._wait_at_most(self._timeouts.transcript)
+        else:
+            # The audio will end; the computer may only be too busy to listen to all of it yet.
+            self._stop_timer()
 
     async def _follow(self, group: asyncio.TaskGroup) -> None:
         while (event := await self._events.get()) is not None:
@@ -197,11 +230,8 @@ class VoiceTurn:
 
     @callback
     def _expect_speech(self, data: dict[str, Any]) -> None:
-        # While the button is held, the user may take any time to think.
-        if self.is_push_to_talk:
-            return
         # Only the pipeline's own detector tells when speech begins; an engine with one of its own does not.
-        if (data.get("audio_processing") or {}).get("requires_external_vad"):
+        if self.pipeline_ends_speech and (data.get("audio_processing") or {}).get("requires_external_vad"):
             self._no_speech = self._hass.loop.call_later(self._timeouts.no_speech, self._give_up, NO_SPEECH)
 
     @callback

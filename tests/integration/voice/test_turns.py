@@ -10,6 +10,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State
+from simulator.audio.espeak import synthesize
 from tests.integration.both_links import (
     boot_both,
     converse_with_both,
@@ -68,6 +69,21 @@ async def test_a_question_back_opens_the_microphone_again(
             assert not talk.hung_up
             assert states[kind].count("listening") == 2
     assert speech.brain.heard == [COMMAND] * 2 + ["the kitchen light"] * 2
+
+
+@pytest.mark.parametrize("word", ["no", "yes", "stop", "on"])
+async def test_a_single_word_answers_a_question(
+    speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests, word: str
+) -> None:
+    short, _ = synthesize(word, speed=150, sample_rate=16000)
+    await speech.use(conversation_engine=speech.brain.entity_id)
+    speech.brain.lines = ["Shall I?"] * 2 + ["As you like."] * 2
+    speech.ears.lines = [COMMAND, COMMAND, word, word]
+    talks = await converse_with_both(await boot_both(boot), command, short)
+    for kind, talk in talks.items():
+        with subtests.test(str(kind)):
+            assert talk.heard == [COMMAND, word]
+            assert talk.answers == ["Shall I?", "As you like."]
 
 
 async def test_an_open_conversation_goes_on_until_nobody_speaks(

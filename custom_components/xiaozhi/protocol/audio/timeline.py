@@ -1,8 +1,8 @@
-"""Uplink time: turns packets as they arrive into frames without gaps, on our clock.
+"""Uplink time: turns packets as they arrive into frames without gaps.
 
 The detector of the end of speech counts frames, so time must pass even where the device sends nothing:
 on congestion it silently drops the oldest of its 40 queued packets (`main/audio/audio_service.cc`),
-datagrams get lost, and either may only be a delay.
+datagrams get lost, and either may only be a delay. What we are late to read ourselves is no gap.
 """
 
 from math import ceil
@@ -17,6 +17,8 @@ UPLINK_SAMPLE_RATE: Final = 16000
 _GRACE: Final = 0.3
 # The device's send queue, 40 packets of 60 ms: what has been away for longer does not come any more.
 _HORIZON: Final = 2.4
+# What an event loop may be late beside other work without being too busy to read.
+_ON_TIME: Final = 0.02
 
 
 def silence(milliseconds: int) -> bytes:
@@ -32,11 +34,13 @@ class UplinkTimeline:
     - Packets that the link knows to be lost (gaps of UDP sequence numbers) are made up for at once.
     - Without such knowledge the frames may fall 0.3 s behind the clock before silence fills in, and from
       there it keeps up with the clock, so that a short stall adds nothing.
+    - Only time in which we looked for packets counts. The timeline is told of every packet, and once per
+      frame that there is none. If it is told later, we were too busy to look: packets may wait to be read.
     - Silence that turns out to have been needless, as the missing packets come after all, puts the frames
       ahead of the clock. This debt is paid by later gaps: they get no silence until it is used up.
     - Packets cannot arrive before they were recorded. Those that seem to (the first one had been delayed,
-      the device's clock is fast, wake-word audio comes in one burst) correct our idea of when the stream
-      began and make no debt. Nor does more than 2.4 s, all that a device holds back.
+      the device's clock is fast, wake-word audio comes in one burst, we were late) correct our idea of how
+      long the stream has lasted and make no debt. Nor does more than 2.4 s, all that a device holds back.
 
     All times are seconds of one monotonic clock.
     """
@@ -44,7 +48,11 @@ class UplinkTimeline:
     def __init__(self, frame_duration_ms: int) -> None:
         """Begin without a clock; `start` or the first packet sets it."""
         self._frame = frame_duration_ms / 1000
+        # When the stream began, at the latest; None before.
         self._origin: float | None = None
+        self._looked = 0.0
+        # How long the stream has surely lasted, as far as we looked.
+        self._passed = 0.0
         # Frames given out, packets and silence; and frames that the device is known to have recorded. Their
         # difference is the silence by the clock that later packets may prove to have been needless.
         self._produced = 0
@@ -53,37 +61,42 @@ class UplinkTimeline:
     def start(self, now: float) -> None:
         """Let time pass from `now` on even if no packet ever arrives."""
         if self._origin is None:
-            self._origin = now
+            self._origin = self._looked = now
 
     def frames_before(self, now: float, missing: int = 0) -> int:
-        """Return how many silent frames go before the packet that has just arrived.
+        """Return how many silent frames go before the packet that has just been read.
 
         `missing` packets before it are known to be lost. The number comes from the network, so it is believed
         only as far as the clock has room for it.
         """
+        self._look(now)
         if self._origin is None or not self._produced:
             self._origin = now - self._frame
+            self._passed = self._frame
         room = round((now - self._origin) / self._frame) - self._recorded - 1
         self._recorded += 1 + max(0, min(missing, room, round(_HORIZON / self._frame)))
         self._origin = min(self._origin, now - self._recorded * self._frame)
-        fill = max(self._recorded - 1 - self._produced, self._behind(now, self._origin) - 1, 0)
+        self._passed = max(self._passed, self._recorded * self._frame)
+        fill = max(self._recorded - 1 - self._produced, self._behind() - 1, 0)
         self._produced += fill + 1
-        self._origin = min(self._origin, now + _HORIZON - self._produced * self._frame)
+        self._passed = max(self._passed, self._produced * self._frame - _HORIZON)
         return fill
 
     def due(self, now: float) -> int:
-        """Return how many silent frames are due while nothing arrives; ask about once per frame."""
+        """Return how many silent frames are due as there is no packet; ask about once per frame."""
         if self._origin is None:
             return 0
-        fill = self._behind(now, self._origin)
+        self._look(now)
+        fill = self._behind()
         self._produced += fill
         return fill
 
-    def _behind(self, now: float, origin: float) -> int:
-        """Return how many frames bring us within the grace; of a leap of the clock only its end counts."""
-        late = now - origin - self._produced * self._frame - _GRACE
-        if late > _HORIZON:
-            self._origin = origin + late - _HORIZON
-            late = _HORIZON
+    def _look(self, now: float) -> None:
+        self._passed += max(0.0, min(now - self._looked, self._frame + _ON_TIME))
+        self._looked = now
+
+    def _behind(self) -> int:
+        """Return how many frames bring us within the grace."""
+        late = self._passed - self._produced * self._frame - _GRACE
         # A thousandth of a frame may be the rounding of floats.
         return max(0, ceil(late / self._frame - 0.001))

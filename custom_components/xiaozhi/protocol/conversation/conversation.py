@@ -12,11 +12,20 @@ from contextlib import suppress
 from ..audio.codec import OpusDecoder
 from ..clock import loop_time
 from ..firmware import FirmwareVersion
-from ..messages import AudioFormat, DeviceMessage, JsonObject
+from ..messages import AudioFormat, DeviceMessage, JsonObject, ListenMode
 from ..transport.link import Channel, Link, LinkClosedError, LinkKind
 from .loudspeaker import Loudspeaker
 from .main_task import MainTask
-from .table import Action, Actions, Awaited, ConversationState, ConversationTable, Event, Interruption
+from .table import (
+    Action,
+    Actions,
+    Awaited,
+    ConversationState,
+    ConversationTable,
+    Event,
+    Interruption,
+    TurnStart,
+)
 from .timeouts import ConversationTimeouts
 from .turn import Turn
 
@@ -183,8 +192,7 @@ class Conversation:
         for action in actions:
             match action:
                 case Action.BEGIN_TURN:
-                    frame_duration = self._channel.uplink.frame_duration
-                    self._turn = Turn(self._table.turn, frame_duration, longest=self._timeouts.turn)
+                    self._turn = self._make_turn(self._table.turn)
                 case Action.END_SPEECH if self._turn is not None:
                     self._turn.end_speech()
                 case Interruption():
@@ -196,6 +204,10 @@ class Conversation:
         if self.state is not self._shown:
             self._shown = self.state
             self._on_state_changed(self._shown)
+
+    def _make_turn(self, start: TurnStart) -> Turn:
+        longest = self._timeouts.held if start.mode is ListenMode.MANUAL else self._timeouts.turn
+        return Turn(start, self._channel.uplink.frame_duration, longest=longest)
 
     def _set_deadline(self) -> None:
         deadline = self._table.deadline

@@ -23,7 +23,9 @@ class ConversationTimeouts:
     """For which the sound of a wake word may arrive on UDP after the message on MQTT that the microphone is
     on; the microphone itself gives nothing for so long."""
     turn: float = 30
-    """For a spoken command: a device that is left listening would stream without end."""
+    """For a spoken command, in audio: a device that is left listening would stream without end."""
+    held: float = 60
+    """For a spoken command in push-to-talk, in audio: the user ends it, and may take time to think."""
     ready: float = 2
     """For the proof that the device speaks; one that does not give it has to do with a pause from then on."""
     reading: float = 3

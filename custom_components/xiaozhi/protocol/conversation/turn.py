@@ -2,42 +2,41 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import Final
 
 from ..audio.concealment import Concealment
-from ..audio.timeline import UplinkTimeline, silence
+from ..audio.timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, silence
 from ..clock import loop_time
 from .table import TurnStart
 
 __all__ = ["Turn"]
 
-# Speech recognition that is this far behind has failed; more would only fill memory.
-_MAX_WAITING_FRAMES: Final = 600
-
 
 class Turn:
-    """The user speaks once."""
+    """The user speaks once.
+
+    Time is counted in audio: what reaches us late, or what we are late to read, ends nothing.
+    """
 
     def __init__(self, start: TurnStart, frame_duration: int, *, longest: float) -> None:
-        """Begin to collect frames of `frame_duration` ms. The audio ends after `longest` seconds."""
+        """Begin to collect frames of `frame_duration` ms. The audio ends after `longest` seconds of it."""
         self.start = start
-        self.longest = longest
         self._frame_duration = frame_duration
         self._timeline = UplinkTimeline(frame_duration)
         self._timeline.start(loop_time())
         self._concealment = Concealment(frame_duration)
         self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._room = round(2 * UPLINK_SAMPLE_RATE * longest)
         self.ended = False
         """Whether the speech has ended; it has not when `longest` cuts it off."""
 
     def put(self, pcm: bytes, missing: int) -> None:
         """Take a decoded frame; `missing` frames before it were lost and are made up for."""
-        if self.ended or self._frames.qsize() >= _MAX_WAITING_FRAMES:
+        if self.ended or not self._room:
             return
         if gap := self._timeline.frames_before(loop_time(), missing):
-            self._frames.put_nowait(self._concealment.frames(gap))
+            self._add(self._concealment.frames(gap))
         self._concealment.heard(pcm)
-        self._frames.put_nowait(pcm)
+        self._add(pcm)
 
     def end_speech(self) -> None:
         """End the audio; what has arrived is still delivered."""
@@ -46,16 +45,26 @@ class Turn:
             self._frames.put_nowait(None)
 
     async def audio(self) -> AsyncGenerator[bytes]:
-        """Yield 16 kHz mono 16-bit PCM, without gaps."""
-        end = loop_time() + self.longest
-        while loop_time() < end:
+        """Yield 16 kHz mono 16-bit PCM, without gaps; all that is there at a time."""
+        while True:
             try:
                 async with asyncio.timeout(self._frame_duration / 1000):
                     frame = await self._frames.get()
             except TimeoutError:
-                if due := self._timeline.due(loop_time()):
-                    yield silence(due * self._frame_duration)
+                if not self.ended and (due := self._timeline.due(loop_time())):
+                    self._add(silence(due * self._frame_duration))
                 continue
-            if frame is None:
+            waiting = [frame]
+            while not self._frames.empty():
+                waiting.append(self._frames.get_nowait())
+            if pcm := b"".join(filter(None, waiting)):
+                yield pcm
+            if None in waiting:
                 return
-            yield frame
+
+    def _add(self, pcm: bytes) -> None:
+        pcm = pcm[: self._room]
+        self._room -= len(pcm)
+        self._frames.put_nowait(pcm)
+        if not self._room:
+            self._frames.put_nowait(None)

@@ -426,6 +426,21 @@ async def test_conversations_on_one_socket_do_not_mix(listener: UdpListener) -> 
         device_socket.close()
 
 
+async def test_what_has_waited_for_a_busy_event_loop_is_read_at_once(listener: UdpListener) -> None:
+    """Ten devices speak for a second while it is busy: the system keeps not much more."""
+    talks = [_Conversation(listener) for _ in range(10)]
+    device_socket = await DeviceSocket.open(listener.port)
+    for _ in range(16):
+        for talk in talks:
+            device_socket.send(talk.device.seal(opus_packet()))
+    # One round in which the socket is looked at, and one in which it is read.
+    for _ in range(2):
+        await asyncio.sleep(0)
+    device_socket.close()
+    assert [len(talk.heard) for talk in talks] == [16] * 10
+    assert not any(missing for talk in talks for _, missing in talk.heard)
+
+
 async def test_a_closed_channel_takes_nothing(listener: UdpListener, device_socket: DeviceSocket) -> None:
     """Packets still on their way belong to nobody."""
     talk, witness = _Conversation(listener), _Conversation(listener)

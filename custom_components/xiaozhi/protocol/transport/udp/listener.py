@@ -18,8 +18,11 @@ __all__ = ["UdpChannel", "UdpListener"]
 
 _LOGGER = logging.getLogger(__name__)
 
-# Datagrams received before the event loop does other work.
-_BATCH: Final = 16
+# Datagrams received before the event loop does other work: all that the system keeps. A busy event loop would
+# come back too late for the rest.
+_BATCH: Final = 256
+# A second of fifty devices. The system may allow less.
+_RECEIVE_BUFFER: Final = 1024 * 1024
 
 
 class UdpChannel:
@@ -106,6 +109,7 @@ class UdpListener:
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             udp.setblocking(False)
+            udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
             if sys.platform == "linux":
                 # The device takes packets only from the address it sends to, which on a host with several
                 # is not always the one that the system would choose.
