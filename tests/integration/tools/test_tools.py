@@ -6,7 +6,6 @@ from datetime import timedelta
 from functools import partial
 import json
 import re
-from typing import Any
 
 from freezegun.api import FrozenDateTimeFactory
 from homeassistant.components.button import DOMAIN as BUTTON, SERVICE_PRESS
@@ -18,7 +17,6 @@ from homeassistant.components.switch import DOMAIN as SWITCH
 from homeassistant.config_entries import RELOAD_AFTER_UPDATE_DELAY
 from homeassistant.const import (
     ATTR_ASSUMED_STATE,
-    ATTR_ENTITY_ID,
     ATTR_ICON,
     ATTR_RESTORED,
     ATTR_UNIT_OF_MEASUREMENT,
@@ -43,15 +41,12 @@ from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.board.tools import Tool as SimulatedTool
 from tests.integration.boxes import MAC, Boot, wait_for_state
+from tests.integration.tools.acting import LAMP, STATUS_LIGHT, STRIP, act, calls
 from tests.integration.tools.own_tools import announce, register
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
 
 PAGE = ROOT / "docs/entities.md"
-STRIP = "light.kitchen_box_led_strip"
-STATUS_LIGHT = "number.kitchen_box_status_light_brightness"
-DOG_LIGHT = "light.kitchen_box_light"
-LAMP = "light.kitchen_box_lamp"
 VOLUME = "number.kitchen_box_volume"
 
 
@@ -59,93 +54,6 @@ VOLUME = "number.kitchen_box_volume"
 def link() -> LinkKind:
     """A device on MQTT can be reached while it is idle."""
     return LinkKind.MQTT
-
-
-async def act(hass: HomeAssistant, domain: str, service: str, entity_id: str, **data: Any) -> None:
-    await hass.services.async_call(domain, service, {ATTR_ENTITY_ID: entity_id, **data}, blocking=True)
-
-
-def colour(device: SimulatedDevice) -> tuple[int, ...]:
-    return tuple(device.values[f"led_{part}"] for part in ("red", "green", "blue"))
-
-
-def calls(device: SimulatedDevice) -> list[str]:
-    return [data["name"] for data in device.events("tool") if data["name"] != "self.get_device_status"]
-
-
-async def test_a_strip_of_leds_is_darkened_by_its_colour_and_not_by_its_status_light(
-    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
-) -> None:
-    device = await boot(get_profile("led-strip"))
-    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
-    state = hass.states.get(STRIP)
-    assert state is not None
-    assert state.attributes["supported_color_modes"] == ["rgb"]
-    assert state.attributes[ATTR_ASSUMED_STATE] is True
-    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [255, 64, 0], ATTR_BRIGHTNESS: 191})
-    assert colour(device) == (191, 48, 0)
-    state = hass.states.get(STRIP)
-    assert state is not None
-    assert state.state == "on"
-    assert state.attributes[ATTR_RGB_COLOR] == (255, 64, 0)
-    assert state.attributes[ATTR_BRIGHTNESS] == 191
-    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_BRIGHTNESS: 255})
-    assert colour(device) == (255, 64, 0)
-    # However dark, what is switched on is not off.
-    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [10, 0, 0], ATTR_BRIGHTNESS: 10})
-    assert colour(device) == (1, 0, 0)
-    assert hass.states.is_state(STRIP, "on")
-
-    await wait_for_state(hass, STATUS_LIGHT, "4")
-    entry = entity_registry.async_get(STATUS_LIGHT)
-    assert entry is not None
-    assert entry.entity_category is EntityCategory.CONFIG
-    await act(hass, NUMBER, SERVICE_SET_VALUE, STATUS_LIGHT, **{ATTR_VALUE: 7})
-    assert device.values["led_brightness"] == 7
-    await wait_for_state(hass, STATUS_LIGHT, "7")
-
-
-async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
-    hass: HomeAssistant, boot: Boot
-) -> None:
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
-    channel = {"type": "integer", "minimum": 0, "maximum": 255}
-    register(
-        device,
-        SimulatedTool(
-            name="self.bar.set_color",
-            description="",
-            properties={"red": channel, "green": channel, "blue": channel},
-            set={"led_red": "$red", "led_green": "$green", "led_blue": "$blue"},
-        ),
-        SimulatedTool(
-            name="self.bar.set_brightness",
-            description="",
-            properties={"level": {"type": "integer", "minimum": 0, "maximum": 8}},
-            set={"bar": "$level"},
-        ),
-        SimulatedTool(name="self.bar.get_brightness", description="", get="bar"),
-    )
-    announce(device)
-    bar = "light.kitchen_box_bar"
-    await wait_for_state(hass, bar, STATE_UNKNOWN)
-    await act(hass, LIGHT, SERVICE_TURN_ON, bar, **{ATTR_RGB_COLOR: [255, 64, 0], ATTR_BRIGHTNESS: 191})
-    assert colour(device) == (255, 64, 0)
-    assert device.values["bar"] == 6
-    assert [name for name in calls(device) if "set" in name] == [
-        "self.bar.set_brightness",
-        "self.bar.set_color",
-    ]
-    await device.wait_for(lambda: calls(device)[-1] == "self.bar.get_brightness", 5)
-    # One tool at a time: what is called next waits for that answer.
-    await act(hass, LIGHT, SERVICE_TURN_ON, bar)
-    assert colour(device) == (255, 64, 0)
-    state = hass.states.get(bar)
-    assert state is not None
-    assert state.state == "on"
-    assert state.attributes[ATTR_RGB_COLOR] == (255, 64, 0)
-    assert state.attributes[ATTR_BRIGHTNESS] == 191
 
 
 async def test_a_board_is_believed_only_what_it_tells(hass: HomeAssistant, boot: Boot) -> None:
@@ -167,88 +75,6 @@ async def test_a_board_is_believed_only_what_it_tells(hass: HomeAssistant, boot:
     assert device.values["aec_mode"] == "kAecOff"
     await act(hass, NUMBER, SERVICE_SET_VALUE, effect, **{ATTR_VALUE: 3})
     await wait_for_state(hass, echo, "off")
-
-
-async def test_a_light_that_is_switched_off_and_on_has_its_colour_again(
-    hass: HomeAssistant, boot: Boot
-) -> None:
-    device = await boot(get_profile("led-strip"))
-    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
-    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [10, 20, 30]})
-    await act(hass, LIGHT, SERVICE_TURN_OFF, STRIP)
-    assert colour(device) == (0, 0, 0)
-    assert hass.states.is_state(STRIP, "off")
-    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP)
-    assert colour(device) == (10, 20, 30)
-    assert hass.states.is_state(STRIP, "on")
-
-
-async def test_a_light_that_never_had_a_colour_is_switched_on_white(hass: HomeAssistant, boot: Boot) -> None:
-    device = await boot(get_profile("led-strip"))
-    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
-    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP)
-    assert colour(device) == (255, 255, 255)
-
-
-async def test_what_was_last_set_stays_known_after_a_restart_of_home_assistant(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot(get_profile("led-strip"))
-    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
-    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [10, 20, 30]})
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
-    await wait_for_state(hass, STRIP, "on", 30)
-    state = hass.states.get(STRIP)
-    assert state is not None
-    assert state.attributes[ATTR_RGB_COLOR] == (85, 170, 255)
-    assert state.attributes[ATTR_BRIGHTNESS] == 30
-    await device.wait_for(lambda: device.connected, 5)
-
-
-async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot(get_profile("dog"))
-    await wait_for_state(hass, DOG_LIGHT, "off")
-    state = hass.states.get(DOG_LIGHT)
-    assert state is not None
-    assert state.attributes[ATTR_ASSUMED_STATE] is True
-    await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT)
-    assert calls(device)[-1] == "self.light.turn_on"
-    await wait_for_state(hass, DOG_LIGHT, "on")
-    # Half as bright: without a scale of its own it is in the colour.
-    await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT, **{ATTR_RGB_COLOR: [0, 0, 255], ATTR_BRIGHTNESS: 128})
-    assert [device.values[f"light_{part}"] for part in "rgb"] == [0, 0, 128]
-    state = hass.states.get(DOG_LIGHT)
-    assert state is not None
-    assert state.attributes[ATTR_RGB_COLOR] == (0, 0, 255)
-    assert state.attributes[ATTR_BRIGHTNESS] == 128
-    await act(hass, LIGHT, SERVICE_TURN_OFF, DOG_LIGHT)
-    await wait_for_state(hass, DOG_LIGHT, "off")
-    assert device.values["light"] is False
-    await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT)
-    assert [device.values[f"light_{part}"] for part in "rgb"] == [0, 0, 128]
-    # An assistant switches it on by name, and the device chooses the colour.
-    gateway: Gateway = linked_entry.runtime_data
-    await gateway.devices[MAC].call_tool("self.light.turn_on", {})
-    state = hass.states.get(DOG_LIGHT)
-    assert state is not None
-    assert (state.attributes[ATTR_RGB_COLOR], state.attributes[ATTR_BRIGHTNESS]) == (None, None)
-    await act(hass, LIGHT, SERVICE_TURN_OFF, DOG_LIGHT)
-    await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT)
-    assert [device.values[f"light_{part}"] for part in "rgb"] == [255, 255, 255]
-
-
-async def test_a_lamp_without_colour_can_only_be_on_or_off(hass: HomeAssistant, boot: Boot) -> None:
-    device = await boot(get_profile("lamp"))
-    await wait_for_state(hass, LAMP, "off")
-    state = hass.states.get(LAMP)
-    assert state is not None
-    assert state.attributes["supported_color_modes"] == ["onoff"]
-    assert ATTR_ASSUMED_STATE not in state.attributes
-    await act(hass, LIGHT, SERVICE_TURN_ON, LAMP)
-    await wait_for_state(hass, LAMP, "on")
-    assert device.values["lamp"] is True
 
 
 @pytest.mark.parametrize(
