@@ -2,15 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 import ipaddress
 import json
 from pathlib import Path
-import socket
 import ssl
-from typing import Any, override
+from typing import override
 
 from aiomqtt import Client, MqttError
 from cryptography import x509
@@ -20,7 +19,7 @@ from cryptography.x509.oid import NameOID
 import pytest
 
 from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
-from custom_components.xiaozhi.protocol.transport.link import Admission, Link, LinkClosedError, LinkHandler
+from custom_components.xiaozhi.protocol.transport.link import LinkClosedError
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import (
     BrokerError,
     BrokerProblem,
@@ -30,17 +29,15 @@ from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import (
 )
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_connection import BrokerConnection
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_timeouts import BrokerTimeouts
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_topics import Address
-from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
-from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink
 from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
 from tests.paths import ROOT
+from tests.protocol.transport.mqtt.broker_checks import answering, problem_of
+from tests.protocol.transport.mqtt.broker_site import ANONYMOUS, GATEWAY, Device, Site, device_at, running
 from tests.protocol.transport.mqtt.brokers import (
     KickingBroker,
     Mosquitto,
     PushingBroker,
     command,
-    free_port,
     mosquitto,
 )
 from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
@@ -50,93 +47,12 @@ from tests.protocol.transport.websocket.peer import Recorder
 
 pytestmark = pytest.mark.real_time
 
-_ANONYMOUS = "allow_anonymous true"
-_GATEWAY = "00c0ffee"
-
-
-class _Site:
-    """A connection to a broker, and the owner of its links."""
-
-    def __init__(self, port: int, gateway: str = _GATEWAY, **settings: Any) -> None:
-        self.audio = UdpListener()
-        self.links: list[MqttLink] = []
-        self.recorders: list[Recorder] = []
-        self.make_recorder: type[Recorder] = Recorder
-        self.problems: list[BrokerProblem | None] = []
-        self.devices: list[str] = []
-        self.paired = {MAC, OTHER_MAC}
-        self.broker = BrokerConnection(
-            BrokerSettings(host="127.0.0.1", port=port, **settings),
-            self._admit,
-            gateway=gateway,
-            devices=lambda: self.devices,
-            address=lambda _mac: "127.0.0.1",
-            audio=self.audio,
-            downlink=DOWNLINK,
-            state_changed=lambda problem: self.problems.append(problem.problem if problem else None),
-        )
-
-    def _admit(self, mac: str) -> Admission | None:
-        return Admission(attach=self._attach, pings_safe=True) if mac in self.paired else None
-
-    def _attach(self, link: Link) -> LinkHandler:
-        assert isinstance(link, MqttLink)
-        self.links.append(link)
-        self.recorders.append(self.make_recorder())
-        return self.recorders[-1]
-
-    async def linked(self, count: int = 1) -> tuple[MqttLink, Recorder]:
-        """Wait for a link."""
-        await until(lambda: len(self.links) >= count)
-        return self.links[count - 1], self.recorders[count - 1]
-
-
-@asynccontextmanager
-async def _running(port: int, **options: Any) -> AsyncGenerator[_Site]:
-    site = _Site(port, **options)
-    site.audio.start("127.0.0.1", 0)
-    site.broker.start()
-    await until(lambda: site.broker.connected)
-    try:
-        yield site
-    finally:
-        await site.broker.stop()
-        site.audio.stop()
-
 
 @pytest.fixture
 async def broker(tmp_path: Path, socket_enabled: None) -> AsyncGenerator[Mosquitto]:
     """A Mosquitto that lets everybody in."""
-    async with mosquitto(tmp_path, _ANONYMOUS) as broker:
+    async with mosquitto(tmp_path, ANONYMOUS) as broker:
         yield broker
-
-
-@asynccontextmanager
-async def _device(
-    broker: Mosquitto, mac: str = MAC, prefix: str = "xiaozhi", gateway: str = _GATEWAY
-) -> AsyncGenerator[_Device]:
-    address = Address(mac, gateway)
-    async with Client("127.0.0.1", broker.port) as client:
-        await client.subscribe(address.downlink(prefix))
-        yield _Device(client, address.uplink(prefix))
-
-
-class _Device:
-    """A device whose firmware subscribes."""
-
-    def __init__(self, client: Client, topic: str) -> None:
-        self._client = client
-        self._topic = topic
-
-    async def say(self, message: Any, **options: Any) -> None:
-        """Publish a message."""
-        await self._client.publish(self._topic, encoded(message), **options)
-
-    async def hear(self) -> Any:
-        """Wait for a message."""
-        async with asyncio.timeout(5):
-            message = await anext(aiter(self._client.messages))
-            return json.loads(message.payload)
 
 
 # Mosquitto, and a device that subscribes
@@ -144,7 +60,7 @@ class _Device:
 
 async def test_a_conversation_through_mosquitto(broker: Mosquitto) -> None:
     """From the device's first message to its goodbye, with audio both ways."""
-    async with _running(broker.port) as site, _device(broker) as device:
+    async with running(broker.port) as site, device_at(broker) as device:
         await device.say(HELLO)
         hello = await device.hear()
         link, recorder = await site.linked()
@@ -171,10 +87,10 @@ async def test_a_conversation_through_mosquitto(broker: Mosquitto) -> None:
 async def test_devices_are_told_apart_by_their_topics(broker: Mosquitto) -> None:
     """Each gets its own link; nobody's topic gets none."""
     async with (
-        _running(broker.port, prefix="home/xz") as site,
-        _device(broker, MAC, "home/xz") as one,
-        _device(broker, OTHER_MAC, "home/xz") as other,
-        _device(broker, "02:00:00:00:00:03", "home/xz") as stranger,
+        running(broker.port, prefix="home/xz") as site,
+        device_at(broker, MAC, "home/xz") as one,
+        device_at(broker, OTHER_MAC, "home/xz") as other,
+        device_at(broker, "02:00:00:00:00:03", "home/xz") as stranger,
         Client("127.0.0.1", broker.port) as client,
     ):
         await stranger.say(LISTEN)
@@ -195,17 +111,17 @@ async def test_devices_are_told_apart_by_their_topics(broker: Mosquitto) -> None
 
 async def test_a_message_that_the_broker_has_kept_is_old(broker: Mosquitto) -> None:
     """It says nothing of the device's presence."""
-    async with _device(broker) as device:
+    async with device_at(broker) as device:
         await device.say(LISTEN, retain=True)
-        async with _running(broker.port) as site:
+        async with running(broker.port) as site:
             await until(lambda: site.broker.counters.unknown == 1)
             assert not site.links
 
 
 async def test_an_idle_device_is_found_by_probing(broker: Mosquitto) -> None:
     """It says nothing by itself; its answer to a ping links it, even if it is an error."""
-    async with _device(broker) as device:
-        site = _Site(broker.port)
+    async with device_at(broker) as device:
+        site = Site(broker.port)
         site.devices = [MAC]
         site.broker.start()
         ping = await device.hear()
@@ -224,9 +140,9 @@ async def test_an_idle_device_is_found_by_probing(broker: Mosquitto) -> None:
 async def test_a_device_is_probed_soon_after_its_check_in(broker: Mosquitto) -> None:
     """Then ever more seldom, until it answers; also one that is not to be asked at other times."""
     timeouts = BrokerTimeouts(first_probe_after_check_in=0.05)
-    async with _running(broker.port, timeouts=timeouts) as site:
+    async with running(broker.port, timeouts=timeouts) as site:
         site.broker.expect(MAC)
-        async with _device(broker) as device:
+        async with device_at(broker) as device:
             ping = await device.hear()
             assert ping["payload"]["method"] == "ping"
             await device.say({"type": "mcp", "payload": {"id": ping["payload"]["id"], "result": {}}})
@@ -235,8 +151,8 @@ async def test_a_device_is_probed_soon_after_its_check_in(broker: Mosquitto) -> 
 
 async def test_a_device_keeps_its_old_topics_until_it_has_checked_in(broker: Mosquitto) -> None:
     """After an update it must not fall silent; from its check-in on, the old ones are another gateway's."""
-    async with _device(broker, gateway="") as old, _device(broker) as new:
-        site = _Site(broker.port, timeouts=BrokerTimeouts(first_probe=0.05))
+    async with device_at(broker, gateway="") as old, device_at(broker) as new:
+        site = Site(broker.port, timeouts=BrokerTimeouts(first_probe=0.05))
         site.audio.start("127.0.0.1", 0)
         site.devices = [MAC]
         site.broker.start()
@@ -263,10 +179,10 @@ async def test_a_device_keeps_its_old_topics_until_it_has_checked_in(broker: Mos
 async def test_two_gateways_share_a_broker(broker: Mosquitto) -> None:
     """A device is paired with both; only the one that answered its check-in hears it."""
     async with (
-        _running(broker.port) as site,
-        _running(broker.port, gateway="0badcafe") as other,
-        _device(broker) as device,
-        _device(broker, OTHER_MAC, gateway="0badcafe") as others_device,
+        running(broker.port) as site,
+        running(broker.port, gateway="0badcafe") as other,
+        device_at(broker) as device,
+        device_at(broker, OTHER_MAC, gateway="0badcafe") as others_device,
     ):
         await device.say(HELLO)
         await others_device.say(HELLO)
@@ -280,7 +196,7 @@ async def test_two_gateways_share_a_broker(broker: Mosquitto) -> None:
 
 async def test_a_device_that_has_gone_is_found_again(broker: Mosquitto) -> None:
     """Whoever uses the link closes it when calls are not answered; a probe brings it back."""
-    async with _running(broker.port) as site, _device(broker) as device:
+    async with running(broker.port) as site, device_at(broker) as device:
         await device.say(LISTEN)
         link, recorder = await site.linked()
         await link.close("no answer")
@@ -295,7 +211,7 @@ async def test_a_device_that_has_gone_is_found_again(broker: Mosquitto) -> None:
             await link.send(tts_start())
 
 
-def _has_another_problem(site: _Site, before: BrokerError | None) -> bool:
+def _has_another_problem(site: Site, before: BrokerError | None) -> bool:
     return site.broker.problem is not before
 
 
@@ -305,8 +221,8 @@ async def test_the_broker_may_go_and_come_back(broker: Mosquitto) -> None:
     Its owner hears once that it has gone, however often it is looked for in vain.
     """
     timeouts = BrokerTimeouts(first_retry=0.01, last_retry=0.05)
-    async with _running(broker.port, timeouts=timeouts) as site:
-        async with _device(broker) as device:
+    async with running(broker.port, timeouts=timeouts) as site:
+        async with device_at(broker) as device:
             await device.say(HELLO)
             await device.hear()
             link, recorder = await site.linked()
@@ -324,7 +240,7 @@ async def test_the_broker_may_go_and_come_back(broker: Mosquitto) -> None:
         site.devices = [MAC]
         await broker.start()
         await until(lambda: site.broker.connected)
-        async with _device(broker) as device:
+        async with device_at(broker) as device:
             await device.say(LISTEN)
             await site.linked(2)
             await site.links[1].send(tts_start())
@@ -336,7 +252,7 @@ async def test_a_broker_that_throws_us_out_is_asked_less_and_less(socket_enabled
     """To be let in is not enough to begin again with short pauses: only to be let in for a while is."""
     broker = await KickingBroker().start()
     now = asyncio.get_running_loop().time
-    site = _Site(broker.port, timeouts=BrokerTimeouts(first_retry=0.01))
+    site = Site(broker.port, timeouts=BrokerTimeouts(first_retry=0.01))
     start = now()
     site.broker.start()
     await until(lambda: broker.kicks >= 6)
@@ -348,7 +264,7 @@ async def test_a_broker_that_throws_us_out_is_asked_less_and_less(socket_enabled
 async def test_a_broker_that_throws_us_out_after_a_while_is_asked_again_soon(socket_enabled: None) -> None:
     """Otherwise, this many times would take minutes."""
     broker = await KickingBroker().start()
-    site = _Site(broker.port, timeouts=BrokerTimeouts(first_retry=0.01, steady=0.0))
+    site = Site(broker.port, timeouts=BrokerTimeouts(first_retry=0.01, steady=0.0))
     site.broker.start()
     await until(lambda: broker.kicks >= 15)
     await site.broker.stop()
@@ -369,7 +285,7 @@ async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
     connection = BrokerConnection(
         BrokerSettings(host="127.0.0.1", port=broker.port, timeouts=BrokerTimeouts(first_retry=0.01)),
         lambda _mac: None,
-        gateway=_GATEWAY,
+        gateway=GATEWAY,
         devices=list,
         address=lambda _mac: "127.0.0.1",
         audio=UdpListener(),
@@ -388,9 +304,9 @@ async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
 async def test_a_device_that_floods_is_cut_off_for_a_while(broker: Mosquitto) -> None:
     """While the flood lasts, no message of another device is lost or has to wait for its end."""
     async with (
-        _running(broker.port) as site,
-        _device(broker, MAC) as wild,
-        _device(broker, OTHER_MAC) as calm,
+        running(broker.port) as site,
+        device_at(broker, MAC) as wild,
+        device_at(broker, OTHER_MAC) as calm,
     ):
         await calm.say(LISTEN)
         await site.linked(1)
@@ -413,7 +329,7 @@ async def test_a_device_that_floods_is_cut_off_for_a_while(broker: Mosquitto) ->
 
 async def test_a_device_that_has_flooded_is_heard_again_later(broker: Mosquitto) -> None:
     timeouts = BrokerTimeouts(ban=0.1)
-    async with _running(broker.port, timeouts=timeouts) as site, _device(broker) as device:
+    async with running(broker.port, timeouts=timeouts) as site, device_at(broker) as device:
         for _ in range(100):
             await device.say("garbage")
         await until(lambda: site.broker.counters.floods >= 1)
@@ -426,7 +342,7 @@ async def test_a_link_that_is_closed_late_leaves_a_newer_link_of_its_device_alon
     broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its goodbye may take longer than the broker needs to go and come back."""
-    async with _running(broker.port) as site, _device(broker) as device:
+    async with running(broker.port) as site, device_at(broker) as device:
         await device.say(HELLO)
         first, recorder = await site.linked(1)
         await recorder.wait_for("opened")
@@ -466,7 +382,7 @@ async def test_a_handler_that_fails_ends_its_own_link_only(
     broker: Mosquitto, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is our fault: logged with its traceback, and the next message begins anew."""
-    async with _running(broker.port) as site, _device(broker) as device:
+    async with running(broker.port) as site, device_at(broker) as device:
         site.make_recorder = _Failing
         await device.say(LISTEN)
         _, recorder = await site.linked()
@@ -485,7 +401,7 @@ async def test_a_handler_that_fails_ends_its_own_link_only(
 async def test_stock_firmware_hears_us_through_a_broker_that_pushes(socket_enabled: None) -> None:
     """EMQX subscribes the device when it connects."""
     broker = await PushingBroker().start()
-    async with _running(broker.port) as site:
+    async with running(broker.port) as site:
         address = site.broker.address(MAC)
         device = await WireClient.login(broker.port, address.client_id, "anybody", "whatever")
         await device.send(publish(address.uplink("xiaozhi"), encoded(HELLO)))
@@ -503,31 +419,7 @@ async def test_stock_firmware_hears_us_through_a_broker_that_pushes(socket_enabl
     await broker.stop()
 
 
-# What can be wrong with a broker
-
-
-async def _problem(**settings: Any) -> tuple[BrokerProblem, str]:
-    with pytest.raises(BrokerError) as caught:
-        await check_broker(BrokerSettings(host="127.0.0.1", **settings))
-    return caught.value.problem, str(caught.value)
-
-
-async def test_a_good_broker_passes_the_test(tmp_path: Path, socket_enabled: None) -> None:
-    """With user and password; a wrong password, or none, is told apart."""
-    passwords = tmp_path / "passwords"
-    process = await asyncio.create_subprocess_exec(
-        command("mosquitto_passwd"), "-c", "-b", str(passwords), "ha", "secret"
-    )
-    await process.wait()
-    async with mosquitto(tmp_path, f"password_file {passwords}", "allow_anonymous false") as broker:
-        good = BrokerSettings(host="127.0.0.1", port=broker.port, username="ha", password="secret")
-        await check_broker(good)
-        assert "secret" not in repr(good)
-        assert await _problem(port=broker.port, username="ha", password="wrong") == (
-            BrokerProblem.REFUSED,
-            "[code:135] Not authorized",
-        )
-        assert (await _problem(port=broker.port))[0] is BrokerProblem.REFUSED
+# The rights, the address and the encryption of a broker
 
 
 async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path, socket_enabled: None) -> None:
@@ -546,12 +438,12 @@ async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path, socket
         ours = {"username": "xiaozhi", "password": "secret"}
         await check_broker(BrokerSettings(host="127.0.0.1", port=broker.port, **ours))
         async with (
-            _running(broker.port, **ours) as site,
+            running(broker.port, **ours) as site,
             Client("127.0.0.1", broker.port, **ours) as client,
             Client("127.0.0.1", broker.port, username="other", password="secret") as other,
         ):
             address = site.broker.address(MAC)
-            device = _Device(client, address.uplink("xiaozhi"))
+            device = Device(client, address.uplink("xiaozhi"))
             await client.subscribe(address.downlink("xiaozhi"))
             await device.say(HELLO)
             assert (await device.hear())["type"] == "hello"
@@ -584,92 +476,11 @@ async def test_a_broker_that_pushes_is_told_from_one_that_does_not(broker: Mosqu
         await pushes(settings)
 
 
-async def test_nobody_at_the_port_is_told(socket_enabled: None) -> None:
-    """In the words of the network."""
-    assert await _problem(port=free_port()) == (
-        BrokerProblem.UNREACHABLE,
-        "[Errno 111] Connection refused",
-    )
-
-
-async def test_a_name_that_nobody_has_is_told(socket_enabled: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no name server here, so this stands for its answer."""
-
-    def unknown(*_arguments: Any, **_options: Any) -> None:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with pytest.raises(BrokerError) as caught:
-        await check_broker(BrokerSettings(host="broker.lan"))
-    assert caught.value.problem is BrokerProblem.UNKNOWN_HOST
-
-
-@pytest.mark.parametrize("settings", [{"host": ""}, {"host": "127.0.0.1", "port": 0}])
-async def test_an_address_that_is_none_is_told(settings: dict[str, Any], socket_enabled: None) -> None:
-    """The form gets an answer, and a connection keeps trying."""
-    with pytest.raises(BrokerError) as caught:
-        await check_broker(BrokerSettings(**settings))
-    assert caught.value.problem is BrokerProblem.UNREACHABLE
-    assert str(caught.value)
-
-
-async def test_who_may_not_subscribe_is_told(socket_enabled: None) -> None:
-    """Our own endpoint lets the client in but grants it no topic of others."""
-    audio = UdpListener()
-    endpoint = MqttEndpoint(
-        lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True),
-        audio=audio,
-        downlink=DOWNLINK,
-    )
-    await endpoint.start("127.0.0.1", 0)
-    problem, text = await _problem(port=endpoint.port, username=MAC, password="x")
-    assert problem is BrokerProblem.FORBIDDEN
-    assert "xiaozhi/+/up" in text
-    await endpoint.stop()
-
-
-@asynccontextmanager
-async def _answering(answer: bytes | None) -> AsyncGenerator[int]:
-    """Listen as something that is no broker: it answers once, or closes at once."""
-    tasks, writers = set(), set()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        tasks.add(asyncio.current_task())
-        writers.add(writer)
-        if answer is not None:
-            writer.write(answer)
-            with suppress(ConnectionError):
-                while await reader.read(4096):
-                    pass
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    yield server.sockets[0].getsockname()[1]
-    server.close()
-    for writer in writers:
-        writer.transport.abort()
-    await asyncio.gather(*filter(None, tasks))
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x20\x02\x00\x03"],
-    ids=["closes", "silent", "http", "not available"],
-)
-async def test_something_else_at_the_port_is_told(answer: bytes | None, socket_enabled: None) -> None:
-    """And nothing of the attempt is left: neither task nor socket."""
-    async with _answering(answer) as port:
-        before = asyncio.all_tasks()
-        problem, _ = await _problem(port=port, timeouts=BrokerTimeouts(answer=0.1))
-        assert problem is BrokerProblem.UNREACHABLE
-        await until(lambda: asyncio.all_tasks() <= before)
-
-
 @pytest.mark.parametrize("rounds", range(5))
 async def test_stopping_while_it_connects_leaves_nothing(rounds: int, socket_enabled: None) -> None:
     """At whatever moment: the library's thread comes to its end, and what it made is closed."""
-    async with _answering(b"") as port:
-        site = _Site(port, timeouts=BrokerTimeouts(answer=0.2))
+    async with answering(b"") as port:
+        site = Site(port, timeouts=BrokerTimeouts(answer=0.2))
         site.broker.start()
         for _ in range(rounds * 3):
             await asyncio.sleep(0.001)
@@ -682,20 +493,20 @@ async def test_an_encrypted_broker(tmp_path: Path, socket_enabled: None) -> None
     """Its certificate is checked; a port without encryption is told apart from one without a broker."""
     soon = BrokerTimeouts(answer=1.0)
     certificate = _certificate(tmp_path)
-    lines = (_ANONYMOUS, f"certfile {certificate}", f"keyfile {certificate.with_suffix('.key')}")
+    lines = (ANONYMOUS, f"certfile {certificate}", f"keyfile {certificate.with_suffix('.key')}")
     trusting = ssl.create_default_context(cafile=str(certificate))
     async with mosquitto(tmp_path, *lines) as broker:
         await check_broker(BrokerSettings(host="127.0.0.1", port=broker.port, tls=trusting))
-        problem, text = await _problem(port=broker.port, tls=ssl.create_default_context())
+        problem, text = await problem_of(port=broker.port, tls=ssl.create_default_context())
         assert problem is BrokerProblem.CERTIFICATE
         assert "certificate verify failed" in text
-        assert (await _problem(port=broker.port, timeouts=soon))[0] is BrokerProblem.UNREACHABLE
-        async with _running(broker.port, tls=trusting) as site:
+        assert (await problem_of(port=broker.port, timeouts=soon))[0] is BrokerProblem.UNREACHABLE
+        async with running(broker.port, tls=trusting) as site:
             assert site.broker.connected
-    async with _answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
-        assert (await _problem(port=port, tls=trusting, timeouts=soon))[0] is BrokerProblem.TLS
-    async with mosquitto(tmp_path, _ANONYMOUS) as plain:
-        assert (await _problem(port=plain.port, tls=trusting, timeouts=soon))[0] is BrokerProblem.TLS
+    async with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+        assert (await problem_of(port=port, tls=trusting, timeouts=soon))[0] is BrokerProblem.TLS
+    async with mosquitto(tmp_path, ANONYMOUS) as plain:
+        assert (await problem_of(port=plain.port, tls=trusting, timeouts=soon))[0] is BrokerProblem.TLS
 
 
 def _certificate(folder: Path) -> Path:

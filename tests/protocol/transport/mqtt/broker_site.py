@@ -1,0 +1,108 @@
+"""A connection of the integration to a broker, and devices at that broker."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+import json
+from typing import Any
+
+from aiomqtt import Client
+
+from custom_components.xiaozhi.protocol.transport.link import Admission, Link, LinkHandler
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import (
+    BrokerProblem,
+    BrokerSettings,
+)
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_connection import BrokerConnection
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_topics import Address
+from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
+from tests.protocol.transport.mqtt.brokers import (
+    Mosquitto,
+)
+from tests.protocol.transport.mqtt.device import DOWNLINK, MAC, OTHER_MAC, encoded
+from tests.protocol.transport.udp.device import until
+from tests.protocol.transport.websocket.peer import Recorder
+
+ANONYMOUS = "allow_anonymous true"
+
+
+GATEWAY = "00c0ffee"
+
+
+class Site:
+    """A connection to a broker, and the owner of its links."""
+
+    def __init__(self, port: int, gateway: str = GATEWAY, **settings: Any) -> None:
+        self.audio = UdpListener()
+        self.links: list[MqttLink] = []
+        self.recorders: list[Recorder] = []
+        self.make_recorder: type[Recorder] = Recorder
+        self.problems: list[BrokerProblem | None] = []
+        self.devices: list[str] = []
+        self.paired = {MAC, OTHER_MAC}
+        self.broker = BrokerConnection(
+            BrokerSettings(host="127.0.0.1", port=port, **settings),
+            self._admit,
+            gateway=gateway,
+            devices=lambda: self.devices,
+            address=lambda _mac: "127.0.0.1",
+            audio=self.audio,
+            downlink=DOWNLINK,
+            state_changed=lambda problem: self.problems.append(problem.problem if problem else None),
+        )
+
+    def _admit(self, mac: str) -> Admission | None:
+        return Admission(attach=self._attach, pings_safe=True) if mac in self.paired else None
+
+    def _attach(self, link: Link) -> LinkHandler:
+        assert isinstance(link, MqttLink)
+        self.links.append(link)
+        self.recorders.append(self.make_recorder())
+        return self.recorders[-1]
+
+    async def linked(self, count: int = 1) -> tuple[MqttLink, Recorder]:
+        """Wait for a link."""
+        await until(lambda: len(self.links) >= count)
+        return self.links[count - 1], self.recorders[count - 1]
+
+
+@asynccontextmanager
+async def running(port: int, **options: Any) -> AsyncGenerator[Site]:
+    site = Site(port, **options)
+    site.audio.start("127.0.0.1", 0)
+    site.broker.start()
+    await until(lambda: site.broker.connected)
+    try:
+        yield site
+    finally:
+        await site.broker.stop()
+        site.audio.stop()
+
+
+@asynccontextmanager
+async def device_at(
+    broker: Mosquitto, mac: str = MAC, prefix: str = "xiaozhi", gateway: str = GATEWAY
+) -> AsyncGenerator[Device]:
+    address = Address(mac, gateway)
+    async with Client("127.0.0.1", broker.port) as client:
+        await client.subscribe(address.downlink(prefix))
+        yield Device(client, address.uplink(prefix))
+
+
+class Device:
+    """A device whose firmware subscribes."""
+
+    def __init__(self, client: Client, topic: str) -> None:
+        self._client = client
+        self._topic = topic
+
+    async def say(self, message: Any, **options: Any) -> None:
+        """Publish a message."""
+        await self._client.publish(self._topic, encoded(message), **options)
+
+    async def hear(self) -> Any:
+        """Wait for a message."""
+        async with asyncio.timeout(5):
+            message = await anext(aiter(self._client.messages))
+            return json.loads(message.payload)
