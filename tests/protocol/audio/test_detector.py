@@ -9,6 +9,7 @@ from custom_components.xiaozhi.protocol.audio.detector import (
     CHUNK_SECONDS,
     DetectorSettings,
     DetectorUnavailable,
+    SileroDetector,
     SpeechBegan,
     SpeechBounds,
     SpeechEnded,
@@ -115,6 +116,22 @@ def test_the_size_of_the_pieces_changes_nothing() -> None:
 def test_what_is_no_speech_is_not_taken_for_it() -> None:
     for pcm in (silence(3000), tone(3, UPLINK_SAMPLE_RATE), hiss(3, UPLINK_SAMPLE_RATE)):
         assert heard(through_opus(pcm)) == []
+
+
+def test_the_model_sleeps_through_silence_only() -> None:
+    judged_by_model: list[bytes] = []
+
+    def model(chunk: bytes) -> float:
+        judged_by_model.append(chunk)
+        return SPEECH if any(chunk) else SILENCE
+
+    detector = SileroDetector(DetectorSettings(), model)
+    assert detector.hear(silence(3200)) == []
+    assert judged_by_model == []
+    events = detector.hear(tone(1.6, UPLINK_SAMPLE_RATE)) + detector.hear(silence(1600))
+    assert [type(event) for event in events] == [SpeechBegan, SpeechEnded]
+    assert sum(any(chunk) for chunk in judged_by_model) == 50
+    assert 0 < sum(not any(chunk) for chunk in judged_by_model) < 10
 
 
 def test_a_computer_without_the_library_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

