@@ -24,7 +24,9 @@ SUBENTRY_DEVICE: Final = "device"
 CONF_ASSISTANT_TOOLS: Final = "assistant_tools"
 CONF_BOARD: Final = "board"
 CONF_CONVERSATION_STYLE: Final = "conversation_style"
+CONF_FOLLOW_UP_WAIT: Final = "follow_up_wait"
 CONF_SHARE_TRANSCRIPTS: Final = "share_transcripts"
+DEFAULT_FOLLOW_UP_WAIT: Final = 8
 
 OTA_PATH: Final = "/api/xiaozhi/ota"
 VISION_PATH: Final = "/api/xiaozhi/vision"

@@ -1,13 +1,21 @@
-"""Numbers of a device: volume, screen brightness and others that its tools set."""
+"""Numbers of a device: volume, screen brightness and others that its tools set, and how long it waits."""
 
-from typing import override
+from typing import Final, override
 
-from homeassistant.components.number import NumberEntity, NumberEntityDescription
+from homeassistant.components.number import NumberDeviceClass, NumberEntity, NumberEntityDescription
+from homeassistant.const import EntityCategory, UnitOfTime
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
+from .const import CONF_FOLLOW_UP_WAIT
 from .device.device import Device
-from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
+from .entity import (
+    XiaozhiEntity,
+    XiaozhiToolEntity,
+    async_add_device_entities,
+    async_add_tool_entities,
+    describe,
+)
 from .gateway import XiaozhiConfigEntry
 from .tools.entities import NumberTool, Reading
 from .tools.values import as_number
@@ -15,12 +23,45 @@ from .tools.values import as_number
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
 
+_FOLLOW_UP_WAIT: Final = NumberEntityDescription(
+    key=CONF_FOLLOW_UP_WAIT,
+    translation_key=CONF_FOLLOW_UP_WAIT,
+    device_class=NumberDeviceClass.DURATION,
+    entity_category=EntityCategory.CONFIG,
+    native_unit_of_measurement=UnitOfTime.SECONDS,
+    native_min_value=3,
+    native_max_value=30,
+    native_step=1,
+)
+
 
 async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
-    """Add the numbers that each device has tools for."""
+    """Add the follow-up wait of each device, and the numbers that it has tools for."""
+    async_add_device_entities(entry, async_add_entities, [_FOLLOW_UP_WAIT], XiaozhiFollowUpWait)
     async_add_tool_entities(entry, async_add_entities, NumberTool, XiaozhiNumber)
+
+
+class XiaozhiFollowUpWait(XiaozhiEntity, NumberEntity):
+    """How long a device listens after an answer before the conversation ends."""
+
+    @property
+    @override
+    def current(self) -> bool:
+        """Return True: the setting is ours, not the device's."""
+        return True
+
+    @property
+    @override
+    def native_value(self) -> int:
+        """Return the seconds."""
+        return self.device.settings.follow_up_wait
+
+    @override
+    async def async_set_native_value(self, value: float) -> None:
+        """Store the seconds."""
+        self.device.set_option(CONF_FOLLOW_UP_WAIT, int(value))
 
 
 class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):

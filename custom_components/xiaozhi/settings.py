@@ -16,12 +16,14 @@ from .const import (
     CONF_BOARD,
     CONF_BROKER,
     CONF_CONVERSATION_STYLE,
+    CONF_FOLLOW_UP_WAIT,
     CONF_LINK,
     CONF_MQTT_PORT,
     CONF_SHARE_TRANSCRIPTS,
     CONF_TLS,
     CONF_UDP_PORT,
     CONF_WEBSOCKET_PORT,
+    DEFAULT_FOLLOW_UP_WAIT,
     DEFAULT_MQTT_PORT,
     DEFAULT_UDP_PORT,
     SUBENTRY_DEVICE,
@@ -110,6 +112,8 @@ class DeviceSettings:
     token: str
     board: str
     conversation_style: ConversationStyle
+    follow_up_wait: int = DEFAULT_FOLLOW_UP_WAIT
+    """Seconds for which the device listens after an answer before the conversation ends."""
     link: DeviceLink
     share_transcripts: bool
     """Whether events hold what the user and the assistant said."""
@@ -127,6 +131,7 @@ class DeviceSettings:
             token=data[CONF_TOKEN],
             board=data.get(CONF_BOARD, ""),
             conversation_style=ConversationStyle(data.get(CONF_CONVERSATION_STYLE, ConversationStyle.SINGLE)),
+            follow_up_wait=data.get(CONF_FOLLOW_UP_WAIT, DEFAULT_FOLLOW_UP_WAIT),
             link=DeviceLink(data.get(CONF_LINK, DeviceLink.AUTOMATIC)),
             share_transcripts=data.get(CONF_SHARE_TRANSCRIPTS, False),
             assistant_tools=tuple(data[CONF_ASSISTANT_TOOLS]) if CONF_ASSISTANT_TOOLS in data else None,

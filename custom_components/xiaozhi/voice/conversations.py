@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterable
+from dataclasses import replace
 from functools import partial
 import logging
 from typing import Final, Protocol
@@ -116,11 +117,15 @@ class VoiceConversations:
 
     async def _take_turn(self, conversation: Conversation, turn: Turn, *, followed_up: bool) -> bool:
         """Run a turn, and return whether the conversation goes on."""
+        timeouts = self._timeouts
+        if followed_up:
+            timeouts = replace(timeouts, no_speech=self._device.settings.follow_up_wait)
+            turn.extend(timeouts.no_speech)
         voice_turn = self.turn = VoiceTurn(
             self._device.hass,
             conversation,
             turn,
-            timeouts=self._timeouts,
+            timeouts=timeouts,
             on_answered=lambda text: self._device.answered(text, voice_turn.times),
         )
         running = asyncio.create_task(

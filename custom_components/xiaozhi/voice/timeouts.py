@@ -11,6 +11,8 @@ class VoiceTimeouts:
 
     no_speech: float = 8
     """For speech to begin after the wake word; the pipeline's own detector gives up only after 15 s."""
+    pipeline_silence: float = 14
+    """For speech to begin where the pipeline finds its end: after 15 s it takes silence for speech."""
     transcript: float = 60
     """For the transcript, after the beginning of speech, where the pipeline finds its end: the longest turn,
     and its recognition."""

@@ -232,7 +232,8 @@ class VoiceTurn:
     def _expect_speech(self, data: dict[str, Any]) -> None:
         # Only the pipeline's own detector tells when speech begins; an engine with one of its own does not.
         if self.pipeline_ends_speech and (data.get("audio_processing") or {}).get("requires_external_vad"):
-            self._no_speech = self._hass.loop.call_later(self._timeouts.no_speech, self._give_up, NO_SPEECH)
+            patience = min(self._timeouts.no_speech, self._timeouts.pipeline_silence)
+            self._no_speech = self._hass.loop.call_later(patience, self._give_up, NO_SPEECH)
 
     @callback
     def _heard_speech(self) -> None:

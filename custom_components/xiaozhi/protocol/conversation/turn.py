@@ -29,6 +29,11 @@ class Turn:
         self.ended = False
         """Whether the speech has ended; it has not when `longest` cuts it off."""
 
+    def extend(self, seconds: float) -> None:
+        """Let the audio last longer: nobody may have to speak at once."""
+        if self._room:
+            self._room += round(2 * UPLINK_SAMPLE_RATE * seconds)
+
     def put(self, pcm: bytes, missing: int) -> None:
         """Take a decoded frame; `missing` frames before it were lost and are made up for."""
         if self.ended or not self._room:
