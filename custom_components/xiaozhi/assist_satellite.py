@@ -4,7 +4,6 @@ from collections.abc import AsyncIterable
 from functools import partial
 from typing import Any, Final, override
 
-from homeassistant.components import tts
 from homeassistant.components.assist_pipeline import (
     AudioSettings,
     Pipeline,
@@ -31,6 +30,7 @@ from .gateway import XiaozhiConfigEntry
 from .voice.conversations import VoiceConversations
 from .voice.core_satellite import CoreSatellite
 from .voice.end_of_speech import SpeechDetectors, TurnDetector
+from .voice.speech_format import speech_options
 from .voice.wake_words import WakeWords
 
 PARALLEL_UPDATES = 0
@@ -85,12 +85,8 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     @property
     @override
     def tts_options(self) -> dict[str, Any]:
-        """Take WAV, which local engines give as it is.
-
-        Any other request, for example for a sample rate, would make Home Assistant start an ffmpeg process,
-        which takes longer than all the rest between transcript and voice.
-        """
-        return {tts.ATTR_PREFERRED_FORMAT: "wav"}
+        """Take speech as the engine gives it."""
+        return speech_options(self.hass, self._chosen_pipeline().tts_engine)
 
     @callback
     @override

@@ -22,9 +22,12 @@ class TextError(Exception):
         return " ".join((self.key, *self.placeholders.values()))
 
 
-async def async_text(hass: HomeAssistant, key: str, **placeholders: str) -> str:
-    """Return a sentence in the language of Home Assistant; its key if it is missing."""
-    texts = await async_get_translations(hass, hass.config.language, "exceptions", [DOMAIN])
+async def async_text(hass: HomeAssistant, key: str, language: str | None = None, **placeholders: str) -> str:
+    """Return a sentence in a language, by default that of Home Assistant; its key if it is missing.
+
+    English takes the place of a language that there are no translations for.
+    """
+    texts = await async_get_translations(hass, language or hass.config.language, "exceptions", [DOMAIN])
     return texts.get(f"component.{DOMAIN}.exceptions.{key}.message", key).format_map(placeholders)
 
 

@@ -1,6 +1,6 @@
 """The answer of a turn: its text and face on the screen, its voice on the loudspeaker."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 import logging
 from typing import Any, Final
@@ -11,6 +11,7 @@ from homeassistant.exceptions import HomeAssistantError
 
 from ..protocol import messages
 from ..protocol.audio.media import MediaError, decode_media
+from ..protocol.audio.speech import SpeechShape
 from ..protocol.conversation.captions import Captions
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
@@ -20,7 +21,9 @@ __all__ = ["Answer"]
 
 _LOGGER = logging.getLogger(__name__)
 
-_FACE_OF_RESPONSE: Final = {"action_done": Face.HAPPY, "query_answer": Face.NEUTRAL, "error": Face.CONFUSED}
+# An answer of a language model is of this kind too, but says of nothing that it was done.
+_DONE: Final = "action_done"
+_ERROR: Final = "error"
 
 
 class Answer:
@@ -42,6 +45,7 @@ class Answer:
         self._on_sound = on_sound
         self._on_packet = on_packet
         self._captions = Captions()
+        self._shape = SpeechShape(conversation.downlink.sample_rate)
         self._face: Face | None = None
         self._prepared = False
         self.begun = False
@@ -79,7 +83,7 @@ class Answer:
         self.text = speech
         self._captions.replace(speech)
         self.complete = True
-        self._face = face_of(speech) or _FACE_OF_RESPONSE.get(response.get("response_type", ""))
+        self._face = face_of(speech) or _face_of_response(response)
 
     async def speak(self, token: str, *, as_it_is: bool) -> bool:
         """Play the speech that the token of the pipeline stands for; False, and a log line, if that fails.
@@ -97,6 +101,7 @@ class Answer:
             stream.async_stream_result(),
             sample_rate=self._conversation.downlink.sample_rate,
             extension=stream.extension,
+            through=self._shape.take,
         )
         try:
             async with aclosing(speech):
@@ -117,21 +122,34 @@ class Answer:
             self._on_sound()
             yield pcm
 
-    async def show_rest(self) -> bool:
-        """Show what did not come with the speech; return whether that was any text."""
+    async def show_rest(self, read: Callable[[], Awaitable[None]]) -> bool:
+        """Show what did not come with the speech; return whether that was any text.
+
+        `read` is awaited between two captions, for the user to read the first.
+        """
         await self._show_face()
-        if (rest := self._captions.rest()) is None:
-            return False
-        await self._conversation.show(messages.tts_caption(rest))
-        return True
+        rest = self._captions.rest()
+        for number, caption in enumerate(rest):
+            if number:
+                await read()
+            await self._conversation.show(messages.tts_caption(caption))
+        return bool(rest)
 
     async def _before_packet(self, seconds: float) -> None:
         self._on_packet()
         await self._show_face()
-        if caption := self._captions.due(seconds, complete=self.complete):
+        if caption := self._captions.due(seconds, complete=self.complete, resumed=self._shape.resumed):
             await self._conversation.show(messages.tts_caption(caption))
 
     async def _show_face(self) -> None:
         if self._face is not None:
             face, self._face = self._face, None
             await self._conversation.show(messages.face(face))
+
+
+def _face_of_response(response: dict[str, Any]) -> Face:
+    kind = response.get("response_type")
+    if kind == _ERROR:
+        return Face.CONFUSED
+    done = (response.get("data") or {}).get("success")
+    return Face.HAPPY if kind == _DONE and done else Face.NEUTRAL

@@ -46,6 +46,6 @@ _TEXT_OF_ERROR: Final = {
 _TEXT_OF_OTHER_ERROR: Final = "voice_failed"
 
 
-async def async_error_text(hass: HomeAssistant, code: str) -> str:
-    """Return what the screen says about an error code, in the language of the house."""
-    return await async_text(hass, _TEXT_OF_ERROR.get(code, _TEXT_OF_OTHER_ERROR))
+async def async_error_text(hass: HomeAssistant, code: str, language: str | None) -> str:
+    """Return what the screen says about an error code; without a language, in that of the house."""
+    return await async_text(hass, _TEXT_OF_ERROR.get(code, _TEXT_OF_OTHER_ERROR), language)

@@ -37,6 +37,9 @@ from .timeouts import VoiceTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
+# After which the text of the answer is there, but nothing says it.
+_VOICE_ERRORS: Final = frozenset({SPEECH_FAILED, SPEECH_HANGS})
+
 
 class TurnEnd(StrEnum):
     """How a turn ended."""
@@ -81,6 +84,7 @@ class VoiceTurn:
         self._events: asyncio.Queue[PipelineEvent | None] = asyncio.Queue()
         self._answer = Answer(hass, conversation, self._sounds, self._speaks)
         self._token: str | None = None
+        self._language: str | None = None
         self._acknowledges = False
         self._playing: asyncio.Task[None] | None = None
         self._no_speech: asyncio.TimerHandle | None = None
@@ -141,15 +145,17 @@ class VoiceTurn:
             self._stop_timer()
         if self._answer.complete:
             self._tell_answered()
-        if self._error is None:
-            if await self._answer.show_rest() and self._playing is None:
+        if self._error is None or (self._answer.complete and self._error in _VOICE_ERRORS):
+            rest = await self._answer.show_rest(self._time_to_read)
+            if rest and (self._error or self._playing is None):
                 await self._time_to_read()
+        if self._error is None:
             return TurnEnd.ASKS_BACK if self._answer.asks_back else TurnEnd.ANSWERED
         return _END_OF_ERROR.get(self._error, TurnEnd.FAILED)
 
     async def show_error(self) -> None:
         """Show on the screen what went wrong, and give time to read it."""
-        text = await async_error_text(self._hass, self.error)
+        text = await async_error_text(self._hass, self.error, self._language)
         await self._conversation.show(messages.face(Face.CONFUSED))
         await self._conversation.show(messages.tts_caption(text))
         await self._time_to_read()
@@ -207,6 +213,7 @@ class VoiceTurn:
             match event.type:
                 case PipelineEventType.RUN_START:
                     self._token = (data.get("tts_output") or {}).get("token")
+                    self._language = data.get("language")
                 case PipelineEventType.STT_START:
                     self._expect_speech(data)
                 case PipelineEventType.STT_VAD_START:

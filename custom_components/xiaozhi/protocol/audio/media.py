@@ -33,12 +33,17 @@ class MediaError(Exception):
 
 
 async def decode_media(
-    source: AsyncIterable[bytes], *, sample_rate: int, extension: str | None = None
+    source: AsyncIterable[bytes],
+    *,
+    sample_rate: int,
+    extension: str | None = None,
+    through: Callable[[bytes], bytes] | None = None,
 ) -> AsyncGenerator[bytes]:
     """Decode a stream of media, in pieces of any size, to signed 16 bit little endian mono PCM.
 
     The first PCM comes as soon as it can be decoded. When 128 KiB of media or 8 pieces of PCM wait, the
     source is not asked for more. `extension` ("mp3") is a hint for where the content leaves the format open.
+    `through` is called in the decoding thread with all PCM; what it returns takes its place.
 
     Raises `MediaError` if nothing can be decoded, and what the source raises, after the PCM of what came
     before. Owns the source: a generator is closed with this one. Closing ends the decoding thread, also while
@@ -54,7 +59,8 @@ async def decode_media(
     def decode() -> None:
         stream = _Stream(lambda: wait_for(_take(media)), extension)
         for pcm in _decode(stream, sample_rate):
-            wait_for(decoded.put(pcm))
+            if played := pcm if through is None else through(pcm):
+                wait_for(decoded.put(played))
 
     # A thread of its own, since it blocks while a slow source delivers nothing.
     executor = ThreadPoolExecutor(1, thread_name_prefix="xiaozhi-media")

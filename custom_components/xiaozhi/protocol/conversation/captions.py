@@ -1,28 +1,33 @@
 """What the screen shows while the device speaks: sentences in step with the voice."""
 
-import re
+from collections.abc import Sequence
 from typing import Final
+
+from .alignment import Alignment
+from .sentences import Clause, clauses, sentence_ends
 
 __all__ = ["Captions"]
 
-# Speech engines say about this many characters a second; wrong by a third, a caption is a second off.
-_LETTERS_PER_SECOND: Final = 14.0
-_IDEOGRAPHS_PER_SECOND: Final = 4.5
-_FIRST_IDEOGRAPH: Final = "⺀"
-# A sentence ends at a full stop before a space, or at an ideographic one anywhere.
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
-# One caption must fit a small screen and a small RAM.
-_MAX_CAPTION: Final = 300
+# How long the pause before a sentence is waited for: of the time since the last one, and in seconds.
+_PATIENCE: Final = 0.15
+_MAX_PATIENCE: Final = 0.5
 
 
 class Captions:
-    """The sentences of an answer, each due when the voice is about to say it."""
+    """The sentences of an answer, each due when the voice is about to say it.
+
+    Where the voice is in the text follows from its pauses, and between them from its pace.
+    """
 
     def __init__(self) -> None:
         """Begin with nothing to show."""
         self._text = ""
+        self._split = 0
         self._shown = 0
-        self._seconds = 0.0
+        self._clauses: list[Clause] = []
+        self._next = 0
+        self._alignment = Alignment(self._clauses)
+        self._pauses = 0
 
     def add(self, text: str) -> None:
         """Append what the assistant goes on to say."""
@@ -30,33 +35,53 @@ class Captions:
 
     def replace(self, text: str) -> None:
         """Take the whole answer in place of what was added, unless a part of it is on the screen already."""
-        if self._shown == 0 or text.startswith(self._text[: self._shown]):
+        if self._shown == 0:
+            self._split = 0
+            self._clauses.clear()
+            self._text = text
+        elif text.startswith(self._text[: self._split]):
             self._text = text
 
-    def due(self, seconds: float, *, complete: bool) -> str | None:
+    def due(self, seconds: float, *, complete: bool, resumed: Sequence[float] = ()) -> str | None:
         """Return the next sentence if the voice, at `seconds`, has come to it.
 
-        Unless the text is `complete`, a sentence that may still grow is kept back.
+        Unless the text is `complete`, a sentence that may still grow is kept back. `resumed` are the seconds,
+        some of them perhaps still to come, at which the voice goes on after a pause.
         """
-        if self._shown and seconds < self._seconds:
+        self._split_text(complete=complete)
+        for time in resumed[self._pauses :]:
+            self._alignment.resumed(time)
+        self._pauses = len(resumed)
+        if (index := self._next_caption()) is None:
             return None
-        rest = self._text[self._shown :]
-        end = _SENTENCE_END.search(rest)
-        if end is None and not complete:
+        start, since = self._alignment.start_of(index)
+        if self._shown and seconds < start + min(_PATIENCE * since, _MAX_PATIENCE):
             return None
-        sentence = rest[: end.end()] if end else rest
-        sentence = sentence[:_MAX_CAPTION]
-        self._shown += len(sentence)
-        self._seconds = max(self._seconds, seconds) + _speaking_time(sentence)
-        return sentence.strip() or None
+        self._shown += 1
+        self._next = index + 1
+        return self._clauses[index].caption
 
-    def rest(self) -> str | None:
-        """Return what the voice has not come to by its end."""
-        rest = self._text[self._shown :].strip()
-        self._shown = len(self._text)
-        return rest[:_MAX_CAPTION] or None
+    def rest(self) -> list[str]:
+        """Return what the voice has not come to by its end, as few captions as possible."""
+        self._split_text(complete=True)
+        captions = [
+            clause.caption
+            for clause in clauses(
+                " ".join(clause.caption for clause in self._clauses[self._next :] if clause.caption)
+            )
+            if clause.caption
+        ]
+        self._next = len(self._clauses)
+        return captions
 
+    def _split_text(self, *, complete: bool) -> None:
+        rest = self._text[self._split :]
+        start = 0
+        for end in sentence_ends(rest, complete=complete):
+            self._clauses += clauses(rest[start:end])
+            start = end
+        self._split += start
 
-def _speaking_time(sentence: str) -> float:
-    ideographs = sum(letter >= _FIRST_IDEOGRAPH for letter in sentence)
-    return ideographs / _IDEOGRAPHS_PER_SECOND + (len(sentence) - ideographs) / _LETTERS_PER_SECOND
+    def _next_caption(self) -> int | None:
+        waiting = range(self._next, len(self._clauses))
+        return next((index for index in waiting if self._clauses[index].caption), None)

@@ -1,0 +1,93 @@
+"""Where a voice is in a text, from its pauses."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Final
+
+from .sentences import Clause
+
+__all__ = ["Alignment"]
+
+# Guesses that are followed, because a pause may belong to the clause before or after the likeliest one.
+_GUESSES: Final = 12
+# What is unlikely, as the negative logarithm of its probability: no pause after a clause, none after a
+# sentence, and one that belongs to neither, as when the voice breathes.
+_NO_PAUSE: Final = 0.5
+_NO_PAUSE_AFTER_SENTENCE: Final = 4.0
+_OTHER_PAUSE: Final = 3.0
+# Variance of the logarithm of a clause's length by a known pace, and what an unknown one adds to it at first.
+_VARIANCE: Final = 0.02
+_PACE_VARIANCE: Final = 0.5
+# Beyond what is said at this many times the expected pace, no clause is looked for.
+_MOST: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Guess:
+    """That the voice began a clause after the last pause."""
+
+    clause: int = 0
+    time: float = 0.0
+    usual: float = 1.0
+    """Seconds that all before takes at a usual pace, and a second of prejudice."""
+    actual: float = 1.0
+    """What it took."""
+    cost: float = 0.0
+
+    @property
+    def pace(self) -> float:
+        return self.actual / self.usual
+
+
+class Alignment:
+    """Follows the likeliest ways in which the pauses of a voice belong to the ends of clauses."""
+
+    def __init__(self, clauses: Sequence[Clause]) -> None:
+        """Follow a voice that says these clauses, to which more may be added."""
+        self._clauses = clauses
+        self._guesses = [_Guess()]
+
+    def start_of(self, clause: int) -> tuple[float, float]:
+        """Return when the voice begins a clause, and how long that is after what is known for sure."""
+        guess = self._guesses[0]
+        since = guess.pace * sum(clause.seconds for clause in self._clauses[guess.clause : clause])
+        return guess.time + since, since
+
+    def resumed(self, time: float) -> None:
+        """Take note that the voice goes on after a pause at `time`, in seconds since its beginning."""
+        guesses: dict[int, _Guess] = {}
+        for guess in self._guesses:
+            for extended in self._extended(guess, time):
+                known = guesses.get(extended.clause)
+                if known is None or extended.cost < known.cost:
+                    guesses[extended.clause] = extended
+        self._guesses = sorted(guesses.values(), key=lambda guess: guess.cost)[:_GUESSES]
+
+    def _extended(self, guess: _Guess, time: float) -> Iterator[_Guess]:
+        yield _Guess(
+            clause=guess.clause,
+            time=guess.time,
+            usual=guess.usual,
+            actual=guess.actual,
+            cost=guess.cost + _OTHER_PAUSE,
+        )
+        said = time - guess.time
+        if said <= 0:
+            return
+        usual, skipped = 0.0, 0.0
+        for index in range(guess.clause + 1, len(self._clauses)):
+            usual += self._clauses[index - 1].seconds
+            if usual * guess.pace > _MOST * said:
+                return
+            variance = _VARIANCE + _PACE_VARIANCE / (guess.usual * guess.usual)
+            if usual > 0:
+                unlikely = log(usual * guess.pace / said) ** 2 / (2 * variance)
+                yield _Guess(
+                    clause=index,
+                    time=time,
+                    usual=guess.usual + usual,
+                    actual=guess.actual + said,
+                    cost=guess.cost + skipped + unlikely,
+                )
+            skipped += _NO_PAUSE_AFTER_SENTENCE if self._clauses[index].caption else _NO_PAUSE
