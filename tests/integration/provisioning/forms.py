@@ -88,3 +88,10 @@ async def change_device(hass: HomeAssistant, entry: MockConfigEntry) -> Any:
     (subentry_id,) = entry.subentries
     result = await entry.start_subentry_reconfigure_flow(hass, subentry_id)
     return check_texts(texts("config_subentries")["device"], result)
+
+
+async def running(hass: HomeAssistant, entry: MockConfigEntry) -> MockConfigEntry:
+    """Start a gateway."""
+    assert await hass.config_entries.async_setup(entry.entry_id)
+    await hass.async_block_till_done()
+    return entry

@@ -1,15 +1,13 @@
-"""The forms in which the owner chooses the link: of the gateway, through a broker, and of one device."""
+"""The forms in which the owner chooses the link of the gateway, also through a broker."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator
-import json
 import logging
 from pathlib import Path
 import secrets
 import socket
 from typing import Any
 
-from aiomqtt import Client
 from homeassistant.config_entries import ConfigEntryState
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import FlowResultType
@@ -27,7 +25,12 @@ from custom_components.xiaozhi.provisioning.link_settings import AUTO_SUBSCRIBE_
 from custom_components.xiaozhi.timeouts import Timeouts
 from tests.integration.boxes import mqtt_client_id
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device
-from tests.integration.provisioning.forms import change_device, start, submit, submit_device, websocket_only
+from tests.integration.provisioning.forms import (
+    running,
+    start,
+    submit,
+    websocket_only,
+)
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, command, mosquitto
 from tests.protocol.transport.websocket.peer import Recorder
 
@@ -54,13 +57,6 @@ async def entry(
 ) -> MockConfigEntry:
     """A running gateway that offers MQTT, with a paired device."""
     return await running(hass, make_entry(paired_device(), **mqtt_data))
-
-
-async def running(hass: HomeAssistant, entry: MockConfigEntry) -> MockConfigEntry:
-    """Start a gateway."""
-    assert await hass.config_entries.async_setup(entry.entry_id)
-    await hass.async_block_till_done()
-    return entry
 
 
 @pytest.fixture
@@ -497,110 +493,3 @@ async def test_the_form_of_a_known_broker_is_filled_in_except_for_the_password(
     # Without a user the old password is not sent, and this broker wants one.
     assert (await change(username=""))["errors"] == {"username": "broker_refused"}
     assert entry.data["broker"] == at(broker)
-
-
-# One device.
-
-
-def link_of(entry: MockConfigEntry) -> Any:
-    """Return which link is stored for the only device."""
-    (subentry,) = entry.subentries.values()
-    return subentry.data.get("link")
-
-
-async def choose(hass: HomeAssistant, entry: MockConfigEntry, link: str, **fields: Any) -> Any:
-    """Choose a link for the only device; return how the form ends."""
-    form = await change_device(hass, entry)
-    assert form["data_schema"]({"conversation_style": "single"})["restart_now"] is True
-    result = await submit_device(hass, form, conversation_style="single", link=link, **fields)
-    assert result["type"] is FlowResultType.ABORT
-    assert link_of(entry) == link
-    return result
-
-
-async def test_a_device_without_a_choice_is_not_asked_for_one(
-    hass: HomeAssistant, make_entry: MakeEntry, unload_gateway: None
-) -> None:
-    """A gateway with WebSocket only has no other link; what was chosen once stays."""
-    known = paired_device()
-    entry = await running(hass, make_entry({**known, "data": {**known["data"], "link": "mqtt"}}))
-    form = await change_device(hass, entry)
-    assert {str(field) for field in form["data_schema"].schema} == {"conversation_style", "share_transcripts"}
-    result = await submit_device(hass, form, conversation_style="open")
-    assert result["reason"] == "reconfigure_successful"
-    assert link_of(entry) == "mqtt"
-
-
-async def test_a_device_that_is_not_connected_must_be_restarted_by_hand(
-    hass: HomeAssistant, entry: MockConfigEntry, device: HttpDevice
-) -> None:
-    """The user is told so; at its next check-in the device learns of its link."""
-    assert "mqtt" in await device.check_in()
-    result = await choose(hass, entry, "websocket")
-    assert result["reason"] == "device_restart_yourself"
-    assert result["description_placeholders"] == {"name": "Kitchen box"}
-    assert "websocket" in await device.check_in()
-    assert (await choose(hass, entry, "mqtt"))["reason"] == "device_restart_yourself"
-    assert "mqtt" in await device.check_in()
-
-
-async def test_a_restart_can_wait(hass: HomeAssistant, entry: MockConfigEntry, device: HttpDevice) -> None:
-    """Somebody may be talking to the device."""
-    await device.check_in()
-    async with connected(entry):
-        result = await choose(hass, entry, "websocket", restart_now=False)
-        assert result["reason"] == "device_restart_later"
-    assert "restart_now" not in next(iter(entry.subentries.values())).data
-
-
-def connected(entry: MockConfigEntry) -> Client:
-    """Connect as the device, which then is linked."""
-    return Client(
-        "127.0.0.1",
-        entry.data["mqtt_port"],
-        username=MAC,
-        password=TOKEN,
-        identifier=mqtt_client_id(MAC),
-    )
-
-
-async def next_command(client: Client) -> Any:
-    """Return the next command to the device as a whole; calls of its tools are not answered."""
-    async with asyncio.timeout(5):
-        while True:
-            message = await anext(aiter(client.messages))
-            assert isinstance(message.payload, bytes)
-            if (content := json.loads(message.payload))["type"] == "system":
-                return content["command"]
-
-
-async def test_a_connected_device_is_restarted(
-    hass: HomeAssistant, entry: MockConfigEntry, device: HttpDevice
-) -> None:
-    """And learns of its link at once."""
-    await device.check_in()
-    async with connected(entry) as client:
-        result = await choose(hass, entry, "websocket")
-        assert await next_command(client) == "reboot"
-    assert result["reason"] == "device_restarting"
-    assert "websocket" in await device.check_in()
-
-
-async def test_a_choice_that_changes_nothing_for_the_device_restarts_nothing(
-    hass: HomeAssistant, entry: MockConfigEntry, device: HttpDevice
-) -> None:
-    """Because it is the same as before, because it comes to the same, or because nothing was told yet."""
-    assert (await choose(hass, entry, "websocket"))["reason"] == "reconfigure_successful"
-    assert (await choose(hass, entry, "automatic"))["reason"] == "reconfigure_successful"
-    await device.check_in()
-    for link in ("automatic", "mqtt", "mqtt", "automatic"):
-        assert (await choose(hass, entry, link))["reason"] == "reconfigure_successful"
-
-
-async def test_without_a_running_gateway_the_device_must_be_restarted_by_hand(
-    hass: HomeAssistant, entry: MockConfigEntry, device: HttpDevice
-) -> None:
-    """Nobody can tell then what it was told."""
-    await device.check_in()
-    assert await hass.config_entries.async_unload(entry.entry_id)
-    assert (await choose(hass, entry, "websocket"))["reason"] == "device_restart_yourself"
