@@ -159,9 +159,9 @@ class ScriptedAgent(conversation.ConversationEntity):
         self.lines: list[str] = []
         self.heard: list[str] = []
         self.conversations: list[str] = []
-        self.extra_prompts: list[str | None] = []
-        """What it was told beside each line."""
         """Conversation ids of the lines that it heard."""
+        self.extra_prompts: list[str | None] = []
+        """Prompts that it was given beside the lines."""
         self.uses: list[llm.ToolInput] = []
         """Tools to call before the next line."""
         self.offered: list[str] = []
