@@ -12,7 +12,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from .fleet import Fleet, fleet
 from .house import House, Site, until
 from .report import Finding, Row, median, percentile
-from .speech import after
+from .speech import LONG_SPEECH, after
 
 __all__ = ["measure"]
 
@@ -45,7 +45,7 @@ async def measure(house: House, *, quick: bool) -> Finding:
 
 async def _in_conversation(house: House, site: Site, devices: Fleet, calls: int, name: str) -> Row:
     house.speech_to_text.recognize = after(60, "")
-    await devices.listen(1, "turn on the kitchen light")
+    await devices.listen(1, LONG_SPEECH)
     await until(lambda: site.connected)
     row = _row(name, *await _calls(site, devices, calls))
     await devices.hang_up()

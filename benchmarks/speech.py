@@ -15,9 +15,23 @@ from homeassistant.helpers import intent
 
 from simulator.audio.espeak import synthesize
 
-__all__ = ["InstantAgent", "InstantSpeechToText", "InstantTextToSpeech", "after", "set_up_speech"]
+__all__ = [
+    "LONG_SPEECH",
+    "InstantAgent",
+    "InstantSpeechToText",
+    "InstantTextToSpeech",
+    "after",
+    "set_up_speech",
+]
 
 type Recognize = Callable[[AsyncIterable[bytes]], Awaitable[str]]
+
+LONG_SPEECH: Final = 2 * (
+    "Please turn on the light in the kitchen and the one in the hall and set the heating in the bathroom to"
+    " twenty one degrees and close the blinds of the living room and start the washing machine at seven and"
+    " add milk and bread and butter to the shopping list and tell me when the dryer has finished and "
+)
+"""Speech without a pause that would end it, half a minute of it."""
 
 _LANGUAGE: Final = "en"
 _BYTES_PER_SECOND: Final = 32000

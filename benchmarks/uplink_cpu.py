@@ -12,15 +12,10 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from .fleet import Fleet, fleet
 from .house import House, until
 from .report import Finding, Row
-from .speech import after
+from .speech import LONG_SPEECH, after
 
 __all__ = ["measure"]
 
-_SPEECH: Final = (
-    "This is somebody who has a lot to say, and says it without ever stopping for breath, because as long as"
-    " the microphone is on there has to be something to encode, to send, to decode and to listen to, or else"
-    " the packets would be as short as those of silence and the figures far too good to be of any use to you."
-)
 _SETTLE: Final = 0.5
 
 
@@ -54,7 +49,7 @@ async def _rows(
                 for device in site.gateway.devices.values():
                     device.set_voice(partial(_converse_with_nobody, device))
             for size in sizes:
-                await devices.listen(size, _SPEECH)
+                await devices.listen(size, LONG_SPEECH)
                 load = await _load(seconds) - idle
                 await devices.hang_up()
                 rows.append(_row(link, listener, size, load))
