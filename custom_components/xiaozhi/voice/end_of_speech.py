@@ -34,6 +34,8 @@ _LOGGER = logging.getLogger(__name__)
 
 _ISSUE: Final = "no_speech_detector"
 _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
+# Seconds after which a detector tells of speech that has begun, with a piece of sound to spare.
+_NOTICING: Final = 0.25
 # What the positions of *finished speaking detection* mean.
 _SETTINGS: Final = {
     VadSensitivity.AGGRESSIVE: DetectorSettings(silence=0.4),
@@ -124,7 +126,7 @@ class SpokenAudio:
         self._turn = turn
         self._detector = detector
         self._news = news
-        self._patience_bytes = round(patience * _BYTES_PER_SECOND)
+        self._patience_bytes = round((patience + _NOTICING) * _BYTES_PER_SECOND)
         self._held: list[bytes] = []
         self._heard_bytes = 0
         self._speech = detector is None
