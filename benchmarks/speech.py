@@ -21,6 +21,7 @@ __all__ = [
     "InstantSpeechToText",
     "InstantTextToSpeech",
     "after",
+    "after_all",
     "set_up_speech",
 ]
 
@@ -89,6 +90,8 @@ class InstantTextToSpeech(tts.TextToSpeechEntity):
         self.wav = spoken("The light is on.")
         self.delay = 0.0
         """Seconds before its first sound."""
+        self.streams = False
+        """Whether it speaks as soon as it has some words, and not when it has all."""
         self.spoke_at: list[float] = []
         """Monotonic times, in seconds."""
 
@@ -96,7 +99,8 @@ class InstantTextToSpeech(tts.TextToSpeechEntity):
     async def async_stream_tts_audio(self, request: tts.TTSAudioRequest) -> tts.TTSAudioResponse:
         async def speak() -> AsyncGenerator[bytes]:
             async for _ in request.message_gen:
-                pass
+                if self.streams:
+                    break
             await asyncio.sleep(self.delay)
             self.spoke_at.append(monotonic())
             for start in range(0, len(self.wav), _CHUNK):
@@ -106,14 +110,19 @@ class InstantTextToSpeech(tts.TextToSpeechEntity):
 
 
 class InstantAgent(conversation.ConversationEntity):
-    """A conversation agent whose answers all differ, so that none comes from a cache."""
+    """A conversation agent whose answers all differ, so that none comes from a cache.
+
+    It answers at once, or like a language model word by word, after it has thought for `thinks` seconds.
+    """
 
     _attr_name = "Benchmark agent"
     _attr_unique_id = "benchmark_agent"
+    _attr_supports_streaming = True
     supported_languages = "*"
 
     def __init__(self) -> None:
         """Start counting answers."""
+        self.thinks = 0.0
         self._answers = 0
 
     @override
@@ -121,12 +130,28 @@ class InstantAgent(conversation.ConversationEntity):
         self, user_input: ConversationInput, chat_log: ChatLog
     ) -> ConversationResult:
         self._answers += 1
+        answer = f"Answer {self._answers}."
+        if self.thinks:
+            answer += " It has a few more words, as language models like to say rather much than little."
+            await asyncio.sleep(self.thinks)
+            async for _ in chat_log.async_add_delta_content_stream(self.entity_id, _word_by_word(answer)):
+                pass
         response = intent.IntentResponse(language=user_input.language)
-        response.async_set_speech(f"Answer {self._answers}.")
+        response.async_set_speech(answer)
         return ConversationResult(response=response, conversation_id=chat_log.conversation_id)
 
 
-async def set_up_speech(hass: HomeAssistant) -> tuple[InstantSpeechToText, InstantTextToSpeech]:
+async def _word_by_word(text: str) -> AsyncGenerator[conversation.AssistantContentDeltaDict]:
+    yield {"role": "assistant"}
+    for word in text.split():
+        yield {"content": f"{word} "}
+        # A hundred words a second: what comes after the first ones is not measured.
+        await asyncio.sleep(0.01)
+
+
+async def set_up_speech(
+    hass: HomeAssistant,
+) -> tuple[InstantSpeechToText, InstantTextToSpeech, InstantAgent]:
     """Add the engines, and use them in the preferred pipeline."""
     speech_to_text, text_to_speech, agent = InstantSpeechToText(), InstantTextToSpeech(), InstantAgent()
     await hass.data[stt.DATA_COMPONENT].async_add_entities([speech_to_text])
@@ -141,7 +166,7 @@ async def set_up_speech(hass: HomeAssistant) -> tuple[InstantSpeechToText, Insta
         tts_engine=text_to_speech.entity_id,
         tts_language=_LANGUAGE,
     )
-    return speech_to_text, text_to_speech
+    return speech_to_text, text_to_speech, agent
 
 
 def after(seconds: float, text: str) -> Recognize:
@@ -168,3 +193,14 @@ def spoken(text: str) -> bytes:
         file.setframerate(rate)
         file.writeframes(pcm)
     return buffer.getvalue()
+
+
+def after_all(text: str) -> Recognize:
+    """Return a function that recognises a text as soon as all audio is there."""
+
+    async def recognize(stream: AsyncIterable[bytes]) -> str:
+        async for _ in stream:
+            pass
+        return text
+
+    return recognize

@@ -1,76 +1,110 @@
-"""The delay from the transcript to the answer's first packet, and the integration's part of it."""
+"""The delay from the user's last word to the answer's first packet, and the integration's part of it."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from homeassistant.components.assist_pipeline.vad import VadSensitivity
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
+from .end_of_speech import choose_sensitivity
 from .fleet import Fleet, fleet
 from .house import House
 from .report import Finding, Row, median, percentile
-from .speech import after
+from .speech import after_all
 
 __all__ = ["measure"]
 
-_SECONDS_OF_LISTENING: Final = 1.2
-# The time a device gets to become ready for an answer; earlier audio would be lost.
-_READY_SECONDS: Final = 0.2
-_VOICES: Final = {"at once": 0.0, "after 0.5 s": 0.5}
+_TURNS: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Engines:
+    """What the engines of a turn take, in seconds."""
+
+    voice: str
+    setting: VadSensitivity = VadSensitivity.DEFAULT
+    thinks: float = 0.0
+    speaks_after: float = 0.0
+
+
+_ENGINES: Final = (
+    _Engines(voice="at once"),
+    _Engines(voice="after 0.5 s", speaks_after=0.5),
+    _Engines(voice="at once", setting=VadSensitivity.AGGRESSIVE),
+    _Engines(voice="of a language model after 0.8 s", thinks=0.8),
+)
 
 
 class _Times(NamedTuple):
     """One turn, in monotonic seconds."""
 
+    stopped: float
     understood: float
-    told_to_speak: float
+    ready: float
     voice: float
     heard: float
 
 
 async def measure(house: House, *, quick: bool) -> Finding:
-    """Have a device ask repeatedly, with speech engines that take no time or a known time."""
+    """Have a device ask repeatedly, with engines that take no time or a known time."""
     links = [LinkKind.MQTT] if quick else list(LinkKind)
-    turns = 1 if quick else 20
-    house.speech_to_text.recognize = after(_SECONDS_OF_LISTENING, "is the light on")
+    turns = 1 if quick else _TURNS
+    house.speech_to_text.recognize = after_all("is the light on")
+    house.speech_to_text.notices_end = False
     rows: list[Row] = []
     try:
         async with fleet() as devices:
             for link in links:
                 async with house.site(1, link) as site:
                     await devices.boot(house.check_in_url, site.devices)
-                    for voice, house.text_to_speech.delay in _VOICES.items():
+                    for engines in _ENGINES:
+                        await choose_sensitivity(site, engines.setting)
+                        house.agent.thinks = engines.thinks
+                        house.text_to_speech.streams = bool(engines.thinks)
+                        house.text_to_speech.delay = engines.speaks_after
                         times = [await _turn(house, devices) for _ in range(turns)]
-                        rows.append(_row(link, voice, times))
+                        rows.append(_row(link, engines, times))
                     await devices.power_off()
     finally:
-        house.text_to_speech.delay = 0
+        house.speech_to_text.notices_end = True
+        house.agent.thinks = house.text_to_speech.delay = 0
+        house.text_to_speech.streams = False
     return Finding(
         benchmark="turn",
-        claim="ms from the end of speech recognition (0) until the device is told to speak and until the"
-        " answer's first packet is there, for speech synthesis that has its first sound at once or later",
+        claim="ms from the user's last word (0) until the end of speech is found and until the first packet"
+        " of the answer is there, for a voice that begins at once or later; added is what is more"
+        " than detector, engines and the device's proof that it speaks",
         rows=rows,
     )
 
 
 async def _turn(house: House, devices: Fleet) -> _Times:
     (account,) = await devices.converse(["is the light on"])
-    if account.told_to_speak_at is None or not account.arrivals:
+    if account.stopped_at is None or account.ready_at is None or not account.arrivals:
         raise RuntimeError("a turn has failed")
     return _Times(
+        account.stopped_at,
         house.speech_to_text.understood_at[-1],
-        account.told_to_speak_at,
+        account.ready_at,
         house.text_to_speech.spoke_at[-1],
         account.arrivals[0],
     )
 
 
-def _row(link: LinkKind, voice: str, times: list[_Times]) -> Row:
-    told = [1000 * (turn.told_to_speak - turn.understood) for turn in times]
-    heard = [1000 * (turn.heard - turn.understood) for turn in times]
+def _row(link: LinkKind, engines: _Engines, times: Sequence[_Times]) -> Row:
+    found = [1000 * (turn.understood - turn.stopped) for turn in times]
+    heard = [1000 * (turn.heard - turn.stopped) for turn in times]
     # The unavoidable delays: of the device, and of the voice.
-    due = [max(turn.told_to_speak + _READY_SECONDS, turn.voice) for turn in times]
-    added = [1000 * (turn.heard - ready) for turn, ready in zip(times, due, strict=True)]
-    row: Row = {"link": link.value, "voice": voice, "turns": len(times)}
-    for name, values in (("told to speak", told), ("first packet", heard), ("added to what must be", added)):
+    added = [1000 * (turn.heard - max(turn.ready, turn.voice)) for turn in times]
+    row: Row = {
+        "link": link.value,
+        "setting": engines.setting.value,
+        "voice": engines.voice,
+        "turns": len(times),
+    }
+    for name, values in (("end found", found), ("first packet", heard), ("added", added)):
         for suffix, value in (("median", median(values)), ("p95", percentile(values, 95))):
-            row[f"{name} {suffix}"] = None if value is None else round(value, 2)
+            row[f"{name} {suffix}"] = None if value is None else round(value, 1)
     return row

@@ -441,3 +441,55 @@ async def test_a_wake_word_is_no_question(order: str) -> None:
     assert turn.start.question is None
     assert turn.start.wake_word == "hi xiaozhi"
     assert not link.messages
+
+
+async def test_a_device_that_runs_a_tool_is_told_to_speak_when_it_is_done() -> None:
+    main_task = MainTask()
+    link, conversation, _ = make(main_task=main_task)
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    await conversation.next_turn()
+    with main_task.call():
+        await conversation.begin_answer()
+        playing = asyncio.create_task(conversation.play(tone(0.3), nothing))
+        await asyncio.sleep(1)
+        assert not link.shown("tts")
+        assert conversation.held_up
+    done = loop_time()
+    await playing
+    assert link.shown("tts") == [{"type": "tts", "state": "start"}]
+    assert link.packets[0][0] >= done + 0.19
+
+
+async def test_an_answer_that_is_aborted_before_the_device_was_told_of_it_leaves_no_trace() -> None:
+    """A `tts start` that comes later would silence its microphone."""
+    main_task = MainTask()
+    link, conversation, _ = make(main_task=main_task)
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    await conversation.next_turn()
+    with main_task.call():
+        await conversation.begin_answer()
+        conversation.message_received(Abort("wake_word_detected"))
+        conversation.message_received(ListenStart(ListenMode.AUTO))
+        await conversation.stop_speaking()
+    await asyncio.sleep(1)
+    assert not link.shown("tts")
+    assert conversation.state is ConversationState.LISTENING
+
+
+async def test_a_stop_does_not_overtake_the_start() -> None:
+    """Both in one pass of the device's main loop would leave it without `listen start`."""
+    answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    async def ask() -> bool:
+        return await answered
+
+    link, conversation, _ = make(main_task=MainTask(ask=ask))
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    await conversation.next_turn()
+    await conversation.begin_answer()
+    stopping = asyncio.create_task(conversation.stop_speaking())
+    await asyncio.sleep(0.1)
+    assert [message["state"] for message in link.shown("tts")] == ["start"]
+    answered.set_result(True)
+    await stopping
+    assert [message["state"] for message in link.shown("tts")] == ["start", "stop"]
