@@ -99,8 +99,8 @@ async def measure(
     return Finding(
         benchmark="end_of_speech",
         claim="ms from the last sound of speech at the microphone until the pipeline has all of it; 'cut' in"
-        f" percent of the recordings, 'never': not within {AFTER:g} s; CPU of Home Assistant, in ms for each"
-        f" second of listening, and by how many ms its event loop was late{''.join(added)}",
+        f" percent of the recordings, 'never': not within {AFTER:g} s; CPU of Home Assistant for the whole"
+        f" conversation, in ms for each second of listening; ms its event loop was late{''.join(added)}",
         rows=rows,
     )
 
@@ -144,11 +144,13 @@ def _judged(sounds: list[_Sound], played: list[Played], ended: dict[str, float])
     cut = never = 0
     for sound, account in zip(sounds, played, strict=True):
         delay = _delay(sound, account, ended)
-        if delay is None or delay > AFTER:
+        if delay is None:
             never += 1
         elif delay < -_CUT_SECONDS:
             cut += 1
         else:
+            # A server that carries too much may find it, but later.
+            never += delay > AFTER
             delays.append(1000 * delay)
     row: Row = {"cut %": round(100 * cut / len(sounds), 1), "never": never}
     for percent in (50, 90, 99):
