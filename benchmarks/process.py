@@ -1,11 +1,12 @@
 """The resources that this process uses."""
 
+import ctypes
 from pathlib import Path
 import resource
 import sys
 from typing import Final
 
-__all__ = ["open_sockets", "peak_kib", "proportional_kib", "resident_kib"]
+__all__ = ["open_sockets", "peak_kib", "proportional_kib", "resident_kib", "return_free_memory"]
 
 _PAGES: Final = Path("/proc/self/statm")
 _SHARES: Final = Path("/proc/self/smaps_rollup")
@@ -17,6 +18,13 @@ def resident_kib() -> float:
     if not _PAGES.exists():
         return float("nan")
     return int(_PAGES.read_text().split()[1]) * resource.getpagesize() / 1024
+
+
+def return_free_memory() -> None:
+    """Return to the system what has been freed and is kept for later; does nothing without glibc."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def proportional_kib() -> float:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 import os
 from pathlib import Path
+import random
 import signal
 import socket
 import sys
@@ -21,6 +22,9 @@ _LOG_TAIL_BYTES: Final = 4000
 # Home Assistant gives its integrations this long to finish; processes that still run afterwards are killed.
 _STOP_SECONDS: Final = 15
 _READY_SECONDS: Final = 30
+# Below those that systems give to outgoing connections, which could take one while Home Assistant restarts.
+_PORTS: Final = range(12_000, 32_000)
+_TRIED_PORTS: Final = 100
 
 
 class Child:
@@ -118,7 +122,7 @@ async def speech_server(name: str, module: str, log: Path) -> AsyncGenerator[tup
 
 def free_port(*preferred: int, transport: socket.SocketKind = socket.SOCK_STREAM) -> int:
     """Return the first free one of the preferred ports on loopback, or any free port."""
-    for port in (*preferred, 0):
+    for port in (*filter(None, preferred), *random.sample(_PORTS, _TRIED_PORTS)):
         with socket.socket(type=transport) as probe:
             if transport is socket.SOCK_STREAM:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -252,7 +252,7 @@ class SimulatedDevice:
         await self.wait_for(lambda: self.state is state, timeout)
 
     async def wait_paired(self, timeout: float = 60) -> None:  # noqa: ASYNC109
-        """Wait until the server has accepted the device and told it where to connect."""
+        """Wait until the server has accepted the device and sent the settings of its link."""
         await self.wait_for(lambda: self._application is not None and self._application.activated, timeout)
 
     async def wait_played(self, timeout: float = 60) -> None:  # noqa: ASYNC109

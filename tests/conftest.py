@@ -8,10 +8,15 @@ from typing import Any
 from unittest.mock import patch
 
 from aiohttp.resolver import AsyncResolver
+from hypothesis import HealthCheck, settings
 import pytest
 import pytest_asyncio
 
 from tests.virtual_time import VirtualTimeLoop
+
+# A loaded machine is no fault of what is tested.
+settings.register_profile("loaded", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("loaded")
 
 # Folders of tests that start other processes, in the order in which they run: the longest first.
 _REAL_TIME = ("e2e", "benchmarks", "demo", "scripts", "validator")

@@ -9,7 +9,7 @@ from typing import Final, override
 
 from aiohttp.http_exceptions import HttpProcessingError
 
-from benchmarks.process import open_sockets, resident_kib
+from benchmarks.process import open_sockets, resident_kib, return_free_memory
 
 __all__ = ["Errors", "State", "look", "settle"]
 
@@ -53,6 +53,8 @@ class Errors(logging.Handler):
 def look() -> State:
     """Return the state of this process."""
     gc.collect()
+    # What is only kept for later is no growth, and depends on the size of what was freed between.
+    return_free_memory()
     return State(
         memory_kib=resident_kib(),
         sockets=open_sockets(),

@@ -37,7 +37,7 @@ class XiaozhiEntity(Entity):
 
     @property
     def current(self) -> bool:
-        """Whether there is a state to show, as far as the device's kind of link can tell."""
+        """Whether there is a state to show."""
         return self.device.available
 
     @property

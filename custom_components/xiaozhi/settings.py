@@ -32,7 +32,7 @@ from .protocol.transport.mqtt.broker_client import BrokerSettings
 
 
 class OfferedLink(StrEnum):
-    """How devices are told to connect."""
+    """The link that the gateway offers to devices."""
 
     MQTT = "mqtt"
     """To our own MQTT endpoint, with audio over UDP."""

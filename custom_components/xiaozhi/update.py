@@ -57,7 +57,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     def __init__(self, device: Device, description: UpdateEntityDescription, files: FirmwareFiles) -> None:
         super().__init__(device, description)
         self._files = files
-        self._told_percentage: int | None = None
+        self._shown_percentage: int | None = None
 
     @property
     @override
@@ -173,8 +173,8 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
 
     @callback
     def _progressed(self) -> None:
-        if self.update_percentage != self._told_percentage:
-            self._told_percentage = self.update_percentage
+        if self.update_percentage != self._shown_percentage:
+            self._shown_percentage = self.update_percentage
             self.async_write_ha_state()
 
 

@@ -46,7 +46,7 @@ class CheckIn:
         idle: Callable[[], bool],
         upgrade: Callable[[str, str], Awaitable[None]],
     ) -> None:
-        """`idle` tells whether the user has interrupted.
+        """`idle` returns whether the user has interrupted.
 
         `upgrade` installs the firmware of an address and a version, and returns only if that failed.
         """

@@ -60,7 +60,7 @@ class HttpClient:
         """Send a request and read the answer.
 
         `headers` go out in the order of their names, `chunks` instead of `body`.
-        A `streamed` answer is read piece by piece and may be large; `reads` tells by status
+        A `streamed` answer is read piece by piece and may be large; `reads` says by status
         whether the body is read.
         Raises `HttpError`, and `DeviceCrashed` when the answer hangs the device.
         """

@@ -83,3 +83,15 @@ async def test_a_task_and_a_socket_that_are_left_behind_are_seen() -> None:
     server.close()
     await asyncio.gather(task, server.wait_closed(), return_exceptions=True)
     assert look().left_since(before) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say how much memory a process has")
+async def test_freed_memory_is_no_growth() -> None:
+    """Also where small pieces that are still in use lie between the freed ones."""
+    before = look().memory_kib
+    pieces = [b"x" * (32 * 1024) for _ in range(4096)]
+    held = pieces[::64]
+    assert look().memory_kib > before + 100 * 1024
+    del pieces
+    assert look().memory_kib < before + 16 * 1024
+    del held

@@ -7,6 +7,7 @@ from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import Unauthorized
 from homeassistant.helpers import entity_registry as er
 import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -14,6 +15,7 @@ from simulator import SimulatedDevice, get_profile
 from simulator.board.tools import Tool
 from tests.integration.boxes import MAC, Boot, wait_for_state
 from tests.integration.tools.own_tools import announce, register
+from tests.protocol.transport.udp.device import until
 
 SCREEN = "image.kitchen_box_screen"
 RESTART = "button.kitchen_box_restart"
@@ -85,6 +87,27 @@ async def test_only_an_administrator_reaches_firmware_assets_and_user_tools(
     assert len(camera.events("tool")) == called
 
 
+@pytest.mark.parametrize("name", ["self.box.restart", "self.box.flash_firmware", "self.network.set_wifi"])
+async def test_only_an_administrator_calls_a_tool_whose_name_tells_of_such_a_risk(
+    hass: HomeAssistant,
+    camera: SimulatedDevice,
+    device_id: str,
+    owner: Context,
+    anna: Context,
+    linked_entry: MockConfigEntry,
+    name: str,
+) -> None:
+    """Also where the device does not keep it for its users."""
+    register(camera, Tool(name=name, description=""))
+    announce(camera)
+    known = linked_entry.runtime_data.devices[MAC]
+    await until(lambda: name in known.tools)
+    with pytest.raises(Unauthorized):
+        await call(hass, anna, "call_tool", device_id, tool=name)
+    await call(hass, owner, "call_tool", device_id, tool=name)
+    assert [event["name"] for event in camera.events("tool")].count(name) == 1
+
+
 async def test_a_user_calls_harmless_tools(
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str, anna: Context
 ) -> None:
@@ -136,5 +159,24 @@ async def test_only_an_administrator_presses_wifi_set_up(
 async def test_home_assistant_does_not_expose_entities_of_user_tools(
     hass: HomeAssistant, camera: SimulatedDevice
 ) -> None:
-    assert er.async_get(hass).async_get(RESTART) is not None
+    """It exposes switches by itself: of these three, only what anybody may use and what does no harm."""
+    switches = ("tune", "maintenance", "gate")
+    for name in switches:
+        pair = (
+            Tool(name=f"self.{name}.{verb}", description="", user_only=name == "maintenance")
+            for verb in ("enable", "disable")
+        )
+        register(camera, *pair)
+    announce(camera)
+    registry = er.async_get(hass)
+
+    def made() -> dict[str, str | None]:
+        return {
+            name: registry.async_get_entity_id("switch", DOMAIN, f"{MAC}_tool_self.{name}.enable")
+            for name in switches
+        }
+
+    await until(lambda: all(made().values()))
+    exposed = {name: async_should_expose(hass, "conversation", entity) for name, entity in made().items()}
+    assert exposed == {"tune": True, "maintenance": False, "gate": False}
     assert not async_should_expose(hass, "conversation", RESTART)

@@ -119,7 +119,7 @@ JSON_VALUES = st.recursive(
 
 
 @given(value=JSON_VALUES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_json_gives_a_status_or_an_error(value: Any) -> None:
     """What is kept can be encoded strictly and read back."""
     try:
@@ -132,7 +132,7 @@ def test_any_json_gives_a_status_or_an_error(value: Any) -> None:
 
 
 @given(text=st.text(st.characters(), max_size=50))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_text_gives_a_status_or_an_error(text: str) -> None:
     """Nothing else comes out of it."""
     with contextlib.suppress(StatusError):

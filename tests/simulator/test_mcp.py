@@ -305,7 +305,7 @@ async def test_the_system_information_is_that_of_the_check_in(server: Server) ->
         max_leaves=12,
     )
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_request_breaks_the_server(payload: Any) -> None:
     replies: list[str] = []
     server = McpServer(

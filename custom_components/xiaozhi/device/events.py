@@ -97,7 +97,7 @@ class DeviceEvents:
     @callback
     def notified(self, method: str, params: JsonObject) -> None:
         """Pass on an admitted notification."""
-        self._tell(notification_event(method, params))
+        self._pass_on(notification_event(method, params))
 
     @callback
     def happened(self, event: ConversationEvent, **attributes: str | float) -> None:
@@ -107,7 +107,7 @@ class DeviceEvents:
                 name: one_line(value) if isinstance(value, str) else value
                 for name, value in attributes.items()
             }
-            self._tell(DeviceEvent(type=event, attributes=cleaned))
+            self._pass_on(DeviceEvent(type=event, attributes=cleaned))
 
     def _admit(self, bucket: TokenBucket) -> bool:
         admitted = bucket.take(self._clock())
@@ -115,6 +115,6 @@ class DeviceEvents:
         return admitted
 
     @callback
-    def _tell(self, event: DeviceEvent) -> None:
+    def _pass_on(self, event: DeviceEvent) -> None:
         for listener in tuple(self._listeners):
             listener(event)

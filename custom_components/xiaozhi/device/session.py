@@ -108,7 +108,7 @@ class DeviceSession(LinkHandler):
         self._listing = asyncio.Lock()
         self._to_list = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._told_state = ConversationState.IDLE
+        self._notified_state = ConversationState.IDLE
         self._current: asyncio.Task[None] | None = None
         self._can_answer = can_answer
         self._talked = False
@@ -123,7 +123,7 @@ class DeviceSession(LinkHandler):
     @property
     def conversation_state(self) -> ConversationState:
         """What the device is doing: by its conversation, or else as it last notified."""
-        return self.conversation.state if self.conversation else self._told_state
+        return self.conversation.state if self.conversation else self._notified_state
 
     @property
     def listening(self) -> bool:
@@ -142,7 +142,7 @@ class DeviceSession(LinkHandler):
         self._can_answer = self._talked = True
         if channel.hello.supports_mcp:
             self._greet()
-        self._told_state = ConversationState.IDLE
+        self._notified_state = ConversationState.IDLE
         self._readings.pause()
         self.conversation = Conversation(
             self.link,
@@ -367,7 +367,7 @@ class DeviceSession(LinkHandler):
         match params:
             # During a conversation, its own state is faster and more reliable.
             case {"state": str(state)} if state in ConversationState and self.conversation is None:
-                self._told_state = ConversationState(state)
+                self._notified_state = ConversationState(state)
                 self._device.changed()
 
     async def _send_mcp(self, payload: JsonObject) -> None:

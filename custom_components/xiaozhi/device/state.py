@@ -35,7 +35,7 @@ class DeviceState:
     ip: str | None = None
     """IP address at the last check-in."""
     link: LinkKind | None = None
-    """The kind of link that it last used or was last told to use."""
+    """The kind of link that it last used, or that its last check-in reply preferred."""
     told: LinkKind | None = None
     """The preferred link in the reply to its last check-in; with MQTT, it may use the WebSocket too."""
     host: str | None = None

@@ -35,7 +35,7 @@ _DESCRIPTION: Final = struct.Struct("<I12x32s32s")
 """Magic, version, name of the project."""
 _DESCRIPTION_MAGIC: Final = 0xABCD5432
 
-# A binary for the whole flash, as releases hold it, starts with a loader; a table tells where what is.
+# A binary for the whole flash, as in releases, starts with a boot loader; a table lists its partitions.
 _PARTITIONS_OFFSET: Final = 0x8000
 _PARTITIONS_BYTES: Final = 0xC00
 _PARTITION: Final = struct.Struct("<HBxII20x")

@@ -67,7 +67,7 @@ def answer_activation(gateway: Gateway, checkin: CheckIn) -> Activation:
 
 @callback
 def would_change_link(gateway: Gateway, device: Device, link: DeviceLink) -> bool:
-    """Whether this setting would give a device another kind of link than it was last told."""
+    """Whether this setting would change the kind of link of a device."""
     kind = kind_of_link(gateway.settings, replace(device.settings, link=link), device.state.firmware_version)
     return device.state.link not in {None, kind}
 

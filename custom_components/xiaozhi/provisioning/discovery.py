@@ -26,7 +26,7 @@ class DeviceDiscovery:
         self._hass = hass
         self._entry = entry
         self._registry = PairingRegistry()
-        self._suspects: dict[str, str] = {}
+        self._issues: dict[str, str] = {}
         """Subentries with a repair issue, and the Client-Id that each had then."""
         self._cancel_expiry: CALLBACK_TYPE | None = None
 
@@ -64,10 +64,10 @@ class DeviceDiscovery:
             if paired is not None and same(paired.data[CONF_CLIENT_ID], device.client_id):
                 self._registry.remove(device.mac, device.client_id)
                 self._abort_cards(device.mac)
-        for subentry_id, client_id in tuple(self._suspects.items()):
+        for subentry_id, client_id in tuple(self._issues.items()):
             subentry = self._entry.subentries.get(subentry_id)
             if subentry is None or subentry.data[CONF_CLIENT_ID] != client_id:
-                self._clear(subentry_id)
+                self._clear_issue(subentry_id)
 
     async def async_stop(self) -> None:
         """Remove all waiting devices, cards and issues."""
@@ -77,13 +77,13 @@ class DeviceDiscovery:
         for device in self._registry.devices:
             self._registry.remove(device.mac, device.client_id)
             self._abort_cards(device.mac)
-        for subentry_id in tuple(self._suspects):
-            self._clear(subentry_id)
+        for subentry_id in tuple(self._issues):
+            self._clear_issue(subentry_id)
 
     @callback
     def _announce(self, device: PendingDevice) -> None:
         if (subentry := device_subentries(self._entry).get(device.mac)) is not None:
-            self._suspect(device, subentry)
+            self._raise_issue(device, subentry)
         if self._hass.config_entries.async_entry_for_domain_unique_id(DOMAIN, device.mac):
             _LOGGER.debug("Device %s shows a code, but is ignored", device.mac)
             return
@@ -95,9 +95,9 @@ class DeviceDiscovery:
         )
 
     @callback
-    def _suspect(self, device: PendingDevice, subentry: ConfigSubentry) -> None:
+    def _raise_issue(self, device: PendingDevice, subentry: ConfigSubentry) -> None:
         """Raise a repair issue: the device was reset, or another one uses its MAC."""
-        self._suspects[subentry.subentry_id] = subentry.data[CONF_CLIENT_ID]
+        self._issues[subentry.subentry_id] = subentry.data[CONF_CLIENT_ID]
         ir.async_create_issue(
             self._hass,
             DOMAIN,
@@ -109,8 +109,8 @@ class DeviceDiscovery:
         )
 
     @callback
-    def _clear(self, subentry_id: str) -> None:
-        del self._suspects[subentry_id]
+    def _clear_issue(self, subentry_id: str) -> None:
+        del self._issues[subentry_id]
         ir.async_delete_issue(self._hass, DOMAIN, _issue_id(subentry_id))
 
     @callback

@@ -1,28 +1,17 @@
 """The firmware of a device: what is found for it, and how it is installed, or not."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from dataclasses import replace
 import errno
-import io
-import json
 import os
 from pathlib import Path
 import re
 from typing import Any
 import zipfile
 
-from aiohttp import web
-from aiohttp.test_utils import TestServer
-from homeassistant.components.homeassistant import SERVICE_UPDATE_ENTITY
 from homeassistant.components.update import (
-    ATTR_INSTALLED_VERSION,
-    ATTR_LATEST_VERSION,
     ATTR_VERSION,
-    DOMAIN as UPDATE,
-    SERVICE_INSTALL,
 )
-from homeassistant.const import ATTR_ENTITY_ID, STATE_OFF, STATE_ON, STATE_UNKNOWN
+from homeassistant.const import STATE_OFF, STATE_ON, STATE_UNKNOWN
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.helpers import issue_registry as ir
@@ -32,79 +21,29 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi import transfers
-from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, DOMAIN
+from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.firmware import library
 from custom_components.xiaozhi.firmware.image import FirmwareImage
-from custom_components.xiaozhi.firmware.library import FIRMWARE_FOLDER, Firmware, FirmwareFiles
+from custom_components.xiaozhi.firmware.library import Firmware, FirmwareFiles
 from custom_components.xiaozhi.pictures.timeouts import PictureTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts
-from simulator import BOARDS, Pace, SimulatedDevice, build_image, get_profile
+from simulator import SimulatedDevice, build_image, get_profile
 from simulator.firmware.partitions import AppPartitions
 from tests.integration.boxes import Boot, wait_for_state
-
-FIRMWARE = "update.kitchen_box_firmware"
-CONNECTED = "binary_sensor.kitchen_box_connectivity"
-BOARD = BOARDS["s3"].name
-SIZE = 256 * 1024
-QUICK = Pace(waits=0.02, timeouts=0.1, flash=10, main_loop_delay=0.001)
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    """Most of it is for devices that can be reached at any time."""
-    return LinkKind.MQTT
-
-
-@pytest.fixture(autouse=True)
-def folder(monkeypatch: pytest.MonkeyPatch, hass: HomeAssistant, tmp_path: Path) -> Path:
-    """The folder into which the owner puts files; nothing else of the configuration is here."""
-    path = hass.config.path
-
-    def elsewhere(*parts: str) -> str:
-        return str(tmp_path.joinpath(*parts)) if parts == FIRMWARE_FOLDER else path(*parts)
-
-    monkeypatch.setattr(hass.config, "path", elsewhere)
-    firmware = tmp_path.joinpath(*FIRMWARE_FOLDER)
-    firmware.mkdir(parents=True)
-    return firmware
-
-
-@pytest.fixture
-async def box(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
-    """A device with firmware 2.4.1 that is linked."""
-    return await boot_linked(hass, boot)
-
-
-async def boot_linked(hass: HomeAssistant, boot: Boot, **pace: float) -> SimulatedDevice:
-    device = await boot(get_profile(version="2.4.1"), pace=replace(QUICK, **pace))
-    await wait_for_state(hass, CONNECTED, "on")
-    return device
-
-
-async def look(hass: HomeAssistant) -> None:
-    """Have the owner ask for what there is."""
-    await hass.services.async_call(
-        "homeassistant", SERVICE_UPDATE_ENTITY, {ATTR_ENTITY_ID: [FIRMWARE]}, blocking=True
-    )
-    await hass.async_block_till_done()
-
-
-async def install(hass: HomeAssistant, **data: str) -> None:
-    await hass.services.async_call(UPDATE, SERVICE_INSTALL, {ATTR_ENTITY_ID: FIRMWARE, **data}, blocking=True)
-
-
-def versions(hass: HomeAssistant) -> tuple[str, str | None, str | None]:
-    """Return the entity's state, the installed version and the newest."""
-    state = hass.states.get(FIRMWARE)
-    assert state is not None
-    return state.state, state.attributes[ATTR_INSTALLED_VERSION], state.attributes[ATTR_LATEST_VERSION]
-
-
-def empty(folder: Path) -> None:
-    for path in folder.iterdir():
-        if path.is_file():
-            path.unlink()
+from tests.integration.firmware.updates import (
+    BOARD,
+    CONNECTED,
+    FIRMWARE,
+    QUICK,
+    SIZE,
+    boot_linked,
+    empty,
+    fetches,
+    install,
+    look,
+    versions,
+)
 
 
 def replace_by_file(folder: Path) -> None:
@@ -121,11 +60,6 @@ async def restart(device: SimulatedDevice) -> None:
     """Switch a device off and on."""
     await device.power_off()
     await device.boot()
-
-
-def fetches(device: SimulatedDevice) -> int:
-    """Return how often the device began to fetch a firmware."""
-    return sum(event.kind == "upgrade" for event in device.transcript)
 
 
 async def test_a_device_gets_a_new_firmware_from_a_file(
@@ -456,169 +390,3 @@ async def test_a_firmware_that_cannot_start_is_told(
     with pytest.raises(HomeAssistantError, match="runs its old firmware"):
         await install(hass)
     assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
-
-
-class Releases:
-    """A server with a list of releases, and a file."""
-
-    def __init__(self) -> None:
-        """Begin with an empty list."""
-        archive = io.BytesIO()
-        with zipfile.ZipFile(archive, "w") as target:
-            target.writestr("merged-binary.bin", build_image(version="2.4.2", size=SIZE))
-        self._archive = archive.getvalue()
-        self.listed: Any = []
-        self.fetched = 0
-        app = web.Application()
-        app.router.add_get("/releases", self._list)
-        app.router.add_get("/file", self._file)
-        self.server = TestServer(app)
-
-    @property
-    def url(self) -> str:
-        """Address of the list."""
-        return str(self.server.make_url("/releases"))
-
-    @property
-    def file(self) -> str:
-        """Address of the file."""
-        return str(self.server.make_url("/file"))
-
-    async def _list(self, _: web.Request) -> web.Response:
-        return web.Response(text=self.listed if isinstance(self.listed, str) else json.dumps(self.listed))
-
-    async def _file(self, _: web.Request) -> web.Response:
-        self.fetched += 1
-        return web.Response(body=self._archive)
-
-
-@pytest.fixture
-async def releases(socket_enabled: None) -> AsyncGenerator[Releases]:
-    """A server with a list of releases."""
-    served = Releases()
-    async with served.server:
-        yield served
-
-
-async def point_to(hass: HomeAssistant, entry: MockConfigEntry, address: str) -> None:
-    """Set the address of the list."""
-    hass.config_entries.async_update_entry(entry, data={**entry.data, CONF_FIRMWARE_RELEASES: address})
-    assert await hass.config_entries.async_reload(entry.entry_id)
-    await hass.async_block_till_done()
-
-
-def release(version: str, file: str, **more: Any) -> dict[str, Any]:
-    """Return a release as GitHub lists it."""
-    return {
-        "tag_name": f"v{version}",
-        "html_url": f"https://github.com/78/xiaozhi-esp32/releases/tag/v{version}",
-        "draft": False,
-        "prerelease": False,
-        "assets": [
-            {"name": f"v{version}_{board}.zip", "browser_download_url": file, "size": 1}
-            for board in (BOARD, "xmini-c3")
-        ],
-        **more,
-    }
-
-
-@pytest.mark.parametrize("as_list", [True, False])
-async def test_releases_on_the_web_are_offered_and_fetched_when_they_are_wanted(
-    hass: HomeAssistant,
-    boot: Boot,
-    linked_entry: MockConfigEntry,
-    releases: Releases,
-    as_list: bool,
-) -> None:
-    """The list may be of all releases or of the last one; what is no firmware in it is passed over."""
-    await point_to(hass, linked_entry, releases.url)
-    newest = release("2.4.2", releases.file)
-    old, draft = release("2.3.0", releases.file), release("2.5.0", releases.file, draft=True)
-    releases.listed = [None, old, newest, draft, {"assets": [{"name": 7}, "?"]}] if as_list else newest
-    box = await boot_linked(hass, boot)
-    await look(hass)
-    assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
-    state = hass.states.get(FIRMWARE)
-    assert state is not None
-    assert state.attributes["release_url"].endswith("/tag/v2.4.2")
-    assert releases.fetched == 0
-    await install(hass)
-    assert (box.profile.version, releases.fetched) == ("2.4.2", 1)
-    # The list is known, and has nothing newer.
-    assert versions(hass) == (STATE_OFF, "2.4.2", "2.4.2")
-
-
-async def test_a_release_that_is_not_what_it_says_is_refused(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, releases: Releases
-) -> None:
-    await point_to(hass, linked_entry, releases.url)
-    releases.listed = [release("2.4.3", releases.file), release("2.4.4", releases.url)]
-    box = await boot_linked(hass, boot)
-    await look(hass)
-    for version, reason in (
-        ("2.4.3", "but it holds version 2.4.2"),
-        ("2.4.4", "not a firmware for an ESP32"),
-    ):
-        with pytest.raises(ServiceValidationError, match=reason):
-            await install(hass, **{ATTR_VERSION: version})
-    assert fetches(box) == 0
-
-
-@pytest.mark.parametrize(
-    ("listed", "reason"),
-    [
-        ("<html>", "not a list of releases"),
-        ("[" * 100_000, "not a list of releases"),
-        ("[]", "holds no firmware"),
-        ('{"message": "API rate limit exceeded"}', "holds no firmware"),
-        (
-            '[{"assets": [{"name": "v2.4.2_a.zip", "browser_download_url": "file:///etc/passwd"}]}]',
-            "holds no firmware",
-        ),
-        (" " * 9 * 1024 * 1024, "sends more than 8 MiB"),
-    ],
-    ids=["page", "deep", "empty", "refusal", "file", "large"],
-)
-async def test_a_list_that_cannot_be_used_is_told(
-    hass: HomeAssistant,
-    boot: Boot,
-    linked_entry: MockConfigEntry,
-    releases: Releases,
-    listed: str,
-    reason: str,
-) -> None:
-    releases.listed = listed
-    await point_to(hass, linked_entry, releases.url)
-    await boot_linked(hass, boot)
-    await look(hass)
-    assert versions(hass) == (STATE_UNKNOWN, "2.4.1", None)
-    issue = ir.async_get(hass).async_get_issue(DOMAIN, "firmware_releases")
-    assert issue is not None
-    assert issue.translation_placeholders is not None
-    assert reason in issue.translation_placeholders["reason"]
-    assert await hass.config_entries.async_unload(linked_entry.entry_id)
-    assert ir.async_get(hass).async_get_issue(DOMAIN, "firmware_releases") is None
-
-
-async def test_the_form_tries_the_address_of_a_list(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, releases: Releases, own_address: None
-) -> None:
-    """It is asked for when the gateway is changed, and may be taken back."""
-
-    async def submit(address: str | None) -> Any:
-        form = await linked_entry.start_reconfigure_flow(hass)
-        fields = {key: value for key, value in linked_entry.data.items() if key != CONF_FIRMWARE_RELEASES}
-        if address is not None:
-            fields[CONF_FIRMWARE_RELEASES] = address
-        return await hass.config_entries.flow.async_configure(form["flow_id"], fields)
-
-    releases.listed = "<html>"
-    for address in (releases.url, "nowhere", "http://", "http://[::1", "http://host:99999/"):
-        assert (await submit(address))["errors"] == {CONF_FIRMWARE_RELEASES: "no_releases"}
-    releases.listed = release("2.4.2", releases.file)
-    assert (await submit(releases.url))["reason"] == "reconfigure_successful"
-    assert linked_entry.data[CONF_FIRMWARE_RELEASES] == releases.url
-    await hass.async_block_till_done()
-    assert (await submit(None))["reason"] == "reconfigure_successful"
-    assert CONF_FIRMWARE_RELEASES not in linked_entry.data
-    await hass.async_block_till_done()

@@ -74,8 +74,20 @@ class PcClient(ABC):
                 self._news.clear()
                 await self._news.wait()
 
-    async def converse(self, pcm: bytes) -> None:
-        """Say hello and a sentence, and hear the answer until the server ends the conversation."""
+    @property
+    def methods(self) -> list[str]:
+        """The MCP methods that the server has called."""
+        return [message["payload"]["method"] for message in self.messages if message["type"] == "mcp"]
+
+    async def wait_for_method(self, method: str) -> None:
+        """Wait until the server has called an MCP method."""
+        async with asyncio.timeout(30):
+            while method not in self.methods:
+                self._news.clear()
+                await self._news.wait()
+
+    async def hello(self) -> None:
+        """Open the channel."""
         await self.send(
             {
                 "type": "hello",
@@ -90,6 +102,10 @@ class PcClient(ABC):
             }
         )
         self._session_id = (await self.wait_for("hello"))["session_id"]
+
+    async def converse(self, pcm: bytes) -> None:
+        """Say hello and a sentence, and hear the answer until the server ends the conversation."""
+        await self.hello()
         await self._say("listen", state="detect", text="hello computer")
         await self._say("listen", state="start", mode="auto")
         talking = asyncio.create_task(self._talk(pcm))

@@ -1,5 +1,6 @@
 """Programs that are no device are served like one on each link."""
 
+import asyncio
 from typing import Any
 
 from homeassistant.config_entries import ConfigSubentryData
@@ -53,3 +54,16 @@ async def test_a_client_on_a_computer_talks_like_a_device(
     if isinstance(client, WebSocketClient):
         assert client.close_code == 1000
     await wait_for_state(hass, "sensor.kitchen_box_conversation", "idle")
+
+
+@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET], indirect=True)
+async def test_nothing_is_read_of_a_client_that_has_not_opened_its_microphone_yet(
+    linked_entry: Any, hass_client_no_auth: ClientSessionGenerator, link: LinkKind
+) -> None:
+    """A tool would keep a device from it that still plays a sound of its own."""
+    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))[link]
+    async with pc_client.CLIENTS[link].connected(settings) as client:
+        await client.hello()
+        await client.wait_for_method("tools/list")
+        await asyncio.sleep(2)
+        assert client.methods == ["initialize", "notifications/initialized", "tools/list"]

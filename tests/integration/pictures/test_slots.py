@@ -21,7 +21,7 @@ from tests.integration.pictures.eyes import sentence
 
 async def test_who_hangs_up_keeps_the_slot_until_the_thread_is_done(hass: HomeAssistant) -> None:
     slots = PictureSlots()
-    begun, ended = threading.Event(), threading.Event()
+    begun, ended, second_begun = threading.Event(), threading.Event(), threading.Event()
     order: list[str] = []
 
     def long_work() -> None:
@@ -29,13 +29,18 @@ async def test_who_hangs_up_keeps_the_slot_until_the_thread_is_done(hass: HomeAs
         ended.wait(10)
         order.append("first")
 
+    def short_work() -> None:
+        second_begun.set()
+        order.append("second")
+
     first = asyncio.create_task(slots.decode(hass, long_work))
     assert await asyncio.to_thread(begun.wait, 10)
-    second = asyncio.create_task(slots.decode(hass, lambda: order.append("second")))
+    second = asyncio.create_task(slots.decode(hass, short_work))
     for _ in range(3):
         first.cancel()
         await asyncio.sleep(0)
     assert not first.done()
+    assert not await asyncio.to_thread(second_begun.wait, 0.2)
     ended.set()
     with pytest.raises(asyncio.CancelledError):
         await first

@@ -83,7 +83,7 @@ def test_a_packet_of_another_length_than_announced_keeps_its_own(duration: int) 
         assert len(decoder.decode(packet)) == 2 * 16 * duration
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.binary(max_size=80), max_size=20))
 def test_whatever_arrives_gives_a_bounded_frame_and_no_error(packets: list[bytes]) -> None:
     decoder = OpusDecoder(16000, 20)
@@ -115,7 +115,7 @@ def test_every_packet_is_as_long_as_declared(rate: int, duration: int) -> None:
     assert 1000 <= len(packets) * duration <= 1000 + 2 * duration
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 5000), max_size=20))
 def test_the_size_of_pieces_does_not_matter(cuts: list[int]) -> None:
     pcm = tone(0.3, 24000)

@@ -390,6 +390,22 @@ async def test_an_alert_before_an_answer_moves_its_schedule() -> None:
     assert link.packets[0][0] >= rang + 0.85 + 0.06 - 0.36
 
 
+async def test_the_end_of_an_answer_waits_for_a_tool_that_began_during_it() -> None:
+    """The device would act on it only after the tool, while we would count it as listening."""
+    main_task = MainTask()
+    link, conversation, _ = make(main_task=main_task)
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    await conversation.next_turn()
+    await conversation.begin_answer()
+    await conversation.play(tone(0.3), nothing)
+    with main_task.call():
+        ending = asyncio.create_task(conversation.end_answer())
+        await asyncio.sleep(5)
+        assert [message["state"] for message in link.shown("tts")] == ["start"]
+    await ending
+    assert [message["state"] for message in link.shown("tts")] == ["start", "stop"]
+
+
 async def test_abort_while_listening_ends_listening_at_once() -> None:
     _, conversation, states = make()
     conversation.message_received(ListenStart(ListenMode.AUTO))

@@ -333,4 +333,4 @@ class Registry(RuleBasedStateMachine):
 
 
 TestRegistry = Registry.TestCase
-TestRegistry.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestRegistry.settings = settings(max_examples=40, stateful_step_count=30)

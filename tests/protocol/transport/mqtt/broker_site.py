@@ -9,24 +9,17 @@ from typing import Any
 from aiomqtt import Client
 
 from custom_components.xiaozhi.protocol.transport.link import Admission, Link, LinkHandler
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import (
-    BrokerProblem,
-    BrokerSettings,
-)
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import BrokerProblem, BrokerSettings
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_connection import BrokerConnection
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_topics import Address
 from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink
 from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
-from tests.protocol.transport.mqtt.brokers import (
-    Mosquitto,
-)
+from tests.protocol.transport.mqtt.brokers import Mosquitto
 from tests.protocol.transport.mqtt.device import DOWNLINK, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.udp.device import until
 from tests.protocol.transport.websocket.peer import Recorder
 
 ANONYMOUS = "allow_anonymous true"
-
-
 GATEWAY = "00c0ffee"
 
 

@@ -1,0 +1,199 @@
+"""Firmware from a list of releases on the web."""
+
+from collections.abc import AsyncGenerator
+import io
+import json
+from typing import Any
+import zipfile
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from homeassistant.components.update import (
+    ATTR_VERSION,
+)
+from homeassistant.const import STATE_OFF, STATE_ON, STATE_UNKNOWN
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import ServiceValidationError
+from homeassistant.helpers import issue_registry as ir
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, DOMAIN
+from simulator import build_image
+from tests.integration.boxes import Boot
+from tests.integration.firmware.updates import (
+    BOARD,
+    FIRMWARE,
+    SIZE,
+    boot_linked,
+    fetches,
+    install,
+    look,
+    versions,
+)
+
+
+class Releases:
+    """A server with a list of releases, and a file."""
+
+    def __init__(self) -> None:
+        """Begin with an empty list."""
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as target:
+            target.writestr("merged-binary.bin", build_image(version="2.4.2", size=SIZE))
+        self._archive = archive.getvalue()
+        self.listed: Any = []
+        self.fetched = 0
+        app = web.Application()
+        app.router.add_get("/releases", self._list)
+        app.router.add_get("/file", self._file)
+        self.server = TestServer(app)
+
+    @property
+    def url(self) -> str:
+        """Address of the list."""
+        return str(self.server.make_url("/releases"))
+
+    @property
+    def file(self) -> str:
+        """Address of the file."""
+        return str(self.server.make_url("/file"))
+
+    async def _list(self, _: web.Request) -> web.Response:
+        return web.Response(text=self.listed if isinstance(self.listed, str) else json.dumps(self.listed))
+
+    async def _file(self, _: web.Request) -> web.Response:
+        self.fetched += 1
+        return web.Response(body=self._archive)
+
+
+@pytest.fixture
+async def releases(socket_enabled: None) -> AsyncGenerator[Releases]:
+    """A server with a list of releases."""
+    served = Releases()
+    async with served.server:
+        yield served
+
+
+async def point_to(hass: HomeAssistant, entry: MockConfigEntry, address: str) -> None:
+    """Set the address of the list."""
+    hass.config_entries.async_update_entry(entry, data={**entry.data, CONF_FIRMWARE_RELEASES: address})
+    assert await hass.config_entries.async_reload(entry.entry_id)
+    await hass.async_block_till_done()
+
+
+def release(version: str, file: str, **more: Any) -> dict[str, Any]:
+    """Return a release as GitHub lists it."""
+    return {
+        "tag_name": f"v{version}",
+        "html_url": f"https://github.com/78/xiaozhi-esp32/releases/tag/v{version}",
+        "draft": False,
+        "prerelease": False,
+        "assets": [
+            {"name": f"v{version}_{board}.zip", "browser_download_url": file, "size": 1}
+            for board in (BOARD, "xmini-c3")
+        ],
+        **more,
+    }
+
+
+@pytest.mark.parametrize("as_list", [True, False])
+async def test_releases_on_the_web_are_offered_and_fetched_when_they_are_wanted(
+    hass: HomeAssistant,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    releases: Releases,
+    as_list: bool,
+) -> None:
+    """The list may be of all releases or of the last one; what is no firmware in it is passed over."""
+    await point_to(hass, linked_entry, releases.url)
+    newest = release("2.4.2", releases.file)
+    old, draft = release("2.3.0", releases.file), release("2.5.0", releases.file, draft=True)
+    releases.listed = [None, old, newest, draft, {"assets": [{"name": 7}, "?"]}] if as_list else newest
+    box = await boot_linked(hass, boot)
+    await look(hass)
+    assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
+    state = hass.states.get(FIRMWARE)
+    assert state is not None
+    assert state.attributes["release_url"].endswith("/tag/v2.4.2")
+    assert releases.fetched == 0
+    await install(hass)
+    assert (box.profile.version, releases.fetched) == ("2.4.2", 1)
+    # The list is known, and has nothing newer.
+    assert versions(hass) == (STATE_OFF, "2.4.2", "2.4.2")
+
+
+async def test_a_release_that_is_not_what_it_says_is_refused(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, releases: Releases
+) -> None:
+    await point_to(hass, linked_entry, releases.url)
+    releases.listed = [release("2.4.3", releases.file), release("2.4.4", releases.url)]
+    box = await boot_linked(hass, boot)
+    await look(hass)
+    for version, reason in (
+        ("2.4.3", "but it holds version 2.4.2"),
+        ("2.4.4", "not a firmware for an ESP32"),
+    ):
+        with pytest.raises(ServiceValidationError, match=reason):
+            await install(hass, **{ATTR_VERSION: version})
+    assert fetches(box) == 0
+
+
+@pytest.mark.parametrize(
+    ("listed", "reason"),
+    [
+        ("<html>", "not a list of releases"),
+        ("[" * 100_000, "not a list of releases"),
+        ("[]", "holds no firmware"),
+        ('{"message": "API rate limit exceeded"}', "holds no firmware"),
+        (
+            '[{"assets": [{"name": "v2.4.2_a.zip", "browser_download_url": "file:///etc/passwd"}]}]',
+            "holds no firmware",
+        ),
+        (" " * 9 * 1024 * 1024, "sends more than 8 MiB"),
+    ],
+    ids=["page", "deep", "empty", "refusal", "file", "large"],
+)
+async def test_a_list_that_cannot_be_used_is_told(
+    hass: HomeAssistant,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    releases: Releases,
+    listed: str,
+    reason: str,
+) -> None:
+    releases.listed = listed
+    await point_to(hass, linked_entry, releases.url)
+    await boot_linked(hass, boot)
+    await look(hass)
+    assert versions(hass) == (STATE_UNKNOWN, "2.4.1", None)
+    issue = ir.async_get(hass).async_get_issue(DOMAIN, "firmware_releases")
+    assert issue is not None
+    assert issue.translation_placeholders is not None
+    assert reason in issue.translation_placeholders["reason"]
+    assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    assert ir.async_get(hass).async_get_issue(DOMAIN, "firmware_releases") is None
+
+
+async def test_the_form_tries_the_address_of_a_list(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, releases: Releases, own_address: None
+) -> None:
+    """It is asked for when the gateway is changed, and may be taken back."""
+
+    async def submit(address: str | None) -> Any:
+        form = await linked_entry.start_reconfigure_flow(hass)
+        fields = {key: value for key, value in linked_entry.data.items() if key != CONF_FIRMWARE_RELEASES}
+        if address is not None:
+            fields[CONF_FIRMWARE_RELEASES] = address
+        return await hass.config_entries.flow.async_configure(form["flow_id"], fields)
+
+    releases.listed = "<html>"
+    for address in (releases.url, "nowhere", "http://", "http://[::1", "http://host:99999/"):
+        assert (await submit(address))["errors"] == {CONF_FIRMWARE_RELEASES: "no_releases"}
+    releases.listed = release("2.4.2", releases.file)
+    assert (await submit(releases.url))["reason"] == "reconfigure_successful"
+    assert linked_entry.data[CONF_FIRMWARE_RELEASES] == releases.url
+    await hass.async_block_till_done()
+    assert (await submit(None))["reason"] == "reconfigure_successful"
+    assert CONF_FIRMWARE_RELEASES not in linked_entry.data
+    await hass.async_block_till_done()

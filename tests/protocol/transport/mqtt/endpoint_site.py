@@ -1,0 +1,81 @@
+"""A running MQTT endpoint, and the owner of its links."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from custom_components.xiaozhi.protocol.transport.link import (
+    Admission,
+    Credentials,
+    Link,
+    LinkHandler,
+)
+from custom_components.xiaozhi.protocol.transport.mqtt.connection import MqttTimeouts
+from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
+from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink
+from custom_components.xiaozhi.protocol.transport.peers import is_local
+from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
+from tests.protocol.transport.mqtt.device import DOWNLINK, MAC
+from tests.protocol.transport.mqtt.wire import WireClient
+from tests.protocol.transport.websocket.peer import Recorder
+
+TOKEN = "f00dcafe"
+
+
+@dataclass
+class Site:
+    """A running endpoint that lets in every MAC with the token."""
+
+    endpoint: MqttEndpoint = field(init=False)
+    audio: UdpListener = field(default_factory=UdpListener)
+    seen: list[Credentials] = field(default_factory=list)
+    links: list[MqttLink] = field(default_factory=list)
+    recorders: list[Recorder] = field(default_factory=list)
+    make_recorder: type[Recorder] = Recorder
+    admits: Callable[[str], bool] = is_local
+
+    def authenticate(self, credentials: Credentials) -> Admission | None:
+        """Look at the token only."""
+        self.seen.append(credentials)
+        return Admission(attach=self.attach, pings_safe=True) if credentials.token == TOKEN else None
+
+    def attach(self, link: Link) -> LinkHandler:
+        """Take a link over."""
+        assert isinstance(link, MqttLink)
+        self.links.append(link)
+        self.recorders.append(self.make_recorder())
+        return self.recorders[-1]
+
+    async def start(self, **timeouts: float) -> None:
+        """Listen on free ports."""
+        self.endpoint = MqttEndpoint(
+            self.authenticate,
+            audio=self.audio,
+            downlink=DOWNLINK,
+            timeouts=MqttTimeouts(**{"first_refusal": 0, "close": 0.05} | timeouts),
+            admits=self.admits,
+        )
+        self.audio.start("127.0.0.1", 0)
+        await self.endpoint.start("127.0.0.1", 0)
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        await self.endpoint.stop()
+        self.audio.stop()
+
+    async def client(self) -> WireClient:
+        """Connect, and say nothing."""
+        return await WireClient.open(self.endpoint.port)
+
+    async def device(self, mac: str = MAC) -> WireClient:
+        """Connect as a device."""
+        return await WireClient.login(self.endpoint.port, "xiaozhi-1", mac, TOKEN)
+
+    async def fails(self, *packets: bytes) -> None:
+        """Check that a device which sends this is cut off, with an end that its handler hears of once."""
+        device = await self.device()
+        recorder = self.recorders[-1]
+        await device.send(*packets)
+        assert await device.closed()
+        await recorder.wait_for("link_closed")
+        assert recorder.names == ["link_closed"]
+        await device.close()

@@ -1,0 +1,86 @@
+"""Whom the MQTT endpoint refuses, and how slowly."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from custom_components.xiaozhi.protocol.messages import tts_start
+from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import RefusalDelays
+from tests.protocol.transport.mqtt import wire
+from tests.protocol.transport.mqtt.device import MAC
+from tests.protocol.transport.mqtt.endpoint_site import TOKEN, Site
+from tests.protocol.transport.mqtt.wire import WireClient
+from tests.protocol.transport.udp.device import until
+
+
+async def test_wrong_passwords_are_slowed_and_right_ones_are_not(socket_enabled: None) -> None:
+    """Who guesses waits for the answer; the device behind the same address does not."""
+    site = Site()
+    await site.start(first_refusal=60, longest_refusal=60)
+    guesser = await site.client()
+    await guesser.send(wire.connect("id", MAC, "guess"))
+    await until(lambda: site.endpoint.counters.refused == 1)
+    device = await site.device()
+    answer = asyncio.create_task(guesser.receive())
+    await device.send(wire.PINGREQ)
+    assert await device.receive() == (0xD0, b"")
+    assert not answer.done()
+    await site.stop()
+    with pytest.raises(asyncio.IncompleteReadError):
+        await answer
+    await guesser.close()
+    await device.close()
+
+
+async def test_many_guesses_at_once_wait_in_a_bounded_room(socket_enabled: None) -> None:
+    """200 wrong passwords in parallel; the device gets in at once."""
+    site = Site()
+    await site.start(first_refusal=5, longest_refusal=5)
+    guessers = [await site.client() for _ in range(200)]
+    for guesser in guessers:
+        await guesser.send(wire.connect("id", MAC, "guess"))
+    await until(lambda: site.endpoint.counters.crowded_out >= 200 - 64)
+    device = await site.device()
+    await site.links[0].send(tts_start())
+    await device.receive_message()
+    for client in (*guessers, device):
+        await client.close()
+    await site.stop()
+
+
+def test_refusals_take_longer_each_time_up_to_a_limit_and_are_forgotten() -> None:
+    """For each address by itself, and for a bounded number of addresses."""
+    delays = RefusalDelays(0.5, 8)
+    assert [delays.refuse("a", 0.0) for _ in range(7)] == [0.5, 1, 2, 4, 8, 8, 8]
+    assert delays.refuse("b", 0.0) == 0.5
+    assert delays.refuse("a", 601.0) == 0.5
+    assert delays.refuse("a", 1201.0) == 1
+    for number in range(1000):
+        delays.refuse(f"address {number}", 1202.0)
+    assert delays.refuse("a", 1203.0) == 0.5
+    assert delays.refuse("address 999", 1203.0) == 1
+
+
+async def test_who_calls_from_outside_the_home_network_is_dropped_and_takes_no_place(
+    socket_enabled: None,
+) -> None:
+    """Not even right credentials are read; 64 places wait for devices that are at home."""
+    site = Site(admits=lambda address: address != "127.0.0.2")
+    await site.start()
+    waiting = await site.client()
+    for _ in range(100):
+        _, writer = connection = await asyncio.open_connection(
+            "127.0.0.1", site.endpoint.port, local_addr=("127.0.0.2", 0)
+        )
+        outside = WireClient(*connection)
+        with suppress(ConnectionError):
+            await outside.send(wire.connect("id", MAC, TOKEN))
+        assert await outside.closed()
+        writer.close()
+    await waiting.send(wire.connect("id", MAC, TOKEN))
+    assert await waiting.receive() == (0x20, b"\x00\x00")
+    assert {credentials.remote for credentials in site.seen} == {"127.0.0.1"}
+    assert site.endpoint.counters.not_local == 100
+    await waiting.close()
+    await site.stop()
