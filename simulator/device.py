@@ -51,12 +51,13 @@ class SimulatedDevice:
         pace: Pace | None = None,
         misbehaviours: tuple[Misbehaviour, ...] = (),
         noise: int = 0,
+        echo: float = 0.0,
         impairment: UdpImpairment | None = None,
     ) -> None:
         """Create a device that is switched off.
 
         `nvs` is the flash of an earlier device. Without `client_id` it has the one from the flash, or a new
-        one. `noise` is the background noise at its microphone (see `Voice`); `impairment` applies to its
+        one. `noise` and `echo` are what else its microphone hears (see `Voice`); `impairment` applies to its
         audio over UDP.
         """
         self._recorder = Recorder()
@@ -68,6 +69,9 @@ class SimulatedDevice:
         client_id = client_id or nvs.get_string("board", "uuid") or str(uuid.uuid4())
         nvs.set("board", "uuid", client_id)
         identity = Identity(mac=mac, client_id=client_id)
+        voice = Voice(
+            noise, echo, lambda: self._recorder.add("said"), lambda: self._recorder.add("speaking begins")
+        )
         self._hardware = Hardware(
             profile=profile,
             partitions=AppPartitions(profile.version),
@@ -78,10 +82,10 @@ class SimulatedDevice:
             values=first_values(profile, identity.ip),
             recorder=self._recorder,
             screen=Screen(self._recorder),
-            voice=Voice(
-                noise, lambda: self._recorder.add("said"), lambda: self._recorder.add("speaking begins")
+            voice=voice,
+            speaker=Speaker(
+                profile.board.speaker_rate, profile.decode_queue, pace, self._recorder.pulse, voice.play
             ),
-            speaker=Speaker(profile.board.speaker_rate, profile.decode_queue, pace, self._recorder.pulse),
             faults=FaultInjector(*misbehaviours),
             network=Network(impairment or UdpImpairment()),
         )

@@ -44,11 +44,7 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add a satellite for every device."""
-    detectors = SpeechDetectors(hass)
-    entry.async_on_unload(detectors.async_stop)
-    # The owner is to know at once where there is none, and the first turn need not wait for the library.
-    entry.async_create_background_task(hass, detectors.async_load(), "xiaozhi load speech detector")
-    satellite = partial(XiaozhiSatellite, detectors, WakeWords())
+    satellite = partial(XiaozhiSatellite, entry.runtime_data.detectors, WakeWords())
     async_add_device_entities(entry, async_add_entities, [_SATELLITE], satellite)
 
 
@@ -130,6 +126,10 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     async def load_detector(self) -> TurnDetector | None:
         """Return what finds the end of speech in a turn; None if the pipeline has to find it."""
         return await self._detectors.async_load(self._vad_sensitivity())
+
+    async def load_interruption_detector(self) -> TurnDetector | None:
+        """Return what finds that somebody speaks while the device does; None where nothing does."""
+        return await self._detectors.async_load_for_interruption()
 
     async def run_spoken(
         self, wake_word: str | None, audio: AsyncIterable[bytes], *, is_repeated: bool, ends_speech: bool

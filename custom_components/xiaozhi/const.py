@@ -25,6 +25,7 @@ CONF_ASSISTANT_TOOLS: Final = "assistant_tools"
 CONF_BOARD: Final = "board"
 CONF_CONVERSATION_STYLE: Final = "conversation_style"
 CONF_FOLLOW_UP_WAIT: Final = "follow_up_wait"
+CONF_INTERRUPT_BY_SPEAKING: Final = "interrupt_by_speaking"
 CONF_SHARE_TRANSCRIPTS: Final = "share_transcripts"
 DEFAULT_FOLLOW_UP_WAIT: Final = 8
 

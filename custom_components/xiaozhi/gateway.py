@@ -25,6 +25,7 @@ from .provisioning.link_settings import client_id_of
 from .secret import same
 from .settings import GatewaySettings, device_subentries
 from .timeouts import timeouts_of
+from .voice.end_of_speech import SpeechDetectors
 
 __all__ = [
     "DeviceListener",
@@ -89,6 +90,7 @@ class Gateway:
         self.listeners = Listeners(self.settings, self, self._timeouts)
         releases = entry.data.get(CONF_FIRMWARE_RELEASES)
         self.firmware_files = FirmwareFiles(hass, releases, self._timeouts.firmware)
+        self.detectors = SpeechDetectors(hass, self._detectors_unavailable)
         self._store = DeviceStore(hass, entry.entry_id, self._timeouts.store)
         self._areas: dict[str, str] = {}
         self._device_listeners: list[DeviceListener] = []
@@ -105,6 +107,9 @@ class Gateway:
                 translation_key=err.key,
                 translation_placeholders={"port": str(err.port), "reason": err.reason},
             ) from err
+        # The owner is to know at once where there is none, and the first turn need not wait for the library.
+        load = self.detectors.async_load()
+        self.entry.async_create_background_task(self.hass, load, "xiaozhi load speech detector")
         look = self.firmware_files.async_look
         self.entry.async_create_background_task(self.hass, look(), "xiaozhi look for firmware")
         self.entry.async_on_unload(
@@ -118,6 +123,7 @@ class Gateway:
         )
         await self.listeners.stop()
         self.firmware_files.forget()
+        self.detectors.async_stop()
         for issue in (_BROKER_ISSUE, NO_MODEL_ISSUE):
             ir.async_delete_issue(self.hass, DOMAIN, issue)
         await self._store.async_save()
@@ -170,6 +176,11 @@ class Gateway:
         """Put a device into an area as soon as it is in the device registry."""
         if area_id is not None:
             self._areas[mac] = area_id
+
+    @callback
+    def _detectors_unavailable(self) -> None:
+        for device in self.devices.values():
+            device.changed()
 
     @callback
     def _register(self, device: Device) -> None:

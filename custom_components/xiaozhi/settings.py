@@ -17,6 +17,7 @@ from .const import (
     CONF_BROKER,
     CONF_CONVERSATION_STYLE,
     CONF_FOLLOW_UP_WAIT,
+    CONF_INTERRUPT_BY_SPEAKING,
     CONF_LINK,
     CONF_MQTT_PORT,
     CONF_SHARE_TRANSCRIPTS,
@@ -114,6 +115,8 @@ class DeviceSettings:
     conversation_style: ConversationStyle
     follow_up_wait: int = DEFAULT_FOLLOW_UP_WAIT
     """Seconds for which the device listens after an answer before the conversation ends."""
+    interrupt_by_speaking: bool = False
+    """Whether speech interrupts an answer, where the device listens while it speaks."""
     link: DeviceLink
     share_transcripts: bool
     """Whether events hold what the user and the assistant said."""
@@ -132,6 +135,7 @@ class DeviceSettings:
             board=data.get(CONF_BOARD, ""),
             conversation_style=ConversationStyle(data.get(CONF_CONVERSATION_STYLE, ConversationStyle.SINGLE)),
             follow_up_wait=data.get(CONF_FOLLOW_UP_WAIT, DEFAULT_FOLLOW_UP_WAIT),
+            interrupt_by_speaking=data.get(CONF_INTERRUPT_BY_SPEAKING, False),
             link=DeviceLink(data.get(CONF_LINK, DeviceLink.AUTOMATIC)),
             share_transcripts=data.get(CONF_SHARE_TRANSCRIPTS, False),
             assistant_tools=tuple(data[CONF_ASSISTANT_TOOLS]) if CONF_ASSISTANT_TOOLS in data else None,

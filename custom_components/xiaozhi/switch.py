@@ -1,25 +1,87 @@
 """Switches of a device."""
 
-from typing import Any, override
+from functools import partial
+from typing import Any, Final, override
 
 from homeassistant.components.switch import SwitchEntity, SwitchEntityDescription
+from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
+from .const import CONF_INTERRUPT_BY_SPEAKING, DOMAIN
 from .device.device import Device
-from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
+from .entity import (
+    XiaozhiEntity,
+    XiaozhiToolEntity,
+    async_add_device_entities,
+    async_add_tool_entities,
+    describe,
+)
 from .gateway import XiaozhiConfigEntry
 from .tools.entities import Reading, SwitchTool
+from .voice.end_of_speech import SpeechDetectors
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
+
+_INTERRUPT_BY_SPEAKING: Final = SwitchEntityDescription(
+    key=CONF_INTERRUPT_BY_SPEAKING,
+    translation_key=CONF_INTERRUPT_BY_SPEAKING,
+    entity_category=EntityCategory.CONFIG,
+)
 
 
 async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
-    """Add the switches that each device has tools for."""
+    """Add the switches that each device has tools for, and one to devices that listen while they speak."""
+    async_add_device_entities(
+        entry,
+        async_add_entities,
+        [_INTERRUPT_BY_SPEAKING],
+        partial(XiaozhiInterruptSwitch, entry.runtime_data.detectors),
+        exists=lambda device, _: device.state.listens_while_speaking is True,
+    )
     async_add_tool_entities(entry, async_add_entities, SwitchTool, XiaozhiSwitch)
+
+
+class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
+    """Whether speech interrupts an answer, on a device that listens while it speaks."""
+
+    def __init__(
+        self, detectors: SpeechDetectors, device: Device, description: SwitchEntityDescription
+    ) -> None:
+        super().__init__(device, description)
+        self._detectors = detectors
+
+    @property
+    @override
+    def current(self) -> bool:
+        """Return whether the switch has an effect."""
+        return self._detectors.available and self.device.state.listens_while_speaking is True
+
+    @property
+    @override
+    def is_on(self) -> bool:
+        """Return the setting."""
+        return self.device.settings.interrupt_by_speaking
+
+    @override
+    async def async_turn_on(self, **kwargs: Any) -> None:
+        """Switch on."""
+        if not self.current:
+            raise HomeAssistantError(
+                translation_domain=DOMAIN,
+                translation_key="cannot_interrupt",
+                translation_placeholders={"name": self.device.name},
+            )
+        self.device.set_option(CONF_INTERRUPT_BY_SPEAKING, True)
+
+    @override
+    async def async_turn_off(self, **kwargs: Any) -> None:
+        """Switch off."""
+        self.device.set_option(CONF_INTERRUPT_BY_SPEAKING, False)
 
 
 class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):

@@ -3,6 +3,7 @@
 Source: the firmware's `audio_service.cc`.
 """
 
+from array import array
 import asyncio
 from collections import deque
 from collections.abc import Callable
@@ -20,6 +21,8 @@ _FRAME_BYTES: Final = FRAME_SAMPLES * 2
 # 120 ms after the microphone goes on.
 _WARM_UP_FRAMES: Final = 2
 _SEND_QUEUE: Final = 40
+# A microphone that is off hears nothing.
+_LATEST_ECHOES: Final = 2
 
 
 class Voice:
@@ -32,10 +35,13 @@ class Voice:
     def __init__(
         self,
         noise: int = 0,
+        echo: float = 0.0,
         said: Callable[[], None] = lambda: None,
         begun: Callable[[], None] = lambda: None,
     ) -> None:
         """`noise` is the standard deviation of the samples of the background noise; 0 is silence.
+
+        `echo` is the share of the loudspeaker's sound, which `play` takes, that the microphone hears.
 
         `said` is called whenever there is nothing left to say, `begun` when the first 60 ms of an utterance
         have been heard.
@@ -48,6 +54,8 @@ class Voice:
             samples = [round(source.gauss(0, noise)) for _ in range(UPLINK_RATE)]
             self._noise = struct.pack(f"<{len(samples)}h", *samples)
         self._noise_position = 0
+        self._echo = echo
+        self._echoes: deque[array[int]] = deque(maxlen=_LATEST_ECHOES)
         self._utterances: deque[bytes] = deque()
         self._current = b""
         self.spoken = asyncio.Event()
@@ -60,6 +68,15 @@ class Voice:
             self._utterances.append(pcm)
             self.spoken.clear()
 
+    def play(self, pcm: bytes, rate: int) -> None:
+        """Take a frame that the loudspeaker plays: mono PCM of 16 bits at a rate in Hz."""
+        if self._echo:
+            played = array("h", pcm)
+            samples = range(len(played) * UPLINK_RATE // rate)
+            self._echoes.append(
+                array("h", [round(self._echo * played[i * rate // UPLINK_RATE]) for i in samples])
+            )
+
     def next_frame(self) -> bytes:
         """Return the next 60 ms."""
         if not self._current and self._utterances:
@@ -67,7 +84,16 @@ class Voice:
             self._begun()
         frame, self._current = self._current[:_FRAME_BYTES], self._current[_FRAME_BYTES:]
         self._look_for_end()
-        return frame + self._silence(_FRAME_BYTES - len(frame))
+        return self._with_echo(frame + self._silence(_FRAME_BYTES - len(frame)))
+
+    def _with_echo(self, frame: bytes) -> bytes:
+        if not self._echoes:
+            return frame
+        echo = self._echoes.popleft()[:FRAME_SAMPLES]
+        mixed = array("h", frame)
+        for i, sample in enumerate(echo):
+            mixed[i] = max(-32768, min(32767, mixed[i] + sample))
+        return mixed.tobytes()
 
     def cut_off(self) -> None:
         """Drop the rest of the utterance that is being said."""

@@ -45,10 +45,17 @@ class _Packet:
 class Speaker:
     """Plays the packets of the server, and counts those that are lost."""
 
-    def __init__(self, rate: int, queue: int, pace: Pace, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        rate: int,
+        queue: int,
+        pace: Pace,
+        changed: Callable[[], None],
+        sounds: Callable[[bytes, int], None] = lambda _pcm, _rate: None,
+    ) -> None:
         """`rate` is the codec's in Hz; `queue` packets may wait to be decoded.
 
-        `changed` is called after every packet and frame.
+        `changed` is called after every packet and frame, `sounds` with each frame that is played and `rate`.
         """
         self.rate = rate
         self.played: list[Played] = []
@@ -69,6 +76,7 @@ class Speaker:
         self._queue = queue
         self._pace = pace
         self._changed = changed
+        self._sounds = sounds
         self._decoder = OpusDecoder(rate)
         self._packets: deque[_Packet] = deque()
         self._blocked: deque[_Packet] = deque()
@@ -155,6 +163,7 @@ class Speaker:
                 continue
             pcm, packet = self._frames.popleft()
             seconds = packet.duration / 1000
+            self._sounds(pcm, self.rate)
             self._decode_ahead()
             if packet.own:
                 self.own_seconds += seconds

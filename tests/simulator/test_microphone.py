@@ -146,6 +146,17 @@ def test_noise_is_soft_never_silent_and_the_same_every_time() -> None:
     assert max(abs(sample) for (sample,) in struct.iter_unpack("<h", b"".join(many))) < 300
 
 
+def test_the_microphone_hears_the_loudspeaker_softer_and_only_while_it_plays() -> None:
+    voice = Voice(echo=0.25)
+    voice.play(struct.pack("<1440h", *[8000] * 1440), 24000)
+    voice.say(struct.pack("<960h", *[1000] * 960))
+    assert voice.next_frame() == struct.pack("<960h", *[3000] * 960)
+    assert voice.next_frame() == bytes(1920)
+    voice.play(struct.pack("<960h", *[-32768] * 960), 16000)
+    voice.say(struct.pack("<960h", *[-32768] * 960))
+    assert voice.next_frame() == struct.pack("<960h", *[-32768] * 960)
+
+
 def test_saying_nothing_is_saying_nothing() -> None:
     voice = Voice()
     voice.say(b"")

@@ -196,6 +196,7 @@ class Device:
         return self.state.as_dict() | {
             "conversation_style": self.settings.conversation_style,
             "follow_up_wait": self.settings.follow_up_wait,
+            "interrupt_by_speaking": self.settings.interrupt_by_speaking,
             "wanted_link": self.settings.link,
             "linked_over": link and link.kind,
             "conversation": self.conversation_state,

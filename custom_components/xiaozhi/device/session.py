@@ -23,7 +23,15 @@ from ..protocol.mcp.client import (
     ToolResult,
     VisionEndpoint,
 )
-from ..protocol.messages import Abort, DeviceMessage, JsonObject, ListenDetect, McpMessage
+from ..protocol.messages import (
+    Abort,
+    DeviceMessage,
+    JsonObject,
+    ListenDetect,
+    ListenMode,
+    ListenStart,
+    McpMessage,
+)
 from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandler
 from ..timeouts import Timeouts
 from ..tools.catalogue import STATUS_TOOL
@@ -169,6 +177,8 @@ class DeviceSession(LinkHandler):
             match message:
                 case ListenDetect(text):
                     self._device.happened(ConversationEvent.WAKE_WORD, text)
+                case ListenStart(mode) if mode is not ListenMode.MANUAL:
+                    self._listens(while_speaking=mode is ListenMode.REALTIME)
                 case Abort():
                     self._device.happened(ConversationEvent.INTERRUPTED)
             self.conversation.message_received(message)
@@ -246,6 +256,12 @@ class DeviceSession(LinkHandler):
             self._current.cancel()
         self._current = self.create_task(self._keep_current(self._timeouts.session.starting), "keep current")
         self.create_task(self.link.close_channel(), "close channel")
+
+    @callback
+    def _listens(self, *, while_speaking: bool) -> None:
+        if self._device.state.listens_while_speaking is not while_speaking:
+            self._device.state.listens_while_speaking = while_speaking
+            self._device.changed()
 
     @callback
     def _answered(self) -> None:

@@ -42,6 +42,8 @@ class DeviceState:
     """Name or IP address of ours that it last called."""
     origin: str | None = None
     """Scheme, host and port of our web server for it; None before its first check-in."""
+    listens_while_speaking: bool | None = None
+    """Whether its microphone stays on while it speaks; None before its first conversation."""
     tools: tuple[Tool, ...] = ()
     status: DeviceStatus = field(default_factory=DeviceStatus)
     answers: dict[str, Any] = field(default_factory=dict)
@@ -72,6 +74,7 @@ class DeviceState:
             host=_get(data, "host", str),
             origin=_get(data, "origin", str),
             session=_get(data, "session", str),
+            listens_while_speaking=_get(data, "listens_while_speaking", bool),
             tools=tuple(tool for stored in tools if (tool := Tool.from_dict(stored))),
             status=DeviceStatus.from_dict(data.get("status")),
             answers=_get(data, "answers", dict) or {},
@@ -96,6 +99,7 @@ class DeviceState:
             "host": self.host,
             "origin": self.origin,
             "session": self.session,
+            "listens_while_speaking": self.listens_while_speaking,
             "tools": [tool.as_dict() for tool in self.tools],
             "status": self.status.as_dict(),
             "answers": self.answers,

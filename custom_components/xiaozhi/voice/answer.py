@@ -54,7 +54,7 @@ class Answer:
         """Whether its whole text is there."""
         self.asks_back = False
         self.text = ""
-        """The whole answer, when it is complete."""
+        """The answer, as far as it is there."""
 
     async def prepare(self) -> None:
         """Make the device ready to speak, as soon as the user has finished; do nothing the second time."""
@@ -72,6 +72,7 @@ class Answer:
     @callback
     def add(self, text: str) -> None:
         """Take what the assistant goes on to say."""
+        self.text += text
         self._captions.add(text)
 
     @callback

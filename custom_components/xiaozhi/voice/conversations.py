@@ -5,7 +5,7 @@ from collections.abc import AsyncIterable
 from dataclasses import replace
 from functools import partial
 import logging
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from homeassistant.core import callback
 
@@ -16,9 +16,11 @@ from ..protocol.conversation.conversation import Conversation, Interruption
 from ..protocol.conversation.table import TurnStart
 from ..protocol.conversation.turn import Turn
 from ..protocol.limits import TokenBucket
+from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle
 from .end_of_speech import TurnDetector
+from .interruption import listen_for_interruption
 from .turn import TurnEnd, VoiceTurn
 from .wake_words import Claim, WakeWords
 
@@ -38,6 +40,9 @@ class Pipelines(Protocol):
 
     async def load_detector(self) -> TurnDetector | None:
         """Return what finds the end of speech in a turn; None if the pipeline has to find it."""
+
+    async def load_interruption_detector(self) -> TurnDetector | None:
+        """Return what finds that somebody speaks while the device does; None where nothing does."""
 
     async def run_spoken(
         self, wake_word: str | None, audio: AsyncIterable[bytes], *, is_repeated: bool, ends_speech: bool
@@ -67,6 +72,8 @@ class VoiceConversations:
         self._wake_words = wake_words
         self._task: asyncio.Task[None] | None = None
         self._conversing = asyncio.Lock()
+        self._interrupted_answer = ""
+        """What the device was saying when somebody spoke over it."""
         self._runs = TokenBucket(rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
 
     @callback
@@ -127,11 +134,14 @@ class VoiceConversations:
             turn,
             timeouts=timeouts,
             on_answered=lambda text: self._device.answered(text, voice_turn.times),
+            interrupted_answer=self._interrupted_answer,
         )
+        self._interrupted_answer = ""
         running = asyncio.create_task(
             self._finish_turn(conversation, voice_turn, turn, followed_up=followed_up)
         )
         running.add_done_callback(_take_note)
+        listening = self._listen_meanwhile(conversation, turn.start)
         interruption = asyncio.create_task(conversation.interruption())
         try:
             await asyncio.wait((running, interruption), return_when=asyncio.FIRST_COMPLETED)
@@ -141,17 +151,32 @@ class VoiceConversations:
             await asyncio.wait((running,), timeout=self._timeouts.ending)
             if interruption.result() is Interruption.CLOSED:
                 return False
-            if interruption.result() is Interruption.ABORTED:
+            if interruption.result() is Interruption.SPOKEN_OVER:
+                self._interrupted_answer = voice_turn.said
+                self._device.happened(ConversationEvent.INTERRUPTED)
+            if interruption.result() is not Interruption.LISTENING:
                 await conversation.stop_speaking()
             return True
         finally:
             running.cancel()
+            listening.cancel()
             interruption.cancel()
             # What a pipeline still tells while it ends must not be taken for news of the next turn.
             await asyncio.wait((running,), timeout=self._timeouts.ending)
             if self.turn is voice_turn:
                 self.turn = None
                 self._pipelines.tts_response_finished()
+
+    def _listen_meanwhile(self, conversation: Conversation, start: TurnStart) -> asyncio.Future[None]:
+        """Listen to somebody who speaks over the answer, if the owner wants that and the device can."""
+        if start.mode is not ListenMode.REALTIME or not self._device.settings.interrupt_by_speaking:
+            nothing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            return nothing
+        listening = asyncio.create_task(
+            listen_for_interruption(conversation, self._pipelines.load_interruption_detector)
+        )
+        listening.add_done_callback(_take_note)
+        return listening
 
     async def _finish_turn(
         self, conversation: Conversation, voice_turn: VoiceTurn, turn: Turn, *, followed_up: bool
@@ -201,7 +226,7 @@ class VoiceConversations:
         await self._pipelines.run_typed(question)
 
 
-def _take_note(turn: asyncio.Task[bool]) -> None:
+def _take_note(turn: asyncio.Task[Any]) -> None:
     """Look at how an interrupted turn ended: its device is gone, which the conversation knows already."""
     if not turn.cancelled() and (err := turn.exception()) is not None:
         _LOGGER.debug("Turn ended: %s", err)

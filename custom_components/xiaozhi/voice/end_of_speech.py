@@ -42,6 +42,8 @@ _SETTINGS: Final = {
     VadSensitivity.DEFAULT: DetectorSettings(),
     VadSensitivity.RELAXED: DetectorSettings(silence=1.0),
 }
+# The device hears itself, too, through what its echo cancellation leaves of it.
+_INTERRUPTION: Final = DetectorSettings(begin=0.35, maybe_speech=0.6, speech=0.6)
 # Detectors that work at the same time. Each takes a thread of Home Assistant's, of which there are few; if
 # there were only one, each device would wait for the event loop to come back from all of the others.
 _AT_ONCE: Final = 8
@@ -53,20 +55,30 @@ _LEAD_MS: Final = 760
 class SpeechDetectors:
     """The speech detectors of all devices that listen, one for each, outside the event loop."""
 
-    def __init__(self, hass: HomeAssistant) -> None:
+    def __init__(self, hass: HomeAssistant, on_unavailable: Callable[[], None]) -> None:
         """Prepare; the library behind it is loaded with the first detector."""
+        self.available = True
+        """Whether detectors can be used, as far as is known."""
         self._hass = hass
-        self._unavailable = False
+        self._on_unavailable = on_unavailable
         self._working = asyncio.Semaphore(_AT_ONCE)
 
     async def async_load(self, sensitivity: VadSensitivity = VadSensitivity.DEFAULT) -> TurnDetector | None:
         """Return a detector for one turn. None, and an issue for the owner, where there is none."""
-        if self._unavailable:
+        return await self._load(_SETTINGS[sensitivity])
+
+    async def async_load_for_interruption(self) -> TurnDetector | None:
+        """Return a detector of somebody who speaks while the device does. None where there is none."""
+        return await self._load(_INTERRUPTION)
+
+    async def _load(self, settings: DetectorSettings) -> TurnDetector | None:
+        if not self.available:
             return None
         try:
-            detector = await self._hass.async_add_executor_job(load_detector, _SETTINGS[sensitivity])
+            detector = await self._hass.async_add_executor_job(load_detector, settings)
         except DetectorUnavailable as err:
-            self._unavailable = True
+            self.available = False
+            self._on_unavailable()
             _LOGGER.warning("The end of speech is found by Home Assistant, which takes longer: %s", err)
             ir.async_create_issue(
                 self._hass,

@@ -11,6 +11,7 @@ __all__ = [
     "ASSISTANT_HANGS",
     "NOT_UNDERSTOOD",
     "NO_SPEECH",
+    "OWN_ECHO",
     "RECOGNITION_HANGS",
     "SPEECH_FAILED",
     "SPEECH_HANGS",
@@ -24,6 +25,8 @@ ASSISTANT_HANGS: Final = "intent-timeout"
 SPEECH_HANGS: Final = "tts-timeout"
 NOT_UNDERSTOOD: Final = "stt-no-text-recognized"
 """Code of a turn in which something was heard that is no speech, or none that could be understood."""
+OWN_ECHO: Final = "own-echo"
+"""Code of a turn in which a device that listens while it speaks has heard only itself."""
 ANSWERED_ELSEWHERE: Final = "duplicate_wake_up_detected"
 """Code of a turn that a nearer satellite answers."""
 

@@ -28,11 +28,13 @@ from .errors import (
     ASSISTANT_HANGS,
     NO_SPEECH,
     NOT_UNDERSTOOD,
+    OWN_ECHO,
     RECOGNITION_HANGS,
     SPEECH_FAILED,
     SPEECH_HANGS,
     async_error_text,
 )
+from .interruption import is_echo
 from .timeouts import VoiceTimeouts
 
 _LOGGER = logging.getLogger(__name__)
@@ -54,6 +56,7 @@ class TurnEnd(StrEnum):
 
 _END_OF_ERROR: Final = {
     NO_SPEECH: TurnEnd.SILENT,
+    OWN_ECHO: TurnEnd.SILENT,
     NOT_UNDERSTOOD: TurnEnd.NOT_UNDERSTOOD,
     ANSWERED_ELSEWHERE: TurnEnd.ELSEWHERE,
 }
@@ -73,10 +76,15 @@ class VoiceTurn:
         *,
         on_answered: Callable[[str], None],
         timeouts: VoiceTimeouts | None = None,
+        interrupted_answer: str = "",
     ) -> None:
-        """Prepare a turn. `on_answered` gets the whole answer when the user begins to hear or read it."""
+        """Prepare a turn. `on_answered` gets the whole answer when the user begins to hear or read it.
+
+        If the turn began in the middle of an answer, a repetition of that answer is no command.
+        """
         self.times = TurnTimes()
         self._on_answered: Callable[[str], None] | None = on_answered
+        self._interrupted_answer = interrupted_answer
         self._timeouts = timeouts or VoiceTimeouts()
         self._hass = hass
         self._conversation = conversation
@@ -110,9 +118,15 @@ class VoiceTurn:
         """Code of what went wrong; empty when nothing did, or when it has no code."""
         return self._error or ""
 
+    @property
+    def said(self) -> str:
+        """The answer, as far as it is there."""
+        return self._answer.text
+
     @callback
     def on_pipeline_event(self, event: PipelineEvent) -> None:
-        """Take an event of this turn's pipeline run."""
+        """Take an event of this turn's pipeline run. Raises `PipelineError`, which ends the run."""
+        self._refuse_echo(event)
         self._time(event)
         match event.type:
             case PipelineEventType.STT_START | PipelineEventType.STT_VAD_START:
@@ -122,6 +136,12 @@ class VoiceTurn:
             case _:
                 self._wait_at_most(self._timeouts.quiet)
         self._events.put_nowait(event)
+
+    def _refuse_echo(self, event: PipelineEvent) -> None:
+        match event.type, event.data:
+            case PipelineEventType.STT_END, {"stt_output": {"text": str(text)}}:
+                if is_echo(text, self._interrupted_answer):
+                    raise PipelineError(OWN_ECHO, "The device has heard itself")
 
     async def run(self, pipeline: Callable[[AsyncIterable[bytes]], Awaitable[None]]) -> TurnEnd:
         """Run the turn until the answer is sent. Raises `LinkClosedError` when the device goes away."""

@@ -31,6 +31,7 @@ STORED_AS = {
     "host": "the host under which it called",
     "origin": "the web address at which it reaches Home Assistant",
     "session": "id of the last conversation",
+    "listens_while_speaking": "whether it listens while it speaks",
     "tools": "tools",
     "status": "last status",
     "answers": "what they last answered",

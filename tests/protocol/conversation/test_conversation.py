@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import override
 
+import numpy as np
 import pytest
 
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder, OpusEncoder
@@ -15,6 +16,7 @@ from custom_components.xiaozhi.protocol.conversation.conversation import (
     Interruption,
 )
 from custom_components.xiaozhi.protocol.conversation.main_task import MainTask
+from custom_components.xiaozhi.protocol.conversation.overheard import OverheardFrame
 from custom_components.xiaozhi.protocol.conversation.table import TurnStart
 from custom_components.xiaozhi.protocol.conversation.timeouts import ConversationTimeouts
 from custom_components.xiaozhi.protocol.conversation.turn import Turn
@@ -266,6 +268,95 @@ async def test_in_realtime_the_next_turn_needs_no_listen_start() -> None:
     async with asyncio.timeout(1):
         assert await conversation.next_turn()
     assert conversation.state is ConversationState.LISTENING
+
+
+async def answer_in_realtime() -> tuple[LoggingLink, Conversation, OpusEncoder]:
+    """Return a conversation in which the device speaks, and listens meanwhile."""
+    link, conversation, _ = make()
+    conversation.message_received(ListenStart(ListenMode.REALTIME))
+    assert await conversation.next_turn()
+    await conversation.begin_answer()
+    await conversation.play(tone(0.3), nothing)
+    return link, conversation, OpusEncoder(UPLINK)
+
+
+async def hear(conversation: Conversation, encoder: OpusEncoder, loudness: int, frames: int) -> None:
+    """Let the microphone hear something for as many frames of 60 ms."""
+    for packet in encoder.encode(np.full(960 * frames, loudness, "<i2").tobytes()):
+        conversation.audio_received(packet, 0)
+        await asyncio.sleep(0.06)
+
+
+async def begin_of_next_turn(conversation: Conversation) -> bytes:
+    """Return the audio that the next turn begins with."""
+    turn = await conversation.next_turn()
+    assert turn is not None
+    turn.end_speech()
+    return await read(turn)
+
+
+async def test_in_realtime_the_next_turn_has_what_was_said_after_the_answer_and_nothing_before() -> None:
+    _, conversation, encoder = await answer_in_realtime()
+    ending = asyncio.create_task(conversation.end_answer())
+    # The answer still plays for 0.36 s.
+    await hear(conversation, encoder, 0, 4)
+    await hear(conversation, encoder, 8000, 4)
+    assert not ending.done()
+    await ending
+    audio = await begin_of_next_turn(conversation)
+    assert len(audio) in {1920 * frames for frames in (2, 3)}
+
+
+async def test_somebody_who_speaks_over_the_answer_interrupts_it_and_begins_the_next_turn() -> None:
+    _, conversation, encoder = await answer_in_realtime()
+    frames: list[OverheardFrame] = []
+
+    async def listen() -> None:
+        async for frame in conversation.overheard(after=0.5):
+            frames.append(frame)
+            if len(frames) == 10:
+                conversation.spoken_over(frames[5].at)
+
+    listening = asyncio.create_task(listen())
+    await hear(conversation, encoder, 100, 20)
+    assert await conversation.interruption() is Interruption.SPOKEN_OVER
+    assert 0.48 <= frames[0].at <= 0.6
+    await conversation.stop_speaking()
+    await hear(conversation, encoder, 100, 2)
+    audio = await begin_of_next_turn(conversation)
+    # From 0.2 s before that frame, among 22 frames.
+    first = round(frames[5].at / 0.06) - 4
+    assert len(audio) in {1920 * (22 - first + more) for more in (0, 1)}
+    listening.cancel()
+
+
+async def test_what_is_overheard_is_bounded_and_gone_with_the_next_answer() -> None:
+    _, conversation, encoder = await answer_in_realtime()
+    (packet,) = encoder.encode(bytes(1920))
+    for _ in range(1000):
+        conversation.audio_received(packet, 0)
+    conversation.spoken_over(0)
+    await conversation.stop_speaking()
+    assert len(await begin_of_next_turn(conversation)) == pytest.approx(30 * 32000, abs=1920)
+    await conversation.begin_answer()
+    conversation.audio_received(packet, 0)
+    await conversation.begin_answer()
+    await conversation.end_answer()
+    assert await begin_of_next_turn(conversation) == b""
+
+
+async def test_half_duplex_devices_are_not_overheard() -> None:
+    _, conversation, _ = make()
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    assert await conversation.next_turn()
+    await conversation.begin_answer()
+    await conversation.play(tone(0.3), nothing)
+    overheard = asyncio.ensure_future(anext(conversation.overheard(after=0)))
+    for packet in OpusEncoder(UPLINK).encode(bytes(1920 * 3)):
+        conversation.audio_received(packet, 0)
+    await asyncio.sleep(1)
+    assert not overheard.done()
+    overheard.cancel()
 
 
 async def test_a_device_that_never_listens_is_given_up() -> None:

@@ -237,6 +237,21 @@ def test_a_packet_that_is_sent_while_the_device_listens_again_does_not_make_it_s
     walk.expect(State.LISTENING)
 
 
+def test_only_an_answer_that_is_being_spoken_can_be_spoken_over() -> None:
+    walk = Walk()
+    walk.receive(ListenStart(ListenMode.REALTIME))
+    assert walk.happened(Event.SPOKEN_OVER) == ()
+    assert not walk.table.overhears
+    walk.happened(Event.ANSWER_BEGUN)
+    assert walk.table.overhears
+    assert walk.happened(Event.SPOKEN_OVER) == ()
+    walk.happened(Event.PACKET_SENT)
+    assert walk.happened(Event.SPOKEN_OVER) == (Interruption.SPOKEN_OVER,)
+    walk.happened(Event.ANSWER_STOPPED)
+    assert walk.table.overhears
+    assert walk.happened(Event.SPOKEN_OVER) == ()
+
+
 def test_a_text_counts_as_typed_when_neither_sound_nor_microphone_nor_tool_explains_it() -> None:
     walk = Walk()
     walk.receive(ListenDetect("what time is it"))

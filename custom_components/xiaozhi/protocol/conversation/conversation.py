@@ -6,8 +6,9 @@ may interrupt at any time; we say what it shows and plays, and end it. Source: t
 """
 
 import asyncio
-from collections.abc import AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from contextlib import suppress
+from typing import Final
 
 from ..audio.codec import OpusDecoder
 from ..clock import loop_time
@@ -16,6 +17,7 @@ from ..messages import AudioFormat, DeviceMessage, JsonObject, ListenMode
 from ..transport.link import Channel, Link, LinkClosedError, LinkKind
 from .loudspeaker import Loudspeaker
 from .main_task import MainTask
+from .overheard import Overheard, OverheardFrame
 from .table import (
     Action,
     Actions,
@@ -30,6 +32,9 @@ from .timeouts import ConversationTimeouts
 from .turn import Turn
 
 __all__ = ["Conversation", "ConversationState", "Interruption"]
+
+# The beginning of a word is too soft to be found.
+_BEFORE_WORDS: Final = 0.2
 
 
 class Conversation:
@@ -67,6 +72,11 @@ class Conversation:
         self._decoder = OpusDecoder(channel.uplink.sample_rate, channel.uplink.frame_duration)
         self._shown = self.state
         self._turn: Turn | None = None
+        self._overheard = Overheard(self._timeouts.turn)
+        self._next_words_since = float("inf")
+        """Since when what is overheard belongs to the next turn."""
+        self._spoken_since = float("inf")
+        """Since when the answer is spoken."""
         self._changed = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._interruption: asyncio.Future[Interruption] = asyncio.get_running_loop().create_future()
@@ -89,8 +99,11 @@ class Conversation:
 
     def audio_received(self, packet: bytes, missing: int) -> None:
         """Take an Opus packet; one that comes while nothing listens is dropped."""
-        if self._table.hears(loop_time()) and self._turn is not None:
+        now = loop_time()
+        if self._table.hears(now) and self._turn is not None:
             self._turn.put(self._decoder.decode(packet), missing)
+        elif self._table.overhears:
+            self._overheard.put(self._decoder.decode(packet), missing, now)
 
     def channel_closed(self) -> None:
         """End all waiting: the channel is gone."""
@@ -148,6 +161,8 @@ class Conversation:
     async def begin_answer(self) -> None:
         """Stop listening and make the device ready to speak. Call it as soon as the user has finished."""
         self._happened(Event.ANSWER_BEGUN)
+        self._overheard.take(float("inf"))
+        self._next_words_since = self._spoken_since = float("inf")
         await self._loudspeaker.start()
 
     async def play(
@@ -158,7 +173,7 @@ class Conversation:
         A tool that the device runs is waited for. `before_packet` is awaited before each packet with the
         seconds of speech sent so far.
         """
-        await self._loudspeaker.play(speech, before_packet, lambda: self._happened(Event.PACKET_SENT))
+        await self._loudspeaker.play(speech, before_packet, self._packet_sent)
 
     async def wait_played(self) -> None:
         """Wait until what was sent is played and waiting alerts are shown, before the conversation ends."""
@@ -166,14 +181,30 @@ class Conversation:
 
     async def end_answer(self) -> None:
         """Let the device listen again, or go idle in push-to-talk; returns when the answer was played."""
+        # Until then, what the microphone hears is the answer.
+        self._begin_next_words(self._loudspeaker.silent_since or loop_time())
         await self._loudspeaker.wait_stoppable()
-        await self.stop_speaking()
+        await self._stop()
         await self._loudspeaker.wait_silent()
 
     async def stop_speaking(self) -> None:
         """Make the device stop at once; it listens again, or goes idle in push-to-talk."""
-        self._happened(Event.ANSWER_STOPPED)
-        await self._loudspeaker.stop()
+        self._begin_next_words(loop_time())
+        await self._stop()
+
+    async def overheard(self, *, after: float) -> AsyncGenerator[OverheardFrame]:
+        """Yield what a microphone that is never off hears, from `after` seconds of the answer on."""
+        async for frame in self._overheard.follow():
+            if frame.time >= self._spoken_since + after:
+                yield frame
+
+    def spoken_over(self, at: float) -> None:
+        """Note that the user has begun to speak at a moment of what was `overheard`.
+
+        The answer is interrupted if it is still being spoken; the next turn begins with those words.
+        """
+        self._begin_next_words(self._overheard.time_of(at - _BEFORE_WORDS))
+        self._happened(Event.SPOKEN_OVER)
 
     async def end(self) -> None:
         """End the conversation: the device goes idle. Never raises; does nothing when it has ended."""
@@ -182,6 +213,17 @@ class Conversation:
         if self._link.channel is self._channel:
             with suppress(LinkClosedError):
                 await self._link.close_channel()
+
+    async def _stop(self) -> None:
+        self._happened(Event.ANSWER_STOPPED)
+        await self._loudspeaker.stop()
+
+    def _begin_next_words(self, since: float) -> None:
+        self._next_words_since = min(self._next_words_since, since)
+
+    def _packet_sent(self) -> None:
+        self._spoken_since = min(self._spoken_since, loop_time())
+        self._happened(Event.PACKET_SENT)
 
     # What the table asks for.
 
@@ -193,6 +235,9 @@ class Conversation:
             match action:
                 case Action.BEGIN_TURN:
                     self._turn = self._make_turn(self._table.turn)
+                case Action.ADD_OVERHEARD if self._turn is not None:
+                    for frame in self._overheard.take(self._next_words_since):
+                        self._turn.put(frame.pcm, frame.missing)
                 case Action.END_SPEECH if self._turn is not None:
                     self._turn.end_speech()
                 case Interruption():

@@ -64,6 +64,11 @@ class Loudspeaker:
         """Whether speech is there that the device does not take yet."""
         return self._held_up
 
+    @property
+    def silent_since(self) -> float | None:
+        """When the device has played the answer, as far as the clock tells; None if nothing was sent."""
+        return self._pacer.playback_end() or None
+
     async def start(self) -> None:
         """Make the device ready to speak; `play` waits until it is.
 

@@ -73,6 +73,8 @@ class Event(Enum):
     """A text of the device has turned out to be no wake word."""
     ABORTED = auto()
     """The user pressed the button or said the wake word."""
+    SPOKEN_OVER = auto()
+    """The user speaks while the answer is spoken."""
     CHANNEL_CLOSED = auto()
     ANSWER_BEGUN = auto()
     PACKET_SENT = auto()
@@ -90,6 +92,8 @@ class Action(Enum):
 
     BEGIN_TURN = auto()
     """Begin the turn that `ConversationTable.turn` describes; it takes the place of another."""
+    ADD_OVERHEARD = auto()
+    """Let the turn begin with what the microphone has heard since the answer ended or was spoken over."""
     END_SPEECH = auto()
     """End the audio of the turn, so that what has been said is understood."""
 
@@ -99,6 +103,8 @@ class Interruption(StrEnum):
 
     ABORTED = "aborted"
     """The user pressed the button or said the wake word."""
+    SPOKEN_OVER = "spoken over"
+    """The user speaks while the answer is spoken."""
     LISTENING = "listening"
     """The device listens again without having said that it stopped."""
     CLOSED = "closed"
@@ -135,6 +141,7 @@ _SHOWN: Final = {
 }
 _SILENT: Final = frozenset({State.READY, State.RESTING})
 _IN_TURN: Final = frozenset({State.LISTENING, State.ASKED})
+_BETWEEN_TURNS: Final = frozenset({State.READY, State.THINKING, State.SPEAKING})
 _OPEN: Final = tuple(state for state in State if state is not State.CLOSED)
 
 type Actions = tuple[Action | Interruption, ...]
@@ -147,7 +154,9 @@ TRANSITIONS: Final[Mapping[Event, Mapping[State, tuple[State, *Actions]]]] = {
             (State.LISTENING, Interruption.LISTENING, Action.BEGIN_TURN),
         ),
     },
-    Event.MICROPHONE_STILL_ON: dict.fromkeys(_OPEN, (State.LISTENING, Action.BEGIN_TURN)),
+    Event.MICROPHONE_STILL_ON: dict.fromkeys(
+        _OPEN, (State.LISTENING, Action.BEGIN_TURN, Action.ADD_OVERHEARD)
+    ),
     Event.BUTTON_RELEASED: {State.LISTENING: (State.LISTENING, Action.END_SPEECH)},
     Event.TYPED: dict.fromkeys(_SILENT, (State.ASKED, Action.BEGIN_TURN, Action.END_SPEECH)),
     Event.ABORTED: {
@@ -162,6 +171,8 @@ TRANSITIONS: Final[Mapping[Event, Mapping[State, tuple[State, *Actions]]]] = {
     },
     # Nor here: half a sentence must not be understood while its turn is being cancelled.
     Event.CHANNEL_CLOSED: dict.fromkeys(_OPEN, (State.CLOSED, Interruption.CLOSED)),
+    # The device itself takes no note of it.
+    Event.SPOKEN_OVER: {State.SPEAKING: (State.SPEAKING, Interruption.SPOKEN_OVER)},
     Event.ANSWER_BEGUN: {
         State.LISTENING: (State.THINKING, Action.END_SPEECH),
         **dict.fromkeys(
@@ -234,6 +245,11 @@ class ConversationTable:
         self._sound_until = now + self._timeouts.wake_sound
         self._typed_due = None
         return self.state is State.LISTENING and now >= self._deaf_until
+
+    @property
+    def overhears(self) -> bool:
+        """Whether audio that belongs to no turn comes from a microphone that is on all the time."""
+        return self._mode is ListenMode.REALTIME and self.state in _BETWEEN_TURNS
 
     def _detected(self, text: str | None, now: float) -> None:
         self._wake_word = text

@@ -1,0 +1,68 @@
+"""What a microphone that is never off hears between two turns: during an answer, and right after it."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+
+from ..audio.timeline import UPLINK_SAMPLE_RATE
+
+__all__ = ["Overheard", "OverheardFrame"]
+
+_BYTES_PER_SECOND = 2 * UPLINK_SAMPLE_RATE
+
+
+@dataclass(frozen=True, slots=True)
+class OverheardFrame:
+    """A decoded frame of the microphone."""
+
+    at: float
+    """Seconds of audio before it, of all that was overheard."""
+    time: float
+    """When it was read, in seconds of `loop_time`."""
+    pcm: bytes
+    missing: int
+    """How many frames before it were lost."""
+
+
+class Overheard:
+    """The last `seconds` of what was overheard. The next turn may begin with the end of it."""
+
+    def __init__(self, seconds: float) -> None:
+        """Begin with nothing."""
+        self._seconds = seconds
+        self._frames: deque[OverheardFrame] = deque()
+        self._at = 0.0
+        self._more = asyncio.Event()
+
+    def put(self, pcm: bytes, missing: int, now: float) -> None:
+        """Take the next frame: 16 kHz mono 16-bit PCM."""
+        self._frames.append(OverheardFrame(self._at, now, pcm, missing))
+        self._at += len(pcm) / _BYTES_PER_SECOND
+        while self._at - self._frames[0].at > self._seconds:
+            self._frames.popleft()
+        self._more.set()
+
+    def time_of(self, at: float) -> float:
+        """Return when the frame was read that holds a moment of the audio, or the oldest frame after it."""
+        times = (frame.time for frame in reversed(self._frames) if frame.at <= at)
+        return next(times, self._frames[0].time if self._frames else float("inf"))
+
+    def take(self, since: float) -> list[OverheardFrame]:
+        """Forget all, and return what was read since then, in seconds of `loop_time`."""
+        frames = [frame for frame in self._frames if frame.time >= since]
+        self._frames.clear()
+        return frames
+
+    async def follow(self) -> AsyncGenerator[OverheardFrame]:
+        """Yield every frame that comes from now on, without end; who is slow misses the oldest."""
+        at = self._at
+        while True:
+            new = [frame for frame in self._frames if frame.at >= at]
+            for frame in new:
+                yield frame
+            if new:
+                at = new[-1].at + len(new[-1].pcm) / _BYTES_PER_SECOND
+            else:
+                self._more.clear()
+                await self._more.wait()

@@ -1,0 +1,50 @@
+"""People who speak while the device does: noticed at once, and told from the device's own echo."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from itertools import pairwise
+import re
+from typing import Final
+
+from ..protocol.audio.detector import SpeechBegan
+from ..protocol.conversation.conversation import Conversation
+from .end_of_speech import TurnDetector
+
+__all__ = ["is_echo", "listen_for_interruption"]
+
+# Seconds for which the echo cancellation of a device needs to learn a new sound.
+_LEARNING: Final = 0.5
+# Chinese and Japanese have no spaces: each character counts as a word.
+_IDEOGRAPH: Final = r"[\u3040-\u30ff\u3400-\u9fff]"
+_WORD: Final = re.compile(_IDEOGRAPH + r"|(?:(?!" + _IDEOGRAPH + r")[^\W_])+")
+# Fewer words may be the choice of one of the answer's own: "the kitchen or the bedroom?" - "The kitchen."
+_LEAST_WORDS: Final = 3
+# Share of its pairs of neighbouring words that an echo has in common with the answer. The rest is misheard.
+_ECHOED: Final = 0.7
+
+
+async def listen_for_interruption(
+    conversation: Conversation, load: Callable[[], Awaitable[TurnDetector | None]]
+) -> None:
+    """Interrupt the answer when somebody speaks over it. Goes on until it is cancelled."""
+    detector: TurnDetector | None = None
+    start = 0.0
+    async with aclosing(conversation.overheard(after=_LEARNING)) as overheard:
+        async for frame in overheard:
+            if detector is None:
+                if (detector := await load()) is None:
+                    return
+                start = frame.at
+            for event in await detector.hear(frame.pcm):
+                if isinstance(event, SpeechBegan):
+                    conversation.spoken_over(start + event.at)
+
+
+def is_echo(transcript: str, answer: str) -> bool:
+    """Whether what was heard during an answer is the answer itself, as far as its words tell."""
+    heard = _WORD.findall(transcript.casefold())
+    if len(heard) < _LEAST_WORDS:
+        return False
+    said = set(pairwise(_WORD.findall(answer.casefold())))
+    pairs = [*pairwise(heard)]
+    return sum(pair in said for pair in pairs) >= _ECHOED * len(pairs)

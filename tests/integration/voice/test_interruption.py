@@ -1,0 +1,195 @@
+"""Somebody speaks while the device does, on boards that listen meanwhile."""
+
+import asyncio
+
+from homeassistant.components.switch import DOMAIN as SWITCH_DOMAIN, SERVICE_TURN_OFF, SERVICE_TURN_ON
+from homeassistant.const import ATTR_ENTITY_ID, STATE_UNAVAILABLE
+from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers.event import async_track_state_change_event
+import numpy as np
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
+from simulator.audio.espeak import synthesize
+from tests.integration.boxes import COMMAND, Boot, Speech
+
+SWITCH = "switch.kitchen_box_interrupt_by_speaking"
+CANCELS_ECHO = get_profile("s3", mode=ListeningMode.REALTIME)
+OFF = "turn off the kitchen light"
+
+
+@pytest.fixture(params=list(LinkKind))
+def link(request: pytest.FixtureRequest) -> LinkKind:
+    """An interruption is the same over both links."""
+    kind: LinkKind = request.param
+    return kind
+
+
+@pytest.fixture
+def paired_settings() -> dict[str, object]:
+    """What the owner has set."""
+    return {"interrupt_by_speaking": True}
+
+
+@pytest.fixture(autouse=True)
+def settings(hass: HomeAssistant, linked_entry: MockConfigEntry, paired_settings: dict[str, object]) -> None:
+    """Store what the owner has set."""
+    (subentry,) = linked_entry.subentries.values()
+    hass.config_entries.async_update_subentry(
+        linked_entry, subentry, data={**subentry.data, **paired_settings}
+    )
+
+
+@pytest.fixture(scope="session")
+def next_command() -> bytes:
+    """Another sentence: 16 kHz mono PCM."""
+    pcm, _ = synthesize(OFF, speed=200, sample_rate=16000)
+    return pcm
+
+
+def loudness(pcm: bytes | bytearray) -> float:
+    """Return the energy of a sound. Opus hardly changes it."""
+    return float(np.sum(np.square(np.frombuffer(pcm, "<i2").astype(float))))
+
+
+async def begin_long_answer(speech: Speech, device: SimulatedDevice, command: bytes) -> None:
+    """Ask something, and wait until its answer of 15 s is being spoken."""
+    await speech.use(conversation_engine=speech.brain.entity_id)
+    speech.brain.lines = ["Listen to this. " + "word " * 57, "Good."]
+    await device.wake()
+    device.say(command)
+    await device.wait_for(lambda: device.played_seconds > 1, 30)
+
+
+async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
+) -> None:
+    happened: list[str] = []
+
+    @callback
+    def changed(event: Event[EventStateChangedData]) -> None:
+        if state := event.data["new_state"]:
+            happened.append(state.attributes["event_type"])
+
+    async_track_state_change_event(hass, ["event.kitchen_box_conversation"], changed)
+    speech.ears.lines = [COMMAND, OFF]
+    device = await boot(CANCELS_ECHO, echo=0.02)
+    await begin_long_answer(speech, device, command)
+    said = asyncio.get_running_loop().time()
+    device.say(next_command)
+    await device.wait_for(lambda: len(device.speaker.answers) == 2, 30)
+    first, _ = device.speaker.answers
+    # A third of a second of speech, the way of its packets, and 120 ms.
+    assert first[-1] - said < 0.6
+    await device.wait_state(State.IDLE, 30)
+    assert speech.brain.heard == [COMMAND, OFF]
+    await hass.async_block_till_done()
+    assert [event for event in happened if event != "wake_word"] == [
+        *("started", "heard", "answered", "interrupted", "heard", "answered", "ended")
+    ]
+    # All that was said, and no more than a bit of what came before.
+    heard = speech.ears.streams[1]
+    assert len(heard) / 32000 - len(next_command) / 32000 < 2
+    assert loudness(heard) > 0.8 * loudness(next_command)
+
+
+@pytest.mark.parametrize("paired_settings", [{}], ids=["off"])
+async def test_speaking_interrupts_nothing_unless_the_owner_wants_that(
+    speech: Speech, boot: Boot, command: bytes, next_command: bytes
+) -> None:
+    speech.ears.lines = [COMMAND]
+    device = await boot(CANCELS_ECHO)
+    await begin_long_answer(speech, device, command)
+    device.say(next_command)
+    await device.wait_state(State.IDLE, 60)
+    assert device.played_seconds == pytest.approx(15, abs=0.5)
+    assert speech.brain.heard == [COMMAND]
+
+
+async def test_the_beginning_of_an_answer_cannot_be_interrupted(
+    speech: Speech, boot: Boot, command: bytes
+) -> None:
+    await speech.use(conversation_engine=speech.brain.entity_id)
+    speech.brain.lines = ["word " * 40]
+    speech.ears.lines = [COMMAND]
+    device = await boot(CANCELS_ECHO)
+    await device.wake()
+    device.say(command)
+    await device.wait_for(lambda: device.state is State.SPEAKING, 30)
+    # 0.9 s, of which too little comes after the first half second.
+    device.say(command[: 32000 * 7 // 10])
+    await device.wait_state(State.IDLE, 60)
+    assert device.played_seconds == pytest.approx(10, abs=0.5)
+
+
+async def test_a_device_that_hears_itself_does_as_if_nothing_was_said(
+    speech: Speech, boot: Boot, command: bytes, next_command: bytes
+) -> None:
+    speech.ears.lines = [COMMAND, "listen to this word word word"]
+    device = await boot(CANCELS_ECHO)
+    await begin_long_answer(speech, device, command)
+    device.say(next_command)
+    await device.wait_state(State.IDLE, 60)
+    assert device.played_seconds < 5
+    assert speech.brain.heard == [COMMAND]
+    assert "I did not hear anything." not in device.screen.captions
+
+
+@pytest.mark.parametrize("paired_settings", [{}], ids=["off"])
+async def test_what_is_said_right_after_an_answer_is_not_lost(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
+) -> None:
+    await speech.use(conversation_engine=speech.brain.entity_id)
+    speech.brain.lines = ["Which light do you mean?", "Good."]
+    speech.ears.lines = [COMMAND, OFF]
+    device = await boot(CANCELS_ECHO)
+    await device.wake()
+    device.say(command)
+    await device.wait_for(lambda: device.played_seconds > 1.15, 30)
+    await device.wait_for(lambda: device.speaker.empty, 30)
+    await asyncio.sleep(0.06)
+    tone = (12000 * np.sin(2 * np.pi * 1000 / 16000 * np.arange(16000 // 5))).astype("<i2").tobytes()
+    device.say(tone + next_command)
+    await device.wait_state(State.IDLE, 60)
+    assert speech.brain.heard == [COMMAND, OFF]
+    heard = speech.ears.streams[1]
+    assert loudness(heard) > 0.8 * loudness(tone + next_command)
+
+
+async def test_the_switch_is_only_there_for_devices_that_listen_while_they_speak(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await converse(device, command)
+    assert hass.states.get(SWITCH) is None
+    await device.power_off()
+    device = await boot(CANCELS_ECHO)
+    await converse(device, command)
+    await hass.async_block_till_done()
+    assert hass.states.is_state(SWITCH, "on")
+    for action, state in ((SERVICE_TURN_OFF, "off"), (SERVICE_TURN_ON, "on")):
+        await hass.services.async_call(SWITCH_DOMAIN, action, {ATTR_ENTITY_ID: SWITCH}, blocking=True)
+        await hass.async_block_till_done()
+        assert hass.states.is_state(SWITCH, state)
+        (subentry,) = linked_entry.subentries.values()
+        assert subentry.data["interrupt_by_speaking"] is (state == "on")
+
+
+@pytest.mark.usefixtures("no_detector")
+async def test_without_a_detector_the_switch_is_unavailable_and_refuses(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
+) -> None:
+    speech.ears.lines = [COMMAND]
+    device = await boot(CANCELS_ECHO)
+    await begin_long_answer(speech, device, command)
+    assert hass.states.is_state(SWITCH, STATE_UNAVAILABLE)
+    with pytest.raises(HomeAssistantError, match="cannot be interrupted"):
+        await hass.services.async_call(
+            SWITCH_DOMAIN, SERVICE_TURN_ON, {ATTR_ENTITY_ID: SWITCH}, blocking=True
+        )
+    device.say(next_command)
+    await device.wait_state(State.IDLE, 60)
+    assert device.played_seconds == pytest.approx(15, abs=0.5)
