@@ -5,10 +5,11 @@ real. What other processes do takes real time, so tests with those are marked `r
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextvars import Context
 import selectors
+import threading
 from typing import override
 
 __all__ = ["VirtualTimeLoop"]
@@ -17,10 +18,10 @@ __all__ = ["VirtualTimeLoop"]
 # for so much of virtual time at most without a wait of some real seconds.
 _VIRTUAL_SECONDS = 0.02
 _IO_SECONDS = 0.001
-# Real seconds for which the clock waits for work in threads; fewer for those that wait for the loop in turn.
+# Real seconds for which the clock waits for work in threads; fewer for a call that has handed something to
+# the loop, since it may wait for the answer.
 _THREAD_SECONDS = 5.0
 _WAITING_THREAD_SECONDS = 0.02
-_WAITING_THREADS = {"decode_media.<locals>.decode"}
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
@@ -28,8 +29,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         """Begin at a time that is no special one."""
-        self.patience = Counter[float]()
-        """Calls that run in threads, by the real seconds that the clock waits for them."""
+        self.patience: dict[object, float] = {}
+        """Real seconds that the clock waits for each call that runs in a thread."""
+        self._in_thread = threading.local()
         self._now = 1000.0
         super().__init__(_Selector(self))
 
@@ -52,22 +54,38 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def run_in_executor[*Ts, T](
         self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
     ) -> asyncio.Future[T]:
-        """Run a call in a thread, and count it meanwhile."""
-        future = super().run_in_executor(executor, func, *args)
-        waiting = getattr(func, "__qualname__", "") in _WAITING_THREADS
-        patience = _WAITING_THREAD_SECONDS if waiting else _THREAD_SECONDS
-        self.patience[patience] += 1
-        future.add_done_callback(lambda _: self.patience.subtract([patience]))
+        """Run a call in a thread, and know of it meanwhile."""
+        call = object()
+
+        def run(*args: *Ts) -> T:
+            self._in_thread.call = call
+            try:
+                return func(*args)
+            finally:
+                self._in_thread.call = None
+
+        self.patience[call] = _THREAD_SECONDS
+        future = super().run_in_executor(executor, run, *args)
+        future.add_done_callback(lambda _: self.patience.pop(call))
         return future
 
     @override
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
         """End the threads; a call whose caller does not wait for it any more may still run in one."""
-        self.patience[_THREAD_SECONDS] += 1
+        self.patience[self] = _THREAD_SECONDS
         try:
             await super().shutdown_default_executor(timeout)
         finally:
-            self.patience.subtract([_THREAD_SECONDS])
+            self.patience.pop(self)
+
+    @override
+    def call_soon_threadsafe[*Ts](
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Take what a thread hands over."""
+        if (call := getattr(self._in_thread, "call", None)) in self.patience:
+            self.patience[call] = _WAITING_THREAD_SECONDS
+        return super().call_soon_threadsafe(callback, *args, context=context)
 
 
 class _Selector(selectors.DefaultSelector):
@@ -87,7 +105,7 @@ class _Selector(selectors.DefaultSelector):
         if timeout is None or timeout <= 0:
             return ready
         self._unchecked += timeout
-        threads = max((seconds for seconds, calls in self._loop.patience.items() if calls), default=0.0)
+        threads = max(tuple(self._loop.patience.values()), default=0.0)
         if threads or self._unchecked >= _VIRTUAL_SECONDS:
             self._unchecked = 0.0
             if ready := super().select(threads or _IO_SECONDS):
