@@ -70,7 +70,7 @@ class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
     @override
     async def async_turn_on(self, **kwargs: Any) -> None:
         """Switch on."""
-        if not self.current:
+        if not self._detectors.available:
             raise HomeAssistantError(
                 translation_domain=DOMAIN,
                 translation_key="cannot_interrupt",

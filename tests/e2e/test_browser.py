@@ -35,6 +35,7 @@ _ENTITIES = {
     "Configuration": [
         "Assistant",
         "Finished speaking detection",
+        "Follow-up wait",
         "Restart",
         "Screen brightness",
         "Screen theme",

@@ -102,6 +102,7 @@ async def device(
     )
     await hass.async_block_till_done()
     (device,) = gateway.devices.values()
+    device.state.listens_while_speaking = True
     await device.tools_listed(
         tuple({tool.name: tool for tools in stock_tools().values() for tool in tools}.values())
     )
