@@ -328,11 +328,13 @@ async def test_an_answer_that_is_nonsense_is_an_unknown_state(
 async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says_so(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
+    gateway: Gateway = linked_entry.runtime_data
+    # Otherwise there is no *Interrupt by speaking*.
+    gateway.devices[MAC].state.listens_while_speaking = True
     device = await boot(get_profile("led-strip"))
     await wait_for_state(hass, STRIP, STATE_UNKNOWN)
     await device.power_off()
     await wait_for_state(hass, STRIP, STATE_UNAVAILABLE)
-    gateway: Gateway = linked_entry.runtime_data
     with pytest.raises(HomeAssistantError, match="is not connected"):
         await gateway.devices[MAC].change("self.led_strip.set_brightness", {"level": 1})
     for domain, service, entity_id, data in (
