@@ -47,6 +47,9 @@ _INTERRUPTION: Final = DetectorSettings(begin=0.35, maybe_speech=0.6, speech=0.6
 # Detectors that work at the same time. Each takes a thread of Home Assistant's, of which there are few; if
 # there were only one, each device would wait for the event loop to come back from all of the others.
 _AT_ONCE: Final = 8
+# What has waited on a busy computer is taken a second at a time: a thread cannot be cancelled, and other
+# devices wait for it.
+_MAX_PIECE: Final = _BYTES_PER_SECOND
 # Home Assistant's detector gives no valid answer for the first 760 ms of a stream and takes that for silence,
 # so that the end of a short command would never be heard. Leading silence costs no time.
 _LEAD_MS: Final = 760
@@ -107,9 +110,15 @@ class TurnDetector:
         self._working = working
 
     async def hear(self, pcm: bytes) -> list[SpeechEvent]:
-        """Take the next audio, and return what was found in it."""
-        async with self._working:
-            return await self._hass.async_add_executor_job(self._detector.hear, pcm)
+        """Take the next audio, and return what was found in it up to the end of speech."""
+        events: list[SpeechEvent] = []
+        for start in range(0, len(pcm), _MAX_PIECE):
+            async with self._working:
+                piece = pcm[start : start + _MAX_PIECE]
+                events += await self._hass.async_add_executor_job(self._detector.hear, piece)
+            if events and isinstance(events[-1], SpeechEnded):
+                break
+        return events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,8 @@ class Listener:
             silent=lambda: self.told.append("silent"),
             ended=self.ended,
         )
-        detector = TurnDetector(self.hass, ScriptedDetector(self.speech), asyncio.Semaphore(1))
+        self.detector = ScriptedDetector(self.speech)
+        detector = TurnDetector(self.hass, self.detector, asyncio.Semaphore(1))
         self.spoken = SpokenAudio(self.turn, detector, news, patience=8)
 
     def ended(self, silent_for: float | None) -> None:
@@ -122,6 +123,16 @@ async def test_what_we_are_late_to_hear_is_transcribed_and_does_not_count_as_lat
     await listener.hear(10, at_once=True)
     assert listener.told == ["began", "ended"]
     assert len(listener.received) / SECOND == pytest.approx(10, abs=0.1)
+
+
+async def test_what_has_waited_is_heard_a_second_at_a_time_and_not_beyond_the_end_of_speech(
+    hass: HomeAssistant,
+) -> None:
+    """Other devices wait for the thread, which cannot be cancelled."""
+    listener = Listener(hass, [(1.0, 2.0)])
+    await listener.hear(20, at_once=True)
+    assert listener.told == ["began", "ended"]
+    assert listener.detector.heard == 3 * SECOND
 
 
 async def test_a_turn_that_the_device_ends_is_transcribed_though_nothing_was_noticed(
