@@ -97,7 +97,7 @@ class DeviceSession(LinkHandler):
     """Handles one link of a device, from its attachment to its end."""
 
     def __init__(self, device: SessionDevice, link: Link, timeouts: Timeouts, *, can_answer: bool) -> None:
-        """Take over a link. One that stays connected is shaken hands with at once.
+        """Take over a link. On one that stays connected the MCP handshake starts at once.
 
         A device that cannot answer yet is sent nothing before its hello: it would sound an alarm for each
         answer that it cannot send.

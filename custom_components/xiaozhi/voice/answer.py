@@ -21,7 +21,7 @@ __all__ = ["Answer"]
 
 _LOGGER = logging.getLogger(__name__)
 
-# An answer of a language model is of this kind too, but says of nothing that it was done.
+# The answers of language models are of this kind, too, whether they did something or not.
 _DONE: Final = "action_done"
 _ERROR: Final = "error"
 
@@ -38,7 +38,7 @@ class Answer:
     ) -> None:
         """Prepare an answer.
 
-        `on_sound` is called with each piece that the speech engine gives, `on_packet` before each packet.
+        `on_sound` is called for each piece of speech from the engine, `on_packet` before each packet.
         """
         self._hass = hass
         self._conversation = conversation
@@ -51,10 +51,10 @@ class Answer:
         self.begun = False
         """Whether the user has been understood."""
         self.complete = False
-        """Whether its whole text is there."""
+        """Whether the text of the answer is complete."""
         self.asks_back = False
         self.text = ""
-        """The answer, as far as it is there."""
+        """Text of the answer so far."""
 
     async def prepare(self) -> None:
         """Make the device ready to speak, as soon as the user has finished; do nothing the second time."""
@@ -71,7 +71,7 @@ class Answer:
 
     @callback
     def add(self, text: str) -> None:
-        """Take what the assistant goes on to say."""
+        """Append a piece of the assistant's text."""
         self.text += text
         self._captions.add(text)
 
@@ -87,7 +87,7 @@ class Answer:
         self._face = face_of(speech) or _face_of_response(response)
 
     async def speak(self, token: str, *, as_it_is: bool) -> bool:
-        """Play the speech that the token of the pipeline stands for; False, and a log line, if that fails.
+        """Play the speech of a text-to-speech token. Return False, and log the reason, if that fails.
 
         `as_it_is` wishes for no format.
         """
@@ -113,7 +113,7 @@ class Answer:
         except LinkClosedError:
             raise
         except Exception:
-            # Speech engines raise what they like.
+            # Speech engines may raise anything.
             _LOGGER.exception("The answer could not be spoken")
             return False
         return True
@@ -124,7 +124,7 @@ class Answer:
             yield pcm
 
     async def show_rest(self, read: Callable[[], Awaitable[None]]) -> bool:
-        """Show what did not come with the speech; return whether that was any text.
+        """Show the text that was not shown during the speech. Return whether there was any.
 
         `read` is awaited between two captions, for the user to read the first.
         """

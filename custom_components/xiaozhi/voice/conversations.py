@@ -28,10 +28,10 @@ __all__ = ["Pipelines", "VoiceConversations"]
 
 _LOGGER = logging.getLogger(__name__)
 
-# Pipeline runs of one device: more than a person can talk, and no more than the house can bear.
+# Bounds on the pipeline runs of one device, above what a person can cause.
 _RUNS_PER_SECOND: Final = 1.0
 _RUNS_AT_ONCE: Final = 6
-# Ends of a turn that the screen tells of, every time.
+# Ends of a turn that are always explained on the screen.
 _SHOWN_ENDS: Final = frozenset({TurnEnd.FAILED, TurnEnd.NOT_UNDERSTOOD})
 
 
@@ -39,10 +39,10 @@ class Pipelines(Protocol):
     """Runs the Assist pipeline of a device; its events go to the current turn."""
 
     async def load_detector(self) -> TurnDetector | None:
-        """Return what finds the end of speech in a turn; None if the pipeline has to find it."""
+        """Return the speech detector of a turn; None if the pipeline has to find the end of speech."""
 
     async def load_interruption_detector(self) -> TurnDetector | None:
-        """Return what finds that somebody speaks while the device does; None where nothing does."""
+        """Return a detector of speech during an answer; None if it cannot be used."""
 
     async def run_spoken(
         self, wake_word: str | None, audio: AsyncIterable[bytes], *, is_repeated: bool, ends_speech: bool
@@ -73,7 +73,7 @@ class VoiceConversations:
         self._task: asyncio.Task[None] | None = None
         self._conversing = asyncio.Lock()
         self._interrupted_answer = ""
-        """What the device was saying when somebody spoke over it."""
+        """The answer that the user interrupted by speaking."""
         self._runs = TokenBucket(rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
 
     @callback
@@ -161,7 +161,7 @@ class VoiceConversations:
             running.cancel()
             listening.cancel()
             interruption.cancel()
-            # What a pipeline still tells while it ends must not be taken for news of the next turn.
+            # Events of a pipeline that is being cancelled must not reach the next turn.
             await asyncio.wait((running,), timeout=self._timeouts.ending)
             if self.turn is voice_turn:
                 self.turn = None
@@ -227,6 +227,6 @@ class VoiceConversations:
 
 
 def _take_note(turn: asyncio.Task[Any]) -> None:
-    """Look at how an interrupted turn ended: its device is gone, which the conversation knows already."""
+    """Log how an interrupted turn ended. Its device may be gone, which the conversation knows already."""
     if not turn.cancelled() and (err := turn.exception()) is not None:
         _LOGGER.debug("Turn ended: %s", err)

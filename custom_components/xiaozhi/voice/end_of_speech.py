@@ -1,4 +1,4 @@
-"""The end of what somebody says: found by a detector of ours, by the pipeline, or told by a button.
+"""The end of speech: found by our own detector or by the pipeline, or reported by the button.
 
 Home Assistant's own detector does not hear most words as short as "no", takes half a second longer, and
 gives up after 15 s. It serves where ours cannot be loaded.
@@ -59,7 +59,7 @@ class SpeechDetectors:
     """The speech detectors of all devices that listen, one for each, outside the event loop."""
 
     def __init__(self, hass: HomeAssistant, on_unavailable: Callable[[], None]) -> None:
-        """Prepare; the library behind it is loaded with the first detector."""
+        """Prepare. The library is loaded with the first detector."""
         self.available = True
         """Whether detectors can be used, as far as is known."""
         self._hass = hass
@@ -67,11 +67,11 @@ class SpeechDetectors:
         self._working = asyncio.Semaphore(_AT_ONCE)
 
     async def async_load(self, sensitivity: VadSensitivity = VadSensitivity.DEFAULT) -> TurnDetector | None:
-        """Return a detector for one turn. None, and an issue for the owner, where there is none."""
+        """Return a detector for one turn; None, with a repair issue, if the library cannot be loaded."""
         return await self._load(_SETTINGS[sensitivity])
 
     async def async_load_for_interruption(self) -> TurnDetector | None:
-        """Return a detector of somebody who speaks while the device does. None where there is none."""
+        """Return a detector of speech during an answer; None if the library cannot be loaded."""
         return await self._load(_INTERRUPTION)
 
     async def _load(self, settings: DetectorSettings) -> TurnDetector | None:
@@ -96,7 +96,7 @@ class SpeechDetectors:
 
     @callback
     def async_stop(self) -> None:
-        """Take back what the owner was told."""
+        """Delete the repair issue."""
         ir.async_delete_issue(self._hass, DOMAIN, _ISSUE)
 
 
@@ -104,7 +104,7 @@ class TurnDetector:
     """The speech detector of one turn."""
 
     def __init__(self, hass: HomeAssistant, detector: SpeechDetector, working: asyncio.Semaphore) -> None:
-        """Belongs to `SpeechDetectors.async_load`."""
+        """Created by `SpeechDetectors.async_load`."""
         self._hass = hass
         self._detector = detector
         self._working = working
@@ -123,12 +123,12 @@ class TurnDetector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListeningNews:
-    """What is called when something is heard. None of them may raise."""
+    """Callbacks of `SpokenAudio`. None of them may raise."""
 
     began: Callable[[], None]
     """Somebody speaks."""
     silent: Callable[[], None]
-    """Nobody has spoken for as long as one waits. The audio does not end: it need not be understood."""
+    """Nobody has spoken in time. The audio does not end, since there is nothing to understand."""
     ended: Callable[[float | None], None]
     """All of the audio is there. Speech ended so many seconds before; None if no detector has found that."""
 
@@ -136,8 +136,8 @@ class ListeningNews:
 class SpokenAudio:
     """The audio of a turn on its way from the device to the pipeline.
 
-    With a detector, all of it is held back until somebody speaks, so that a recognition that has its price is
-    sent no silence, and it ends when they have finished. Without one it ends when the turn does.
+    With a detector, all of it is held back until somebody speaks, so that speech recognition that costs
+    money gets no silence, and the audio ends with the speech. Without a detector it ends with the turn.
     """
 
     def __init__(

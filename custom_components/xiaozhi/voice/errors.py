@@ -1,4 +1,4 @@
-"""What goes wrong in a turn: codes of the pipeline and our own, and what the screen says about them."""
+"""Errors of a turn: codes of the pipeline and our own, and their texts on the screen."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ RECOGNITION_HANGS: Final = "stt-timeout"
 ASSISTANT_HANGS: Final = "intent-timeout"
 SPEECH_HANGS: Final = "tts-timeout"
 NOT_UNDERSTOOD: Final = "stt-no-text-recognized"
-"""Code of a turn in which something was heard that is no speech, or none that could be understood."""
+"""Code of a turn in which nothing was understood, such as a noise."""
 OWN_ECHO: Final = "own-echo"
 """Code of a turn in which a device that listens while it speaks has heard only itself."""
 ANSWERED_ELSEWHERE: Final = "duplicate_wake_up_detected"
@@ -33,7 +33,7 @@ ANSWERED_ELSEWHERE: Final = "duplicate_wake_up_detected"
 _TEXT_OF_ERROR: Final = {
     NO_SPEECH: "voice_nothing_heard",
     NOT_UNDERSTOOD: "voice_nothing_understood",
-    # Nothing else of what we ask a pipeline for can be missing.
+    # No other part that we ask for can be missing in a pipeline.
     "validation-error": "voice_without_speech_to_text",
     "stt-provider-missing": "voice_no_speech_to_text",
     "stt-provider-unsupported-metadata": "voice_no_speech_to_text",
@@ -50,5 +50,5 @@ _TEXT_OF_OTHER_ERROR: Final = "voice_failed"
 
 
 async def async_error_text(hass: HomeAssistant, code: str, language: str | None) -> str:
-    """Return what the screen says about an error code; without a language, in that of the house."""
+    """Return the text of an error code, in Home Assistant's language if none is given."""
     return await async_text(hass, _TEXT_OF_ERROR.get(code, _TEXT_OF_OTHER_ERROR), language)

@@ -1,4 +1,4 @@
-"""People who speak while the device does: noticed at once, and told from the device's own echo."""
+"""Interruption by speaking: detecting speech during an answer, and recognising the device's own echo."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
@@ -19,7 +19,7 @@ _IDEOGRAPH: Final = r"[\u3040-\u30ff\u3400-\u9fff]"
 _WORD: Final = re.compile(_IDEOGRAPH + r"|(?:(?!" + _IDEOGRAPH + r")[^\W_])+")
 # Fewer words may be the choice of one of the answer's own: "the kitchen or the bedroom?" - "The kitchen."
 _LEAST_WORDS: Final = 3
-# Share of its pairs of neighbouring words that an echo has in common with the answer. The rest is misheard.
+# Share of neighbouring word pairs that an echo has in common with the answer; the rest is misheard.
 _ECHOED: Final = 0.7
 
 
@@ -41,7 +41,7 @@ async def listen_for_interruption(
 
 
 def is_echo(transcript: str, answer: str) -> bool:
-    """Whether what was heard during an answer is the answer itself, as far as its words tell."""
+    """Whether a transcript repeats the answer during which it was heard."""
     heard = _WORD.findall(transcript.casefold())
     if len(heard) < _LEAST_WORDS:
         return False

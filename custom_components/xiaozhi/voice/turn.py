@@ -101,7 +101,7 @@ class VoiceTurn:
         self._pipeline: asyncio.Task[None] | None = None
         self._error: str | None = None
         self.detector: TurnDetector | None = None
-        """What finds the end of speech. Set before `run`."""
+        """Detector of the end of speech. Set before `run`."""
 
     @property
     def is_push_to_talk(self) -> bool:
@@ -110,7 +110,7 @@ class VoiceTurn:
 
     @property
     def pipeline_ends_speech(self) -> bool:
-        """Whether it is for the pipeline to find the end of speech."""
+        """Whether the pipeline has to find the end of speech."""
         return self.detector is None and not self.is_push_to_talk
 
     @property
@@ -120,7 +120,7 @@ class VoiceTurn:
 
     @property
     def said(self) -> str:
-        """The answer, as far as it is there."""
+        """Text of the answer so far."""
         return self._answer.text
 
     @callback
@@ -282,7 +282,7 @@ class VoiceTurn:
     @callback
     def _engine_hangs(self, seconds: float) -> None:
         if self._conversation.held_up:
-            # The engine has done its part.
+            # The engine has delivered; the device is busy.
             self._wait_at_most(seconds)
             return
         if not self._answer.begun:
@@ -337,7 +337,7 @@ class VoiceTurn:
 
     @callback
     def _tell_answered(self) -> None:
-        """Tell the answer, once."""
+        """Pass the answer on, once."""
         if self._on_answered is not None:
             on_answered, self._on_answered = self._on_answered, None
             on_answered(self._answer.text)
@@ -356,6 +356,6 @@ class VoiceTurn:
 
 
 def _content(data: dict[str, Any] | None) -> str:
-    """Return what an assistant goes on to say."""
+    """Return the text of a streamed piece of the answer."""
     content = ((data or {}).get("chat_log_delta") or {}).get("content")
     return content if isinstance(content, str) else ""

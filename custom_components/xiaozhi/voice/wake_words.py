@@ -16,7 +16,7 @@ _REPETITION: Final = 3.0
 
 
 class Claim(Enum):
-    """What becomes of a turn that a wake word, or what may have been one, began."""
+    """Decision about a turn that may have begun with a wake word."""
 
     NEW = auto()
     """The device answers, unless Home Assistant knows of another satellite that does."""
@@ -37,7 +37,6 @@ class WakeWords:
     """The wake words that the devices of a gateway have heard. Times are seconds of one monotonic clock."""
 
     def __init__(self) -> None:
-        """Begin when no word has been heard."""
         self._starts: list[_Start] = []
         self._tellers: set[str] = set()
 

@@ -83,7 +83,7 @@ class Conversation:
 
     @property
     def state(self) -> ConversationState:
-        """What the device is doing."""
+        """State of the device."""
         return self._table.state.shown
 
     @property

@@ -1,4 +1,4 @@
-"""What a device plays: answers at the pace of its play queue, and the sounds of alerts between them.
+"""The device's loudspeaker: answers at the pace of its play queue, and the sounds of alerts between them.
 
 Source: `main/application.cc` and `main/audio/audio_service.cc` of the firmware.
 """
@@ -20,7 +20,7 @@ __all__ = ["Loudspeaker"]
 
 # Audio on UDP and control on MQTT are unordered: a stop must not overtake the last packets.
 _UNORDERED_MARGIN: Final = 0.25
-# What jitter and the loudspeaker's buffers add to the computed end of playback.
+# Jitter and the loudspeaker's buffers delay the computed end of playback.
 _PLAYBACK_MARGIN: Final = 0.25
 # Larger pieces would keep the event loop busy for more than a millisecond.
 _FRAMES_PER_ENCODE: Final = 4
@@ -52,9 +52,9 @@ class Loudspeaker:
         self._timeouts = timeouts
         self._pacer = DownlinkPacer(downlink.frame_duration)
         self._starting: asyncio.Task[float] | None = None
-        """Until the device plays what it is sent; its result is since when."""
+        """Waits until the device plays; the result is the time since when."""
         self._told = True
-        """Whether nothing keeps it from being told to speak."""
+        """Whether the device can be told to speak."""
         self._speaking = False
         self._held_up = False
         self._alerts: deque[JsonObject] = deque(maxlen=_MAX_ALERTS)
@@ -218,6 +218,6 @@ async def _encode(
 
 
 def _take_note(starting: asyncio.Task[float]) -> None:
-    """Look at how a start ended that nothing was played after: perhaps the device is gone."""
+    """Take the result of a start after which nothing was played; the device may be gone."""
     if not starting.cancelled():
         starting.exception()

@@ -1,4 +1,4 @@
-"""What keeps a device's main task busy.
+"""Tool calls that keep a device's main task busy.
 
 The firmware runs tool calls on its main task, one at a time, and handles no `tts start`, no `tts stop` and no
 button meanwhile; what is queued to play goes on playing (`main/mcp_server.cc`, `main/application.cc`).
@@ -41,7 +41,7 @@ class MainTask:
         without such a tool.
         """
         self.ask = ask
-        """Has the main task answer, after all that it was sent before; None if it does not."""
+        """Asks for an answer of the main task; None if the device has no tool for that."""
         self._blocked_by_tools = blocked_by_tools
         self._running: list[ToolCall] = []
 

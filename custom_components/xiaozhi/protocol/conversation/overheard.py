@@ -1,4 +1,4 @@
-"""What a microphone that is never off hears between two turns: during an answer, and right after it."""
+"""Audio of a microphone that is always on, between two turns: during an answer and right after it."""
 
 import asyncio
 from collections import deque
@@ -29,7 +29,6 @@ class Overheard:
     """The last `seconds` of what was overheard. The next turn may begin with the end of it."""
 
     def __init__(self, seconds: float) -> None:
-        """Begin with nothing."""
         self._seconds = seconds
         self._frames: deque[OverheardFrame] = deque()
         self._at = 0.0
@@ -55,7 +54,7 @@ class Overheard:
         return frames
 
     async def follow(self) -> AsyncGenerator[OverheardFrame]:
-        """Yield every frame that comes from now on, without end; who is slow misses the oldest."""
+        """Yield every frame that comes from now on, without end; a slow reader misses the oldest."""
         at = self._at
         while True:
             new = [frame for frame in self._frames if frame.at >= at]

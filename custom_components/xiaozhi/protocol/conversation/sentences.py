@@ -1,4 +1,4 @@
-"""What a screen shows of an answer: its sentences, without marks that are meant for other screens."""
+"""Captions of an answer: its sentences, without Markdown and control characters."""
 
 from dataclasses import dataclass
 import re

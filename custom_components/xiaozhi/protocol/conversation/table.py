@@ -56,7 +56,7 @@ class State(Enum):
 
     @property
     def shown(self) -> ConversationState:
-        """What the user is told."""
+        """The state as shown to the user."""
         return _SHOWN[self]
 
 
@@ -169,9 +169,9 @@ TRANSITIONS: Final[Mapping[Event, Mapping[State, tuple[State, *Actions]]]] = {
         State.THINKING: (State.THINKING, Interruption.ABORTED),
         State.SPEAKING: (State.SPEAKING, Interruption.ABORTED),
     },
-    # Nor here: half a sentence must not be understood while its turn is being cancelled.
+    # Half a sentence must not be understood, either, while its turn is being cancelled.
     Event.CHANNEL_CLOSED: dict.fromkeys(_OPEN, (State.CLOSED, Interruption.CLOSED)),
-    # The device itself takes no note of it.
+    # The device itself ignores it.
     Event.SPOKEN_OVER: {State.SPEAKING: (State.SPEAKING, Interruption.SPOKEN_OVER)},
     Event.ANSWER_BEGUN: {
         State.LISTENING: (State.THINKING, Action.END_SPEECH),

@@ -30,7 +30,7 @@ class Turn:
         """Whether the speech has ended; it has not when `longest` cuts it off."""
 
     def extend(self, seconds: float) -> None:
-        """Let the audio last longer: nobody may have to speak at once."""
+        """Let the audio last longer, since the user may begin late."""
         if self._room:
             self._room += round(2 * UPLINK_SAMPLE_RATE * seconds)
 
