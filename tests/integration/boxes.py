@@ -37,10 +37,10 @@ class Speech:
     """The engines of the preferred pipeline, which answers commands by itself until `use` says otherwise."""
 
     hass: HomeAssistant
-    ears: ScriptedSpeechToText
-    mouth: ScriptedTextToSpeech
-    streaming_mouth: StreamingTextToSpeech
-    brain: ScriptedAgent
+    recognizer: ScriptedSpeechToText
+    voice: ScriptedTextToSpeech
+    streaming_voice: StreamingTextToSpeech
+    agent: ScriptedAgent
 
     async def use(self, **engines: str | None) -> None:
         """Change the pipeline."""

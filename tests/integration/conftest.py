@@ -186,16 +186,16 @@ async def core(hass: HomeAssistant) -> None:
 
 @pytest.fixture
 async def speech(hass: HomeAssistant, core: None) -> Speech:
-    """Give the preferred pipeline ears and a mouth."""
+    """Give the preferred pipeline scripted engines."""
     engines = Speech(
         hass, ScriptedSpeechToText(), ScriptedTextToSpeech(), StreamingTextToSpeech(), ScriptedAgent()
     )
-    engines.streaming_mouth._attr_unique_id = "streaming_mouth"
-    engines.streaming_mouth._attr_name = "Streaming mouth"
+    engines.streaming_voice._attr_unique_id = "streaming_voice"
+    engines.streaming_voice._attr_name = "Streaming voice"
     entities: dict[Platform, list[Entity]] = {
-        Platform.CONVERSATION: [engines.brain],
-        Platform.STT: [engines.ears],
-        Platform.TTS: [engines.mouth, engines.streaming_mouth],
+        Platform.CONVERSATION: [engines.agent],
+        Platform.STT: [engines.recognizer],
+        Platform.TTS: [engines.voice, engines.streaming_voice],
     }
 
     async def set_up(hass: HomeAssistant, entry: ConfigEntry) -> bool:
@@ -224,9 +224,9 @@ async def speech(hass: HomeAssistant, core: None) -> Speech:
     assert await async_setup_component(hass, "assist_pipeline", {})
     await hass.async_block_till_done()
     await engines.use(
-        stt_engine=engines.ears.entity_id,
+        stt_engine=engines.recognizer.entity_id,
         stt_language="en",
-        tts_engine=engines.mouth.entity_id,
+        tts_engine=engines.voice.entity_id,
         tts_language="en",
     )
     return engines

@@ -26,8 +26,8 @@ SAMPLE_RATE = 22050
 class ScriptedSpeechToText(stt.SpeechToTextEntity):
     """Recognises the next line of its script at the end of each stream, and keeps the audio."""
 
-    _attr_name = "Scripted ears"
-    _attr_unique_id = "ears"
+    _attr_name = "Scripted recognizer"
+    _attr_unique_id = "recognizer"
 
     def __init__(self) -> None:
         self.lines: list[str | None] = []
@@ -106,8 +106,8 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
 class ScriptedTextToSpeech(tts.TextToSpeechEntity):
     """Speaks a tone that lasts a second for 20 letters of the text."""
 
-    _attr_name = "Scripted mouth"
-    _attr_unique_id = "mouth"
+    _attr_name = "Scripted voice"
+    _attr_unique_id = "voice"
     _attr_default_language = "en"
     _attr_supported_languages = ("en",)
 
@@ -150,8 +150,8 @@ class StreamingTextToSpeech(ScriptedTextToSpeech):
 class ScriptedAgent(conversation.ConversationEntity):
     """Answers with the next line of its script, piece by piece. After a question it wants an answer."""
 
-    _attr_name = "Scripted brain"
-    _attr_unique_id = "brain"
+    _attr_name = "Scripted agent"
+    _attr_unique_id = "agent"
     _attr_supports_streaming = True
     supported_languages = "*"
 

@@ -31,7 +31,7 @@ async def test_diagnostics_tell_what_happened_and_nothing_private(
     hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
-    speech.ears.lines = ["turn on the kitchen light"]
+    speech.recognizer.lines = ["turn on the kitchen light"]
     pcm, _ = synthesize("turn on the kitchen light", sample_rate=16000)
     await converse(device, pcm)
     await wait_for_state(hass, "number.kitchen_box_volume", "70")

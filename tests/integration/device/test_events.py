@@ -146,7 +146,7 @@ async def test_a_conversation_is_told_without_what_was_said(
     speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
 ) -> None:
     device = await boot()
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     await converse(device, command)
     await speech.hass.async_block_till_done()
     assert types(moments) == ["started", "wake_word", "heard", "answered", "ended"]
@@ -166,7 +166,7 @@ async def test_the_owner_may_have_automations_told_what_was_said(
         linked_entry, subentry, data={**subentry.data, "share_transcripts": True}
     )
     device = await boot()
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     await converse(device, command, word="hi\\nxiaozhi")
     await hass.async_block_till_done()
     assert moments == [
@@ -181,9 +181,9 @@ async def test_the_owner_may_have_automations_told_what_was_said(
 async def test_an_interruption_is_told(
     speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
 ) -> None:
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["word " * 60]
-    speech.ears.lines = [COMMAND]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["word " * 60]
+    speech.recognizer.lines = [COMMAND]
     device = await boot()
     await device.wake()
     device.say(command)
@@ -199,7 +199,7 @@ async def test_an_interruption_is_told(
 async def test_a_failure_is_told_with_its_reason(
     speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
 ) -> None:
-    speech.ears.lines = [None]
+    speech.recognizer.lines = [None]
     device = await boot()
     await device.wake()
     device.say(command)

@@ -133,7 +133,7 @@ async def test_another_device_goes_on(
     is_ended: bool,
 ) -> None:
     """While all the others do what they do at the same time, and after it."""
-    speech.ears.lines = [COMMAND] * (len(crowd) + 2)
+    speech.recognizer.lines = [COMMAND] * (len(crowd) + 2)
     good = await boot(pace=PATIENT)
     bad = [
         await boot(mac=mac_of(number), misbehaviours=(what,), pace=PATIENT)

@@ -219,7 +219,7 @@ async def test_a_conversation_goes_through_the_broker_and_its_audio_past_it(
     hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:
     device = await boot()
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     pcm, _ = synthesize(COMMAND, sample_rate=16000)
     talk = await converse(device, pcm)
     assert talk.heard == [COMMAND]

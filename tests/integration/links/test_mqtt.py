@@ -210,7 +210,7 @@ async def test_after_a_conversation_the_device_is_idle_and_still_linked(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     device = await boot()
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     talk = await converse(device, command)
     assert talk.played_seconds > 0.9
     assert not talk.hung_up
@@ -247,7 +247,7 @@ async def test_a_device_left_listening_by_a_lost_connection_is_made_idle(
     gateway.devices[device.mac]._session.link._carrier.abort()
     await device.wait_state(State.IDLE, 10)
     await wait_for_state(hass, CONNECTED, "on", 10)
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     assert (await converse(device, command, word="hello again")).heard == [COMMAND]
 
 
@@ -264,7 +264,7 @@ async def test_old_firmware_that_cannot_answer_after_a_restart_of_home_assistant
     device = await boot(get_profile("s3", version))
     await wait_for_state(hass, VOLUME, "70")
     # With a conversation of before the restart, which would be ended.
-    speech.ears.lines = [COMMAND] * 2
+    speech.recognizer.lines = [COMMAND] * 2
     await converse(device, command)
     errors = len(device.events("error"))
     assert await hass.config_entries.async_unload(linked_entry.entry_id)

@@ -84,11 +84,13 @@ async def set_volume(hass: HomeAssistant, device: SimulatedDevice, volume: int) 
 
 async def begin_to_speak(speech: Speech, device: SimulatedDevice, sound: bytes) -> None:
     """Wake a device and speak to it; returns in mid-sentence."""
-    before = len(speech.ears.streams)
+    before = len(speech.recognizer.streams)
     await device.wake()
     device.say(sound)
     # The lead of silence, and half a second of speech.
-    await until(lambda: len(speech.ears.streams) > before and len(speech.ears.streams[-1]) > 1.3 * 32000)
+    await until(
+        lambda: len(speech.recognizer.streams) > before and len(speech.recognizer.streams[-1]) > 1.3 * 32000
+    )
 
 
 def said_of(caplog: pytest.LogCaptureFixture, text: str) -> list[str]:
@@ -106,7 +108,7 @@ def said_of(caplog: pytest.LogCaptureFixture, text: str) -> list[str]:
 async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
-    speech.ears.lines = [COMMAND] * 3
+    speech.recognizer.lines = [COMMAND] * 3
     device = await boot(pace=STEADY)
     other = await boot(mac=OTHER_MAC, pace=STEADY)
     await wait_for_state(hass, VOLUME, "70")
@@ -167,7 +169,7 @@ async def test_a_device_that_lost_its_power_in_a_conversation_takes_over_from_it
     volume_states: list[str],
 ) -> None:
     """Its old connection, of which nobody has heard that it is gone, neither blocks nor disturbs it."""
-    speech.ears.lines = [COMMAND] * 2
+    speech.recognizer.lines = [COMMAND] * 2
     device = await boot(pace=STEADY)
     await wait_for_state(hass, VOLUME, "70")
     await begin_to_speak(speech, device, command)
@@ -217,18 +219,18 @@ async def test_audio_over_a_bad_network_stays_on_the_clock(
         for number, impairment in enumerate(IMPAIRMENTS.values(), 1)
     ]
     talks = await converse_together(speech, devices, command)
-    said = len(speech.mouth.spoken[0]) / 20
+    said = len(speech.voice.spoken[0]) / 20
     for number, (name, talk) in enumerate(zip(IMPAIRMENTS, talks, strict=True)):
         with subtests.test(name):
-            played = assert_understood(talk, speech.ears.streams[number], command).played_seconds
+            played = assert_understood(talk, speech.recognizer.streams[number], command).played_seconds
             assert played > 0.7 * said
 
 
 async def converse_together(
     speech: Speech, devices: list[SimulatedDevice], sound: bytes
 ) -> list[Conversation | BaseException]:
-    """Have devices say the same at the same time; the streams that the ears hear are in their order."""
-    speech.ears.lines = [COMMAND] * len(devices)
+    """Have devices say the same at the same time; the streams that are recognised are in their order."""
+    speech.recognizer.lines = [COMMAND] * len(devices)
     for number, device in enumerate(devices, 1):
         await device.wake(f"hello {number}")
         await until(partial(_heard, speech, number))
@@ -236,7 +238,7 @@ async def converse_together(
 
 
 def _heard(speech: Speech, number: int) -> bool:
-    return len(speech.ears.streams) == number
+    return len(speech.recognizer.streams) == number
 
 
 def assert_understood(talk: Conversation | BaseException, stream: bytearray, sound: bytes) -> Conversation:
@@ -270,10 +272,10 @@ async def test_datagrams_that_are_not_the_device_s_do_not_disturb_its_conversati
         await boot(mac=mac_of(number), misbehaviours=(what,)) for number, what in enumerate(STRANGE, 1)
     ]
     talks = await converse_together(speech, devices, command)
-    said = len(speech.mouth.spoken[0]) / 20
+    said = len(speech.voice.spoken[0]) / 20
     for number, (what, talk) in enumerate(zip(STRANGE, talks, strict=True)):
         with subtests.test(str(what)):
-            played = assert_understood(talk, speech.ears.streams[number], command).played_seconds
+            played = assert_understood(talk, speech.recognizer.streams[number], command).played_seconds
             assert said <= played < said + 0.2
 
 
@@ -281,7 +283,7 @@ async def test_wrong_passwords_at_speed_lock_nobody_out(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
     """Not even where they come from the address of the device, and name it."""
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
     port: int = linked_entry.data[CONF_MQTT_PORT]
@@ -347,7 +349,7 @@ async def test_a_device_cannot_speak_for_another(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
     """What it publishes to the topic of another does nothing, and the link of neither suffers."""
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
     intruder = await WireClient.login(
@@ -364,6 +366,6 @@ async def test_a_device_cannot_speak_for_another(
     await intruder.send(*(publish(uplink_topic(MAC), json.dumps(message).encode()) for message in messages))
     await device.wait_state(State.IDLE, 20)
     assert device.screen.captions == ["Turned on the switch"]
-    assert_on_the_clock(speech.ears.streams[-1], command)
+    assert_on_the_clock(speech.recognizer.streams[-1], command)
     assert hass.states.is_state("binary_sensor.hall_box_connectivity", "on")
     await intruder.close()

@@ -63,7 +63,7 @@ async def test_a_device_that_misses_a_quick_answer_to_its_request_talks(
     speech: Speech, boot: Boot, command: bytes, link: LinkKind
 ) -> None:
     """The answer would come within a millisecond, before the client of the firmware looks for it."""
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     device = await boot(get_profile(answer_missed_seconds=0.02))
     await device.wake()
     await device.wait_state(State.LISTENING, 10)

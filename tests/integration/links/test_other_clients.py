@@ -38,7 +38,7 @@ async def test_a_client_on_a_computer_talks_like_a_device(
     link: LinkKind,
 ) -> None:
     """Its 20 ms packets are understood, its answer is heard to the end, and it is let go without a fuss."""
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     settings = (await check_in(await hass_client_no_auth(), OTA_PATH))[link]
     async with pc_client.CLIENTS[link].connected(settings) as client:
         await client.converse(command)
@@ -48,7 +48,7 @@ async def test_a_client_on_a_computer_talks_like_a_device(
         await client.wait_for("mcp")
         # 60 ms each, as our hello announces: half a second of speech at the least.
         assert len(client.packets) > 8
-        (heard,) = speech.ears.streams
+        (heard,) = speech.recognizer.streams
         # A second before it and some after, and no silence between the packets.
         assert len(command) < len(heard) < len(command) + 3.2 * 32000
     if isinstance(client, WebSocketClient):

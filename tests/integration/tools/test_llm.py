@@ -42,9 +42,9 @@ def command() -> bytes:
 
 
 @pytest.fixture
-async def brain(speech: Speech) -> Speech:
+async def assistant(speech: Speech) -> Speech:
     """A language model answers."""
-    await speech.use(conversation_engine=speech.brain.entity_id)
+    await speech.use(conversation_engine=speech.agent.entity_id)
     return speech
 
 
@@ -72,22 +72,22 @@ async def own_tools(hass: HomeAssistant, device_id: str | None) -> list[llm.Tool
 
 
 async def test_turn_your_volume_down_reaches_the_device(
-    hass: HomeAssistant, brain: Speech, boot: Boot, command: bytes
+    hass: HomeAssistant, assistant: Speech, boot: Boot, command: bytes
 ) -> None:
     device = await boot()
     await talking(device, hass)
     await device.click()
     await device.wait_state(State.IDLE, 5)
-    brain.ears.lines = [SENTENCE]
-    brain.brain.uses = [llm.ToolInput(tool_name=SET_VOLUME, tool_args={"volume": 30})]
-    brain.brain.lines = ["Is this better now."]
+    assistant.recognizer.lines = [SENTENCE]
+    assistant.agent.uses = [llm.ToolInput(tool_name=SET_VOLUME, tool_args={"volume": 30})]
+    assistant.agent.lines = ["Is this better now."]
     talk = await converse(device, command, word="hello again")
     assert device.values["volume"] == 30
     assert talk.answers == ["Is this better now."]
-    (result,) = brain.brain.results
+    (result,) = assistant.agent.results
     assert (result.tool_name, result.result.data) == (SET_VOLUME, {"result": True})
-    assert "'Kitchen box'" in brain.brain.prompt
-    assert "xiaozhi__reboot" not in brain.brain.offered
+    assert "'Kitchen box'" in assistant.agent.prompt
+    assert "xiaozhi__reboot" not in assistant.agent.offered
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ async def test_turn_your_volume_down_reaches_the_device(
 )
 async def test_a_wrong_argument_is_told_to_the_assistant(
     hass: HomeAssistant,
-    brain: Speech,
+    assistant: Speech,
     boot: Boot,
     linked_entry: MockConfigEntry,
     arguments: dict[str, Any],
@@ -109,18 +109,20 @@ async def test_a_wrong_argument_is_told_to_the_assistant(
 ) -> None:
     device = await boot()
     await talking(device, hass)
-    brain.brain.uses = [llm.ToolInput(tool_name=SET_VOLUME, tool_args=arguments)]
-    brain.brain.lines = ["Sorry."]
-    await ask(hass, brain, registry_id(hass, linked_entry))
-    (result,) = brain.brain.results
+    assistant.agent.uses = [llm.ToolInput(tool_name=SET_VOLUME, tool_args=arguments)]
+    assistant.agent.lines = ["Sorry."]
+    await ask(hass, assistant, registry_id(hass, linked_entry))
+    (result,) = assistant.agent.results
     assert result.result.error
     assert words in str(result.result.data["error_text"])
     assert device.values["volume"] == 70
 
 
-async def ask(hass: HomeAssistant, brain: Speech, device_id: str | None) -> None:
+async def ask(hass: HomeAssistant, assistant: Speech, device_id: str | None) -> None:
     """Ask the language model by text."""
-    await async_converse(hass, SENTENCE, None, Context(), agent_id=brain.brain.entity_id, device_id=device_id)
+    await async_converse(
+        hass, SENTENCE, None, Context(), agent_id=assistant.agent.entity_id, device_id=device_id
+    )
 
 
 async def add(device: SimulatedDevice, entry: MockConfigEntry, tool: SimulatedTool) -> None:
@@ -133,7 +135,7 @@ async def add(device: SimulatedDevice, entry: MockConfigEntry, tool: SimulatedTo
 
 
 async def test_chinese_arguments_are_named_both_ways(
-    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
     await talking(device, hass)
@@ -145,13 +147,13 @@ async def test_chinese_arguments_are_named_both_ways(
     offered = {tool.name: tool for tool in await own_tools(hass, registry_id(hass, linked_entry))}
     told = {str(key): key.description for key in offered["xiaozhi__robot_dance"].parameters.schema}
     assert told == {"argument_1": "Name on the device: 速度.", "times": None}
-    brain.brain.uses = [
+    assistant.agent.uses = [
         llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 12, "times": 2}),
         llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 7, "times": 2}),
     ]
-    brain.brain.lines = ["I dance."]
-    await ask(hass, brain, registry_id(hass, linked_entry))
-    refused, done = brain.brain.results
+    assistant.agent.lines = ["I dance."]
+    await ask(hass, assistant, registry_id(hass, linked_entry))
+    refused, done = assistant.agent.results
     assert "argument_1 must be a whole number from 0 to 9" in str(refused.result.data["error_text"])
     assert done.result.data == {"result": True}
     danced = [event["arguments"] for event in device.events("tool") if event["name"] == dance.name]
@@ -159,7 +161,7 @@ async def test_chinese_arguments_are_named_both_ways(
 
 
 async def test_a_tool_that_has_become_user_only_is_refused_by_name(
-    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
     await talking(device, hass)
@@ -179,23 +181,23 @@ async def test_a_tool_that_has_become_user_only_is_refused_by_name(
 
 
 async def test_a_user_only_tool_cannot_be_asked_for_by_name(
-    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
     await talking(device, hass)
     (box,) = linked_entry.runtime_data.devices.values()
     assert box.tools["self.reboot"].user_only
-    brain.brain.uses = [
+    assistant.agent.uses = [
         llm.ToolInput(tool_name=name, tool_args={}) for name in ("xiaozhi__reboot", "self.reboot")
     ]
-    brain.brain.lines = ["No."]
-    await ask(hass, brain, registry_id(hass, linked_entry))
-    assert all(result.result.error for result in brain.brain.results)
+    assistant.agent.lines = ["No."]
+    await ask(hass, assistant, registry_id(hass, linked_entry))
+    assert all(result.result.error for result in assistant.agent.results)
     assert "self.reboot" not in [event["name"] for event in device.events("tool")]
 
 
 async def test_typed_chat_and_other_satellites_get_nothing(
-    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
     await talking(device, hass)
@@ -203,13 +205,13 @@ async def test_typed_chat_and_other_satellites_get_nothing(
         config_entry_id=linked_entry.entry_id, identifiers={("other", "satellite")}
     )
     for device_id, count in ((None, 0), (other.id, 0), (registry_id(hass, linked_entry), 1)):
-        brain.brain.lines = ["Well."]
-        await ask(hass, brain, device_id)
-        assert brain.brain.offered.count(SET_VOLUME) == count
+        assistant.agent.lines = ["Well."]
+        await ask(hass, assistant, device_id)
+        assert assistant.agent.offered.count(SET_VOLUME) == count
 
 
 async def test_a_device_that_cannot_be_reached_gets_nothing(
-    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
     await talking(device, hass)
@@ -221,7 +223,7 @@ async def test_a_device_that_cannot_be_reached_gets_nothing(
 
 async def test_every_tool_follows_the_rules_of_home_assistant(
     hass: HomeAssistant,
-    brain: Speech,
+    assistant: Speech,
     boot: Boot,
     linked_entry: MockConfigEntry,
     caplog: pytest.LogCaptureFixture,
@@ -236,7 +238,7 @@ async def test_every_tool_follows_the_rules_of_home_assistant(
 
 
 async def test_the_owner_chooses_what_the_assistant_may_do(
-    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
     await talking(device, hass)
@@ -260,7 +262,7 @@ async def test_the_owner_chooses_what_the_assistant_may_do(
 
 
 async def test_the_form_says_what_is_off_and_why(
-    hass: HomeAssistant, brain: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
     await talking(device, hass)

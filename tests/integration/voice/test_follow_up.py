@@ -43,15 +43,15 @@ async def test_the_wait_is_stored_with_the_device_and_disturbs_nothing(
 async def test_a_follow_up_that_nobody_speaks_in_ends_quietly_after_the_wait(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, seconds: float
 ) -> None:
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["Which light?"]
-    speech.ears.lines = [COMMAND]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["Which light?"]
+    speech.recognizer.lines = [COMMAND]
     device = await boot()
     await set_wait(hass, seconds)
     talk = await converse(device, command, patience=60)
     assert talk.answers == ["Which light?"]
     assert not talk.hung_up
-    assert len(speech.ears.streams) <= 2
+    assert len(speech.recognizer.streams) <= 2
     states = [(event.time, event.data["state"]) for event in device.transcript if event.kind == "state"]
     (ended, idle), (listened, listening) = states[-1], states[-2]
     assert (listening, idle) == ("listening", "idle")
@@ -63,12 +63,12 @@ async def test_without_our_detector_a_long_wait_ends_just_as_quietly_but_sooner(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     """Home Assistant's detector takes 15 s of silence for a command."""
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["Which light?"]
-    speech.ears.lines = [COMMAND]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["Which light?"]
+    speech.recognizer.lines = [COMMAND]
     device = await boot()
     await set_wait(hass, 30)
     talk = await converse(device, command, patience=60)
     assert talk.answers == ["Which light?"]
     assert not talk.hung_up
-    assert speech.brain.heard == [COMMAND]
+    assert speech.agent.heard == [COMMAND]

@@ -57,8 +57,8 @@ def loudness(pcm: bytes | bytearray) -> float:
 
 async def begin_long_answer(speech: Speech, device: SimulatedDevice, command: bytes) -> None:
     """Ask something, and wait until its answer of 15 s is being spoken."""
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["Listen to this. " + "word " * 57, "Good."]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["Listen to this. " + "word " * 57, "Good."]
     await device.wake()
     device.say(command)
     await device.wait_for(lambda: device.played_seconds > 1, 30)
@@ -75,7 +75,7 @@ async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command
             happened.append(state.attributes["event_type"])
 
     async_track_state_change_event(hass, ["event.kitchen_box_conversation"], changed)
-    speech.ears.lines = [COMMAND, OFF]
+    speech.recognizer.lines = [COMMAND, OFF]
     device = await boot(CANCELS_ECHO, echo=0.02)
     await begin_long_answer(speech, device, command)
     said = asyncio.get_running_loop().time()
@@ -85,13 +85,13 @@ async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command
     # A third of a second of speech, the way of its packets, and 120 ms.
     assert first[-1] - said < 0.6
     await device.wait_state(State.IDLE, 30)
-    assert speech.brain.heard == [COMMAND, OFF]
+    assert speech.agent.heard == [COMMAND, OFF]
     await hass.async_block_till_done()
     assert [event for event in happened if event != "wake_word"] == [
         *("started", "heard", "answered", "interrupted", "heard", "answered", "ended")
     ]
     # All that was said, and no more than a bit of what came before.
-    heard = speech.ears.streams[1]
+    heard = speech.recognizer.streams[1]
     assert len(heard) / 32000 - len(next_command) / 32000 < 2
     assert loudness(heard) > 0.8 * loudness(next_command)
 
@@ -100,21 +100,21 @@ async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command
 async def test_speaking_interrupts_nothing_unless_the_owner_wants_that(
     speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     device = await boot(CANCELS_ECHO)
     await begin_long_answer(speech, device, command)
     device.say(next_command)
     await device.wait_state(State.IDLE, 60)
     assert device.played_seconds == pytest.approx(15, abs=0.5)
-    assert speech.brain.heard == [COMMAND]
+    assert speech.agent.heard == [COMMAND]
 
 
 async def test_the_beginning_of_an_answer_cannot_be_interrupted(
     speech: Speech, boot: Boot, command: bytes
 ) -> None:
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["word " * 40]
-    speech.ears.lines = [COMMAND]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["word " * 40]
+    speech.recognizer.lines = [COMMAND]
     device = await boot(CANCELS_ECHO)
     await device.wake()
     device.say(command)
@@ -128,13 +128,13 @@ async def test_the_beginning_of_an_answer_cannot_be_interrupted(
 async def test_a_device_that_hears_itself_does_as_if_nothing_was_said(
     speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
-    speech.ears.lines = [COMMAND, "listen to this word word word"]
+    speech.recognizer.lines = [COMMAND, "listen to this word word word"]
     device = await boot(CANCELS_ECHO)
     await begin_long_answer(speech, device, command)
     device.say(next_command)
     await device.wait_state(State.IDLE, 60)
     assert device.played_seconds < 5
-    assert speech.brain.heard == [COMMAND]
+    assert speech.agent.heard == [COMMAND]
     assert "I did not hear anything." not in device.screen.captions
 
 
@@ -142,9 +142,9 @@ async def test_a_device_that_hears_itself_does_as_if_nothing_was_said(
 async def test_what_is_said_right_after_an_answer_is_not_lost(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["Which light do you mean?", "Good."]
-    speech.ears.lines = [COMMAND, OFF]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["Which light do you mean?", "Good."]
+    speech.recognizer.lines = [COMMAND, OFF]
     device = await boot(CANCELS_ECHO)
     await device.wake()
     device.say(command)
@@ -154,8 +154,8 @@ async def test_what_is_said_right_after_an_answer_is_not_lost(
     tone = (12000 * np.sin(2 * np.pi * 1000 / 16000 * np.arange(16000 // 5))).astype("<i2").tobytes()
     device.say(tone + next_command)
     await device.wait_state(State.IDLE, 60)
-    assert speech.brain.heard == [COMMAND, OFF]
-    heard = speech.ears.streams[1]
+    assert speech.agent.heard == [COMMAND, OFF]
+    heard = speech.recognizer.streams[1]
     assert loudness(heard) > 0.8 * loudness(tone + next_command)
 
 
@@ -182,7 +182,7 @@ async def test_the_switch_is_only_there_for_devices_that_listen_while_they_speak
 async def test_without_a_detector_the_switch_is_unavailable_and_refuses(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     device = await boot(CANCELS_ECHO)
     await begin_long_answer(speech, device, command)
     assert hass.states.is_state(SWITCH, STATE_UNAVAILABLE)

@@ -69,7 +69,7 @@ def assert_nothing_lost(device: SimulatedDevice) -> None:
 async def test_a_quick_device_is_not_waited_for(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
-    speech.ears.lines = [COMMAND] * 2
+    speech.recognizer.lines = [COMMAND] * 2
     devices = await boot_slow(boot, 0.01)
     await converse_with_both(devices, command)
     for kind, device in devices.items():
@@ -82,7 +82,7 @@ async def test_a_slow_device_hears_the_whole_answer(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
     """Its main task takes 0.3 s to enter `speaking`, and as long again to flush its play queue."""
-    speech.ears.lines = [COMMAND] * 2
+    speech.recognizer.lines = [COMMAND] * 2
     devices = await boot_slow(boot)
     talks = await converse_with_both(devices, command)
     for kind, device in devices.items():
@@ -100,7 +100,7 @@ async def test_every_firmware_hears_the_whole_answer(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
     """Also those whose main task is slow, as far as they have a tool that can prove when they speak."""
-    speech.ears.lines = [COMMAND] * len(VERSIONS)
+    speech.recognizer.lines = [COMMAND] * len(VERSIONS)
     devices = [
         await boot(
             get_profile("s3", version),
@@ -121,8 +121,8 @@ async def test_every_firmware_hears_the_whole_answer(
 async def test_it_is_told_to_speak_before_the_words_are_understood(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
-    speech.ears.may_go_on.clear()
-    speech.ears.lines = [COMMAND] * 2
+    speech.recognizer.may_go_on.clear()
+    speech.recognizer.lines = [COMMAND] * 2
     devices = await boot_slow(boot, 0.01)
 
     async def ask(kind: LinkKind, device: SimulatedDevice) -> None:
@@ -132,7 +132,7 @@ async def test_it_is_told_to_speak_before_the_words_are_understood(
         assert "thinking" in device.screen.emotions
 
     await asyncio.gather(*(ask(kind, device) for kind, device in devices.items()))
-    speech.ears.may_go_on.set()
+    speech.recognizer.may_go_on.set()
     for kind, device in devices.items():
         with subtests.test(str(kind)):
             await device.wait_state(State.IDLE, 20)
@@ -150,7 +150,7 @@ async def test_nothing_understood_ends_as_if_it_had_not_been_told_to_speak(
     subtests: pytest.Subtests,
     both_states: dict[LinkKind, list[str]],
 ) -> None:
-    speech.ears.lines = [""] * 2
+    speech.recognizer.lines = [""] * 2
     devices = await boot_slow(boot, 0.01)
     await say_to_both(devices, command)
     for kind, device in devices.items():
@@ -166,8 +166,8 @@ async def test_while_the_talk_button_is_held_the_device_is_not_told_to_speak(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
     """It would stop recording, and would not tell when the button is released."""
-    speech.ears.may_go_on.clear()
-    speech.ears.lines = [COMMAND] * 2
+    speech.recognizer.may_go_on.clear()
+    speech.recognizer.lines = [COMMAND] * 2
     # At a quicker pace the channel would be stale before the button is released.
     devices = await boot_slow(boot, 0.01, waits=1)
 
@@ -175,14 +175,14 @@ async def test_while_the_talk_button_is_held_the_device_is_not_told_to_speak(
         await device.press()
         device.say(command)
         await device.wait_said()
-        await speech.ears.ended.get()
+        await speech.recognizer.ended.get()
         await asyncio.sleep(0.5)
         assert device.state is State.LISTENING
         await device.release()
 
     # Speech recognition takes no more of it before the button is released.
     await asyncio.gather(*(hold(device) for device in devices.values()))
-    speech.ears.may_go_on.set()
+    speech.recognizer.may_go_on.set()
     for kind, device in devices.items():
         with subtests.test(str(kind)):
             await device.wait_for(lambda device=device: not device.channel_open, 20)
@@ -194,9 +194,9 @@ async def test_a_device_that_gives_no_proof_is_spoken_to_after_a_pause(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
     """It is asked once on a link; its next answer is as quick as that of a device without tools."""
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["Which one?"] * 2 + ["Done."] * 2
-    speech.ears.lines = [COMMAND] * 4
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["Which one?"] * 2 + ["Done."] * 2
+    speech.recognizer.lines = [COMMAND] * 4
     devices = await boot_slow(boot, 0.01)
     for device in devices.values():
         await device.wait_for(lambda device=device: device.connected or device.link == "websocket", 5)

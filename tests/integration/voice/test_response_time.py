@@ -48,12 +48,12 @@ async def test_a_slow_voice_shows_in_its_part_of_the_response_time(
 ) -> None:
     device = await boot()
     await wait_for_state(hass, SENSOR, "unknown")
-    await speech.use(conversation_engine=speech.brain.entity_id)
+    await speech.use(conversation_engine=speech.agent.entity_id)
     # Home Assistant would not have the same words spoken twice.
-    speech.brain.lines = ["It is on now.", "It was on."]
-    for speech.mouth.delay in (0, 2):
-        speech.ears.lines = [COMMAND]
-        await converse(device, command, word=f"hi {speech.mouth.delay}")
+    speech.agent.lines = ["It is on now.", "It was on."]
+    for speech.voice.delay in (0, 2):
+        speech.recognizer.lines = [COMMAND]
+        await converse(device, command, word=f"hi {speech.voice.delay}")
         await hass.async_block_till_done()
     quick, slow = await _turns(hass, linked_entry)
     assert [part for part in PARTS if part in slow] == [part for part in slow if part in PARTS]
@@ -81,7 +81,7 @@ async def test_automations_are_told_how_long_an_answer_took(
         ),
     )
     device = await boot()
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     await converse(device, command)
     await hass.async_block_till_done()
     (answered,) = [attributes for attributes in told if attributes["event_type"] == "answered"]
@@ -96,7 +96,7 @@ async def test_a_question_that_is_not_answered_leaves_no_times(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
-    speech.ears.lines = [None]
+    speech.recognizer.lines = [None]
     await device.wake()
     device.say(command)
     await device.wait_state(State.IDLE, 15)

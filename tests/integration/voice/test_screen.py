@@ -52,9 +52,9 @@ async def test_no_engine_is_converted_and_the_silence_before_its_voice_is_not_pl
 
     converted: list[object] = []
     monkeypatch.setitem(OTHER_FORMATS, "scripted", kind)
-    monkeypatch.setattr(speech.mouth, "async_get_tts_audio", speak)
+    monkeypatch.setattr(speech.voice, "async_get_tts_audio", speak)
     monkeypatch.setattr("homeassistant.components.tts._async_convert_audio", converted.append)
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     device = await boot()
     talk = await converse(device, command)
     assert len(asked) == 1
@@ -64,7 +64,7 @@ async def test_no_engine_is_converted_and_the_silence_before_its_voice_is_not_pl
 
 async def test_engines_are_asked_for_what_they_give(hass: HomeAssistant, speech: Speech) -> None:
     assert speech_options(hass, None) == {"preferred_format": "wav"}
-    assert speech_options(hass, speech.mouth.entity_id) == {"preferred_format": "wav"}
+    assert speech_options(hass, speech.voice.entity_id) == {"preferred_format": "wav"}
     assert speech_options(hass, "google_translate") == {"preferred_format": "mp3"}
 
 
@@ -72,9 +72,9 @@ async def test_engines_are_asked_for_what_they_give(hass: HomeAssistant, speech:
 async def test_an_answer_has_a_neutral_face_unless_its_text_says_otherwise(
     speech: Speech, boot: Boot, command: bytes, line: str, face: str
 ) -> None:
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.ears.lines = [COMMAND]
-    speech.brain.lines = [line]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.recognizer.lines = [COMMAND]
+    speech.agent.lines = [line]
     device = await boot()
     talk = await converse(device, command)
     assert talk.emotions == ["thinking", face]
@@ -92,11 +92,11 @@ async def test_a_voice_that_fails_half_way_leaves_the_whole_text(
 
         return TTSAudioResponse("wav", speak())
 
-    await speech.use(conversation_engine=speech.brain.entity_id, tts_engine=speech.streaming_mouth.entity_id)
-    monkeypatch.setattr(speech.streaming_mouth, "async_stream_tts_audio", fail)
-    speech.ears.lines = [COMMAND]
+    await speech.use(conversation_engine=speech.agent.entity_id, tts_engine=speech.streaming_voice.entity_id)
+    monkeypatch.setattr(speech.streaming_voice, "async_stream_tts_audio", fail)
+    speech.recognizer.lines = [COMMAND]
     said = "This is the first sentence of a long story. This is the second. This is the last."
-    speech.brain.lines = [said]
+    speech.agent.lines = [said]
     device = await boot()
     await device.wake()
     device.say(command)
@@ -109,10 +109,10 @@ async def test_a_voice_that_fails_half_way_leaves_the_whole_text(
 async def test_a_long_text_without_a_voice_is_shown_in_parts(
     speech: Speech, boot: Boot, command: bytes
 ) -> None:
-    await speech.use(conversation_engine=speech.brain.entity_id, tts_engine=None)
+    await speech.use(conversation_engine=speech.agent.entity_id, tts_engine=None)
     said = "There is a **lot** to read. " * 30
-    speech.ears.lines = [COMMAND]
-    speech.brain.lines = [said]
+    speech.recognizer.lines = [COMMAND]
+    speech.agent.lines = [said]
     device = await boot()
     await device.wake()
     device.say(command)

@@ -42,11 +42,11 @@ def link(request: pytest.FixtureRequest) -> LinkKind:
 async def test_a_conversation_that_is_replaced_ends_before_the_next_and_does_not_disturb_it(
     speech: Speech, boot: Boot, command: bytes, states: list[str]
 ) -> None:
-    speech.ears.stopping_seconds = 0.5
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.stopping_seconds = 0.5
+    speech.recognizer.lines = [COMMAND]
     first = await boot()
     await first.wake()
-    await first.wait_for(lambda: bool(speech.ears.streams), 10)
+    await first.wait_for(lambda: bool(speech.recognizer.streams), 10)
     second = await boot()
     talk = await converse(second, command, word="hello again")
     assert talk.answers == ["Turned on the switch"]
@@ -58,11 +58,11 @@ async def test_a_conversation_that_is_replaced_ends_before_the_next_and_does_not
 async def test_a_pipeline_that_cannot_be_cancelled_does_not_keep_the_device_from_its_next_conversation(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    speech.ears.stopping_seconds = 60
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.stopping_seconds = 60
+    speech.recognizer.lines = [COMMAND]
     device = await boot()
     await device.wake()
-    await device.wait_for(lambda: bool(speech.ears.streams), 10)
+    await device.wait_for(lambda: bool(speech.recognizer.streams), 10)
     began = asyncio.get_running_loop().time()
     await device.click()
     await device.wait_state(State.IDLE, 10)
@@ -86,7 +86,7 @@ async def test_an_unexpected_error_is_logged_once_and_the_next_conversation_is_a
     async def fail(*_: object, **__: object) -> None:
         raise LookupError("a fault of Home Assistant")
 
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     device = await boot()
     with monkeypatch.context() as broken:
         broken.setattr(core_satellite, "async_pipeline_from_audio_stream", fail)
@@ -113,7 +113,7 @@ async def test_one_device_cannot_start_pipelines_as_fast_as_it_likes(
         await device.release()
     await hass.async_block_till_done()
     seconds = asyncio.get_running_loop().time() - began
-    assert 0 < len(speech.ears.streams) <= 7 + seconds
+    assert 0 < len(speech.recognizer.streams) <= 7 + seconds
 
 
 class TestTwoDevices:
@@ -126,7 +126,7 @@ class TestTwoDevices:
     async def test_a_device_that_begins_conversations_without_end_leaves_another_its_answer(
         self, speech: Speech, boot: Boot, command: bytes
     ) -> None:
-        speech.ears.lines = [COMMAND]
+        speech.recognizer.lines = [COMMAND]
         good = await boot()
         flooding = await boot(mac=OTHER_MAC)
         begun = 0
@@ -150,7 +150,7 @@ class TestTwoDevices:
                 await flood_task
         assert talk.answers == ["Turned on the switch"]
         # One run is the other device's.
-        assert len(speech.ears.streams) - 1 <= 7 + asyncio.get_running_loop().time() - began
+        assert len(speech.recognizer.streams) - 1 <= 7 + asyncio.get_running_loop().time() - began
 
 
 async def test_a_typed_question_is_answered_like_speech(
@@ -162,7 +162,7 @@ async def test_a_typed_question_is_answered_like_speech(
     await device.wait_for(lambda: "Turned on the switch" in device.screen.captions, 20)
     await device.wait_for(lambda: not device.channel_open, 20)
     assert hass.states.is_state(LIGHT, "on")
-    assert not speech.ears.streams
+    assert not speech.recognizer.streams
     # Over UDP, where a client is to be sent sound is known from the sound that it sent.
     assert link is LinkKind.MQTT or device.played_seconds > 0.9
     await wait_for_state(hass, SATELLITE, "idle")
@@ -172,17 +172,17 @@ async def test_a_typed_question_goes_on_with_the_spoken_conversation_and_shows_i
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str]
 ) -> None:
     """Also shows whether the members of Home Assistant's satellite that this takes have changed."""
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.ears.lines = [COMMAND]
-    speech.brain.lines = ["It is on.", "It is still on."]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.recognizer.lines = [COMMAND]
+    speech.agent.lines = ["It is on.", "It is still on."]
     device = await boot()
     await converse(device, command)
     await device.type("is it on")
     await device.wait_for(lambda: "It is still on." in device.screen.captions, 20)
     await device.wait_for(lambda: not device.channel_open, 20)
     await wait_for_state(hass, SATELLITE, "idle")
-    assert speech.brain.heard == [COMMAND, "is it on"]
-    assert speech.brain.conversations[0] == speech.brain.conversations[1]
+    assert speech.agent.heard == [COMMAND, "is it on"]
+    assert speech.agent.conversations[0] == speech.agent.conversations[1]
     assert states == ["listening", "processing", "responding", "idle", "processing", "responding", "idle"]
 
 
@@ -190,9 +190,9 @@ async def test_an_alert_in_mid_answer_is_shown_after_it_and_costs_no_speech(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
     gateway: Gateway = linked_entry.runtime_data
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.ears.lines = [COMMAND]
-    speech.brain.lines = ["word " * 12]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.recognizer.lines = [COMMAND]
+    speech.agent.lines = ["word " * 12]
     device = await boot()
     await device.wake()
     device.say(command)
@@ -216,7 +216,7 @@ async def test_after_a_hang_up_while_listening_the_status_is_read_at_the_next_ch
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, link: LinkKind
 ) -> None:
     """On MQTT at once; on WebSocket the device is away until its next conversation."""
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     device = await boot()
     await converse(device, command)
     await wait_for_state(hass, BATTERY, "82")
@@ -229,6 +229,6 @@ async def test_after_a_hang_up_while_listening_the_status_is_read_at_the_next_ch
     await device.click()
     if link is LinkKind.WEBSOCKET:
         await device.wait_for(lambda: not device.channel_open, 10)
-        speech.ears.lines = [COMMAND]
+        speech.recognizer.lines = [COMMAND]
         await converse(device, command, word="hello once more")
     await wait_for_state(hass, BATTERY, "40", 10)

@@ -57,9 +57,9 @@ async def test_a_question_back_opens_the_microphone_again(
     subtests: pytest.Subtests,
     states: dict[LinkKind, list[str]],
 ) -> None:
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["Which light? 🤔 Say it?"] * 2 + ["Done."] * 2
-    speech.ears.lines = [COMMAND, COMMAND, "the kitchen light", "the kitchen light"]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["Which light? 🤔 Say it?"] * 2 + ["Done."] * 2
+    speech.recognizer.lines = [COMMAND, COMMAND, "the kitchen light", "the kitchen light"]
     talks = await converse_with_both(await boot_both(boot), command, command)
     for kind, talk in talks.items():
         with subtests.test(str(kind)):
@@ -68,7 +68,7 @@ async def test_a_question_back_opens_the_microphone_again(
             assert "thinking" in talk.emotions
             assert not talk.hung_up
             assert states[kind].count("listening") == 2
-    assert speech.brain.heard == [COMMAND] * 2 + ["the kitchen light"] * 2
+    assert speech.agent.heard == [COMMAND] * 2 + ["the kitchen light"] * 2
 
 
 @pytest.mark.parametrize("word", ["no", "yes", "stop", "on"])
@@ -76,9 +76,9 @@ async def test_a_single_word_answers_a_question(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests, word: str
 ) -> None:
     short, _ = synthesize(word, speed=150, sample_rate=16000)
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["Shall I?"] * 2 + ["As you like."] * 2
-    speech.ears.lines = [COMMAND, COMMAND, word, word]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["Shall I?"] * 2 + ["As you like."] * 2
+    speech.recognizer.lines = [COMMAND, COMMAND, word, word]
     talks = await converse_with_both(await boot_both(boot), command, short)
     for kind, talk in talks.items():
         with subtests.test(str(kind)):
@@ -99,7 +99,7 @@ async def test_an_open_conversation_goes_on_until_nobody_speaks(
             linked_entry, subentry, data={**subentry.data, "conversation_style": "open"}
         )
     off = "turn off the kitchen light"
-    speech.ears.lines = [COMMAND, COMMAND, off, off]
+    speech.recognizer.lines = [COMMAND, COMMAND, off, off]
     talks = await converse_with_both(await boot_both(boot), command, command)
     assert hass.states.is_state(LIGHT, "off")
     for kind, talk in talks.items():
@@ -131,7 +131,7 @@ async def test_push_to_talk_in_an_open_conversation_is_idle_until_the_button_is_
         hass.config_entries.async_update_subentry(
             linked_entry, subentry, data={**subentry.data, "conversation_style": "open"}
         )
-    speech.ears.lines = [COMMAND] * 4
+    speech.recognizer.lines = [COMMAND] * 4
     devices = await boot_both(boot)
     for _ in range(2):
         await asyncio.gather(*(talk(kind, device) for kind, device in devices.items()))
@@ -143,9 +143,9 @@ async def test_push_to_talk_in_an_open_conversation_is_idle_until_the_button_is_
 async def test_a_long_answer_is_spoken_while_it_is_still_written(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
-    await speech.use(conversation_engine=speech.brain.entity_id, tts_engine=speech.streaming_mouth.entity_id)
-    speech.brain.lines = ["This is the first sentence of a long answer. |Here is one more. |The end."] * 2
-    speech.ears.lines = [COMMAND] * 2
+    await speech.use(conversation_engine=speech.agent.entity_id, tts_engine=speech.streaming_voice.entity_id)
+    speech.agent.lines = ["This is the first sentence of a long answer. |Here is one more. |The end."] * 2
+    speech.recognizer.lines = [COMMAND] * 2
     talks = await converse_with_both(await boot_both(boot), command)
     for kind, talk in talks.items():
         with subtests.test(str(kind)):
@@ -156,7 +156,7 @@ async def test_a_long_answer_is_spoken_while_it_is_still_written(
             ]
             assert talk.played_seconds == pytest.approx(len(" ".join(talk.answers)) / 20, abs=0.2)
     # Each in more than one piece.
-    assert len(speech.streaming_mouth.spoken) >= 2 * len(talks)
+    assert len(speech.streaming_voice.spoken) >= 2 * len(talks)
 
 
 async def test_the_button_silences_the_answer_at_once_and_listens_again(
@@ -178,9 +178,9 @@ async def test_the_button_silences_the_answer_at_once_and_listens_again(
         device.say(command)
         await device.wait_state(State.IDLE, 20)
 
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.lines = ["word " * 60] * 2 + ["Good."] * 2
-    speech.ears.lines = [COMMAND, COMMAND, "thank you", "thank you"]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["word " * 60] * 2 + ["Good."] * 2
+    speech.recognizer.lines = [COMMAND, COMMAND, "thank you", "thank you"]
     devices = await boot_both(boot)
     await asyncio.gather(*(interrupt(kind, device) for kind, device in devices.items()))
     for kind in devices:
@@ -189,4 +189,4 @@ async def test_the_button_silences_the_answer_at_once_and_listens_again(
             assert played < 3
             assert stops == 1
             assert states[kind] == ["listening", "processing", "responding", "idle"] * 2
-    assert speech.brain.heard == [COMMAND] * 2 + ["thank you"] * 2
+    assert speech.agent.heard == [COMMAND] * 2 + ["thank you"] * 2

@@ -56,7 +56,7 @@ async def test_a_spoken_command_switches_the_light_and_is_answered(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str], detector: str
 ) -> None:
     device = await boot()
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     talk = await converse(device, command)
     await hass.async_block_till_done()
     assert hass.states.is_state(LIGHT, "on")
@@ -68,7 +68,7 @@ async def test_a_spoken_command_switches_the_light_and_is_answered(
     assert not talk.hung_up
     assert states == ["listening", "processing", "responding", "idle"]
     # The silence before and after the command reaches the pipeline; its own detector needs more of it.
-    heard = speech.ears.streams[0]
+    heard = speech.recognizer.streams[0]
     assert (len(heard) - len(heard.lstrip(b"\0")) >= 32 * 760) is (detector != "our detector")
     assert 0 < len(heard) / 32000 - len(command) / 32000 < (1.2 if detector == "our detector" else 4)
     told = ir.async_get(hass).async_get_issue(DOMAIN, "no_speech_detector")
@@ -97,11 +97,11 @@ async def test_every_kind_of_device_plays_the_whole_answer(
         await asyncio.sleep(3 if device.profile.board.sends_wake_audio else 0)
         return await converse(device, command, word=f"hi {device.mac}")
 
-    speech.ears.lines = [COMMAND] * len(PROFILES)
+    speech.recognizer.lines = [COMMAND] * len(PROFILES)
     devices = [await boot(profile, mac=mac_of(number)) for number, profile in enumerate(PROFILES, 1)]
     talks = await asyncio.gather(*(talk(device) for device in devices), return_exceptions=True)
     assert hass.states.is_state(LIGHT, "on")
-    said = len(speech.mouth.spoken[0]) / 20
+    said = len(speech.voice.spoken[0]) / 20
     for device, talk in zip(devices, talks, strict=True):
         profile = device.profile
         with subtests.test(f"{profile.board.name}-{profile.version}-{profile.mode}"):
@@ -120,7 +120,7 @@ async def test_push_to_talk_ends_with_the_button_and_not_with_a_pause(
 ) -> None:
     # At the usual pace the channel would be stale by the end of so long a sentence.
     device = await boot(pace=Pace(waits=0.1, timeouts=0.1, main_loop_delay=0.001))
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     await device.press()
     pause = bytes(32000)
     device.say(pause + command + pause + command)
@@ -131,7 +131,7 @@ async def test_push_to_talk_ends_with_the_button_and_not_with_a_pause(
     assert hass.states.is_state(LIGHT, "on")
     assert device.played_seconds > 0.9
     # All but what the device had not sent when the button was released.
-    assert len(speech.ears.streams[0]) > 2 * len(pause + command) - 32 * 120
+    assert len(speech.recognizer.streams[0]) > 2 * len(pause + command) - 32 * 120
 
 
 async def test_what_is_switched_in_the_same_area_is_acknowledged_by_a_sound(
@@ -151,12 +151,12 @@ async def test_what_is_switched_in_the_same_area_is_acknowledged_by_a_sound(
     device_registry.async_update_device(box.id, area_id=area)
     converted: list[object] = []
     monkeypatch.setattr("homeassistant.components.tts._async_convert_audio", converted.append)
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     device = await boot()
     talk = await converse(device, command)
     assert hass.states.is_state(LIGHT, "on")
     assert talk.answers == ["Turned on the switch"]
-    assert not speech.mouth.spoken
+    assert not speech.voice.spoken
     assert any(talk.played)
     assert not converted
 
@@ -164,19 +164,19 @@ async def test_what_is_switched_in_the_same_area_is_acknowledged_by_a_sound(
 async def test_the_button_while_the_assistant_thinks_cancels_the_answer(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str]
 ) -> None:
-    await speech.use(conversation_engine=speech.brain.entity_id)
-    speech.brain.may_go_on.clear()
-    speech.ears.lines = [COMMAND]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.may_go_on.clear()
+    speech.recognizer.lines = [COMMAND]
     device = await boot()
     await device.wake()
     device.say(command)
     async with asyncio.timeout(20):
-        await speech.brain.thinking.wait()
+        await speech.agent.thinking.wait()
     await device.wait_state(State.SPEAKING, 5)
     await device.click()
     await device.wait_state(State.LISTENING, 5)
     assert device.played_seconds == 0
-    assert not speech.mouth.spoken
+    assert not speech.voice.spoken
     await device.power_off()
     await hass.async_block_till_done()
     assert hass.states.is_state(SATELLITE, "idle")

@@ -44,7 +44,7 @@ async def test_a_word_that_the_same_device_hears_again_is_not_dropped(
     await device.wait_state(State.LISTENING, 10)
     await device.click()
     await device.wait_state(State.IDLE, 10)
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     began = asyncio.get_running_loop().time()
     talk = await converse(device, command, word="hi")
     assert asyncio.get_running_loop().time() - began < 6
@@ -59,7 +59,7 @@ async def test_of_two_devices_that_hear_the_same_word_one_answers_and_the_other_
     """Boards of the kind C3 do not tell of the word: what counts is when they begin to listen."""
     near = await boot(get_profile(boards[0]))
     far = await boot(get_profile(boards[1]), mac=OTHER_MAC)
-    speech.ears.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND]
     talking = asyncio.create_task(converse(near, command, word="hi"))
     await near.wait_state(State.LISTENING, 10)
     await far.wake("hi")
@@ -67,12 +67,12 @@ async def test_of_two_devices_that_hear_the_same_word_one_answers_and_the_other_
     talk = await talking
     assert talk.answers == ["Turned on the switch"]
     assert not far.screen.captions
-    assert len(speech.ears.streams) == 1
+    assert len(speech.recognizer.streams) == 1
 
 
 async def test_different_words_are_two_people(speech: Speech, boot: Boot, command: bytes) -> None:
     one, other = await boot(), await boot(mac=OTHER_MAC)
-    speech.ears.lines = [COMMAND] * 2
+    speech.recognizer.lines = [COMMAND] * 2
     talks = await asyncio.gather(converse(one, command, word="hi"), converse(other, command, word="hello"))
     assert all(talk.answers for talk in talks)
 
@@ -87,7 +87,7 @@ async def test_a_word_that_another_satellite_of_home_assistant_has_heard_is_left
     for _ in range(2):
         await device.wake("hi")
         assert await until_idle(device) < 0.5
-    assert not speech.ears.streams
+    assert not speech.recognizer.streams
     assert not device.screen.captions
 
 
