@@ -55,6 +55,13 @@ class DemoProcess:
             assert time.monotonic() < deadline, f"{module} does not start"
             time.sleep(0.1)
 
+    def wait_for_processes(self, number: int) -> None:
+        """Wait until so many processes of this demo run. One that is just starting may not be readable."""
+        deadline = time.monotonic() + START_SECONDS
+        while len(running := self.processes()) != number:
+            assert time.monotonic() < deadline, f"not {number} processes: {running}"
+            time.sleep(0.1)
+
     def wait_gone(self, seconds: float = 20) -> None:
         """Wait until no process is left."""
         deadline = time.monotonic() + seconds

@@ -104,7 +104,7 @@ def test_an_interrupted_demo_leaves_no_process(number: signal.Signals, tmp_path:
     """Whatever ends it, even while it starts."""
     with started_demo(tmp_path, "--check") as demo:
         demo.wait_for("homeassistant")
-        assert len(demo.processes()) == 4
+        demo.wait_for_processes(4)
         demo.process.send_signal(number)
         demo.process.wait(timeout=60)
         demo.wait_gone()
