@@ -124,7 +124,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         return as_flag(self.device.tools.last_value(reading), reading.on_off)
 
     def _last_argument(self, tool: str, argument: str) -> Any:
-        """Return the argument of the last call of a setter, whoever called it."""
+        """Return the argument of the last call of a setter, by this entity or by others."""
         call = self.device.tools.last_call([tool])
         return call.arguments.get(argument) if call else None
 

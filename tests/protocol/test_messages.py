@@ -144,7 +144,7 @@ def test_every_message_of_the_firmware_is_read(text: str, message: messages.Devi
     ],
 )
 def test_a_malformed_message_says_what_is_wrong(text: str, reason: str) -> None:
-    """Garbage, wrong types and what would harm whoever handles it later is refused."""
+    """Garbage, wrong types and harmful values are refused."""
     with pytest.raises(MessageError, match=reason):
         parse_message(text)
 

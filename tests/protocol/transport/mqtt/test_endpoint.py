@@ -61,7 +61,7 @@ async def test_all_ipv4_addresses_are_listened_on_and_no_ipv6_address(site: Site
 
 
 async def test_a_device_shows_mac_token_and_client_id(site: Site) -> None:
-    """All that it claims goes to whoever decides, the MAC in one spelling."""
+    """All its claims are passed on for the decision, with the MAC in one spelling."""
     client = await site.client()
     await client.send(wire.connect("some-id", "02:00:00:00:00:AB", "wrong"))
     assert await client.receive() == (0x20, b"\x00\x05")
