@@ -2,6 +2,8 @@
 
 from typing import Final
 
+import audioop
+
 __all__ = ["SpeechShape"]
 
 _WINDOW: Final = 0.01
@@ -9,16 +11,13 @@ _WINDOW: Final = 0.01
 _SILENT: Final = 150
 # Of the loudest so far: pauses of a noisy voice are not silent.
 _PAUSE_LEVEL: Final = 0.02
-# Every fourth sample tells whether there is sound.
-_STEP: Final = 4
 _SAMPLE: Final = 2
 
 
 class SpeechShape:
     """Cuts the silence before speech, and finds its pauses.
 
-    `take` is for the thread that decodes: it needs 0.3 ms for a second of speech. `resumed` may be read from
-    another one.
+    `take` is for the thread that decodes. `resumed` may be read from another one.
     """
 
     def __init__(self, sample_rate: int, *, lead: float = 0.03, pause: float = 0.15) -> None:
@@ -71,5 +70,4 @@ class SpeechShape:
 
     def _peak(self, start: int) -> int:
         with memoryview(self._held) as data, data[start : start + self._window] as window:
-            samples = window.cast("h")[::_STEP]
-            return max(*samples, -min(samples))
+            return audioop.max(window, _SAMPLE)
