@@ -47,7 +47,7 @@ async def _rows(
         for listener in ("Assist, with its voice detector", "nobody"):
             if listener == "nobody":
                 for device in site.gateway.devices.values():
-                    device.set_voice(partial(_converse_with_nobody, device))
+                    device.conversations.set_voice(partial(_converse_with_nobody, device))
             for size in sizes:
                 await devices.listen(size, LONG_SPEECH)
                 load = await _load(seconds) - idle

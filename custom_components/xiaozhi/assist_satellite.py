@@ -101,7 +101,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     async def async_added_to_hass(self) -> None:
         """Begin to hold the device's conversations."""
         await super().async_added_to_hass()
-        self.async_on_remove(self.device.set_voice(self._conversations.begin))
+        self.async_on_remove(self.device.conversations.set_voice(self._conversations.begin))
 
     @override
     async def async_will_remove_from_hass(self) -> None:
@@ -121,7 +121,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     def _tell(self, event: PipelineEvent) -> None:
         match event.type, event.data:
             case PipelineEventType.STT_END, {"stt_output": {"text": str(text)}}:
-                self.device.happened(ConversationEvent.HEARD, text)
+                self.device.events.happened(ConversationEvent.HEARD, text)
 
     async def load_detector(self) -> TurnDetector | None:
         """Return what finds the end of speech in a turn; None if the pipeline has to find it."""

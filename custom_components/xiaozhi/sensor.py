@@ -79,10 +79,10 @@ SENSORS: Final = (
         state_class=SensorStateClass.MEASUREMENT,
         native_unit_of_measurement=UnitOfTime.SECONDS,
         suggested_display_precision=2,
-        value=lambda device: device.last_response.response if device.last_response else None,
+        value=lambda device: device.conversations.response_time,
         always=True,
         stays=True,
-        attributes=lambda device: device.last_response.parts() if device.last_response else {},
+        attributes=lambda device: device.conversations.response_parts,
     ),
     XiaozhiSensorDescription(
         key="battery",

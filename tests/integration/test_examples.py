@@ -168,7 +168,7 @@ async def test_every_event_is_taken_by_its_example(
     assert await async_setup_component(hass, "automation", {"automation": examples})
     await hass.async_block_till_done()
     for moment in ConversationEvent:
-        device.happened(
+        device.events.happened(
             moment, "Hello.", **{"reason": "stt-stream-failed"} if moment is ConversationEvent.FAILED else {}
         )
         await hass.async_block_till_done()

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-import logging
 from typing import Any, Final, Protocol
 
 from homeassistant.exceptions import HomeAssistantError
@@ -17,12 +16,11 @@ from ..protocol.mcp.client import (
     McpTimeoutError,
     ToolResult,
 )
+from ..protocol.tasks import log_failure
 from ..protocol.transport.link import LinkClosedError
 from ..tools.catalogue import stock_tool
 
 __all__ = ["CallingDevice", "TooManyCallsError", "ToolCalls", "call_error"]
-
-_LOGGER = logging.getLogger(__name__)
 
 # More than all entities of a device and its assistant call at once; the last one may wait for minutes.
 _MAX_WAITING: Final = 32
@@ -87,7 +85,7 @@ class ToolCalls:
         finally:
             self._waiting -= 1
         call = self._device.create_task(self._run(name, arguments), f"call {name}")
-        call.add_done_callback(_log_failure)
+        call.add_done_callback(log_failure)
         await asyncio.wait((call,))
         return call.result()
 
@@ -100,9 +98,3 @@ class ToolCalls:
                 )
         finally:
             self._turn.release()
-
-
-def _log_failure(call: asyncio.Task[ToolResult]) -> None:
-    """Retrieve the error of a call whose caller may be gone."""
-    if not call.cancelled() and (err := call.exception()) is not None:
-        _LOGGER.debug("Call ended: %s", err)

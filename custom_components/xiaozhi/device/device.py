@@ -1,12 +1,11 @@
 """A paired device: its state and its link."""
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 import hmac
 import logging
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
@@ -37,16 +36,13 @@ from ..tools.catalogue import REBOOT_TOOL, stock_tool
 from ..tools.risk_rules import judge
 from ..tools.state import ToolState
 from .calls import call_error
-from .events import EVENT_NOTIFICATION, ConversationEvent, DeviceEvents
+from .conversations import DeviceConversations
+from .events import EVENT_NOTIFICATION, DeviceEvents
 from .session import DeviceSession
 from .state import DeviceState
 from .store import DeviceStore
-from .turn_times import TurnTimes
 
 _LOGGER = logging.getLogger(__name__)
-
-# Enough to tell a slow turn from a slow engine.
-_LAST_TURNS: Final = 20
 
 
 class ChangeListener(Protocol):
@@ -82,9 +78,8 @@ class Device:
         self.tools = ToolState(self.state)
         self.info = DeviceInfo(identifiers={(DOMAIN, self.mac)})
         """Connects the entities with the device in the registry."""
-        self.events = DeviceEvents(hass.loop.time)
-        self.turns: deque[TurnTimes] = deque(maxlen=_LAST_TURNS)
-        """The last turns that were answered, in memory only."""
+        self.events = DeviceEvents(hass.loop.time, lambda: self.settings.share_transcripts)
+        self.conversations = DeviceConversations(self.events)
         self.installation: Installation | None = None
         """The running installation of a firmware, if any."""
         self._entry = entry
@@ -93,7 +88,6 @@ class Device:
         self._listeners: list[ChangeListener] = []
         self._session: DeviceSession | None = None
         self._last_statistics: dict[str, Any] = {}
-        self._voice: Callable[[Conversation], None] | None = None
         self._just_started = False
 
     @property
@@ -174,11 +168,6 @@ class Device:
         return self._session.conversation_state if self._session else ConversationState.IDLE
 
     @property
-    def last_response(self) -> TurnTimes | None:
-        """Times of the last turn that was answered with speech."""
-        return next((times for times in reversed(self.turns) if times.response is not None), None)
-
-    @property
     def vision_token(self) -> str:
         """Token that the device sends with a photo. It does not reveal the token of the link."""
         return hmac.digest(self.settings.token.encode(), b"vision", "sha256").hex()
@@ -201,7 +190,7 @@ class Device:
             "linked_over": link and link.kind,
             "conversation": self.conversation_state,
             "dropped_events": self.events.dropped,
-            "turns": [times.as_dict() for times in self.turns],
+            "turns": self.conversations.describe(),
             "statistics": link.statistics() if link else self._last_statistics,
         }
 
@@ -422,10 +411,7 @@ class Device:
     @callback
     def conversation_started(self, conversation: Conversation) -> None:
         """Pass a conversation to the satellite; without one, end it."""
-        self.happened(ConversationEvent.STARTED)
-        if self._voice is not None:
-            self._voice(conversation)
-        else:
+        if not self.conversations.started(conversation):
             _LOGGER.debug("%s: no conversation without its satellite, which is disabled", self.name)
             self.create_task(conversation.end(), "end conversation")
         self._contacted()
@@ -436,31 +422,6 @@ class Device:
         data = {"device_id": self.registry_id, "method": method, "params": params}
         self.hass.bus.async_fire(EVENT_NOTIFICATION, data)
         self.events.notified(method, params)
-
-    @callback
-    def answered(self, text: str, times: TurnTimes) -> None:
-        """Take the text of an answer that the user has begun to hear or read, and how long it took."""
-        self.turns.append(times)
-        self.happened(ConversationEvent.ANSWERED, text, **times.as_dict())
-        self.changed()
-
-    @callback
-    def happened(self, event: ConversationEvent, text: str | None = None, **attributes: str | float) -> None:
-        """Pass an event of a conversation to automations, with its text only if the owner allows that."""
-        if text is not None and self.settings.share_transcripts:
-            attributes["text"] = text
-        self.events.happened(event, **attributes)
-
-    @callback
-    def set_voice(self, voice: Callable[[Conversation], None]) -> CALLBACK_TYPE:
-        """Let `voice` hold the device's conversations. Returns a function that ends this."""
-        self._voice = voice
-
-        @callback
-        def end() -> None:
-            self._voice = None
-
-        return end
 
     @callback
     def create_task[T](self, work: Coroutine[Any, Any, T], what: str) -> asyncio.Task[T]:

@@ -74,11 +74,12 @@ def notification_event(method: str, params: JsonObject) -> DeviceEvent:
 class DeviceEvents:
     """Passes the events of one device to its event entities, in bounded numbers."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        """`clock` returns monotonic seconds."""
+    def __init__(self, clock: Callable[[], float], shares_texts: Callable[[], bool]) -> None:
+        """`clock` returns monotonic seconds; `shares_texts` whether what is said may be passed on."""
         self.dropped = 0
         """Number of events dropped because there were too many."""
         self._clock = clock
+        self._shares_texts = shares_texts
         self._listeners: set[Callable[[DeviceEvent], None]] = set()
         self._notifications = TokenBucket(rate=_RATE, burst=_BURST)
         self._conversation_events = TokenBucket(rate=_RATE, burst=_BURST)
@@ -100,8 +101,13 @@ class DeviceEvents:
         self._pass_on(notification_event(method, params))
 
     @callback
-    def happened(self, event: ConversationEvent, **attributes: str | float) -> None:
-        """Pass on an event of a conversation; texts are cut to one line."""
+    def happened(self, event: ConversationEvent, text: str | None = None, **attributes: str | float) -> None:
+        """Pass on an event of a conversation, with `text` only if the owner allows that.
+
+        Texts are cut to one line.
+        """
+        if text is not None and self._shares_texts():
+            attributes["text"] = text
         if self._admit(self._conversation_events):
             cleaned = {
                 name: one_line(value) if isinstance(value, str) else value

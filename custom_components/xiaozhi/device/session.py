@@ -89,9 +89,6 @@ class SessionDevice(CallingDevice, ReadDevice, Protocol):
     def notified(self, method: str, params: JsonObject) -> None:
         """Pass a notification on."""
 
-    def happened(self, event: ConversationEvent, text: str | None = None, **attributes: str) -> None:
-        """Pass on an event of a conversation."""
-
 
 class DeviceSession(LinkHandler):
     """Handles one link of a device, from its attachment to its end."""
@@ -176,11 +173,11 @@ class DeviceSession(LinkHandler):
             self._answered()
             match message:
                 case ListenDetect(text):
-                    self._device.happened(ConversationEvent.WAKE_WORD, text)
+                    self._device.events.happened(ConversationEvent.WAKE_WORD, text)
                 case ListenStart(mode) if mode is not ListenMode.MANUAL:
                     self._listens(while_speaking=mode is ListenMode.REALTIME)
                 case Abort():
-                    self._device.happened(ConversationEvent.INTERRUPTED)
+                    self._device.events.happened(ConversationEvent.INTERRUPTED)
             self.conversation.message_received(message)
 
     @override
@@ -202,7 +199,7 @@ class DeviceSession(LinkHandler):
             self._readings.resume()
             if self.link.stays_connected and (alerts := conversation.take_alerts()):
                 self.create_task(self._show_later(alerts), "show alerts")
-            self._device.happened(ConversationEvent.ENDED)
+            self._device.events.happened(ConversationEvent.ENDED)
 
     @override
     @callback

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterable
 from dataclasses import replace
 from functools import partial
 import logging
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from homeassistant.core import callback
 
@@ -17,6 +17,7 @@ from ..protocol.conversation.table import TurnStart
 from ..protocol.conversation.turn import Turn
 from ..protocol.limits import TokenBucket
 from ..protocol.messages import ListenMode
+from ..protocol.tasks import log_failure
 from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle
 from .end_of_speech import TurnDetector
@@ -133,14 +134,14 @@ class VoiceConversations:
             conversation,
             turn,
             timeouts=timeouts,
-            on_answered=lambda text: self._device.answered(text, voice_turn.times),
+            on_answered=lambda text: self._answered(text, voice_turn),
             interrupted_answer=self._interrupted_answer,
         )
         self._interrupted_answer = ""
         running = asyncio.create_task(
-            self._finish_turn(conversation, voice_turn, turn, followed_up=followed_up)
+            self._finish_turn(conversation, voice_turn, turn, followed_up=followed_up), name="turn"
         )
-        running.add_done_callback(_take_note)
+        running.add_done_callback(log_failure)
         listening = self._listen_meanwhile(conversation, turn.start)
         interruption = asyncio.create_task(conversation.interruption())
         try:
@@ -153,7 +154,7 @@ class VoiceConversations:
                 return False
             if interruption.result() is Interruption.SPOKEN_OVER:
                 self._interrupted_answer = voice_turn.said
-                self._device.happened(ConversationEvent.INTERRUPTED)
+                self._device.events.happened(ConversationEvent.INTERRUPTED)
             if interruption.result() is not Interruption.LISTENING:
                 await conversation.stop_speaking()
             return True
@@ -167,15 +168,21 @@ class VoiceConversations:
                 self.turn = None
                 self._pipelines.tts_response_finished()
 
+    @callback
+    def _answered(self, text: str, voice_turn: VoiceTurn) -> None:
+        self._device.conversations.answered(text, voice_turn.times)
+        self._device.changed()
+
     def _listen_meanwhile(self, conversation: Conversation, start: TurnStart) -> asyncio.Future[None]:
         """Listen to somebody who speaks over the answer, if the owner wants that and the device can."""
         if start.mode is not ListenMode.REALTIME or not self._device.settings.interrupt_by_speaking:
             nothing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             return nothing
         listening = asyncio.create_task(
-            listen_for_interruption(conversation, self._pipelines.load_interruption_detector)
+            listen_for_interruption(conversation, self._pipelines.load_interruption_detector),
+            name="listening for an interruption",
         )
-        listening.add_done_callback(_take_note)
+        listening.add_done_callback(log_failure)
         return listening
 
     async def _finish_turn(
@@ -184,14 +191,14 @@ class VoiceConversations:
         await asyncio.sleep(self._runs.delay(loop_time()))
         self._runs.take(loop_time())
         if turn.start.question is not None:
-            self._device.happened(ConversationEvent.HEARD, turn.start.question)
+            self._device.events.happened(ConversationEvent.HEARD, turn.start.question)
             end = await voice_turn.run(partial(self._run_typed, turn.start.question))
         else:
             end = await self._run_spoken(voice_turn, turn.start, followed_up=followed_up)
         if end is TurnEnd.ELSEWHERE:
             return False
         if end is TurnEnd.FAILED:
-            self._device.happened(ConversationEvent.FAILED, reason=voice_turn.error or "unknown")
+            self._device.events.happened(ConversationEvent.FAILED, reason=voice_turn.error or "unknown")
         is_open = self._device.settings.conversation_style is ConversationStyle.OPEN
         if end is TurnEnd.ASKS_BACK or (is_open and end is TurnEnd.ANSWERED):
             await self._device.read_at_rest(briefly=True)
@@ -224,9 +231,3 @@ class VoiceConversations:
 
     async def _run_typed(self, question: str, _audio: AsyncIterable[bytes]) -> None:
         await self._pipelines.run_typed(question)
-
-
-def _take_note(turn: asyncio.Task[Any]) -> None:
-    """Log how an interrupted turn ended. Its device may be gone, which the conversation knows already."""
-    if not turn.cancelled() and (err := turn.exception()) is not None:
-        _LOGGER.debug("Turn ended: %s", err)

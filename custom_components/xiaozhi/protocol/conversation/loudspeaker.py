@@ -12,6 +12,7 @@ from ..audio.codec import OpusEncoder
 from ..audio.pacing import DownlinkPacer
 from ..clock import loop_time, sleep_until
 from ..messages import AudioFormat, JsonObject, tts_start, tts_stop
+from ..tasks import log_failure
 from ..transport.link import Link, LinkKind
 from .main_task import MainTask, SpeechStart
 from .timeouts import ConversationTimeouts
@@ -79,8 +80,8 @@ class Loudspeaker:
         self._pacer.reset()
         self._told = not self._main_task.running
         work = (await self._tell()).wait_taken() if self._told else self._start_when_free()
-        self._starting = asyncio.create_task(work)
-        self._starting.add_done_callback(_take_note)
+        self._starting = asyncio.create_task(work, name="start of an answer")
+        self._starting.add_done_callback(log_failure)
 
     def withdraw(self) -> None:
         """Do not tell the device to speak if it has not been told: it would silence its microphone."""
@@ -215,9 +216,3 @@ async def _encode(
         for start in range(0, len(pcm), piece):
             yield encoder.encode(pcm[start : start + piece])
     yield encoder.flush()
-
-
-def _take_note(starting: asyncio.Task[float]) -> None:
-    """Take the result of a start after which nothing was played; the device may be gone."""
-    if not starting.cancelled():
-        starting.exception()

@@ -1,0 +1,71 @@
+"""The voice conversations of a device: who holds them, and how long their turns took."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from homeassistant.core import CALLBACK_TYPE, callback
+
+from ..protocol.conversation.conversation import Conversation
+from .events import ConversationEvent, DeviceEvents
+from .turn_times import TurnTimes
+
+__all__ = ["DeviceConversations"]
+
+# Enough to tell a slow turn from a slow engine.
+_LAST_TURNS: Final = 20
+
+
+class DeviceConversations:
+    """Passes the conversations of one device to its satellite, and keeps the times of the last turns."""
+
+    def __init__(self, events: DeviceEvents) -> None:
+        """Tell `events` when a conversation starts and when a turn is answered."""
+        self._events = events
+        self._voice: Callable[[Conversation], None] | None = None
+        self._turns: deque[TurnTimes] = deque(maxlen=_LAST_TURNS)
+
+    @callback
+    def set_voice(self, voice: Callable[[Conversation], None]) -> CALLBACK_TYPE:
+        """Let `voice` hold the conversations. Returns a function that ends this."""
+        self._voice = voice
+
+        @callback
+        def end() -> None:
+            self._voice = None
+
+        return end
+
+    @callback
+    def started(self, conversation: Conversation) -> bool:
+        """Pass on a conversation that the device has started; return whether somebody holds it."""
+        self._events.happened(ConversationEvent.STARTED)
+        if self._voice is None:
+            return False
+        self._voice(conversation)
+        return True
+
+    @callback
+    def answered(self, text: str, times: TurnTimes) -> None:
+        """Take the text of an answer that the user has begun to hear or read, and how long it took."""
+        self._turns.append(times)
+        self._events.happened(ConversationEvent.ANSWERED, text, **times.as_dict())
+
+    @property
+    def response_time(self) -> float | None:
+        """Seconds that the last spoken answer took to come; None if there was none."""
+        return self._last_response.response
+
+    @property
+    def response_parts(self) -> dict[str, float]:
+        """Milliseconds of each part of the last turn with a spoken answer, by name and in order."""
+        return self._last_response.parts()
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return the times of the last turns for diagnostics."""
+        return [times.as_dict() for times in self._turns]
+
+    @property
+    def _last_response(self) -> TurnTimes:
+        spoken = (times for times in reversed(self._turns) if times.response is not None)
+        return next(spoken, TurnTimes())
