@@ -3,12 +3,13 @@
 It shares no code with the integration, which is tested against it.
 """
 
+from .application.announcement import Announcement, Outcome, Subtitle
 from .application.misbehave import Misbehaviour
 from .application.state import State
 from .board.crash import DeviceCrashed
 from .board.nvs import Nvs
 from .board.pace import Pace
-from .board.profile import BOARDS, Board, ListeningMode, Profile, get_profile
+from .board.profile import BOARDS, Board, ListeningMode, OggReader, Profile, get_profile
 from .board.recorder import Event, Screen
 from .conversation import Conversation, ConversationError, converse
 from .device import SimulatedDevice
@@ -17,6 +18,7 @@ from .link.impairment import UdpImpairment
 
 __all__ = [
     "BOARDS",
+    "Announcement",
     "Board",
     "Conversation",
     "ConversationError",
@@ -25,11 +27,14 @@ __all__ = [
     "ListeningMode",
     "Misbehaviour",
     "Nvs",
+    "OggReader",
+    "Outcome",
     "Pace",
     "Profile",
     "Screen",
     "SimulatedDevice",
     "State",
+    "Subtitle",
     "UdpImpairment",
     "build_image",
     "converse",

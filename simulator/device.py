@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 import uuid
 
+from .application.announcement import Announcement
 from .application.application import Application
 from .application.checkin import Outcome
 from .application.hardware import Hardware
@@ -263,6 +264,12 @@ class SimulatedDevice:
         """Wait until nothing is left to play."""
         await self.wait_for(lambda: self.speaker.empty, timeout)
 
+    async def wait_announced(self, number: int = 1, timeout: float = 60) -> Announcement:  # noqa: ASYNC109
+        """Wait until the `notify` of that number has been played, or has ended otherwise; return it."""
+        announced = self.announcements
+        await self.wait_for(lambda: len(announced) >= number and announced[number - 1].over, timeout)
+        return announced[number - 1]
+
     @property
     def state(self) -> State:
         """Its state; unknown while it is off."""
@@ -364,6 +371,11 @@ class SimulatedDevice:
     def misbehaviours(self) -> set[Misbehaviour]:
         """Its faults; may be changed at any time."""
         return self._hardware.faults.what
+
+    @property
+    def announcements(self) -> list[Announcement]:
+        """Every `notify` that it has received, and what became of each."""
+        return self._hardware.announcements
 
     @property
     def played(self) -> bytes:

@@ -17,6 +17,7 @@ from .device_tools import DeviceTools
 from .hardware import Hardware
 from .mainloop import Job, MainLoop
 from .mcp_server import McpServer
+from .notifications import Notifications
 from .server_messages import ServerMessages
 from .state import State, StateMachine
 from .upgrade import Upgrader
@@ -68,7 +69,8 @@ class Application:
             run=tools.run,
             loops=hardware.faults.loops,
         )
-        self.server_messages = ServerMessages(hardware, self.loop, self.mcp, self)
+        self.notifications = Notifications(hardware, self.loop, http, self, self.spawn)
+        self.server_messages = ServerMessages(hardware, self.loop, self.mcp, self.notifications, self)
         self.activated = False
         self.transport: Transport | None = None
         self.mode = profile.mode
@@ -96,6 +98,7 @@ class Application:
         finally:
             self.microphone.switch_off()
             self._speaker.flush()
+            self.notifications.power_off()
             if self.transport is not None:
                 self.transport.power_off()
         if crash is not None:
@@ -167,6 +170,9 @@ class Application:
                 if self.mode is not ListeningMode.REALTIME:
                     self.microphone.switch_off()
                 self._speaker.flush()
+            case State.NOTIFYING:
+                self._screen.show_status("Speaking...")
+                self.microphone.switch_off()
 
     async def _begin_listening(self) -> None:
         if self.microphone.on and not self._plays_popup:
@@ -205,6 +211,7 @@ class Application:
         """React to the loss of the Wi-Fi: the conversation ends."""
         if self.transport is None:
             return
+        self.loop.schedule(lambda: self.cancel_announcement("the loss of the Wi-Fi"))
         self.transport.lose_connection()
         if self.state in {State.CONNECTING, State.LISTENING, State.SPEAKING}:
             self.loop.schedule(self.transport.close_channel)
@@ -213,6 +220,7 @@ class Application:
 
     async def click(self) -> None:
         """Handle a click of the button: start, interrupt or end a conversation."""
+        await self.cancel_announcement("the button")
         match self.state:
             case State.ACTIVATING:
                 await self.set_state(State.IDLE)
@@ -225,6 +233,7 @@ class Application:
 
     async def press(self) -> None:
         """Begin push-to-talk."""
+        await self.cancel_announcement("the talk button")
         match self.state:
             case State.ACTIVATING:
                 await self.set_state(State.IDLE)
@@ -236,12 +245,15 @@ class Application:
 
     async def release(self) -> None:
         """End push-to-talk."""
+        await self.cancel_announcement("the release of the talk button")
         if self.state is State.LISTENING:
             await self._send("listen", state="stop")
             await self.set_state(State.IDLE)
 
     async def wake_word(self, word: str, sound: bytes | None) -> None:
         """Handle the wake word; `sound` is 16 kHz PCM that ends with it."""
+        if self._profile.board.detects_while_playing:
+            await self.cancel_announcement("the wake word")
         match self.state:
             case State.ACTIVATING:
                 await self.set_state(State.IDLE)
@@ -347,6 +359,15 @@ class Application:
         else:
             self.spawn(call())
 
+    def close_microphone(self) -> None:
+        """Stop recording, and drop what was recorded."""
+        self.microphone.switch_off()
+        self.microphone.packets.clear()
+
+    async def cancel_announcement(self, reason: str) -> None:
+        """End the announcement that is played, if one is."""
+        await self.notifications.cancel(reason)
+
     async def end_conversation(self) -> None:
         """Close the audio channel, if it is open."""
         if self.transport is not None:
@@ -354,6 +375,7 @@ class Application:
 
     async def reboot(self) -> None:
         """Close the channel and restart a second later. Raises `Restart`."""
+        await self.cancel_announcement("a restart")
         if self.transport is not None:
             await self.transport.close_channel()
             if self._profile.leaves_before_restart:

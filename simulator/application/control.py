@@ -27,6 +27,12 @@ class Control(Protocol):
     async def set_state(self, state: State) -> None:
         """Request a state."""
 
+    def close_microphone(self) -> None:
+        """Stop recording, and drop what was recorded."""
+
+    async def cancel_announcement(self, reason: str) -> None:
+        """End the announcement that is played, if one is."""
+
     async def end_conversation(self) -> None:
         """Close the audio channel, if it is open."""
 

@@ -12,6 +12,7 @@ from ..board.system_info import Identity
 from ..board.tools import Values
 from ..firmware.partitions import AppPartitions
 from ..link.network import Network
+from .announcement import Announcement
 from .misbehave import FaultInjector
 
 __all__ = ["Hardware"]
@@ -39,8 +40,11 @@ class Hardware:
     network: Network
     tool_seconds: dict[str, float] = field(default_factory=dict)
     """How long calls take, by tool; others take no time."""
+    announcements: list[Announcement] = field(default_factory=list)
+    """Every `notify` that was received, in order."""
 
     def start_firmware(self) -> None:
         """Let the boot loader choose the firmware to run."""
         self.partitions.start()
         self.profile = replace(self.profile, version=self.partitions.version)
+        self.speaker.queue = self.profile.decode_queue

@@ -1,7 +1,7 @@
 """The device's MCP server. Source: the firmware's `mcp_server.cc`.
 
-It deviates from JSON-RPC: most malformed requests get no answer, errors have no code, and their messages are
-not escaped.
+It deviates from JSON-RPC: most malformed requests get no answer, errors have no code before 2.5.0, and their
+messages are not escaped.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,6 +16,9 @@ __all__ = ["McpServer"]
 
 _MAX_PAGE_BYTES: Final = 8000
 _PAGE_RESERVE: Final = 30
+_BAD_PARAMS: Final = -32602
+_NO_METHOD: Final = -32601
+_FAILED: Final = -32603
 
 
 class McpServer:
@@ -68,7 +71,7 @@ class McpServer:
             case "tools/call":
                 self._call(request_id, params)
             case _:
-                self._error(request_id, f"Method not implemented: {method}")
+                self._error(request_id, _NO_METHOD, f"Method not implemented: {method}")
 
     def notify(self, method: str, params: JsonObject) -> None:
         """Send a notification, as custom firmware may; stock firmware sends none."""
@@ -93,7 +96,9 @@ class McpServer:
         if self._loops:
             page, next_cursor = self._page("", with_user_tools)[0], self.tools[0].name
         if not page and self.tools:
-            self._error(request_id, f"Failed to add tool {next_cursor} because of payload size limit")
+            self._error(
+                request_id, _FAILED, f"Failed to add tool {next_cursor} because of payload size limit"
+            )
             return
         more = f',"nextCursor":"{next_cursor}"' if next_cursor else ""
         self._result(request_id, f'{{"tools":[{",".join(page)}]{more}}}')
@@ -117,23 +122,23 @@ class McpServer:
 
     def _call(self, request_id: int, params: JsonObject | None) -> None:
         if params is None:
-            self._error(request_id, "Missing params")
+            self._error(request_id, _BAD_PARAMS, "Missing params")
             return
         name, given = find(params, "name"), find(params, "arguments")
         if not isinstance(name, str):
-            self._error(request_id, "Missing name")
+            self._error(request_id, _BAD_PARAMS, "Missing name")
             return
         if not isinstance(given, dict) and any(key.lower() == "arguments" for key in params):
-            self._error(request_id, "Invalid arguments")
+            self._error(request_id, _BAD_PARAMS, "Invalid arguments")
             return
         tool = next((tool for tool in self.tools if tool.name == name), None)
         if tool is None:
-            self._error(request_id, f"Unknown tool: {name}")
+            self._error(request_id, _BAD_PARAMS, f"Unknown tool: {name}")
             return
         try:
-            arguments = _arguments(tool, given)
+            arguments = _arguments(tool, given, checks_types=self._profile.mcp_checks_types)
         except ToolError as err:
-            self._error(request_id, str(err))
+            self._error(request_id, _BAD_PARAMS, str(err))
             return
         self._queue_call(lambda: self._execute(request_id, tool, arguments))
 
@@ -141,7 +146,7 @@ class McpServer:
         try:
             result = await self._run(tool, arguments)
         except ToolError as err:
-            self._error(request_id, str(err))
+            self._error(request_id, _FAILED, str(err))
             return
         answer = tool.answer or {"content": [_content(result)], "isError": False}
         self._result(request_id, dumps(answer))
@@ -149,8 +154,9 @@ class McpServer:
     def _result(self, request_id: int, result: str) -> None:
         self._reply(f'{{"jsonrpc":"2.0","id":{request_id},"result":{result}}}')
 
-    def _error(self, request_id: int, message: str) -> None:
-        self._reply(f'{{"jsonrpc":"2.0","id":{request_id},"error":{{"message":"{message}"}}}}')
+    def _error(self, request_id: int, code: int, message: str) -> None:
+        member = f'"code":{code},' if self._profile.mcp_checks_types else ""
+        self._reply(f'{{"jsonrpc":"2.0","id":{request_id},"error":{{{member}"message":"{message}"}}}}')
 
 
 def _content(result: ToolResult) -> JsonObject:
@@ -166,12 +172,19 @@ def _content(result: ToolResult) -> JsonObject:
     return {"type": "text", "text": text}
 
 
-def _arguments(tool: Tool, given: JsonObject | None) -> JsonObject:
-    return {name: _argument(name, rule, find(given, name)) for name, rule in tool.properties.items()}
+def _arguments(tool: Tool, given: JsonObject | None, *, checks_types: bool) -> JsonObject:
+    found: JsonObject = {}
+    for name, rule in tool.properties.items():
+        is_there = any(key.lower() == name.lower() for key in given or {})
+        found[name] = _argument(name, rule, find(given, name), must_fit=checks_types and is_there)
+    return found
 
 
-def _argument(name: str, rule: JsonObject, value: Any) -> bool | int | str:
-    """Return the value of an argument; one of a wrong type counts as missing. Raises `ToolError`."""
+def _argument(name: str, rule: JsonObject, value: Any, *, must_fit: bool) -> bool | int | str:
+    """Return the value of an argument; one of a wrong type is an error or counts as missing.
+
+    Raises `ToolError`.
+    """
     match rule["type"]:
         case "boolean" if isinstance(value, bool):
             return value
@@ -184,6 +197,8 @@ def _argument(name: str, rule: JsonObject, value: Any) -> bool | int | str:
             return number
         case "string" if isinstance(value, str):
             return value
+    if must_fit:
+        raise ToolError(f"Invalid type of argument: {name}")
     if "default" not in rule:
         raise ToolError(f"Missing valid argument: {name}")
     default: bool | int | str = rule["default"]

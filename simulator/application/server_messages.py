@@ -10,6 +10,7 @@ from .control import Control
 from .hardware import Hardware
 from .mainloop import MainLoop
 from .mcp_server import McpServer
+from .notifications import Notifications
 from .state import State
 
 __all__ = ["ServerMessages"]
@@ -18,8 +19,15 @@ __all__ = ["ServerMessages"]
 class ServerMessages:
     """Handles messages, audio and failures on the network task; schedules effects on the main task."""
 
-    def __init__(self, hardware: Hardware, loop: MainLoop, mcp: McpServer, control: Control) -> None:
-        """`mcp` answers the requests of the server."""
+    def __init__(
+        self,
+        hardware: Hardware,
+        loop: MainLoop,
+        mcp: McpServer,
+        notifications: Notifications,
+        control: Control,
+    ) -> None:
+        """`mcp` answers the requests of the server; `notifications` plays what it wants to announce."""
         self.last_error = ""
         """The last failure of the transport, such as `SERVER_TIMEOUT`."""
         self._profile = hardware.profile
@@ -29,6 +37,7 @@ class ServerMessages:
         self._faults = hardware.faults
         self._loop = loop
         self._mcp = mcp
+        self._notifications = notifications
         self._control = control
 
     def message_received(self, message: JsonObject) -> None:
@@ -49,6 +58,8 @@ class ServerMessages:
                 self._loop.schedule(self._control.reboot)
             case "alert":
                 self._alert_received(message)
+            case "notify" if self._profile.has_notify:
+                self._notifications.received(message)
 
     def _speech(self, state: object, text: object) -> None:
         match state:
@@ -60,9 +71,10 @@ class ServerMessages:
                 self._loop.schedule_call(lambda: self._screen.show_message("assistant", text))
 
     async def _begin_speaking(self) -> None:
-        if self._control.state is not State.SPEAKING:
-            self._speaker.begin_answer()
+        spoke = self._control.state is State.SPEAKING
         await self._control.set_state(State.SPEAKING)
+        if self._control.state is State.SPEAKING and not spoke:
+            self._speaker.begin_answer()
 
     async def _end_speaking(self) -> None:
         if self._control.state is State.SPEAKING:
@@ -107,6 +119,7 @@ class ServerMessages:
         self._record("error", error=error)
 
         async def show() -> None:
+            await self._control.cancel_announcement("an error of the connection")
             await self._control.set_state(State.IDLE)
             self._alert("ERROR", error, "circle_xmark")
 

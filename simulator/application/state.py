@@ -20,6 +20,8 @@ class State(StrEnum):
     CONNECTING = "connecting"
     LISTENING = "listening"
     SPEAKING = "speaking"
+    NOTIFYING = "notifying"
+    """Plays an announcement; in firmware since 2.5.0."""
 
 
 _LEGAL: Final = {
@@ -35,10 +37,12 @@ _LEGAL: Final = {
         State.ACTIVATING,
         State.UPGRADING,
         State.WIFI_CONFIGURING,
+        State.NOTIFYING,
     },
     State.CONNECTING: {State.IDLE, State.LISTENING},
     State.LISTENING: {State.SPEAKING, State.IDLE},
     State.SPEAKING: {State.LISTENING, State.IDLE},
+    State.NOTIFYING: {State.IDLE},
 }
 
 

@@ -36,6 +36,7 @@ class Upgrader:
         """
         hardware, control = self._hardware, self._control
         screen, pace = hardware.screen, hardware.pace
+        await control.cancel_announcement("an update")
         await control.end_conversation()
         screen.show_alert("OTA upgrade", "System is upgrading...", "download")
         hardware.recorder.add("sound", name="upgrade")

@@ -5,7 +5,7 @@ from enum import StrEnum
 import re
 from typing import Any, Final, Literal
 
-__all__ = ["BOARDS", "Board", "ListeningMode", "Profile", "get_profile"]
+__all__ = ["BOARDS", "Board", "ListeningMode", "OggReader", "Profile", "get_profile"]
 
 type Version = tuple[int, int, int]
 type Network = Literal["wifi", "cellular", "ethernet"]
@@ -22,6 +22,17 @@ class ListeningMode(StrEnum):
     AUTO = "auto"
     MANUAL = "manual"
     REALTIME = "realtime"
+
+
+class OggReader(StrEnum):
+    """How a firmware reads Ogg; which build reads how is not known exactly."""
+
+    OLD = "old"
+    """As `lax`, but a last packet whose length is a multiple of 255 bytes is never finished."""
+    LAX = "lax"
+    """Looks at packets only."""
+    STRICT = "strict"
+    """Checks check sums, serial number, page order, granule positions and the end of the stream, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +65,11 @@ class Board:
     """Hz of the codec."""
     mode: ListeningMode = ListeningMode.AUTO
     """Realtime where the board cancels echo."""
+
+    @property
+    def detects_while_playing(self) -> bool:
+        """Whether the chip can hear the wake word while it plays; others only do while idle."""
+        return self.chip in {"esp32s3", "esp32p4"}
 
     def has(self, feature: str) -> bool:
         """Whether the board has a feature that a tool needs."""
@@ -190,6 +206,8 @@ class Profile:
     """The WebSocket client sends its request before it waits for the answer, and misses one that comes within
     this time. On a real device this is at most a millisecond, and rare."""
     glyph_push: bool = False
+    ogg: OggReader = OggReader.LAX
+    """How the file of a `notify` is read."""
     server_echo_cancellation: bool = False
 
     @property
@@ -247,6 +265,16 @@ class Profile:
         return self.number >= (1, 6, 6)
 
     @property
+    def has_notify(self) -> bool:
+        """Whether the server can have an idle device play a file."""
+        return self.number >= (2, 5, 0)
+
+    @property
+    def mcp_checks_types(self) -> bool:
+        """Whether MCP errors have a code, and an argument of a wrong type is one."""
+        return self.number >= (2, 5, 0)
+
+    @property
     def has_user_tools(self) -> bool:
         """Whether `withUserTools` and the maintenance tools exist."""
         return self.number >= (2, 0, 0)
@@ -269,6 +297,8 @@ class Profile:
     @property
     def decode_queue(self) -> int:
         """Packets that can wait to be decoded; further ones are dropped."""
+        if self.number >= (2, 5, 0):
+            return 20
         return 40 if self.number >= (1, 6, 6) else 10
 
     @property

@@ -98,7 +98,8 @@ class Screen:
                 self.user_text = text
             case "assistant":
                 self.assistant_text = text
-                self.captions.append(text)
+                if text:
+                    self.captions.append(text)
             case _:
                 self.system_text = text
         self.recorder.add("screen", role=role, text=text)

@@ -12,15 +12,18 @@ from typing import Final
 
 from ..board.crash import DeviceCrashed, stoi
 from ..board.pace import Pace
-from .network import Network
+from .network import Connection, Network
 
-__all__ = ["HttpClient", "HttpError", "Response"]
+__all__ = ["Body", "HttpClient", "HttpError", "Response"]
 
 # Bytes that can wait to be read; reading a whole body of this size dead-locks with the receiver.
 _WINDOW: Final = 8192
 _PAGE: Final = 4096
 _TIMEOUT: Final = 30.0
 _MAX_BODY: Final = 16 * 1024 * 1024
+# For a stream; with what one read of the socket adds, up to 14 KB are read ahead.
+_STREAM_WINDOW: Final = 4096
+_STREAM_PAGE: Final = 1024
 
 
 class HttpError(Exception):
@@ -37,6 +40,43 @@ class Response:
     body: bytes
 
 
+class Body:
+    """The body of an answer, while it comes."""
+
+    def __init__(
+        self, connection: Connection, headers: dict[str, str], timeout: Callable[[], asyncio.Timeout]
+    ) -> None:
+        """Begin after the head."""
+        self._connection = connection
+        self._timeout = timeout
+        self._chunked = "chunked" in headers.get("transfer-encoding", "").lower()
+        length = headers.get("content-length")
+        self._left = None if self._chunked or length is None else int(length)
+        """Bytes of the body, or of the chunk; None up to the end of the connection, or before a chunk."""
+
+    async def read(self) -> bytes:
+        """Return what has come, at most 1024 bytes; nothing at a proper end.
+
+        Raises `EOFError`, `ValueError`, `ConnectionError` and `TimeoutError`.
+        """
+        async with self._timeout():
+            if self._chunked and self._left is None:
+                self._left = int((await self._connection.reader.readuntil(b"\r\n")).split(b";")[0], 16)
+            if self._left == 0:
+                return b""
+            data = await self._connection.reader.read(min(self._left or _STREAM_PAGE, _STREAM_PAGE))
+            if self._left is not None:
+                self._left -= len(data)
+                if not data:
+                    raise EOFError("the connection ended before the body")
+            elif not data and self._connection.error is not None:
+                raise self._connection.error
+            if self._chunked and self._left == 0:
+                await self._connection.reader.readexactly(2)
+                self._left = None
+            return data
+
+
 @dataclass(frozen=True, slots=True)
 class HttpClient:
     """Makes requests as the firmware does."""
@@ -45,6 +85,22 @@ class HttpClient:
     network: Network
     deadlocks: bool
     """Whether a body of 8192 bytes or more hangs the device."""
+
+    @asynccontextmanager
+    async def stream(
+        self, url: str, headers: dict[str, str], seconds: float
+    ) -> AsyncIterator[tuple[int, Body]]:
+        """Get a file while it comes; yields the status and the body.
+
+        The head of the answer and every read of the body may take `seconds`. Raises `HttpError`.
+        """
+        window = _STREAM_WINDOW
+        async with self._exchange("GET", url, headers, window=window, seconds=seconds) as (
+            connection,
+            status,
+            answer_headers,
+        ):
+            yield status, Body(connection, answer_headers, lambda: self.pace.timeout(seconds))
 
     async def request(
         self,
@@ -64,11 +120,11 @@ class HttpClient:
         whether the body is read.
         Raises `HttpError`, and `DeviceCrashed` when the answer hangs the device.
         """
-        async with self._exchange(method, url, headers, body, chunks) as (reader, status, answer_headers):
+        async with self._exchange(method, url, headers, body, chunks) as (connection, status, answer_headers):
             answer = b""
             if reads(status):
                 async with self.pace.timeout(_TIMEOUT):
-                    answer = await _read_body(reader, answer_headers)
+                    answer = await _read_body(connection.reader, answer_headers)
         if self.deadlocks and not streamed and len(answer) >= _WINDOW:
             raise DeviceCrashed(f"HTTP reader dead-locked on a body of {len(answer)} bytes")
         return Response(status, answer_headers, answer)
@@ -78,7 +134,7 @@ class HttpClient:
 
         Raises `HttpError`, also for another status than 200 and for an answer without its length.
         """
-        async with self._exchange("GET", url, {}, window=_WINDOW) as (reader, status, headers):
+        async with self._exchange("GET", url, {}, window=_WINDOW) as (connection, status, headers):
             if status != 200:
                 raise HttpError(f"the server answered with status {status}")
             length = int(headers.get("content-length", 0))
@@ -87,7 +143,7 @@ class HttpClient:
             left = length
             while left:
                 async with self.pace.timeout(_TIMEOUT):
-                    page = await reader.readexactly(min(left, _PAGE))
+                    page = await connection.reader.readexactly(min(left, _PAGE))
                 left -= len(page)
                 await take(page, length)
 
@@ -101,8 +157,12 @@ class HttpClient:
         chunks: list[bytes] | None = None,
         *,
         window: int | None = None,
-    ) -> AsyncIterator[tuple[asyncio.StreamReader, int, dict[str, str]]]:
-        """Send a request and read the head of the answer. Any failure becomes an `HttpError`."""
+        seconds: float = _TIMEOUT,
+    ) -> AsyncIterator[tuple[Connection, int, dict[str, str]]]:
+        """Send a request and read the head of the answer, for which it has `seconds`.
+
+        Any failure becomes an `HttpError`.
+        """
         scheme, host, port, path = _split(url)
         secure = ssl.create_default_context() if scheme == "https" else None
         try:
@@ -117,9 +177,9 @@ class HttpClient:
                 await connection.drain()
             connection.write(body if chunks is None else b"0\r\n\r\n")
             await connection.drain()
-            async with self.pace.timeout(_TIMEOUT):
+            async with self.pace.timeout(seconds):
                 status, answer_headers = await _read_head(connection.reader)
-            yield connection.reader, status, answer_headers
+            yield connection, status, answer_headers
         except TimeoutError as err:
             raise HttpError("timed out") from err
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as err:

@@ -9,6 +9,9 @@ from .impairment import UdpImpairment
 
 __all__ = ["Connection", "Network"]
 
+# Of the device's TCP, for an Ethernet frame; the loopback interface's own is larger than a device's buffers.
+_SEGMENT_BYTES = 1436
+
 
 class Connection(asyncio.Protocol):
     """A TCP connection. Data sent while the network is cut arrives afterwards, like resent segments."""
@@ -25,6 +28,8 @@ class Connection(asyncio.Protocol):
         self._outgoing: list[bytes] = []
         self._ended = False
         self._lost = False
+        self.error: Exception | None = None
+        """Why it was lost, unless the other end closed it properly."""
         self._dropped = False
         self._writable = asyncio.Event()
         self._writable.set()
@@ -115,6 +120,7 @@ class Connection(asyncio.Protocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
+        self.error = exc
         self._writable.set()
         self._end()
         if not self._network.is_cut:
@@ -187,6 +193,7 @@ class Network:
             opened.setblocking(False)
             if window is not None:
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
+                opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, _SEGMENT_BYTES)
             address = await loop.getaddrinfo(host, port, family=opened.family, type=opened.type)
             await loop.sock_connect(opened, address[0][4])
             _, connection = await loop.create_connection(
