@@ -2,13 +2,14 @@
 
 import argparse
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 import json
 import os
 from pathlib import Path
 import signal
 import sys
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from .application.misbehave import Misbehaviour
 from .application.state import State
@@ -259,36 +260,47 @@ def _tell_event(event: Event) -> None:
 
 def _line(kind: str, data: dict[str, Any]) -> str:
     """Describe an event in one line; return an empty text for one that only interests developers."""
-    line = ""
-    match kind, data:
-        case "state", {"state": state}:
-            line = f"is {state}"
-        case "screen", {"role": role, "text": text} if text:
-            line = f"{role}: {text}"
-        case "screen", {"emotion": emotion} if emotion != "neutral":
-            line = f"looks {emotion}"
-        case "tool", {"name": name, "arguments": given}:
-            line = f"tool {name} {json.dumps(given, ensure_ascii=False)}"
-        case "progress", {"percent": percent}:
-            line = f"has {percent} % of a firmware"
-        case "upgraded", {"version": version}:
-            line = f"has installed firmware {version}"
-        case "upgrade_failed", {"error": error}:
-            line = f"could not install a firmware: {error}"
-        case "error" | "crash" | "sound", _:
-            line = f"{kind}: {', '.join(map(str, data.values()))}"
-        case "link", {"connected": True}:
-            line = "is connected to the server"
-        case "link", {"reason": reason}:
-            line = f"is not connected: {reason}"
-        case "announcement", {"outcome": "playing", "url": url}:
-            line = f"plays {url}"
-        case "announcement", {"outcome": outcome, "reason": reason}:
-            line = f"announcement {outcome}" + (f": {reason}" if reason else "")
-        case "restart", _:
-            line = "restarts"
-    return line
+    describe = _LINES.get(kind)
+    return "" if describe is None else describe(data)
 
 
+def _screen_line(data: dict[str, Any]) -> str:
+    match data:
+        case {"role": role, "text": text} if text:
+            return f"{role}: {text}"
+        case {"emotion": emotion} if emotion != "neutral":
+            return f"looks {emotion}"
+    return ""
+
+
+def _announcement_line(data: dict[str, Any]) -> str:
+    match data:
+        case {"outcome": "playing", "url": url}:
+            return f"plays {url}"
+        case {"outcome": outcome, "reason": reason}:
+            return f"announcement {outcome}" + (f": {reason}" if reason else "")
+    return ""
+
+
+def _listed(kind: str) -> Callable[[dict[str, Any]], str]:
+    return lambda data: f"{kind}: {', '.join(map(str, data.values()))}"
+
+
+_LINES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "state": lambda data: f"is {data['state']}",
+    "screen": _screen_line,
+    "announcement": _announcement_line,
+    "tool": lambda data: f"tool {data['name']} {json.dumps(data['arguments'], ensure_ascii=False)}",
+    "progress": lambda data: f"has {data['percent']} % of a firmware",
+    "upgraded": lambda data: f"has installed firmware {data['version']}",
+    "upgrade_failed": lambda data: f"could not install a firmware: {data['error']}",
+    "error": _listed("error"),
+    "crash": _listed("crash"),
+    "sound": _listed("sound"),
+    "link": lambda data: (
+        "is connected to the server" if data["connected"] else f"is not connected: {data['reason']}"
+    ),
+    "restart": lambda _: "restarts",
+}
 _LINKS = {"mqtt": "MQTT", "websocket": "WebSocket"}
 _COMMANDS = {"pair": _pair, "say": _say, "run": _stay_on}
