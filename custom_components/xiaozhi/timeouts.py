@@ -9,6 +9,7 @@ from homeassistant.util.hass_dict import HassKey
 from .const import DOMAIN
 from .device.timeouts import SessionTimeouts, StoreTimeouts
 from .firmware.timeouts import FirmwareTimeouts
+from .media.timeouts import MediaTimeouts
 from .pictures.timeouts import PictureTimeouts
 from .protocol.conversation.timeouts import ConversationTimeouts
 from .protocol.mcp.client import McpTimeouts
@@ -41,6 +42,7 @@ class Timeouts:
     conversation: ConversationTimeouts = field(default_factory=ConversationTimeouts)
     firmware: FirmwareTimeouts = field(default_factory=FirmwareTimeouts)
     mcp: McpTimeouts = field(default_factory=McpTimeouts)
+    media: MediaTimeouts = field(default_factory=MediaTimeouts)
     mqtt: MqttTimeouts = field(default_factory=MqttTimeouts)
     pictures: PictureTimeouts = field(default_factory=PictureTimeouts)
     session: SessionTimeouts = field(default_factory=SessionTimeouts)

@@ -129,6 +129,7 @@ def _frames(pcm: bytes, sample_rate: int, frame_samples: int) -> list[av.AudioFr
         piece = pcm[start : start + 2 * frame_samples]
         frame = av.AudioFrame(format="s16", layout="mono", samples=len(piece) // 2)
         frame.sample_rate = sample_rate
+        frame.pts = start // 2
         frame.planes[0].update(piece)
         frames.append(frame)
     return frames

@@ -1,35 +1,18 @@
 """Any audio a speech engine or a media source delivers, decoded to PCM while it is still arriving."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-import sys
-from typing import Final, cast
+from typing import Final
 
-import av
-from av.audio.codeccontext import AudioCodecContext
+from .decoder import MediaError, Tags, decode_stream
 
-from .wav import SAMPLE_RATES, WavHeader, read_wav_header
-
-__all__ = ["MediaError", "decode_media"]
+__all__ = ["MediaError", "Tags", "decode_media"]
 
 # The most that is queued between source and decoder, and between decoder and listener.
 _MAX_PIECES: Final = 8
 _MAX_PIECE: Final = 16 * 1024
-# A tenth of a second of usual speech: samples come in pieces of any size.
-_WAV_READ: Final = 4096
-_OPTIONS: Final = {
-    # Reading ahead tells nothing that decoding does not show.
-    "probesize": "2048",
-    "analyzeduration": "1",
-    # Playlists and the like would make FFmpeg open other addresses and files.
-    "format_whitelist": "aac,aiff,flac,matroska,webm,mov,mp4,m4a,mp3,ogg,wav",
-}
-
-
-class MediaError(Exception):
-    """Media that cannot be decoded, or has no audio; its text says why."""
 
 
 async def decode_media(
@@ -38,12 +21,16 @@ async def decode_media(
     sample_rate: int,
     extension: str | None = None,
     through: Callable[[bytes], bytes] | None = None,
+    on_tags: Callable[[Tags], None] | None = None,
+    piece_bytes: int = 0,
 ) -> AsyncGenerator[bytes]:
     """Decode a stream of media, in pieces of any size, to signed 16 bit little endian mono PCM.
 
     The first PCM comes as soon as it can be decoded. When 128 KiB of media or 8 pieces of PCM wait, the
     source is not asked for more. `extension` ("mp3") is a hint for where the content leaves the format open.
-    `through` is called in the decoding thread with all PCM; what it returns takes its place.
+    `through` is called in the decoding thread with all PCM; what it returns takes its place. `on_tags` is
+    called with what the media, or each song of a stream, tell of themselves. PCM is collected into pieces of
+    at least `piece_bytes`: each costs a change of threads.
 
     Raises `MediaError` if nothing can be decoded, and what the source raises, after the PCM of what came
     before. Owns the source: a generator is closed with this one. Closing ends the decoding thread, also while
@@ -56,9 +43,13 @@ async def decode_media(
     def wait_for[T](coroutine: Coroutine[None, None, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
 
+    def tell(tags: Tags) -> None:
+        if on_tags is not None:
+            loop.call_soon_threadsafe(on_tags, tags)
+
     def decode() -> None:
         stream = _Stream(lambda: wait_for(_take(media)), extension)
-        for pcm in _decode(stream, sample_rate):
+        for pcm in _collect(decode_stream(stream, sample_rate, tell), piece_bytes):
             if played := pcm if through is None else through(pcm):
                 wait_for(decoded.put(played))
 
@@ -106,6 +97,23 @@ async def _take(media: asyncio.Queue[bytes]) -> bytes:
     return b"".join(pieces)
 
 
+def _collect(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Join pieces to ones of at least `size` bytes, the last but for."""
+    collected = bytearray()
+    try:
+        for piece in pieces:
+            collected += piece
+            if len(collected) >= size:
+                yield bytes(collected)
+                collected.clear()
+    except MediaError:
+        if collected:
+            yield bytes(collected)
+        raise
+    if collected:
+        yield bytes(collected)
+
+
 class _Stream:
     """The media as the file that FFmpeg wants, read in the decoder's thread."""
 
@@ -127,69 +135,3 @@ class _Stream:
         while len(self._waiting) < size and (more := self._take()):
             self._waiting += more
         return self._waiting[:size]
-
-
-def _decode(stream: _Stream, sample_rate: int) -> Iterator[bytes]:
-    """Decode a stream to PCM. Raises `MediaError`."""
-    resampler: av.AudioResampler | None = None
-    source_format: tuple[str, str, int] | None = None
-    try:
-        for frame in _frames(stream):
-            frame_format = (frame.format.name, frame.layout.name, frame.sample_rate)
-            if frame_format != source_format:
-                if frame.sample_rate not in SAMPLE_RATES:
-                    raise MediaError(f"a sample rate of {frame.sample_rate} Hz is no audio")
-                yield from _pcm(resampler, None)
-                resampler = av.AudioResampler(format="s16", layout="mono", rate=sample_rate)
-                source_format = frame_format
-            yield from _pcm(resampler, frame)
-        yield from _pcm(resampler, None)
-    except av.FFmpegError as err:
-        raise MediaError(f"the audio cannot be decoded: {err.strerror}") from err
-    except ValueError as err:
-        # PyAV raises this for a codec or a channel layout that it does not know.
-        raise MediaError(f"the audio cannot be decoded: {err}") from err
-    if resampler is None:
-        raise MediaError("there is no audio in it")
-
-
-def _pcm(resampler: av.AudioResampler | None, frame: av.AudioFrame | None) -> Iterator[bytes]:
-    if resampler is None or (frame is None and resampler.is_passthrough):
-        return
-    for resampled in resampler.resample(frame):
-        # FFmpeg's buffers are longer than what is in them.
-        yield bytes(resampled.planes[0])[: 2 * resampled.samples]
-
-
-def _frames(stream: _Stream) -> Iterator[av.AudioFrame]:
-    if not stream.peek(1):
-        raise MediaError("there is nothing in it")
-    header = read_wav_header(stream.peek)
-    return _container_frames(stream) if header is None else _wav_frames(stream, header)
-
-
-def _wav_frames(stream: _Stream, header: WavHeader) -> Iterator[av.AudioFrame]:
-    context = cast("AudioCodecContext", av.CodecContext.create(header.codec, "r"))
-    context.sample_rate = header.sample_rate
-    context.layout = "mono" if header.channels == 1 else "stereo"
-    context.open()
-    stream.read(header.offset)
-    left = sys.maxsize if header.size is None else header.size
-    samples = b""
-    while left and (data := stream.read(min(_WAV_READ, left))):
-        left -= len(data)
-        samples += data
-        whole = len(samples) - len(samples) % header.block_size
-        if whole:
-            yield from context.decode(av.Packet(samples[:whole]))
-            samples = samples[whole:]
-
-
-def _container_frames(stream: _Stream) -> Iterator[av.AudioFrame]:
-    with av.open(stream, "r", options=_OPTIONS) as container:
-        audio = next(iter(container.streams.audio), None)
-        if audio is None:
-            raise MediaError("there is no audio in it")
-        for packet in container.demux(audio):
-            with suppress(av.InvalidDataError):
-                yield from packet.decode()

@@ -1,0 +1,1 @@
+"""Music, radio and files on a device's loudspeaker."""

@@ -1,0 +1,14 @@
+"""A web server with media on the loopback interface."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.integration.media.media_server import MediaServer, media_server
+
+
+@pytest.fixture
+async def server(socket_enabled: None) -> AsyncIterator[MediaServer]:
+    """A running server with nothing on it."""
+    async with media_server() as running:
+        yield running

@@ -1,0 +1,141 @@
+"""A web server with media: files, radio, playlists, and what goes wrong with them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from tests.protocol.audio.sounds import make_media, tone
+
+__all__ = ["MediaServer", "media_server", "music", "with_titles"]
+
+type Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def music(seconds: float, container: str = "mp3", codec: str = "libmp3lame", **options: Any) -> bytes:
+    """Return a file with a tone of 440 Hz."""
+    rate = 48000 if codec == "libopus" else 44100
+    hertz = options.pop("hertz", 440)
+    return make_media(container, codec, tone(seconds, rate, hertz), rate, **options)
+
+
+def with_titles(data: bytes, interval: int, titles: dict[int, str]) -> bytes:
+    """Return a stream with a title, or none, after each interval."""
+    out = bytearray()
+    for number, start in enumerate(range(0, len(data), interval)):
+        piece = data[start : start + interval]
+        out += piece
+        if len(piece) == interval:
+            title = f"StreamTitle='{titles[number]}';".encode() if number in titles else b""
+            blocks = -(-len(title) // 16)
+            out += bytes([blocks]) + title.ljust(16 * blocks, b"\0")
+    return bytes(out)
+
+
+@dataclass
+class MediaServer:
+    """What it serves, by path, and what was asked of it."""
+
+    server: TestServer = field(init=False)
+    handlers: dict[str, Handler] = field(default_factory=dict)
+    asked: list[web.Request] = field(default_factory=list)
+    sent: int = 0
+    """Bytes of bodies that `pieces` has sent."""
+    open: int = 0
+    """Requests that are being answered."""
+    unused: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while there are none."""
+
+    def url(self, path: str) -> str:
+        """Return the address of a path."""
+        return str(self.server.make_url(path))
+
+    def paths(self) -> list[str]:
+        """Return what was asked for, in order."""
+        return [request.path for request in self.asked]
+
+    def file(self, path: str, data: bytes | str, content_type: str = "", **headers: str) -> str:
+        """Serve a file, also parts of it; return its address."""
+        body = data.encode() if isinstance(data, str) else data
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            wanted = request.http_range
+            if wanted.start is not None or wanted.stop is not None:
+                return web.Response(body=body[wanted.start : wanted.stop], status=206)
+            own = headers | ({"Content-Type": content_type} if content_type else {})
+            return web.Response(body=body, headers=own)
+
+        self.handlers[path] = handle
+        return self.url(path)
+
+    def pieces(
+        self,
+        path: str,
+        pieces: Sequence[bytes],
+        *,
+        every: float = 0,
+        then: str = "end",
+        headers: dict[str, str] | None = None,
+    ) -> str:
+        """Serve pieces, one each so many seconds; then end, stall, break off, or begin again."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse(headers=headers)
+            if then == "break":
+                response.content_length = sum(map(len, pieces)) + 1
+            else:
+                response.enable_chunked_encoding()
+            await response.prepare(request)
+            while True:
+                for piece in pieces:
+                    await response.write(piece)
+                    self.sent += len(piece)
+                    await asyncio.sleep(every)
+                if then != "again":
+                    break
+            if then == "stall":
+                await asyncio.Event().wait()
+            if then == "break" and request.transport is not None:
+                request.transport.abort()
+            return response
+
+        self.handlers[path] = handle
+        return self.url(path)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer a request."""
+        self.asked.append(request)
+        self.open += 1
+        self.unused.clear()
+        try:
+            if (handler := self.handlers.get(request.path)) is None:
+                return web.Response(status=404)
+            return await handler(request)
+        finally:
+            self.open -= 1
+            if not self.open:
+                self.unused.set()
+
+    async def wait_unused(self) -> None:
+        """Wait until no request is being answered."""
+        async with asyncio.timeout(10):
+            await self.unused.wait()
+
+
+@asynccontextmanager
+async def media_server() -> AsyncIterator[MediaServer]:
+    """Run a server with nothing on it."""
+    media = MediaServer()
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", media.handle)
+    # A client that hangs up ends the answer.
+    media.server = TestServer(application)
+    await media.server.start_server(shutdown_timeout=0)
+    try:
+        yield media
+    finally:
+        await media.server.close()
