@@ -13,6 +13,7 @@ from ..link.mqtt_transport import MqttTransport
 from ..link.transport import Transport, TransportContext
 from ..link.websocket_transport import WebSocketTransport
 from .checkin import CheckIn, TransportKind
+from .clock import StatusClock
 from .device_tools import DeviceTools
 from .hardware import Hardware
 from .mainloop import Job, MainLoop
@@ -52,7 +53,10 @@ class Application:
         self.microphone = Microphone(hardware.voice, pace, self.loop.signal_audio)
         http = HttpClient(pace, hardware.network, profile.http_deadlocks)
         upgrade = Upgrader(hardware, self.loop, http, self).run
-        self.check_in = CheckIn(hardware, http, idle=lambda: self.state is State.IDLE, upgrade=upgrade)
+        self._clock = StatusClock(hardware.screen, hardware.recorder, lambda: self.state is State.IDLE)
+        self.check_in = CheckIn(
+            hardware, http, self._clock, idle=lambda: self.state is State.IDLE, upgrade=upgrade
+        )
         tools = DeviceTools(
             hardware,
             self.loop,
@@ -89,8 +93,9 @@ class Application:
         self.states.request(State.STARTING)
         try:
             async with self._group:
-                for part in (self.loop.run(), self.microphone.run(), self._speaker.run(), self._activate()):
-                    self.spawn(part)
+                parts = (self.loop, self.microphone, self._speaker, self._clock)
+                for work in (*(part.run() for part in parts), self._activate()):
+                    self.spawn(work)
         except* Restart:
             pass
         except* DeviceCrashed as group:
@@ -161,6 +166,7 @@ class Application:
             case State.CONNECTING:
                 self._screen.show_status("Connecting...")
                 self._screen.show_emotion("neutral")
+                self._screen.show_message("system", "")
             case State.LISTENING:
                 self._screen.show_status("Listening...")
                 self._screen.show_emotion("neutral")
@@ -263,7 +269,9 @@ class Application:
                     self.loop.schedule(lambda: self._continue_wake_word(word, sound))
                 elif self._profile.wakes_with_open_channel:
                     await self._announce_wake_word(word, sound)
-            case State.SPEAKING if self.mode is not ListeningMode.REALTIME:
+            case State.SPEAKING if (
+                self.mode is not ListeningMode.REALTIME and self._profile.board.detects_while_playing
+            ):
                 await self._abort("wake_word_detected")
                 if self._profile.wake_word_interrupts:
                     self.microphone.packets.clear()

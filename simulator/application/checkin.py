@@ -10,6 +10,7 @@ from ..board.cjson import JsonObject, dumps, find, is_number, loads_object
 from ..board.crash import stoi
 from ..board.system_info import system_info
 from ..link.http_client import HttpClient, HttpError, Response
+from .clock import StatusClock
 from .hardware import Hardware
 
 __all__ = ["CheckIn", "Outcome", "TransportKind"]
@@ -42,11 +43,12 @@ class CheckIn:
         self,
         hardware: Hardware,
         http: HttpClient,
+        clock: StatusClock,
         *,
         idle: Callable[[], bool],
         upgrade: Callable[[str, str], Awaitable[None]],
     ) -> None:
-        """`idle` returns whether the user has interrupted.
+        """`clock` is set by each answer; `idle` returns whether the user has interrupted.
 
         `upgrade` installs the firmware of an address and a version, and returns only if that failed.
         """
@@ -57,6 +59,7 @@ class CheckIn:
         """The pairing code on the screen."""
         self._hardware = hardware
         self._http = http
+        self._clock = clock
         self._idle = idle
         self._upgrade = upgrade
 
@@ -126,6 +129,7 @@ class CheckIn:
         if reply is None:
             raise HttpError("the answer is not a JSON object")
         self._store(reply)
+        self._clock.set(reply)
         return reply
 
     async def _post(self, url: str, body: str, reads: Callable[[int], bool]) -> Response:

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from ..audio.ogg import OggDemuxer, OggError, OggPacket
 from ..audio.speaker import Played
-from ..link.http_client import Body, HttpClient, HttpError
+from ..link.http_client import HttpClient, HttpError
+from ..link.streamed_body import StreamedBody
 from .announcement import Announcement
 from .hardware import Hardware
 
@@ -84,7 +85,7 @@ class NotifyPlayer:
             self._active = None
             playback.finished(failure)
 
-    async def _play(self, playback: Playback, body: Body) -> None:
+    async def _play(self, playback: Playback, body: StreamedBody) -> None:
         """Read and queue until the end, or until the playback is stopped. Raises `OggError` and others."""
         demuxer = OggDemuxer(self._hardware.profile.ogg)
         while self._active is playback:
@@ -99,6 +100,8 @@ class NotifyPlayer:
 
     async def _queue(self, playback: Playback, packet: OggPacket) -> bool:
         """Queue a packet when there is room; False if the playback was stopped."""
+        if self._active is not playback:
+            return False
         position, playback.position = playback.position, playback.position + packet.duration
         if position and self._speaker.idle:
             playback.announcement.underruns += 1

@@ -71,6 +71,7 @@ class Screen:
     recorder: Recorder
     status: str = ""
     """The status bar."""
+    status_changes: int = 0
     user_text: str = ""
     assistant_text: str = ""
     system_text: str = ""
@@ -83,6 +84,7 @@ class Screen:
     def show_status(self, status: str) -> None:
         """Set the status bar."""
         self.status = status
+        self.status_changes += 1
         self.recorder.add("screen", status=status)
 
     def show_emotion(self, emotion: str) -> None:

@@ -13,17 +13,17 @@ from typing import Final
 from ..board.crash import DeviceCrashed, stoi
 from ..board.pace import Pace
 from .network import Connection, Network
+from .streamed_body import StreamedBody
 
-__all__ = ["Body", "HttpClient", "HttpError", "Response"]
+__all__ = ["HttpClient", "HttpError", "Response"]
 
 # Bytes that can wait to be read; reading a whole body of this size dead-locks with the receiver.
 _WINDOW: Final = 8192
 _PAGE: Final = 4096
 _TIMEOUT: Final = 30.0
 _MAX_BODY: Final = 16 * 1024 * 1024
-# For a stream; with what one read of the socket adds, up to 14 KB are read ahead.
-_STREAM_WINDOW: Final = 4096
-_STREAM_PAGE: Final = 1024
+# Bytes of a stream that wait to be received; half of the device's TCP window, since the system doubles it.
+_STREAM_WINDOW: Final = 2048
 
 
 class HttpError(Exception):
@@ -40,43 +40,6 @@ class Response:
     body: bytes
 
 
-class Body:
-    """The body of an answer, while it comes."""
-
-    def __init__(
-        self, connection: Connection, headers: dict[str, str], timeout: Callable[[], asyncio.Timeout]
-    ) -> None:
-        """Begin after the head."""
-        self._connection = connection
-        self._timeout = timeout
-        self._chunked = "chunked" in headers.get("transfer-encoding", "").lower()
-        length = headers.get("content-length")
-        self._left = None if self._chunked or length is None else int(length)
-        """Bytes of the body, or of the chunk; None up to the end of the connection, or before a chunk."""
-
-    async def read(self) -> bytes:
-        """Return what has come, at most 1024 bytes; nothing at a proper end.
-
-        Raises `EOFError`, `ValueError`, `ConnectionError` and `TimeoutError`.
-        """
-        async with self._timeout():
-            if self._chunked and self._left is None:
-                self._left = int((await self._connection.reader.readuntil(b"\r\n")).split(b";")[0], 16)
-            if self._left == 0:
-                return b""
-            data = await self._connection.reader.read(min(self._left or _STREAM_PAGE, _STREAM_PAGE))
-            if self._left is not None:
-                self._left -= len(data)
-                if not data:
-                    raise EOFError("the connection ended before the body")
-            elif not data and self._connection.error is not None:
-                raise self._connection.error
-            if self._chunked and self._left == 0:
-                await self._connection.reader.readexactly(2)
-                self._left = None
-            return data
-
-
 @dataclass(frozen=True, slots=True)
 class HttpClient:
     """Makes requests as the firmware does."""
@@ -89,7 +52,7 @@ class HttpClient:
     @asynccontextmanager
     async def stream(
         self, url: str, headers: dict[str, str], seconds: float
-    ) -> AsyncIterator[tuple[int, Body]]:
+    ) -> AsyncIterator[tuple[int, StreamedBody]]:
         """Get a file while it comes; yields the status and the body.
 
         The head of the answer and every read of the body may take `seconds`. Raises `HttpError`.
@@ -100,7 +63,9 @@ class HttpClient:
             status,
             answer_headers,
         ):
-            yield status, Body(connection, answer_headers, lambda: self.pace.timeout(seconds))
+            body = StreamedBody(connection.reader, answer_headers, lambda: self.pace.timeout(seconds))
+            async with body:
+                yield status, body
 
     async def request(
         self,

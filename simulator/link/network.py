@@ -28,8 +28,6 @@ class Connection(asyncio.Protocol):
         self._outgoing: list[bytes] = []
         self._ended = False
         self._lost = False
-        self.error: Exception | None = None
-        """Why it was lost, unless the other end closed it properly."""
         self._dropped = False
         self._writable = asyncio.Event()
         self._writable.set()
@@ -120,7 +118,6 @@ class Connection(asyncio.Protocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
-        self.error = exc
         self._writable.set()
         self._end()
         if not self._network.is_cut:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.simulator.fake_mqtt import MqttServer
 from tests.simulator.fake_server import Server
 from tests.simulator.talk import answer
 
@@ -18,6 +19,13 @@ def _sockets(socket_enabled: None) -> None:
 async def server() -> AsyncIterator[Server]:
     """A server that only answers hellos by itself."""
     async with Server.serving() as running:
+        yield running
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[MqttServer]:
+    """A server that sends its devices to MQTT, and only answers hellos by itself."""
+    async with MqttServer.serving() as running:
         yield running
 
 

@@ -218,11 +218,13 @@ class Server:
         return SimulatedDevice(kwargs.pop("profile", None), self.http.url, *args, **{"pace": FAST} | kwargs)
 
 
-def opus_packets(count: int, *, rate: int = 24000, duration: int = 60, loud: bool = True) -> list[bytes]:
-    """Return Opus packets of a rough tone."""
+def opus_packets(
+    count: int, *, rate: int = 24000, duration: int = 60, loud: bool = True, steady: bool = False
+) -> list[bytes]:
+    """Return Opus packets of a rough tone; `steady` ones are of equal length."""
     encoder = av.CodecContext.create("libopus", "w")
     encoder.sample_rate, encoder.layout, encoder.format, encoder.bit_rate = rate, "mono", "s16", 24000
-    encoder.options = {"frame_duration": str(duration)}
+    encoder.options = {"frame_duration": str(duration), "vbr": "off" if steady else "on"}
     encoder.open()
     samples = rate * duration // 1000
     packets: list[bytes] = []

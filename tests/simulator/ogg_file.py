@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+import socket
 import struct
 from typing import Self
 
 from tests.simulator.fake_server import opus_packets
 
-__all__ = ["HEAD", "TAGS", "FileServer", "music", "ogg", "page", "plain", "silence"]
+__all__ = ["HEAD", "TAGS", "FileServer", "chunked", "music", "ogg", "page", "plain", "silence", "until_close"]
 
 type Serve = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
@@ -69,12 +70,38 @@ def silence(packets: int) -> list[bytes]:
 
 
 def plain(body: bytes, status: str = "200 OK", *, length: int | None = None) -> Serve:
-    """Return an answer with a Content-Length."""
+    """Return an answer with a Content-Length; with a wrong one, the connection ends behind it."""
 
     async def serve(writer: asyncio.StreamWriter) -> None:
         size = len(body) if length is None else length
         writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {size}\r\n\r\n".encode() + body)
-        await writer.drain()
+        if length is not None:
+            writer.write_eof()
+
+    return serve
+
+
+def until_close(body: bytes) -> Serve:
+    """Return an answer that ends with the connection."""
+
+    async def serve(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + body)
+        writer.write_eof()
+
+    return serve
+
+
+def chunked(body: bytes, *, end: bytes = b"0\r\n\r\n", size: int = 700) -> Serve:
+    """Return an answer in chunks of a size."""
+
+    async def serve(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 206 Partial\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for start in range(0, len(body), size):
+            part = body[start : start + size]
+            writer.write(b"%x;name=value\r\n%b\r\n" % (len(part), part))
+            await asyncio.sleep(0.01)
+        writer.write(end)
+        writer.write_eof()
 
     return serve
 
@@ -88,28 +115,41 @@ class FileServer:
     ended: int = 0
     """Connections that the device has closed."""
     port: int = 0
+    _tasks: set[asyncio.Task[None] | None] = field(default_factory=set)
 
     @classmethod
     @asynccontextmanager
-    async def serving(cls, serve: Serve) -> AsyncIterator[Self]:
+    async def serving(cls, serve: Serve, *, send_buffer: int | None = None) -> AsyncIterator[Self]:
         files = cls(serve)
         server = await asyncio.start_server(files._connected, "127.0.0.1", 0)
+        if send_buffer is not None:
+            server.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
         files.port = server.sockets[0].getsockname()[1]
         try:
             yield files
         finally:
             server.close()
             server.close_clients()
+            for task in files._tasks:
+                if task is not None:
+                    task.cancel()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._tasks.add(asyncio.current_task())
         self.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        serving = asyncio.create_task(self._serve(writer))
+        self._tasks.add(serving)
         with suppress(ConnectionError):
-            await self.serve(writer)
             await reader.read()
+        serving.cancel()
         self.ended += 1
         writer.close()
 
-    def notify(self, *subtitles: tuple[int, str], url: str | None = None) -> dict[str, object]:
+    async def _serve(self, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            await self.serve(writer)
+
+    def notify(self, *subtitles: tuple[float, str], url: str | None = None) -> dict[str, object]:
         """Return a message that has the device play the file."""
         given = [{"start_ms": start, "text": text} for start, text in subtitles]
         return {

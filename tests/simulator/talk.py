@@ -57,6 +57,11 @@ async def call(session: Session, name: str, **arguments: Any) -> Any:
     return content["text"]
 
 
+def device_2_5(broker: MqttServer, board: str = "s3", **options: Any) -> SimulatedDevice:
+    """Return a device that plays announcements, in real time."""
+    return broker.device("2.5.0", board, **{"pace": AT_ONCE} | options)
+
+
 async def mqtt_idle(server: MqttServer, sim: SimulatedDevice) -> MqttSession:
     """Boot and return the MQTT connection of the idle device."""
     await sim.boot()
