@@ -13,6 +13,7 @@ from .gateway import Gateway, XiaozhiConfigEntry
 from .pictures.views import async_register_picture_views
 from .provisioning.views import async_register_views
 from .services import async_setup_services
+from .voice.unasked.stream_view import async_register_stream_view
 
 CONFIG_SCHEMA: Final = cv.config_entry_only_config_schema(DOMAIN)
 
@@ -36,6 +37,7 @@ async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
     """Register views and actions once; without a running gateway they answer with an error."""
     async_register_views(hass)
     async_register_picture_views(hass)
+    async_register_stream_view(hass)
     async_setup_services(hass)
     return True
 

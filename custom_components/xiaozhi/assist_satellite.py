@@ -26,10 +26,10 @@ from .const import DOMAIN
 from .device.device import Device
 from .device.events import ConversationEvent
 from .entity import XiaozhiEntity, async_add_device_entities
-from .gateway import XiaozhiConfigEntry
+from .gateway import Gateway, XiaozhiConfigEntry
 from .voice.conversations import VoiceConversations
 from .voice.core_satellite import CoreSatellite
-from .voice.end_of_speech import SpeechDetectors, TurnDetector
+from .voice.end_of_speech import TurnDetector
 from .voice.speech_format import speech_options
 from .voice.wake_words import WakeWords
 
@@ -44,7 +44,7 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add a satellite for every device."""
-    satellite = partial(XiaozhiSatellite, entry.runtime_data.detectors, WakeWords())
+    satellite = partial(XiaozhiSatellite, entry.runtime_data, WakeWords())
     async_add_device_entities(entry, async_add_entities, [_SATELLITE], satellite)
 
 
@@ -56,15 +56,16 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
 
     def __init__(
         self,
-        detectors: SpeechDetectors,
+        gateway: Gateway,
         wake_words: WakeWords,
         device: Device,
         description: AssistSatelliteEntityDescription,
     ) -> None:
         """Prepare the satellite of a device; the first two are for all devices."""
         super().__init__(device, description)
-        self._detectors = detectors
-        self._conversations = VoiceConversations(device, self, wake_words)
+        self._detectors = gateway.detectors
+        self._unasked = gateway.unasked(device)
+        self._conversations = VoiceConversations(device, self, wake_words, self._unasked.channel)
 
     @property
     @override

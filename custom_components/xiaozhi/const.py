@@ -27,12 +27,14 @@ CONF_CONVERSATION_STYLE: Final = "conversation_style"
 CONF_FOLLOW_UP_WAIT: Final = "follow_up_wait"
 CONF_INTERRUPT_BY_SPEAKING: Final = "interrupt_by_speaking"
 CONF_SHARE_TRANSCRIPTS: Final = "share_transcripts"
+CONF_SHOW_ANNOUNCEMENTS: Final = "show_announcements"
 DEFAULT_FOLLOW_UP_WAIT: Final = 8
 
 OTA_PATH: Final = "/api/xiaozhi/ota"
 VISION_PATH: Final = "/api/xiaozhi/vision"
 UPLOAD_PATH: Final = "/api/xiaozhi/upload"
 FILE_PATH: Final = "/api/xiaozhi/file"
+STREAM_PATH: Final = "/api/xiaozhi/stream"
 WEBSOCKET_PATH: Final = "/xiaozhi/v1/"
 
 # Characters that fit on a screen: in its status bar, and below it.

@@ -26,6 +26,7 @@ from .secret import same
 from .settings import GatewaySettings, device_subentries
 from .timeouts import timeouts_of
 from .voice.end_of_speech import SpeechDetectors
+from .voice.unasked.unasked import Unasked
 
 __all__ = [
     "DeviceListener",
@@ -92,6 +93,7 @@ class Gateway:
         self.firmware_files = FirmwareFiles(hass, releases, self._timeouts.firmware)
         self.detectors = SpeechDetectors(hass, self._detectors_unavailable)
         self._store = DeviceStore(hass, entry.entry_id, self._timeouts.store)
+        self._unasked: dict[str, Unasked] = {}
         self._areas: dict[str, str] = {}
         self._device_listeners: list[DeviceListener] = []
 
@@ -118,6 +120,8 @@ class Gateway:
 
     async def async_stop(self) -> None:
         """Close the ports and all links, and save the state of the devices, whatever fails."""
+        # While the links are there still: what was changed for an announcement is changed back.
+        await close_all(*(unasked.async_close() for unasked in self._unasked.values()))
         await close_all(
             self.discovery.async_stop(), *(device.async_close() for device in self.devices.values())
         )
@@ -132,6 +136,10 @@ class Gateway:
         """Return a paired device by its MAC."""
         return self.devices.get(mac)
 
+    def unasked(self, device: Device) -> Unasked:
+        """Return what says things to a device that its user has not asked for."""
+        return self._unasked[device.mac]
+
     def paired(self, mac: str, client_id: str) -> Device | None:
         """Return the paired device with this MAC, if the Client-Id is its own as well."""
         device = self.device(mac)
@@ -143,13 +151,12 @@ class Gateway:
         self.settings = GatewaySettings.from_entry(self.entry)
         subentries = device_subentries(self.entry)
         for mac in self.devices.keys() - subentries.keys():
-            device = self.devices.pop(mac)
-            device.create_task(device.async_close(), "close link")
+            self._close(self.devices.pop(mac))
         for mac, subentry in subentries.items():
             known = self.devices.get(mac)
             if known is not None and known.subentry_id != subentry.subentry_id:
                 # Removed and paired again between two calls: Home Assistant has a new device for it.
-                known.create_task(known.async_close(), "close link")
+                self._close(known)
                 known = None
             if known is not None:
                 known.apply(subentry)
@@ -157,11 +164,17 @@ class Gateway:
                 continue
             device = Device(self.hass, self.entry, subentry, self._store, self._timeouts)
             self.devices[mac] = device
+            self._unasked[mac] = Unasked(self.hass, device)
             self._register(device)
             for listener in tuple(self._device_listeners):
                 listener(device)
         self._store.async_keep(set(subentries))
         self.discovery.async_remove_paired()
+
+    @callback
+    def _close(self, device: Device) -> None:
+        unasked = self._unasked.pop(device.mac)
+        device.create_task(close_all(unasked.async_close(), device.async_close()), "close link")
 
     @callback
     def listen_for_devices(self, listener: DeviceListener) -> CALLBACK_TYPE:

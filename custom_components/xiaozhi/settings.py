@@ -21,6 +21,7 @@ from .const import (
     CONF_LINK,
     CONF_MQTT_PORT,
     CONF_SHARE_TRANSCRIPTS,
+    CONF_SHOW_ANNOUNCEMENTS,
     CONF_TLS,
     CONF_UDP_PORT,
     CONF_WEBSOCKET_PORT,
@@ -120,6 +121,8 @@ class DeviceSettings:
     link: DeviceLink
     share_transcripts: bool
     """Whether events hold what the user and the assistant said."""
+    shows_announcements: bool = False
+    """Whether a text and a sound may take the place of an announcement, where the device cannot speak."""
     assistant_tools: tuple[str, ...] | None
     """Names of the tools that the assistant may use; None for the automatic choice."""
 
@@ -138,6 +141,7 @@ class DeviceSettings:
             interrupt_by_speaking=data.get(CONF_INTERRUPT_BY_SPEAKING, False),
             link=DeviceLink(data.get(CONF_LINK, DeviceLink.AUTOMATIC)),
             share_transcripts=data.get(CONF_SHARE_TRANSCRIPTS, False),
+            shows_announcements=data.get(CONF_SHOW_ANNOUNCEMENTS, False),
             assistant_tools=tuple(data[CONF_ASSISTANT_TOOLS]) if CONF_ASSISTANT_TOOLS in data else None,
         )
 

@@ -168,6 +168,11 @@ class Device:
         return self._session.conversation_state if self._session else ConversationState.IDLE
 
     @property
+    def in_conversation(self) -> bool:
+        """Whether the device has an audio channel open, also if it rests in push-to-talk."""
+        return self._session is not None and self._session.conversation is not None
+
+    @property
     def vision_token(self) -> str:
         """Token that the device sends with a photo. It does not reveal the token of the link."""
         return hmac.digest(self.settings.token.encode(), b"vision", "sha256").hex()

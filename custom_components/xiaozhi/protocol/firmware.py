@@ -74,6 +74,11 @@ class FirmwareVersion:
         """Whether tools run in a thread of their own, and `tts start` is handled meanwhile."""
         return _V1_7_0 <= self < _V1_9_2 or self == _V2_0_0
 
+    @property
+    def plays_files(self) -> bool:
+        """Whether the device, while it is idle, plays a file that it is told of (`notify`)."""
+        return self >= _V2_5_0
+
     def __str__(self) -> str:
         """Return the version as the device writes it."""
         return f"{self.major}.{self.minor}.{self.patch}"
@@ -92,3 +97,4 @@ _V1_9_0: Final = FirmwareVersion(1, 9, 0)
 _V1_9_2: Final = FirmwareVersion(1, 9, 2)
 _V2_0_0: Final = FirmwareVersion(2, 0, 0)
 _V2_2_2: Final = FirmwareVersion(2, 2, 2)
+_V2_5_0: Final = FirmwareVersion(2, 5, 0)

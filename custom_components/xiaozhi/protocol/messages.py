@@ -354,6 +354,11 @@ def alert(*, status: str, message: str, emotion: str) -> JsonObject:
     return {"type": "alert", "status": status, "message": message, "emotion": emotion}
 
 
+def notify(audio_url: str, subtitles: list[JsonObject]) -> JsonObject:
+    """Make an idle device play a file (since 2.5.0). It drops the message if `subtitles` is no list."""
+    return {"type": "notify", "audio_url": audio_url, "subtitles": subtitles}
+
+
 def goodbye(session_id: str) -> JsonObject:
     """End a conversation over MQTT. The firmware compares the session id."""
     return {"type": "goodbye", "session_id": session_id}

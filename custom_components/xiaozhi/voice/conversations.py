@@ -23,6 +23,7 @@ from ..settings import ConversationStyle
 from .end_of_speech import TurnDetector
 from .interruption import listen_for_interruption
 from .turn import TurnEnd, VoiceTurn
+from .unasked.channel import ChannelSpeech
 from .wake_words import Claim, WakeWords
 
 __all__ = ["Pipelines", "VoiceConversations"]
@@ -63,14 +64,20 @@ class Pipelines(Protocol):
 class VoiceConversations:
     """Holds the conversations of one device, turn after turn until one side ends it."""
 
-    def __init__(self, device: Device, pipelines: Pipelines, wake_words: WakeWords) -> None:
-        """Hold the conversations of a device with its pipelines; `wake_words` is for all devices."""
+    def __init__(
+        self, device: Device, pipelines: Pipelines, wake_words: WakeWords, unasked: ChannelSpeech
+    ) -> None:
+        """Hold the conversations of a device with its pipelines; `wake_words` is for all devices.
+
+        Between its turns the device says what it was not asked for.
+        """
         self.turn: VoiceTurn | None = None
         """The turn that the events of the pipeline belong to."""
         self._device = device
         self._pipelines = pipelines
         self._timeouts = device.timeouts.voice
         self._wake_words = wake_words
+        self._unasked = unasked
         self._task: asyncio.Task[None] | None = None
         self._conversing = asyncio.Lock()
         self._interrupted_answer = ""
@@ -102,6 +109,7 @@ class VoiceConversations:
             if conversing is not None:
                 conversing.release()
             await conversation.end()
+            self._unasked.over()
 
     async def _wait_for_turn(self) -> asyncio.Lock:
         """Wait until the conversation before this one has ended; return the lock to release at the end."""
@@ -118,10 +126,41 @@ class VoiceConversations:
 
     async def _take_turns(self, conversation: Conversation) -> None:
         followed_up = False
-        while (turn := await conversation.next_turn()) is not None:
+        while (turn := await self._next_turn(conversation)) is not None:
             if not await self._take_turn(conversation, turn, followed_up=followed_up):
                 break
             followed_up = True
+
+    async def _next_turn(self, conversation: Conversation) -> Turn | None:
+        """Wait for the next turn; say what is to be said while the device rests."""
+        while True:
+            turn = asyncio.create_task(conversation.next_turn())
+            unasked = asyncio.create_task(self._unasked.wait())
+            try:
+                await asyncio.wait((turn, unasked), return_when=asyncio.FIRST_COMPLETED)
+                if turn.done() or not conversation.resting:
+                    return await turn
+            finally:
+                turn.cancel()
+                unasked.cancel()
+                await asyncio.wait((turn, unasked))
+            await self._speak_at_rest(conversation)
+
+    async def _speak_at_rest(self, conversation: Conversation) -> None:
+        conversation.forget_interruption()
+        speaking = asyncio.create_task(self._unasked.speak(conversation))
+        interruption = asyncio.create_task(conversation.interruption())
+        try:
+            await asyncio.wait((speaking, interruption), return_when=asyncio.FIRST_COMPLETED)
+            if not interruption.done():
+                speaking.result()
+                await conversation.end_answer()
+            elif interruption.result() is Interruption.ABORTED:
+                await conversation.stop_speaking()
+        finally:
+            interruption.cancel()
+            speaking.cancel()
+            await asyncio.wait((speaking,))
 
     async def _take_turn(self, conversation: Conversation, turn: Turn, *, followed_up: bool) -> bool:
         """Run a turn, and return whether the conversation goes on."""
@@ -200,12 +239,13 @@ class VoiceConversations:
         if end is TurnEnd.FAILED:
             self._device.events.happened(ConversationEvent.FAILED, reason=voice_turn.error or "unknown")
         is_open = self._device.settings.conversation_style is ConversationStyle.OPEN
-        if end is TurnEnd.ASKS_BACK or (is_open and end is TurnEnd.ANSWERED):
+        goes_on = end is TurnEnd.ASKS_BACK or (is_open and end is TurnEnd.ANSWERED)
+        if end in _SHOWN_ENDS or (end is TurnEnd.SILENT and not followed_up):
+            await voice_turn.show_error()
+        if await self._unasked.speak(conversation) or goes_on:
             await self._device.read_at_rest(briefly=True)
             await conversation.end_answer()
             return True
-        if end in _SHOWN_ENDS or (end is TurnEnd.SILENT and not followed_up):
-            await voice_turn.show_error()
         await conversation.wait_played()
         await self._device.read_at_rest()
         return False

@@ -7,11 +7,12 @@ not keep the length of every packet.
 from typing import Final
 
 import av
+from av.audio.codeccontext import AudioCodecContext
 
 from ..messages import AudioFormat
 from .timeline import UPLINK_SAMPLE_RATE, silence
 
-__all__ = ["OpusDecoder", "OpusEncoder"]
+__all__ = ["OpusDecoder", "OpusEncoder", "audio_frame", "set_up_encoder"]
 
 # FFmpeg's wrapper always decodes to this rate.
 _DECODER_SAMPLE_RATE: Final = 48000
@@ -45,7 +46,7 @@ class OpusDecoder:
         self._context = context
         self._resampler = av.AudioResampler(format="s16", layout="mono", rate=UPLINK_SAMPLE_RATE)
         self._pcm = bytearray(2 * _RESAMPLER_LAG)
-        self._silence = _audio_frame(silence(3 * frame_duration), _DECODER_SAMPLE_RATE)
+        self._silence = audio_frame(silence(3 * frame_duration), _DECODER_SAMPLE_RATE)
         self.errors = 0
         """Packets that did not decode."""
 
@@ -85,13 +86,7 @@ class OpusEncoder:
         """
         _check(audio.sample_rate, audio.frame_duration)
         context = av.CodecContext.create("libopus", "w")
-        context.sample_rate = audio.sample_rate
-        context.layout = "mono"
-        context.format = "s16"
-        context.bit_rate = _BIT_RATE
-        context.compression_level = _COMPLEXITY
-        # "voip" would model speech at any complexity.
-        context.options = {"application": "audio", "frame_duration": str(audio.frame_duration)}
+        set_up_encoder(context, audio)
         context.open()
         self._context = context
         self._sample_rate = audio.sample_rate
@@ -108,7 +103,7 @@ class OpusEncoder:
         self._unflushed = self._unflushed or bool(pcm)
         packets: list[bytes] = []
         while len(self._pcm) >= self._frame_bytes:
-            frame = _audio_frame(self._pcm[: self._frame_bytes], self._sample_rate)
+            frame = audio_frame(self._pcm[: self._frame_bytes], self._sample_rate)
             del self._pcm[: self._frame_bytes]
             packets.extend(bytes(packet) for packet in self._context.encode(frame))
         return packets
@@ -127,6 +122,17 @@ class OpusEncoder:
         return packets
 
 
+def set_up_encoder(context: AudioCodecContext, audio: AudioFormat) -> None:
+    """Set the format of FFmpeg's `libopus` encoder, and how it encodes."""
+    context.sample_rate = audio.sample_rate
+    context.layout = "mono"
+    context.format = "s16"
+    context.bit_rate = _BIT_RATE
+    context.compression_level = _COMPLEXITY
+    # "voip" would model speech at any complexity.
+    context.options = {"application": "audio", "frame_duration": str(audio.frame_duration)}
+
+
 def _check(sample_rate: int, frame_duration: int) -> None:
     if sample_rate not in _SAMPLE_RATES:
         raise ValueError(f"Opus has no sample rate of {sample_rate} Hz")
@@ -134,7 +140,8 @@ def _check(sample_rate: int, frame_duration: int) -> None:
         raise ValueError(f"the device has no packets of {frame_duration} ms")
 
 
-def _audio_frame(pcm: bytes | bytearray, sample_rate: int) -> av.AudioFrame:
+def audio_frame(pcm: bytes | bytearray, sample_rate: int) -> av.AudioFrame:
+    """Return a frame of 16 bit mono PCM for an encoder."""
     frame = av.AudioFrame(format="s16", layout="mono", samples=len(pcm) // 2)
     frame.sample_rate = sample_rate
     frame.planes[0].update(bytes(pcm))

@@ -26,6 +26,7 @@ from .table import (
     ConversationTable,
     Event,
     Interruption,
+    State,
     TurnStart,
 )
 from .timeouts import ConversationTimeouts
@@ -87,6 +88,16 @@ class Conversation:
         return self._table.state.shown
 
     @property
+    def resting(self) -> bool:
+        """Whether the device is idle with an open channel, until its button is pressed."""
+        return self._table.state is State.RESTING
+
+    @property
+    def answering(self) -> bool:
+        """Whether an answer has begun that has not ended."""
+        return self._table.state in {State.THINKING, State.SPEAKING}
+
+    @property
     def downlink(self) -> AudioFormat:
         """Format of what is played."""
         return self._channel.downlink
@@ -129,13 +140,17 @@ class Conversation:
         if not self._table.turn_waits:
             return None
         self._table.take_turn()
-        if self._interruption.done():
-            self._interruption = asyncio.get_running_loop().create_future()
+        self.forget_interruption()
         return self._turn
 
     async def interruption(self) -> Interruption:
         """Wait until the current turn must stop, and say why."""
         return await asyncio.shield(self._interruption)
+
+    def forget_interruption(self) -> None:
+        """Watch for the next `interruption`, since nothing is left of what the last one has ended."""
+        if self._interruption.done():
+            self._interruption = asyncio.get_running_loop().create_future()
 
     @property
     def held_up(self) -> bool:
@@ -178,6 +193,10 @@ class Conversation:
     async def wait_played(self) -> None:
         """Wait until what was sent is played and waiting alerts are shown, before the conversation ends."""
         await self._loudspeaker.wait_played()
+
+    async def wait_silent(self) -> None:
+        """Wait until the device has played what was sent, as far as the clock tells."""
+        await self._loudspeaker.wait_silent()
 
     async def end_answer(self) -> None:
         """Let the device listen again, or go idle in push-to-talk; returns when the answer was played."""

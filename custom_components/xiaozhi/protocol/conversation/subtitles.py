@@ -1,0 +1,35 @@
+"""Subtitles of an announcement: its sentences, and when each is said, sent before any of it is heard.
+
+Source: `main/notify/notify_player.cc` of the firmware.
+"""
+
+import json
+from typing import Final
+
+from ..messages import JsonObject
+from .sentences import clauses, sentence_ends
+
+__all__ = ["subtitles"]
+
+# The device keeps them in memory, and takes a JSON of up to 10 KB with everything else that is in it.
+_MAX_BYTES: Final = 8 * 1024
+
+
+def subtitles(text: str, *, start: float = 0.0) -> list[JsonObject]:
+    """Return the subtitles of a text that a voice of a usual pace begins to say at `start` seconds.
+
+    They end where more of them would not fit into a message.
+    """
+    entries: list[JsonObject] = []
+    seconds, begin, room = start, 0, _MAX_BYTES
+    for end in sentence_ends(text, complete=True):
+        for clause in clauses(text[begin:end]):
+            if clause.caption is not None:
+                entry: JsonObject = {"start_ms": round(1000 * seconds), "text": clause.caption}
+                room -= len(json.dumps(entry, ensure_ascii=False).encode()) + 1
+                if room < 0:
+                    return entries
+                entries.append(entry)
+            seconds += clause.seconds
+        begin = end
+    return entries

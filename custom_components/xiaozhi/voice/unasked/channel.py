@@ -1,0 +1,139 @@
+"""Speaking unasked while the device has its audio channel open: between two turns, like an answer."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from homeassistant.core import callback
+
+from ...device.device import Device
+from ...protocol import messages
+from ...protocol.audio.speech import SpeechShape
+from ...protocol.conversation.captions import Captions
+from ...protocol.conversation.conversation import Conversation
+from ...protocol.faces import Face, face_of
+from ...protocol.transport.link import LinkClosedError
+from .errors import InterruptedSpeechError, sound_error, unasked_error
+from .utterance import Utterance
+
+__all__ = ["ChannelSpeech"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """An utterance and whether it was said: False if there was no occasion."""
+
+    utterance: Utterance
+    said: asyncio.Future[bool]
+
+
+class ChannelSpeech:
+    """What is to be said in the conversation of a device; one utterance at a time.
+
+    Who holds the conversation calls `speak` between two turns, and `over` at its end.
+    """
+
+    def __init__(self, device: Device) -> None:
+        """Wait for the conversations of a device."""
+        self._device = device
+        self._waiting: _Waiting | None = None
+        self._there = asyncio.Event()
+
+    # For who wants something said.
+
+    async def say(self, utterance: Utterance) -> bool:
+        """Have something said at the next occasion; False if the conversation ends before there is one.
+
+        Raises `InterruptedSpeechError` and `SoundError`.
+        """
+        waiting = _Waiting(utterance, asyncio.get_running_loop().create_future())
+        self._waiting = waiting
+        self._there.set()
+        try:
+            return await waiting.said
+        finally:
+            self._take()
+
+    # For who holds the conversation.
+
+    async def wait(self) -> None:
+        """Wait until something is to be said."""
+        await self._there.wait()
+
+    @callback
+    def over(self) -> None:
+        """Note that the conversation has ended."""
+        if (waiting := self._take()) is not None and not waiting.said.done():
+            waiting.said.set_result(False)
+
+    async def speak(self, conversation: Conversation) -> bool:
+        """Say what waits. Return whether the user is to answer it. Raises `LinkClosedError`.
+
+        If this is cancelled, the user has interrupted it.
+        """
+        expects_answer = False
+        while (waiting := self._take()) is not None:
+            expects_answer = waiting.utterance.expects_answer
+            speaking = asyncio.create_task(self._speak(conversation, waiting.utterance))
+            try:
+                # It may not be wanted any more.
+                await asyncio.wait((speaking, waiting.said), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                speaking.cancel()
+                await asyncio.wait((speaking,))
+                self._tell(waiting.said, speaking)
+            if not speaking.cancelled() and isinstance(err := speaking.exception(), LinkClosedError):
+                raise err
+        return expects_answer
+
+    @callback
+    def _take(self) -> _Waiting | None:
+        waiting, self._waiting = self._waiting, None
+        self._there.clear()
+        return waiting
+
+    @callback
+    def _tell(self, said: asyncio.Future[bool], speaking: asyncio.Task[None]) -> None:
+        error = None if speaking.cancelled() else speaking.exception()
+        if said.done():
+            return
+        if speaking.cancelled() or isinstance(error, LinkClosedError):
+            said.set_exception(unasked_error(InterruptedSpeechError, "unasked_interrupted", self._device))
+        elif error is not None:
+            said.set_exception(sound_error(error, self._device))
+        else:
+            said.set_result(True)
+
+    async def _speak(self, conversation: Conversation, utterance: Utterance) -> None:
+        if not conversation.answering:
+            await conversation.begin_answer()
+        captions = Captions()
+        captions.replace(utterance.text)
+        rate = conversation.downlink.sample_rate
+        # Only where all that is heard is the text, its pauses tell where the voice is in it.
+        shape = None if utterance.text_begins or utterance.gives_way else SpeechShape(rate)
+        begun = False
+
+        async def before_packet(seconds: float) -> None:
+            nonlocal begun
+            if not begun:
+                begun = True
+                utterance.on_start()
+                await conversation.show(messages.face(face_of(utterance.text) or Face.NEUTRAL))
+            resumed = shape.resumed if shape else ()
+            seconds -= utterance.text_begins
+            if seconds >= 0 and (caption := captions.due(seconds, complete=True, resumed=resumed)):
+                await conversation.show(messages.tts_caption(caption))
+
+        async with aclosing(utterance.speech(rate)) as pcm:
+            await conversation.play(pcm if shape is None else _shaped(pcm, shape), before_packet)
+        for caption in captions.rest():
+            await conversation.show(messages.tts_caption(caption))
+        await conversation.wait_silent()
+
+
+async def _shaped(pcm: AsyncGenerator[bytes], shape: SpeechShape) -> AsyncGenerator[bytes]:
+    async for piece in pcm:
+        if heard := shape.take(piece):
+            yield heard

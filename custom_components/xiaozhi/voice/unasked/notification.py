@@ -1,0 +1,99 @@
+"""Speaking unasked while the device is idle: it is told an address, and plays what it reads there.
+
+The device does not tell how that goes. What is known: when it asks for the file, how fast it reads, and when
+it closes the connection. Source: `main/notify/notify_player.cc` of the firmware; firmware 2.5.0 or newer.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from homeassistant.core import HomeAssistant
+
+from ...device.device import Device
+from ...protocol import messages
+from ...protocol.audio.media import MediaError
+from ...protocol.audio.ogg import OGG_AUDIO, OggOpusEncoder
+from ...protocol.clock import sleep_until
+from ...protocol.conversation.subtitles import subtitles
+from ...transfers import TRANSFERS, Stream
+from .errors import InterruptedSpeechError, OutOfReachError, sound_error, unasked_error
+from .timeouts import UnaskedTimeouts
+from .utterance import Utterance
+
+__all__ = ["Notification"]
+
+_CONTENT_TYPE = "audio/ogg"
+
+
+class Notification:
+    """One utterance that an idle device is told to fetch and play."""
+
+    def __init__(
+        self, hass: HomeAssistant, device: Device, utterance: Utterance, timeouts: UnaskedTimeouts
+    ) -> None:
+        self._transfers = hass.data[TRANSFERS]
+        self._device = device
+        self._utterance = utterance
+        self._timeouts = timeouts
+        self._encoder = OggOpusEncoder()
+
+    async def play(self) -> bool:
+        """Return whether the device has asked for the sound, when it has played it to its end.
+
+        Raises `InterruptedSpeechError`, `OutOfReachError` and `SoundError`, and as `Device.send`. Cancelling
+        makes the device stop.
+        """
+        async with aclosing(self._utterance.speech(OGG_AUDIO.sample_rate)) as speech:
+            # A voice that fails is known before the device makes its sound.
+            first = await self._first(speech)
+            stream = Stream(self._encoder.encode_all(_preceded(first, speech)), _CONTENT_TYPE)
+            try:
+                return await self._offer(stream)
+            finally:
+                stream.stop()
+                if not stream.requested:
+                    await stream.content.aclose()
+                else:
+                    await stream.wait_ended()
+
+    async def _first(self, speech: AsyncGenerator[bytes]) -> bytes:
+        try:
+            async with asyncio.timeout(self._timeouts.sound):
+                async for piece in speech:
+                    if piece:
+                        return piece
+        except TimeoutError as err:
+            raise sound_error(MediaError("nothing has come from its source"), self._device) from err
+        except Exception as err:
+            raise sound_error(err, self._device) from err
+        raise sound_error(MediaError("there is nothing in it"), self._device)
+
+    async def _offer(self, stream: Stream) -> bool:
+        if (origin := self._device.state.origin) is None:
+            raise unasked_error(OutOfReachError, "no_web_address", self._device)
+        with self._transfers.offer_stream(stream) as path:
+            lines = subtitles(self._utterance.text, start=self._utterance.text_begins)
+            await self._device.send(messages.notify(origin + path, lines))
+            try:
+                async with asyncio.timeout(self._timeouts.request):
+                    requested_at = await stream.wait_requested()
+            except TimeoutError:
+                return False
+        self._utterance.on_start()
+        closed_at = await stream.wait_ended()
+        if stream.error is not None:
+            raise sound_error(stream.error, self._device) from stream.error
+        ends_at = requested_at + self._encoder.seconds
+        # Whoever reads all of it at once, as proxies do, may close the connection before it is heard.
+        read_too_soon = stream.direct and closed_at < ends_at - self._timeouts.read_ahead
+        if not stream.delivered or read_too_soon:
+            raise unasked_error(InterruptedSpeechError, "unasked_interrupted", self._device)
+        await sleep_until(ends_at + self._timeouts.pop_up + self._timeouts.margin)
+        return True
+
+
+async def _preceded(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    yield first
+    async for piece in rest:
+        yield piece

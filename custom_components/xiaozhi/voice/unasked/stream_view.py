@@ -1,0 +1,159 @@
+"""View on Home Assistant's web server where a device downloads sound while it is made.
+
+The device reads as fast as it plays, after some seconds that it buffers, so what it has taken tells how far
+it is. It asks without any credentials, and plays only what ends properly: a connection that breaks off cuts
+the sound at once. Source: `main/notify/notify_player.cc` of the firmware.
+"""
+
+import asyncio
+from contextlib import aclosing, suppress
+import fcntl
+import logging
+import socket
+import struct
+import termios
+from typing import Final
+
+from aiohttp import web
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
+
+from ...const import STREAM_PATH
+from ...device_views import for_devices
+from ...protocol.clock import loop_time
+from ...timeouts import timeouts_of
+from ...transfers import TRANSFERS, Stream
+from .timeouts import UnaskedTimeouts
+
+__all__ = ["async_register_stream_view"]
+
+_LOGGER = logging.getLogger(__name__)
+
+# Sent and not taken: more would make it unclear what has been heard, less would let the device run dry.
+_MAX_BACKLOG: Final = 8 * 1024
+_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    # A proxy that reads ahead would hide how much the device has taken.
+    "X-Accel-Buffering": "no",
+}
+# Closing a connection then drops what was not sent, and tells the device at once.
+_RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)
+
+
+@callback
+def async_register_stream_view(hass: HomeAssistant) -> None:
+    """Register the view. It cannot be unregistered."""
+    hass.http.register_view(StreamView())
+
+
+class StreamView(HomeAssistantView):
+    """Where a device downloads a stream."""
+
+    url = STREAM_PATH + "/{token}"
+    name = "api:xiaozhi:stream"
+    requires_auth = False
+
+    @for_devices
+    async def get(self, request: web.Request, token: str) -> web.StreamResponse:
+        """Send the stream at this address, no faster than the device takes it."""
+        hass = request.app[KEY_HASS]
+        stream = hass.data[TRANSFERS].take_stream(token)
+        if stream is None:
+            raise web.HTTPNotFound(text="Nothing is offered here")
+        response = web.StreamResponse(headers={**_HEADERS, "Content-Type": stream.content_type})
+        response.enable_chunked_encoding()
+        sender = _Sender(request, response, stream, timeouts_of(hass).unasked)
+        stream.begin(direct=_is_direct(request))
+        sending = asyncio.create_task(sender.send())
+        stopped = asyncio.create_task(stream.stopped.wait())
+        try:
+            await asyncio.wait((sending, stopped), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+            sending.cancel()
+            await asyncio.wait((sending,))
+            stream.end()
+            if not stream.delivered:
+                sender.break_off()
+        return response
+
+
+class _Sender:
+    """Sends a stream over one connection."""
+
+    def __init__(
+        self, request: web.Request, response: web.StreamResponse, stream: Stream, timeouts: UnaskedTimeouts
+    ) -> None:
+        self._request = request
+        self._response = response
+        self._stream = stream
+        self._timeouts = timeouts
+        self._sent = 0
+
+    async def send(self) -> None:
+        """Send everything, and wait until the device closes the connection. Never raises."""
+        async with aclosing(self._stream.content) as content:
+            try:
+                await self._response.prepare(self._request)
+                async for part in content:
+                    await self._response.write(part)
+                    self._sent += len(part)
+                    await self._wait_taken(_MAX_BACKLOG)
+                # The device takes a body without its end for a failure, so it is not sent before its time.
+                await self._wait_taken(0)
+                await self._response.write_eof()
+                await self._wait_taken(0)
+            except (TimeoutError, ConnectionError) as err:
+                _LOGGER.debug("A stream was taken up to byte %d only: %s", self._stream.taken, err)
+                return
+            except Exception as err:  # noqa: BLE001 - the source of a stream may raise anything
+                self._stream.error = err
+                return
+        self._stream.delivered = True
+        # aiohttp, as Home Assistant configures it, cancels this when the device closes the connection.
+        await asyncio.sleep(self._timeouts.closing)
+
+    def break_off(self) -> None:
+        """Drop the connection, and what the device has not taken."""
+        if (transport := self._request.transport) is None:
+            return
+        if (connection := transport.get_extra_info("socket")) is not None:
+            with suppress(OSError):
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
+        transport.abort()
+
+    @property
+    def _gone(self) -> bool:
+        return self._request.transport is None or self._request.transport.is_closing()
+
+    async def _wait_taken(self, backlog: int) -> None:
+        """Wait until at most `backlog` bytes are on their way. Raises `TimeoutError` if nothing moves."""
+        patience_until = loop_time() + self._timeouts.stall
+        while True:
+            if self._gone:
+                raise ConnectionResetError("the device has closed the connection")
+            waiting = self._backlog()
+            if (taken := self._sent - waiting) > self._stream.taken:
+                self._stream.taken = taken
+                patience_until = loop_time() + self._timeouts.stall
+            if waiting <= backlog:
+                return
+            if loop_time() >= patience_until:
+                raise TimeoutError(f"the device has taken nothing for {self._timeouts.stall:.0f} s")
+            await asyncio.sleep(self._timeouts.look)
+
+    def _backlog(self) -> int:
+        """Return how many bytes were written and have not arrived."""
+        if (transport := self._request.transport) is None:
+            return 0
+        waiting = 0
+        with suppress(OSError, ValueError):
+            connection = transport.get_extra_info("socket")
+            waiting = struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4)))[0]
+        return int(waiting) + transport.get_write_buffer_size()
+
+
+def _is_direct(request: web.Request) -> bool:
+    """Whether there is no proxy between us and the device."""
+    peer = request.transport.get_extra_info("peername") if request.transport is not None else None
+    return peer is not None and peer[0] == request.remote

@@ -1,0 +1,32 @@
+"""How long things may take when a device is to say something unasked."""
+
+from dataclasses import dataclass
+
+__all__ = ["UnaskedTimeouts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnaskedTimeouts:
+    """Time-outs and pauses, in seconds."""
+
+    sound: float = 30
+    """For the first sound from its source."""
+    request: float = 5
+    """For an idle device to ask for a sound, after it was told where it is."""
+    stall: float = 15
+    """Between two moments at which the device takes something of a stream."""
+    look: float = 0.05
+    """Between two looks at what the device has taken."""
+    closing: float = 15
+    """For the device to close the connection, after it has received everything: it plays what it has
+    buffered first."""
+    pop_up: float = 0.5
+    """The sound that the device plays first."""
+    read_ahead: float = 1.4
+    """What the device holds to be played when it has read everything: 20 packets and 2 decoded frames."""
+    margin: float = 0.5
+    """For the loudspeaker's buffers and the device's way back to idle."""
+    cancelled: float = 5
+    """For which a download that the user has ended may keep the device from beginning another one."""
+    idle: float = 1
+    """For a device to go idle after a conversation."""

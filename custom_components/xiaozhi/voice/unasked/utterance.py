@@ -1,0 +1,26 @@
+"""Something that a device is to say or play."""
+
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+
+__all__ = ["OpenSpeech", "Utterance"]
+
+type OpenSpeech = Callable[[int], AsyncGenerator[bytes]]
+"""Opens 16-bit mono PCM of a sample rate in Hz."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Utterance:
+    """Something that a device is to say or play."""
+
+    speech: OpenSpeech
+    text: str = ""
+    """What is said, or the title of what is played. It is shown sentence by sentence."""
+    text_begins: float = 0.0
+    """Seconds of `speech` before the text begins."""
+    gives_way: bool = False
+    """Whether anything else that is to be said ends it."""
+    expects_answer: bool = False
+    """Whether the device is to listen after it, which only an open channel allows."""
+    on_start: Callable[[], None] = lambda: None
+    """Called when the device begins to play it."""

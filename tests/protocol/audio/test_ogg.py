@@ -1,0 +1,89 @@
+"""Ogg Opus, made while the sound arrives, read by a strict reader and by FFmpeg."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+import io
+
+import av
+from hypothesis import given, settings, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.audio.ogg import OGG_AUDIO, OggOpusEncoder
+from tests.protocol.audio.ogg_pages import read_ogg
+from tests.protocol.audio.sounds import hiss, level, pitch_level, tone
+
+RATE = OGG_AUDIO.sample_rate
+LAST_PACKET = bytes.fromhex("db03fffefffefffe")
+
+
+def encoded(pcm: bytes) -> bytes:
+    """Return the whole file of a sound."""
+    encoder = OggOpusEncoder()
+    return encoder.encode(pcm) + encoder.finish()
+
+
+def decoded(file: bytes) -> bytes:
+    """Decode a file with FFmpeg to PCM of 48 kHz."""
+    with av.open(io.BytesIO(file)) as container:
+        resampler = av.AudioResampler(format="s16", layout="mono")
+        frames = [new for frame in container.decode(audio=0) for new in resampler.resample(frame)]
+        return b"".join(bytes(frame.planes[0])[: 2 * frame.samples] for frame in frames)
+
+
+@settings(max_examples=25, deadline=None)
+@given(sizes=st.lists(st.integers(0, 9000), max_size=12))
+def test_any_sound_gives_a_strictly_correct_file_of_equal_packets(sizes: list[int]) -> None:
+    encoder = OggOpusEncoder()
+    sound = hiss(5, RATE)
+    file, position = b"", 0
+    for size in sizes:
+        file += encoder.encode(sound[position : position + size])
+        position += size
+    stream = read_ogg(file + encoder.finish())
+    assert stream.sample_rate == 24000
+    assert stream.packets[-1] == LAST_PACKET
+    assert len(stream.packets) == -(-position // (2 * OGG_AUDIO.frame_samples)) + 2
+    assert encoder.seconds == pytest.approx(len(stream.packets) * 0.06)
+    # One page for each packet, so that none waits for another.
+    assert stream.pages == len(stream.packets) + 2
+
+
+def test_the_sound_comes_out_as_it_went_in_to_its_end() -> None:
+    pcm = decoded(encoded(tone(1.0, RATE)))
+    assert pitch_level(pcm[2 * 4800 : 2 * 43200], 48000, 440) == pytest.approx(8000, rel=0.1)
+    assert level(pcm[2 * 46500 : 2 * 47900]) > 4000
+    assert level(pcm[2 * 49500 :]) < 300
+
+
+def test_a_page_is_out_when_one_more_packet_is_there() -> None:
+    encoder = OggOpusEncoder()
+    frame = tone(0.06, RATE)
+    file = encoder.encode(frame)
+    for count in range(20):
+        assert file.count(b"OggS") == 2 + count
+        file += encoder.encode(frame)
+
+
+async def test_sound_is_encoded_while_it_arrives_and_no_faster_than_it_is_asked_for() -> None:
+    taken = 0
+
+    async def speak() -> AsyncGenerator[bytes]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield tone(0.24, RATE)
+
+    async with aclosing(speak()) as speech, aclosing(OggOpusEncoder().encode_all(speech)) as pages:
+        for expected in range(1, 6):
+            assert b"OggS" in await anext(pages)
+            assert taken == expected
+
+
+async def test_a_stream_ends_with_its_sound() -> None:
+    async def speak() -> AsyncGenerator[bytes]:
+        yield tone(0.5, RATE)
+        yield b""
+        yield tone(0.5, RATE)
+
+    file = b"".join([pages async for pages in OggOpusEncoder().encode_all(speak())])
+    assert len(read_ogg(file).packets) == 19
