@@ -15,6 +15,7 @@ from simulator.cli import main
 from tests.paths import ROOT
 from tests.simulator.fake_mqtt import MqttServer
 from tests.simulator.fake_server import Server
+from tests.simulator.ogg_file import FileServer, music, plain
 
 pytestmark = pytest.mark.real_time
 
@@ -177,6 +178,33 @@ async def test_the_command_keeps_a_device_in_touch_over_mqtt(tmp_path: Path) -> 
             process.send_signal(signal.SIGTERM)
             await process.stdout.read()
             assert await process.wait() == 0
+
+
+async def test_the_command_tells_what_it_plays_for_the_server(tmp_path: Path) -> None:
+    async with MqttServer.serving() as server, FileServer.serving(plain(music(5))) as files:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "simulator", "--url", server.http.url, "--state", tmp_path / "s.json"),
+            *("--firmware", "2.5.0", "--ogg", "strict", "run"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )
+        assert process.stdout is not None
+        async with asyncio.timeout(30):
+            while b"the link is MQTT" not in await process.stdout.readline():
+                pass
+            server.sessions[0].send(files.notify((0, "Dinner is ready.")))
+            lines: list[str] = []
+            while not lines or lines[-1] != "announcement played":
+                lines.append((await process.stdout.readline()).decode().split(maxsplit=1)[1].strip())
+            process.send_signal(signal.SIGTERM)
+            await process.stdout.read()
+            assert await process.wait() == 0
+    assert [line for line in lines if line.startswith(("plays", "assistant", "announcement"))] == [
+        f"plays {files.notify()['audio_url']}",
+        "assistant: Dinner is ready.",
+        "announcement played",
+    ]
 
 
 async def test_the_command_stays_on_says_what_is_typed_and_clicks(butler: Server, tmp_path: Path) -> None:

@@ -177,6 +177,42 @@ async def test_a_bad_call_is_an_error_without_code(
         assert (await session.call(1, "tools/call", params))["error"] == {"message": message}
 
 
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("ping", {}, -32601),
+        ("tools/call", {}, -32602),
+        ("tools/call", {"name": "self.nothing"}, -32602),
+        ("tools/call", {"name": "self.get_device_status", "arguments": []}, -32602),
+        ("tools/call", {"name": "self.audio_speaker.set_volume"}, -32602),
+        ("tools/call", {"name": "self.audio_speaker.set_volume", "arguments": {"volume": "50"}}, -32602),
+        ("tools/call", {"name": "self.audio_speaker.set_volume", "arguments": {"volume": 101}}, -32602),
+        ("tools/call", {"name": "self.camera.take_photo", "arguments": {"question": "What?"}}, -32603),
+        ("tools/list", {"cursor": "self.nothing"}, -32603),
+    ],
+)
+async def test_from_2_5_on_errors_have_a_code(
+    server: Server, method: str, params: dict[str, Any], code: int
+) -> None:
+    async with server.device(profile=get_profile("camera", "2.5.0")) as sim:
+        session = await linked(server, sim)
+        error = (await session.call(1, method, params))["error"]
+        assert set(error) == {"code", "message"}
+        assert error["code"] == code
+
+
+async def test_from_2_5_on_an_argument_of_a_wrong_type_is_an_error(server: Server) -> None:
+    async with server.device(profile=get_profile("electron", "2.5.0")) as sim:
+        session = await linked(server, sim)
+        arguments: dict[str, Any] = {"action": "wave", "amount": 20}
+        reply = await session.call(
+            1, "tools/call", {"name": "self.electron.hand_action", "arguments": arguments}
+        )
+        assert reply["error"] == {"code": -32602, "message": "Invalid type of argument: action"}
+        arguments = {"amount": 20}
+        assert await call(session, "self.electron.hand_action", **arguments) == "true"
+
+
 async def test_a_call_without_params_is_an_error(server: Server) -> None:
     async with server.device() as sim:
         session = await linked(server, sim)

@@ -95,17 +95,6 @@ async def test_listening_sets_the_neutral_face(server: Server) -> None:
         assert sim.screen.emotions[-2:] == ["sad", "neutral"]
 
 
-async def test_an_alert_needs_all_three_texts(server: Server) -> None:
-    async with server.device() as sim:
-        session = await listening(server, sim)
-        await session.send({"type": "alert", "status": "Half", "message": "no emotion"})
-        await session.send({"type": "alert", "status": "Door", "message": "It rang", "emotion": "surprised"})
-        await sim.wait_for(lambda: sim.screen.system_text == "It rang")
-        assert sim.screen.status == "Door"
-        assert sim.events("sound")[-1] == {"name": "vibration"}
-        assert "Half" not in [event.get("status") for event in sim.events("screen")]
-
-
 async def test_system_reboot_closes_the_channel_and_checks_in_again(server: Server) -> None:
     async with server.device() as sim:
         session = await listening(server, sim)
@@ -353,6 +342,15 @@ async def test_the_wake_word_while_speaking_aborts_and_listens_when_the_answer_h
         await session.expect(type="listen", state="start")
         assert sim.speaker.empty
         assert session.seen(state="detect") == 0
+
+
+async def test_a_c3_does_not_hear_the_wake_word_while_it_speaks(server: Server) -> None:
+    async with server.device(profile=get_profile("c3"), pace=AT_ONCE) as sim:
+        session = await speaking(server, sim)
+        await sim.wake()
+        await settle()
+        assert session.seen(type="abort") == 0
+        assert sim.state is State.SPEAKING
 
 
 async def test_before_2_2_3_the_wake_word_only_aborts(server: Server) -> None:
