@@ -1,0 +1,60 @@
+"""A test double of the XiaoZhi cloud's MCP access point, built from the reference only.
+
+The tool side dials; the double is the MCP client. Everything is on loopback over real sockets, and every
+duration counts on the event loop's clock (`Timing`, also scaled), so that it works in virtual time.
+
+    async with Cloud() as cloud:
+        url = cloud.url(cloud.token(1001))      # give this to the tool side
+        session = await cloud.session()         # its first connection; `cloud.session(2)` is the next one
+        await session.ready()                   # it has answered `initialize` and `tools/list`
+        session.tools["HassTurnOn"]
+        answer = await session.call("HassTurnOn", {"name": "lamp"})
+        answer.text, answer.failed, answer.timed_out, answer.milliseconds, answer.reply
+        assert not session.violations           # binary frames, replies too many, requests, ...
+
+All connections of an agent together: `cloud.agent(1001).tools`, `.call(name, arguments)`, `.sessions`.
+
+Tokens: `cloud.token(1001, valid=seconds | None, issued=time_of_day)`; one with a negative `valid` has
+expired, one with None has no `exp`. `cloud.revoked.add(token)`. `Cloud(now=...)` injects the time of day.
+`cloud.attempts` lists every upgrade with time, target, headers and status.
+
+Faults while connecting, changed at any time: `cloud.opening.status = 401`, `.redirect = url`, `.black_hole`,
+`.close_code = 1006` (opens and ends at once). `Cloud(tls="localhost")` speaks TLS with a certificate that
+`cloud.certificates.client_context()` trusts; any other name in `tls` is wrong. `await cloud.stop()` and
+`await cloud.start()` restart the server at the same port.
+
+Faults and limits of the cloud: the fields of `cloud.faults` (`CloudFaults`). With `CloudFaults(silent=True)`
+the cloud sends nothing by itself, and the test does it: `session.request(method, params, request_id=...)`,
+`session.notify`, `session.send(message, text, bytes or fragments)`, `session.replies`. To break a connection:
+`session.close(4004)`, `session.drop()` (no close frame), `session.freeze()` (half-open).
+"""
+
+from .answer import Answer, ToolCaller
+from .certificates import Certificates
+from .cloud import Cloud, CloudAgent, CloudFaults, CloudSession
+from .link import ABSENT, Frame, Link, LinkClosedError
+from .listener import Attempt, Listener, OpeningFaults
+from .timing import Timing
+from .tokens import YEAR, CloudKey, EndpointKey, TokenError
+
+__all__ = [
+    "ABSENT",
+    "YEAR",
+    "Answer",
+    "Attempt",
+    "Certificates",
+    "Cloud",
+    "CloudAgent",
+    "CloudFaults",
+    "CloudKey",
+    "CloudSession",
+    "EndpointKey",
+    "Frame",
+    "Link",
+    "LinkClosedError",
+    "Listener",
+    "OpeningFaults",
+    "Timing",
+    "TokenError",
+    "ToolCaller",
+]

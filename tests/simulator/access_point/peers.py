@@ -1,0 +1,131 @@
+"""Tool sides for the double: a few lines over `websockets`, and the official SDK."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+import json
+import ssl
+from typing import Any
+
+import anyio
+from mcp.server.mcpserver import MCPServer
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+type Json = dict[str, Any]
+
+TOOLS = [
+    {"name": name, "description": name, "inputSchema": {"type": "object", "properties": {}}}
+    for name in ("intent__HassTurnOn", "intent__HassTurnOff")
+]
+
+
+async def echo(name: str, arguments: object) -> str:
+    return f"{name} {json.dumps(arguments)}"
+
+
+@dataclass
+class Peer:
+    """Answers like a minimal MCP server; what it does is set by its fields."""
+
+    connection: ClientConnection
+    tools: list[Json] = field(default_factory=lambda: [*TOOLS])
+    work: Callable[[str, object], Awaitable[str]] = echo
+    deaf_to: set[str] = field(default_factory=set)
+    """Methods that get no answer."""
+    replies: Json = field(default_factory=dict)
+    """What replaces the reply's result, or error, for a method."""
+    asked: list[Json] = field(default_factory=list)
+
+    async def serve(self) -> None:
+        tasks = set()
+        with suppress(ConnectionClosed):
+            while True:
+                message = json.loads(await self.connection.recv())
+                self.asked.append(message)
+                if "id" in message and message["method"] not in self.deaf_to:
+                    tasks.add(asyncio.create_task(self.answer(message)))
+        for task in tasks:
+            task.cancel()
+
+    async def answer(self, message: Json) -> None:
+        content = self.replies.get(message["method"]) or {"result": await self.result(message)}
+        with suppress(ConnectionClosed):
+            await self.connection.send(json.dumps({"jsonrpc": "2.0", "id": message["id"]} | content))
+
+    async def result(self, message: Json) -> Json:
+        match message["method"]:
+            case "initialize":
+                info = {"name": "peer", "version": "1"}
+                return {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": info}
+            case "tools/list":
+                return {"tools": self.tools}
+            case "tools/call":
+                text = await self.work(message["params"]["name"], message["params"].get("arguments"))
+                return {"content": [{"type": "text", "text": text}]}
+        return {}
+
+
+@asynccontextmanager
+async def peer(url: str, *, tls: ssl.SSLContext | None = None, **fields: Any) -> AsyncIterator[Peer]:
+    """Dial and answer."""
+    async with connect(url, ssl=tls, **fields.pop("options", {})) as connection:
+        dialled = Peer(connection, **fields)
+        task = asyncio.create_task(dialled.serve())
+        try:
+            yield dialled
+        finally:
+            task.cancel()
+
+
+@asynccontextmanager
+async def sdk_streams(url: str) -> AsyncIterator[tuple[Any, Any]]:
+    """Carry the SDK's messages over a WebSocket."""
+    to_sdk, read = anyio.create_memory_object_stream[SessionMessage | Exception](100)
+    write, from_sdk = anyio.create_memory_object_stream[SessionMessage](100)
+    async with connect(url) as connection:
+
+        async def receive() -> None:
+            with suppress(ConnectionClosed):
+                async for text in connection:
+                    await to_sdk.send(
+                        SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+                    )
+            await to_sdk.aclose()
+
+        async def send() -> None:
+            async for message in from_sdk:
+                await connection.send(message.message.model_dump_json(by_alias=True, exclude_unset=True))
+
+        tasks = [asyncio.create_task(work) for work in (receive(), send())]
+        try:
+            yield read, write
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+@asynccontextmanager
+async def sdk_server(url: str) -> AsyncIterator[None]:
+    """Serve two tools with the SDK."""
+    server = MCPServer("house")
+
+    @server.tool()
+    def HassTurnOn(name: str) -> str:  # noqa: N802
+        return f"{name} is on"
+
+    @server.tool()
+    def HassTurnOff(name: str) -> str:  # noqa: N802
+        return f"{name} is off"
+
+    async with sdk_streams(url) as (read, write):
+        lowlevel = server._lowlevel_server
+        task = asyncio.create_task(lowlevel.run(read, write, lowlevel.create_initialization_options()))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
