@@ -14,8 +14,10 @@ from homeassistant.components.assist_pipeline import (
 )
 from homeassistant.components.assist_pipeline.select import get_chosen_pipeline
 from homeassistant.components.assist_satellite import (
+    AssistSatelliteAnnouncement,
     AssistSatelliteConfiguration,
     AssistSatelliteEntityDescription,
+    AssistSatelliteEntityFeature,
 )
 from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant, callback
@@ -31,6 +33,7 @@ from .voice.conversations import VoiceConversations
 from .voice.core_satellite import CoreSatellite
 from .voice.end_of_speech import TurnDetector
 from .voice.speech_format import speech_options
+from .voice.unasked.announcement import announcement_utterance
 from .voice.wake_words import WakeWords
 
 PARALLEL_UPDATES = 0
@@ -84,6 +87,25 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     def tts_options(self) -> dict[str, Any]:
         """Take speech as the engine gives it."""
         return speech_options(self.hass, self._chosen_pipeline().tts_engine)
+
+    @property
+    @override
+    def supported_features(self) -> AssistSatelliteEntityFeature:
+        """Return what the device can do now, or at least while it is in a conversation."""
+        features = AssistSatelliteEntityFeature.START_CONVERSATION
+        return features | AssistSatelliteEntityFeature.ANNOUNCE if self._unasked.can_announce else features
+
+    @override
+    async def async_announce(self, announcement: AssistSatelliteAnnouncement) -> None:
+        """Say or play something, and return when it has been heard. Raises `UnaskedError`."""
+        await self._say(announcement, expects_answer=False)
+
+    async def _say(self, announcement: AssistSatelliteAnnouncement, *, expects_answer: bool) -> None:
+        await self._unasked.say(
+            await announcement_utterance(
+                self.hass, announcement, self.device.timeouts.media, expects_answer=expects_answer
+            )
+        )
 
     @callback
     @override

@@ -39,6 +39,7 @@ from .const import (
     CONF_CONVERSATION_STYLE,
     CONF_LINK,
     CONF_SHARE_TRANSCRIPTS,
+    CONF_SHOW_ANNOUNCEMENTS,
     DOMAIN,
     GATEWAY_UNIQUE_ID,
     SUBENTRY_DEVICE,
@@ -97,6 +98,7 @@ _DEVICE_SCHEMA_WITH_LINK: Final = _DEVICE_SCHEMA.extend(
                 translation_key="device_link",
             )
         ),
+        vol.Required(CONF_SHOW_ANNOUNCEMENTS, default=False): BooleanSelector(),
         vol.Required(_CONF_RESTART_NOW, default=True): BooleanSelector(),
     }
 )

@@ -21,6 +21,7 @@ DEFAULT_BROKER_PORT: Final = 1883
 
 # A device: a subentry, whose unique id is its MAC in lower case with colons.
 SUBENTRY_DEVICE: Final = "device"
+CONF_ANNOUNCEMENT_VOLUME: Final = "announcement_volume"
 CONF_ASSISTANT_TOOLS: Final = "assistant_tools"
 CONF_BOARD: Final = "board"
 CONF_CONVERSATION_STYLE: Final = "conversation_style"

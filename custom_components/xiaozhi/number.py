@@ -1,13 +1,13 @@
-"""Numbers of a device: volume, screen brightness and others that its tools set, and how long it waits."""
+"""Numbers of a device: volume, screen brightness and others that its tools set, and settings of ours."""
 
 from typing import Final, override
 
 from homeassistant.components.number import NumberDeviceClass, NumberEntity, NumberEntityDescription
-from homeassistant.const import EntityCategory, UnitOfTime
+from homeassistant.const import PERCENTAGE, EntityCategory, UnitOfTime
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .const import CONF_FOLLOW_UP_WAIT
+from .const import CONF_ANNOUNCEMENT_VOLUME, CONF_FOLLOW_UP_WAIT
 from .device.device import Device
 from .entity import (
     XiaozhiEntity,
@@ -17,12 +17,23 @@ from .entity import (
     describe,
 )
 from .gateway import XiaozhiConfigEntry
+from .tools.catalogue import VOLUME_TOOL
 from .tools.entities import NumberTool, Reading
 from .tools.values import as_number
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
 
+_ANNOUNCEMENT_VOLUME: Final = NumberEntityDescription(
+    key=CONF_ANNOUNCEMENT_VOLUME,
+    translation_key=CONF_ANNOUNCEMENT_VOLUME,
+    entity_category=EntityCategory.CONFIG,
+    entity_registry_enabled_default=False,
+    native_unit_of_measurement=PERCENTAGE,
+    native_min_value=0,
+    native_max_value=100,
+    native_step=1,
+)
 _FOLLOW_UP_WAIT: Final = NumberEntityDescription(
     key=CONF_FOLLOW_UP_WAIT,
     translation_key=CONF_FOLLOW_UP_WAIT,
@@ -40,6 +51,13 @@ async def async_setup_entry(
 ) -> None:
     """Add the follow-up wait of each device, and the numbers that it has tools for."""
     async_add_device_entities(entry, async_add_entities, [_FOLLOW_UP_WAIT], XiaozhiFollowUpWait)
+    async_add_device_entities(
+        entry,
+        async_add_entities,
+        [_ANNOUNCEMENT_VOLUME],
+        XiaozhiAnnouncementVolume,
+        exists=lambda device, _description: VOLUME_TOOL in device.tools,
+    )
     async_add_tool_entities(entry, async_add_entities, NumberTool, XiaozhiNumber)
 
 
@@ -62,6 +80,27 @@ class XiaozhiFollowUpWait(XiaozhiEntity, NumberEntity):
     async def async_set_native_value(self, value: float) -> None:
         """Store the seconds."""
         self.device.set_option(CONF_FOLLOW_UP_WAIT, int(value))
+
+
+class XiaozhiAnnouncementVolume(XiaozhiEntity, NumberEntity):
+    """How loud a device makes announcements; unknown while the volume is left alone."""
+
+    @property
+    @override
+    def current(self) -> bool:
+        """Return True: the setting is ours, not the device's."""
+        return True
+
+    @property
+    @override
+    def native_value(self) -> int | None:
+        """Return the percentage."""
+        return self.device.settings.announcement_volume or None
+
+    @override
+    async def async_set_native_value(self, value: float) -> None:
+        """Store the percentage; 0 leaves the volume alone from now on."""
+        self.device.set_option(CONF_ANNOUNCEMENT_VOLUME, int(value))
 
 
 class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):

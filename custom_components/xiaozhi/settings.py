@@ -12,6 +12,7 @@ from homeassistant.util.ssl import get_default_context
 
 from .const import (
     CONF_ADDRESS,
+    CONF_ANNOUNCEMENT_VOLUME,
     CONF_ASSISTANT_TOOLS,
     CONF_BOARD,
     CONF_BROKER,
@@ -121,6 +122,8 @@ class DeviceSettings:
     link: DeviceLink
     share_transcripts: bool
     """Whether events hold what the user and the assistant said."""
+    announcement_volume: int = 0
+    """Percentage; 0 to leave the volume alone."""
     shows_announcements: bool = False
     """Whether a text and a sound may take the place of an announcement, where the device cannot speak."""
     assistant_tools: tuple[str, ...] | None
@@ -141,6 +144,7 @@ class DeviceSettings:
             interrupt_by_speaking=data.get(CONF_INTERRUPT_BY_SPEAKING, False),
             link=DeviceLink(data.get(CONF_LINK, DeviceLink.AUTOMATIC)),
             share_transcripts=data.get(CONF_SHARE_TRANSCRIPTS, False),
+            announcement_volume=data.get(CONF_ANNOUNCEMENT_VOLUME, 0),
             shows_announcements=data.get(CONF_SHOW_ANNOUNCEMENTS, False),
             assistant_tools=tuple(data[CONF_ASSISTANT_TOOLS]) if CONF_ASSISTANT_TOOLS in data else None,
         )

@@ -23,6 +23,7 @@ __all__ = [
     "SCREEN_INFO_TOOL",
     "SNAPSHOT_TOOL",
     "STATUS_TOOL",
+    "VOLUME_TOOL",
     "StockTool",
     "stock_tool",
 ]
@@ -35,6 +36,7 @@ REBOOT_TOOL: Final = "self.reboot"
 SCREEN_INFO_TOOL: Final = "self.screen.get_info"
 SNAPSHOT_TOOL: Final = "self.screen.snapshot"
 STATUS_TOOL: Final = "self.get_device_status"
+VOLUME_TOOL: Final = "self.audio_speaker.set_volume"
 
 # In seconds, for tools that restart the device: most have closed their link by then.
 _RESTART_TIMEOUT: Final = 3.0
@@ -86,7 +88,7 @@ _TRIMS: Final = StockTool(translation_key="trims")
 CATALOGUE: Final[Mapping[str, StockTool]] = {
     # Every board, `main/mcp_server.cc`.
     STATUS_TOOL: _ACTION,
-    "self.audio_speaker.set_volume": StockTool(
+    VOLUME_TOOL: StockTool(
         key="volume",
         translation_key="volume",
         unit=PERCENTAGE,

@@ -7,8 +7,11 @@ private members of the satellite. They are used in this module only, and `tests/
 fails when they or that method change.
 """
 
+import asyncio
 from collections.abc import AsyncIterable, Generator
 from contextlib import contextmanager
+from functools import cached_property
+from typing import override
 
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import (
@@ -19,6 +22,7 @@ from homeassistant.components.assist_pipeline import (
 )
 from homeassistant.components.assist_pipeline.pipeline import PipelineInput, PipelineRun
 from homeassistant.components.assist_satellite import AssistSatelliteEntity
+from homeassistant.components.assist_satellite.const import PREANNOUNCE_URL
 from homeassistant.core import Context
 from homeassistant.helpers.chat_session import ChatSession, async_get_chat_session
 
@@ -30,6 +34,10 @@ class CoreSatellite(AssistSatelliteEntity):
 
     Only one run at a time is allowed. The caller ends a run by cancelling it.
     """
+
+    @cached_property
+    def _announcing(self) -> asyncio.Lock:
+        return asyncio.Lock()
 
     async def async_accept_speech_from_satellite(
         self,
@@ -93,6 +101,18 @@ class CoreSatellite(AssistSatelliteEntity):
                 device_id=self._device_id,
                 satellite_id=self.entity_id,
             ).execute(validate=True)
+
+    @override
+    async def async_internal_announce(
+        self,
+        message: str | None = None,
+        media_id: str | None = None,
+        preannounce: bool = True,
+        preannounce_media_id: str = PREANNOUNCE_URL,
+    ) -> None:
+        """Announce when what was to be announced before has been; Home Assistant would refuse it."""
+        async with self._announcing:
+            await super().async_internal_announce(message, media_id, preannounce, preannounce_media_id)
 
     @property
     def _device_id(self) -> str | None:

@@ -103,6 +103,7 @@ async def test_entities_come_from_what_the_device_has(
         if entry.platform == DOMAIN and entry.disabled_by
     }
     assert hidden == {
+        "announcement_volume",
         "chip_temperature",
         "ip",
         "last_contact",

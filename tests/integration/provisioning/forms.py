@@ -15,7 +15,7 @@ from tests.paths import ROOT
 ADDRESS: Final = "http://192.168.1.10:8123/api/xiaozhi/ota"
 """What Home Assistant tells people to type into devices, with the fixture `own_address`."""
 # Not shown where a gateway has one link to offer.
-_ONLY_WITH_A_CHOICE: Final = {"link", "restart_now"}
+_ONLY_WITH_A_CHOICE: Final = {"link", "restart_now", "show_announcements"}
 
 
 def websocket_only(port: int, **fields: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from ...protocol.faces import Face, face_of
 from ...protocol.transport.link import LinkClosedError
 from .errors import InterruptedSpeechError, sound_error, unasked_error
 from .utterance import Utterance
+from .volume import AnnouncementVolume
 
 __all__ = ["ChannelSpeech"]
 
@@ -34,9 +35,10 @@ class ChannelSpeech:
     Who holds the conversation calls `speak` between two turns, and `over` at its end.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, volume: AnnouncementVolume) -> None:
         """Wait for the conversations of a device."""
         self._device = device
+        self._volume = volume
         self._waiting: _Waiting | None = None
         self._there = asyncio.Event()
 
@@ -75,7 +77,7 @@ class ChannelSpeech:
         expects_answer = False
         while (waiting := self._take()) is not None:
             expects_answer = waiting.utterance.expects_answer
-            speaking = asyncio.create_task(self._speak(conversation, waiting.utterance))
+            speaking = asyncio.create_task(self._say(conversation, waiting.utterance))
             try:
                 # It may not be wanted any more.
                 await asyncio.wait((speaking, waiting.said), return_when=asyncio.FIRST_COMPLETED)
@@ -104,6 +106,10 @@ class ChannelSpeech:
             said.set_exception(sound_error(error, self._device))
         else:
             said.set_result(True)
+
+    async def _say(self, conversation: Conversation, utterance: Utterance) -> None:
+        async with self._volume.changed(wanted=utterance.at_announcement_volume):
+            await self._speak(conversation, utterance)
 
     async def _speak(self, conversation: Conversation, utterance: Utterance) -> None:
         if not conversation.answering:

@@ -6,7 +6,7 @@ it closes the connection. Source: `main/notify/notify_player.cc` of the firmware
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 
 from homeassistant.core import HomeAssistant
 
@@ -44,10 +44,15 @@ class Notification:
         Raises `InterruptedSpeechError`, `OutOfReachError` and `SoundError`, and as `Device.send`. Cancelling
         makes the device stop.
         """
-        async with aclosing(self._utterance.speech(OGG_AUDIO.sample_rate)) as speech:
-            # A voice that fails is known before the device makes its sound.
-            first = await self._first(speech)
-            stream = Stream(self._encoder.encode_all(_preceded(first, speech)), _CONTENT_TYPE)
+        rate = OGG_AUDIO.sample_rate
+        async with AsyncExitStack() as stack:
+            speech = await stack.enter_async_context(aclosing(self._utterance.speech(rate)))
+            pcm = _unbroken(speech, rate, self._timeouts)
+            if not self._utterance.waits_for_device:
+                # A voice that fails is known before the device makes its sound.
+                pcm = _preceded(await self._first(speech), pcm)
+            await stack.enter_async_context(aclosing(pcm))
+            stream = Stream(self._encoder.encode_all(pcm), _CONTENT_TYPE)
             try:
                 return await self._offer(stream)
             finally:
@@ -95,5 +100,30 @@ class Notification:
 
 async def _preceded(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     yield first
-    async for piece in rest:
-        yield piece
+    async with aclosing(rest):
+        async for piece in rest:
+            yield piece
+
+
+async def _unbroken(
+    speech: AsyncGenerator[bytes], rate: int, timeouts: UnaskedTimeouts
+) -> AsyncGenerator[bytes]:
+    """Yield PCM, and silence while there is none. Raises `MediaError` when it does not go on."""
+    silent = 0.0
+    piece = asyncio.ensure_future(anext(speech, None))
+    try:
+        while True:
+            if (await asyncio.wait((piece,), timeout=timeouts.pause))[0]:
+                if (pcm := piece.result()) is None:
+                    return
+                yield pcm
+                silent = 0.0
+                piece = asyncio.ensure_future(anext(speech, None))
+            elif silent >= timeouts.silence:
+                raise MediaError("its source does not go on")
+            else:
+                yield bytes(2 * round(rate * timeouts.pause))
+                silent += timeouts.pause
+    finally:
+        piece.cancel()
+        await asyncio.gather(piece, return_exceptions=True)

@@ -13,6 +13,10 @@ class UnaskedTimeouts:
     """For the first sound from its source."""
     request: float = 5
     """For an idle device to ask for a sound, after it was told where it is."""
+    pause: float = 2
+    """Of a source, before silence is sent instead: the device gives up after 5 s without data."""
+    silence: float = 30
+    """Of silence in the place of a source that does not go on."""
     stall: float = 15
     """Between two moments at which the device takes something of a stream."""
     look: float = 0.05

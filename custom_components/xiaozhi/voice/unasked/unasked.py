@@ -27,6 +27,7 @@ from .errors import (
 )
 from .notification import Notification
 from .utterance import Utterance
+from .volume import AnnouncementVolume
 
 __all__ = ["Unasked", "Way"]
 
@@ -59,7 +60,8 @@ class Unasked:
     """Says things to a device that its user has not asked for. See the package for how to use it."""
 
     def __init__(self, hass: HomeAssistant, device: Device) -> None:
-        self.channel = ChannelSpeech(device)
+        self._volume = AnnouncementVolume(device)
+        self.channel = ChannelSpeech(device, self._volume)
         """For who holds the device's conversations."""
         self._hass = hass
         self._device = device
@@ -72,6 +74,14 @@ class Unasked:
         self._free_at = 0.0
         """When a device that was told to play something has surely become idle."""
         self._closed = False
+
+    @property
+    def can_announce(self) -> bool:
+        """Whether something can be said, or at least shown, whenever the device is connected."""
+        state, settings = self._device.state, self._device.settings
+        firmware = state.firmware_version
+        able = settings.shows_announcements or (firmware is not None and firmware.plays_files)
+        return able and state.link is LinkKind.MQTT
 
     @property
     def way(self) -> Way:
@@ -96,9 +106,11 @@ class Unasked:
         task.add_done_callback(self._tasks.discard)
         try:
             await asyncio.wait((task,))
-        finally:
+        except asyncio.CancelledError:
             task.cancel()
             await asyncio.wait((task,))
+            _ = task.cancelled() or task.exception()
+            raise
         if task.cancelled():
             raise self._stopped()
         task.result()
@@ -171,9 +183,10 @@ class Unasked:
         notification = Notification(self._hass, self._device, utterance, self._timeouts)
         pause = self._timeouts.idle
         try:
-            if await notification.play():
-                pause = 0
-                return True
+            async with self._volume.changed(wanted=utterance.at_announcement_volume):
+                if await notification.play():
+                    pause = 0
+                    return True
         except InterruptedSpeechError:
             pause = self._timeouts.cancelled
             raise

@@ -22,5 +22,9 @@ class Utterance:
     """Whether anything else that is to be said ends it."""
     expects_answer: bool = False
     """Whether the device is to listen after it, which only an open channel allows."""
+    at_announcement_volume: bool = False
+    """Whether it is said as loud as the owner wants announcements to be."""
+    waits_for_device: bool = False
+    """Whether `speech` is to be opened only when an idle device asks for it."""
     on_start: Callable[[], None] = lambda: None
     """Called when the device begins to play it."""

@@ -1,0 +1,118 @@
+"""What an announcement of Home Assistant sounds like: speech or media, perhaps after another sound."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final
+from urllib.parse import urlsplit
+
+from homeassistant.components import tts
+from homeassistant.components.assist_satellite import AssistSatelliteAnnouncement
+from homeassistant.components.assist_satellite.connection_test import CONNECTION_TEST_URL_BASE
+from homeassistant.components.assist_satellite.const import PREANNOUNCE_URL
+from homeassistant.core import HomeAssistant
+
+from ...media.stream import MediaStream
+from ...media.timeouts import MediaTimeouts
+from ...protocol.audio.media import decode_media
+from ...protocol.audio.ogg import OGG_AUDIO
+from ...protocol.audio.speech import SpeechShape
+from .utterance import OpenSpeech, Utterance
+
+__all__ = ["announcement_utterance", "media_speech", "spoken_text"]
+
+# A sound before an announcement is kept in memory, and cut to this length.
+_MAX_SOUND_SECONDS: Final = 30
+
+
+async def announcement_utterance(
+    hass: HomeAssistant,
+    announcement: AssistSatelliteAnnouncement,
+    timeouts: MediaTimeouts,
+    *,
+    expects_answer: bool = False,
+) -> Utterance:
+    """Return what is to be said, when the sound before it is there. Raises `PlaybackError`.
+
+    The device plays a sound of its own first, so Home Assistant's usual one is left out.
+    """
+    sound = b""
+    before = announcement.preannounce_media_id
+    if before is not None and urlsplit(before).path != PREANNOUNCE_URL:
+        sound = await _short_sound(hass, before, timeouts)
+    speech = _speech_of(hass, announcement, timeouts)
+    return Utterance(
+        speech=_after(sound, speech) if sound else speech,
+        text=announcement.message,
+        text_begins=len(sound) / (2 * OGG_AUDIO.sample_rate),
+        expects_answer=expects_answer,
+        at_announcement_volume=True,
+        waits_for_device=urlsplit(announcement.media_id).path.startswith(CONNECTION_TEST_URL_BASE),
+    )
+
+
+def _speech_of(
+    hass: HomeAssistant, announcement: AssistSatelliteAnnouncement, timeouts: MediaTimeouts
+) -> OpenSpeech:
+    token = announcement.tts_token
+    if token is not None and (stream := tts.async_get_stream(hass, token)) is not None:
+        return spoken_text(stream)
+    # Only the library knows where its media are, and needs no detour over our web server.
+    from_library = announcement.media_id_source == "media_id"
+    return media_speech(
+        hass, announcement.original_media_id if from_library else announcement.media_id, timeouts
+    )
+
+
+def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
+    """Return what a speech engine makes of a text, without the silence before it."""
+
+    async def speak(rate: int) -> AsyncGenerator[bytes]:
+        pcm = decode_media(
+            stream.async_stream_result(),
+            sample_rate=rate,
+            extension=stream.extension,
+            through=SpeechShape(rate).take,
+        )
+        async with aclosing(pcm):
+            async for piece in pcm:
+                yield piece
+
+    return speak
+
+
+def media_speech(hass: HomeAssistant, media_id: str, timeouts: MediaTimeouts) -> OpenSpeech:
+    """Return media of the library or at a web address."""
+
+    async def play(rate: int) -> AsyncGenerator[bytes]:
+        stream = MediaStream(hass, media_id, sample_rate=rate, timeouts=timeouts)
+        await stream.open()
+        try:
+            async with aclosing(stream.pcm()) as pcm:
+                async for piece in pcm:
+                    yield piece
+        finally:
+            await stream.close()
+
+    return play
+
+
+async def _short_sound(hass: HomeAssistant, media_id: str, timeouts: MediaTimeouts) -> bytes:
+    rate = OGG_AUDIO.sample_rate
+    limit = 2 * rate * _MAX_SOUND_SECONDS
+    sound = bytearray()
+    async with aclosing(media_speech(hass, media_id, timeouts)(rate)) as pcm:
+        async for piece in pcm:
+            sound += piece
+            if len(sound) > limit:
+                break
+    return bytes(sound[:limit])
+
+
+def _after(sound: bytes, speech: OpenSpeech) -> OpenSpeech:
+    async def play(rate: int) -> AsyncGenerator[bytes]:
+        yield sound
+        async with aclosing(speech(rate)) as pcm:
+            async for piece in pcm:
+                yield piece
+
+    return play
