@@ -3,9 +3,7 @@
 Every text from a device is cut to one line before it reaches a prompt.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 import json
 import re
 from typing import Any, Final
@@ -16,6 +14,7 @@ import voluptuous as vol
 from ..const import DOMAIN
 from ..protocol.mcp.client import Tool, ToolProperty, ToolResult
 from ..protocol.mcp.model import is_bounded
+from ..protocol.names import distinct_names
 from ..protocol.text import clean_data, one_line
 from .risk_rules import is_reading, risks_of
 from .words import words
@@ -23,9 +22,6 @@ from .words import words
 _SETTING_WORDS: Final = frozenset({"set", "turn", "switch", "enable", "disable"})
 
 _PREFIX: Final = f"{DOMAIN}__"
-# Names that the language models of all providers accept.
-_MAX_NAME: Final = 64
-_HASH_LENGTH: Final = 8
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9]+")
 _ARGUMENT_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]{0,63}")
 # The board with the most tools has some thirty.
@@ -62,14 +58,8 @@ def offered_tools(tools: Mapping[str, Tool], chosen: Iterable[str] | None) -> di
 
 def assistant_names(names: Iterable[str]) -> dict[str, str]:
     """Give each tool a name of at most 64 letters, digits and underscores, with a hash where names clash."""
-    plain = {name: _PREFIX + _NOT_IN_NAMES.sub("_", name.removeprefix("self.")).strip("_") for name in names}
-    count = Counter(plain.values())
-    return {
-        name: short
-        if short != _PREFIX and len(short) <= _MAX_NAME and count[short] == 1
-        else _with_hash(short, name)
-        for name, short in plain.items()
-    }
+    plain = {name: _NOT_IN_NAMES.sub("_", name.removeprefix("self.")).strip("_") for name in names}
+    return distinct_names(plain, _PREFIX)
 
 
 def description_of(tool: Tool) -> str:
@@ -137,11 +127,6 @@ def _described(item: Any) -> Any:
     if isinstance(item, dict):
         return {name: _described(member) for name, member in item.items() if name not in {"blob", "data"}}
     return item
-
-
-def _with_hash(short: str, name: str) -> str:
-    digest = sha256(name.encode()).hexdigest()[:_HASH_LENGTH]
-    return f"{short[: _MAX_NAME - _HASH_LENGTH - 1].rstrip('_')}__{digest}"[:_MAX_NAME]
 
 
 def _is_presentable(tool: Tool) -> bool:

@@ -1,0 +1,144 @@
+"""The address of an access point, and what its token tells.
+
+Whoever has the address can use the tools, so it is never shown or logged, nor are its parts but the host and
+the agent's id.
+"""
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from hashlib import sha256
+import json
+from typing import Any, Final, Self
+from urllib.parse import parse_qs, urlsplit
+
+from websockets.exceptions import InvalidURI
+from websockets.uri import parse_uri
+
+from ..text import label, one_line
+
+__all__ = ["AccessPointAddress", "AddressError", "AddressProblem"]
+
+_MAX_ADDRESS: Final = 4096
+_IDENTITY_DIGITS: Final = 32
+# mcp-endpoint-server (server.py): the two sides differ in this part of the path, and share the token.
+_TOOL_SIDE: Final = "/mcp_endpoint/mcp/"
+_AGENT_SIDE: Final = "/mcp_endpoint/call/"
+
+
+class AddressProblem(StrEnum):
+    """What is wrong with an address."""
+
+    NOT_WEBSOCKET = "not_websocket"
+    """It does not begin with wss:// or ws://."""
+    INVALID = "invalid_url"
+    NO_TOKEN = "no_token"  # noqa: S105
+    AGENT_SIDE = "agent_side"
+    """It is the address for assistants, which call tools, not for those who offer them."""
+
+
+class AddressError(Exception):
+    """An address cannot be used. Its text has no part of the address."""
+
+    def __init__(self, problem: AddressProblem) -> None:
+        super().__init__(problem.value)
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessPointAddress:
+    """An address that can be dialled. Only `host` and `agent` may be shown."""
+
+    url: str = field(repr=False)
+    """As the owner gave it, byte for byte."""
+    host: str
+    """Host, with the port if there is one."""
+    secure: bool
+    """Whether the connection is encrypted."""
+    agent: str | None
+    """Id of the agent in the cloud; None if the token does not tell."""
+    expires: datetime | None
+    """When the token expires; None if it does not tell."""
+    identity: str
+    """The same for every token of an agent: a new one is made whenever its owner looks at the address."""
+    agent_side_url: str | None = field(repr=False)
+    """Where a self-hosted server takes requests for our tools; None for a cloud."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what the owner has pasted. Raises `AddressError`.
+
+        The path differs between clouds, and is not checked.
+        """
+        url = text.strip()
+        if not url.lower().startswith(("wss://", "ws://")):
+            raise AddressError(AddressProblem.NOT_WEBSOCKET)
+        if len(url) > _MAX_ADDRESS or not url.isascii() or not url.isprintable() or " " in url:
+            raise AddressError(AddressProblem.INVALID)
+        try:
+            parts = urlsplit(url)
+            known = parse_uri(url)
+            query = parse_qs(parts.query, max_num_fields=32)
+        except ValueError, InvalidURI:
+            # The original has the address in its text.
+            raise AddressError(AddressProblem.INVALID) from None
+        if not parts.hostname or known.username is not None:
+            raise AddressError(AddressProblem.INVALID)
+        if not (token := query.get("token", [""])[0].strip()):
+            raise AddressError(AddressProblem.NO_TOKEN)
+        if _AGENT_SIDE in parts.path:
+            raise AddressError(AddressProblem.AGENT_SIDE)
+        host = one_line(parts.netloc.lower())
+        claims = _claims(token)
+        endpoint = label(claims.get("endpointId"))
+        # Two tokens of an agent have the same endpoint; an encrypted token never changes.
+        named = endpoint or sha256(f"{host}{parts.path}{token}".encode()).hexdigest()[:_IDENTITY_DIGITS]
+        return cls(
+            url=url,
+            host=host,
+            secure=known.secure,
+            agent=_agent(claims, endpoint),
+            expires=_time(claims.get("exp")),
+            identity=f"{host}/{named}",
+            agent_side_url=url.replace(_TOOL_SIDE, _AGENT_SIDE, 1) if _TOOL_SIDE in parts.path else None,
+        )
+
+    @property
+    def self_hosted(self) -> bool:
+        """Whether this is a mcp-endpoint-server, with its rules and faults."""
+        return self.agent_side_url is not None
+
+    def __str__(self) -> str:
+        """Return the host and the agent, for logs."""
+        return self.host if self.agent is None else f"{self.host}, agent {self.agent}"
+
+
+def _claims(token: str) -> dict[str, Any]:
+    """Return the payload of a JSON web token, unverified; empty for a token of another kind."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return {}
+    try:
+        payload = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
+        claims = json.loads(payload)
+    except ValueError, binascii.Error, RecursionError:
+        return {}
+    return claims if isinstance(claims, dict) else {}
+
+
+def _agent(claims: dict[str, Any], endpoint: str | None) -> str | None:
+    agent = claims.get("agentId")
+    if isinstance(agent, int) and not isinstance(agent, bool) and abs(agent) < 2**63:
+        return str(agent)
+    return label(agent) or endpoint
+
+
+def _time(value: Any) -> datetime | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return datetime.fromtimestamp(value, UTC)
+    except ValueError, OverflowError, OSError:
+        return None

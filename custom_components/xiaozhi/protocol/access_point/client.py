@@ -1,0 +1,271 @@
+"""Stays connected to an access point, and answers what is asked there."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+import logging
+import random
+import ssl
+from typing import Final
+
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
+
+from ..clock import loop_time
+from ..limits import TokenBucket
+from ..tasks import log_failure
+from .address import AccessPointAddress
+from .dialling import DialError, dial, ending_of, is_deaf
+from .dispatcher import CallRecord, Dispatcher
+from .reconnecting import CLOUD_ERROR, Ending, EndingKind, Problem, Reconnecting
+from .rpc import encode
+from .timeouts import AccessPointTimeouts
+from .tools import ToolProvider
+
+__all__ = ["AccessPointClient", "ClientCounters"]
+
+_LOGGER = logging.getLogger(__name__)
+
+# A cloud asks once a minute, and a server some messages for each device that begins to talk.
+_MESSAGES_A_SECOND: Final = 20
+_BURST: Final = 500
+_LIST_CHANGED: Final = encode({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+
+
+@dataclass(slots=True)
+class ClientCounters:
+    """Connections so far, for diagnostics."""
+
+    connections: int = 0
+    failures: int = 0
+    """Endings that were not wanted, and failed attempts."""
+    self_tests: int = 0
+    deaf: int = 0
+
+
+class AccessPointClient:
+    """Connects for as long as it runs, and never gives up."""
+
+    def __init__(
+        self,
+        address: AccessPointAddress,
+        provider: ToolProvider,
+        *,
+        version: str,
+        tls: ssl.SSLContext,
+        timeouts: AccessPointTimeouts,
+        changed: Callable[[], None] = lambda: None,
+        called: Callable[[CallRecord], None] = lambda _record: None,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        """Prepare; `start` begins to connect.
+
+        `version` is ours, for the other side. `tls` verifies the server of a wss:// address. `changed` is
+        called when the connection comes, ends or is refused, and when the list of tools was sent; `called`
+        when a call was answered. `jitter` gives numbers from 0 to 1.
+        """
+        self.address = address
+        self.counters = ClientCounters()
+        self.dispatcher = Dispatcher(provider, version=version, timeouts=timeouts, called=called)
+        self.last_ending: Ending | None = None
+        """Why there was no connection, the last time."""
+        self.connected_at: datetime | None = None
+        """When the connection was opened; None while there is none."""
+        self._tls = tls
+        self._timeouts = timeouts
+        self._changed = changed
+        self._reconnecting = Reconnecting(timeouts, jitter, self_hosted=address.self_hosted)
+        self._connection: ClientConnection | None = None
+        self._connected_since = 0.0
+        self._closing: EndingKind | None = None
+        """Why we close the connection ourselves."""
+        self._again = asyncio.Event()
+        """Set to end a pause."""
+        self._listed = asyncio.Event()
+        """Set when a list of tools was sent on this connection."""
+        self._answers: set[asyncio.Task[None]] = set()
+        self._renewal: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether requests can come."""
+        return self._connection is not None
+
+    @property
+    def problem(self) -> Problem | None:
+        """What the owner is to mend."""
+        return self._reconnecting.problem
+
+    @property
+    def attempts(self) -> int:
+        """Failures in a row."""
+        return self._reconnecting.attempts
+
+    @property
+    def ping_seconds(self) -> float | None:
+        """How long the last ping of ours took; None while there is no connection."""
+        return None if self._connection is None else self._connection.latency
+
+    def start(self) -> None:
+        """Connect, and again whenever the connection is lost."""
+        self._task = asyncio.create_task(self._stay_connected(), name="xiaozhi access point")
+
+    async def close(self) -> None:
+        """Close the connection and end everything, running actions too. Does nothing when not started."""
+        if self._task is None:
+            return
+        task, self._task = self._task, None
+        tasks = {task, *self._answers, *({self._renewal} if self._renewal else ())}
+        for running in tasks:
+            running.cancel()
+        await asyncio.gather(*tasks, self.dispatcher.close(), return_exceptions=True)
+
+    async def reconnect(self) -> None:
+        """Connect anew at once, whatever the pause is."""
+        self._reconnecting.healthy()
+        await self._hang_up(EndingKind.WANTED)
+        self._again.set()
+
+    async def tools_changed(self) -> None:
+        """Tell the other side that the list may have changed, if it has listed another one.
+
+        A cloud may not read it again before the next connection (no server is known that heeds the
+        notification). So there the connection is renewed, when no call has come for a while.
+        """
+        connection, listed = self._connection, self.dispatcher.listed
+        if connection is None or listed is None:
+            return
+        if (await self.dispatcher.list_tools()).digest == listed.digest:
+            return
+        with suppress(ConnectionClosed):
+            await connection.send(_LIST_CHANGED)
+        if not self.address.self_hosted and (self._renewal is None or self._renewal.done()):
+            self._renewal = asyncio.create_task(self._renew(connection), name="xiaozhi renew access point")
+
+    async def _renew(self, connection: ClientConnection) -> None:
+        while (last := self.dispatcher.last_call) is not None:
+            quiet = loop_time() - last
+            if quiet >= self._timeouts.quiet and not self.dispatcher.running:
+                break
+            await asyncio.sleep(max(1.0, self._timeouts.quiet - quiet))
+        if self._connection is connection:
+            await self._hang_up(EndingKind.WANTED)
+
+    async def _hang_up(self, why: EndingKind) -> None:
+        if (connection := self._connection) is not None:
+            self._closing = why
+            await connection.close(CloseCode.NORMAL_CLOSURE)
+
+    async def _stay_connected(self) -> None:
+        while True:
+            self._again.clear()
+            try:
+                ending = await self._connect_and_serve()
+            except Exception as err:
+                _LOGGER.exception("Unexpected error on the connection to %s", self.address)
+                ending = Ending(kind=EndingKind.UNREACHABLE, detail=f"internal error: {type(err).__name__}")
+            pause = self._ended(ending)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._again.wait()
+
+    def _ended(self, ending: Ending) -> float:
+        if ending.kind is not EndingKind.WANTED:
+            self.counters.failures += 1
+            # One line when it is lost; the attempts after that are not news.
+            lost = self._reconnecting.attempts == 0
+            log = _LOGGER.info if lost else _LOGGER.debug
+            log("%s: not connected: %s", self.address, ending.detail)
+        if ending.code == CLOUD_ERROR and self.dispatcher.longest_call >= self._timeouts.impatient:
+            self.dispatcher.patience = self._timeouts.quick_call
+        self.last_ending = ending
+        pause = self._reconnecting.ended(ending)
+        self._changed()
+        return pause
+
+    async def _connect_and_serve(self) -> Ending:
+        """Connect, and answer for as long as the connection lasts; return why it has ended."""
+        try:
+            connection = await dial(self.address.url, self._tls, self._timeouts)
+        except DialError as err:
+            return Ending(kind=err.kind, detail=err.detail, code=err.status)
+        self.counters.connections += 1
+        self._connection, self._closing = connection, None
+        self._connected_since, self.connected_at = loop_time(), datetime.now(UTC)
+        self.dispatcher.listed_at = None
+        self._listed.clear()
+        if self._reconnecting.attempts:
+            _LOGGER.info("%s: connected again", self.address)
+        tests = asyncio.create_task(self._watch(), name="xiaozhi watch access point")
+        tests.add_done_callback(log_failure)
+        try:
+            self._changed()
+            return await self._serve(connection)
+        finally:
+            self._connection = self.connected_at = None
+            tests.cancel()
+            await asyncio.gather(tests, return_exceptions=True)
+            await connection.close()
+
+    async def _serve(self, connection: ClientConnection) -> Ending:
+        messages = TokenBucket(rate=_MESSAGES_A_SECOND, burst=_BURST)
+        try:
+            while True:
+                data = await connection.recv(decode=False)
+                if not messages.take(loop_time()):
+                    await connection.close(CloseCode.POLICY_VIOLATION, "too many messages")
+                    return Ending(kind=EndingKind.LOST, detail="too many messages")
+                answer = asyncio.create_task(self._answer(connection, data), name="xiaozhi answer")
+                self._answers.add(answer)
+                answer.add_done_callback(self._answers.discard)
+        except ConnectionClosed as closed:
+            ending = ending_of(closed)
+        if self._closing is not None:
+            return replace(ending, kind=self._closing, code=None, detail=self._closing.value)
+        listed = self.dispatcher.listed_at
+        return replace(
+            ending,
+            lasted=loop_time() - self._connected_since,
+            since_list=None if listed is None else loop_time() - listed,
+        )
+
+    async def _answer(self, connection: ClientConnection, data: bytes) -> None:
+        listed = self.dispatcher.listed_at
+        if (reply := await self.dispatcher.answer(data)) is not None:
+            with suppress(ConnectionClosed):
+                await connection.send(reply)
+        if self.dispatcher.listed_at != listed:
+            self._listed.set()
+            self._changed()
+
+    async def _watch(self) -> None:
+        """Note when the connection is healthy, and test self-hosted servers for deafness."""
+        async with asyncio.TaskGroup() as watchers:
+            watchers.create_task(self._note_health())
+            if self.address.self_hosted:
+                watchers.create_task(self._test_regularly())
+
+    async def _note_health(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._timeouts.steady):
+                await self._listed.wait()
+                await asyncio.sleep(self._timeouts.listed)
+        known = self.problem
+        self._reconnecting.healthy()
+        if known is not None:
+            self._changed()
+
+    async def _test_regularly(self) -> None:
+        pause = self._timeouts.first_self_test
+        while True:
+            await asyncio.sleep(pause)
+            pause = self._timeouts.self_test
+            self.counters.self_tests += 1
+            if await is_deaf(self.address, self._tls, self._timeouts):
+                self.counters.deaf += 1
+                await self._hang_up(EndingKind.DEAF)
+                return

@@ -1,0 +1,155 @@
+"""Opens connections to an access point, tests an address, and tests whether a server still hands us requests.
+
+No error has the address in its text, as those of the library may.
+"""
+
+import asyncio
+import json
+import logging
+import ssl
+from typing import Final
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
+
+from ..text import one_line
+from ..transport.websocket.connection import QuietLogger
+from .address import AccessPointAddress
+from .reconnecting import Ending, EndingKind
+from .timeouts import AccessPointTimeouts
+
+__all__ = ["DialError", "check_address", "dial", "ending_of", "is_deaf"]
+
+_LOGGER = logging.getLogger(__name__)
+
+_MAX_MESSAGE: Final = 1024 * 1024
+_MAX_REASON: Final = 120
+_POLICY_VIOLATION: Final = 1008
+# Of all statuses from 400 to 499, these pass by themselves: time-out, too early, too many requests.
+_PASSING: Final = frozenset({408, 425, 429})
+
+_PING: Final = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+class DialError(Exception):
+    """There is no connection. `kind` is `UNREACHABLE` or `REFUSED`."""
+
+    def __init__(
+        self, kind: EndingKind, detail: str, *, status: int | None = None, certificate: bool = False
+    ) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+        self.status = status
+        """HTTP status, or close code, of the refusal."""
+        self.certificate = certificate
+        """Whether the server could not prove that it is the one in the address."""
+
+
+async def dial(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> ClientConnection:
+    """Open a connection. Raises `DialError`. `tls` is used for wss:// addresses only."""
+    try:
+        return await connect(
+            url,
+            # It takes memory for each connection, and no message of the cloud is long.
+            compression=None,
+            logger=QuietLogger(_LOGGER),
+            max_size=_MAX_MESSAGE,
+            open_timeout=timeouts.open,
+            close_timeout=timeouts.close,
+            ping_interval=timeouts.ping_interval,
+            ping_timeout=timeouts.pong,
+            proxy=None,
+            ssl=tls if url.lower().startswith("wss:") else None,
+        )
+    except InvalidStatus as err:
+        status = err.response.status_code
+        # A redirect that the library does not follow leads nowhere next time, either.
+        final = 300 <= status < 500 and status not in _PASSING
+        kind = EndingKind.REFUSED if final else EndingKind.UNREACHABLE
+        raise DialError(kind, f"HTTP status {status}", status=status) from None
+    except ssl.SSLCertVerificationError as err:
+        detail = one_line(err.verify_message)
+        raise DialError(EndingKind.UNREACHABLE, detail, certificate=True) from None
+    except TimeoutError:
+        raise DialError(EndingKind.UNREACHABLE, "no answer in time") from None
+    except OSError as err:
+        raise DialError(EndingKind.UNREACHABLE, one_line(err.strerror or type(err).__name__)) from None
+    except (WebSocketException, EOFError, ValueError) as err:
+        # Their texts may have the address, or bytes of the other side.
+        raise DialError(EndingKind.UNREACHABLE, f"no WebSocket server ({type(err).__name__})") from None
+
+
+def ending_of(closed: ConnectionClosed) -> Ending:
+    """Describe the end of a connection, without its times."""
+    if closed.rcvd is not None:
+        reason = one_line(closed.rcvd.reason, _MAX_REASON)
+        detail = f"closed with code {closed.rcvd.code}" + (f": {reason}" if reason else "")
+        return Ending(kind=EndingKind.CLOSED, code=closed.rcvd.code, reason=reason, detail=detail)
+    if closed.sent is not None and "keepalive" in closed.sent.reason:
+        return Ending(kind=EndingKind.SILENT, detail="no answer to a ping")
+    if closed.sent is not None:
+        return Ending(kind=EndingKind.LOST, detail=f"broken off with code {closed.sent.code}")
+    return Ending(kind=EndingKind.LOST, detail="broken off without a close frame")
+
+
+async def check_address(
+    address: AccessPointAddress, tls: ssl.SSLContext, timeouts: AccessPointTimeouts
+) -> None:
+    """Connect, and stay for a moment. Raises `DialError` if the address is refused or does not answer.
+
+    Servers that accept every token refuse it after that. Silence is healthy: a self-hosted server asks
+    nothing until a device talks to it.
+    """
+    connection = await dial(address.url, tls, timeouts)
+    try:
+        async with asyncio.timeout(timeouts.hold):
+            while True:
+                await connection.recv(decode=False)
+    except TimeoutError:
+        return
+    except ConnectionClosed as closed:
+        ending = ending_of(closed)
+        refused = ending.code == _POLICY_VIOLATION
+        kind = EndingKind.REFUSED if refused else EndingKind.UNREACHABLE
+        raise DialError(kind, ending.detail, status=ending.code) from None
+    finally:
+        await connection.close()
+
+
+async def is_deaf(address: AccessPointAddress, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> bool:
+    """Whether a self-hosted server does not hand us requests any more, although we are connected.
+
+    A ping of our own, sent as an assistant, must come back. A server that cannot be asked is not called deaf.
+    """
+    if address.agent_side_url is None:
+        return False
+    try:
+        connection = await dial(address.agent_side_url, tls, timeouts)
+    except DialError as err:
+        _LOGGER.debug("%s: no self-test: %s", address, err)
+        return False
+    try:
+        async with asyncio.timeout(timeouts.self_test_answer):
+            await connection.send(_PING)
+            while True:
+                if (heard := _heard(await connection.recv(decode=False))) is not None:
+                    return not heard
+    except TimeoutError:
+        return True
+    except ConnectionClosed:
+        return False
+    finally:
+        await connection.close()
+
+
+def _heard(data: bytes) -> bool | None:
+    """Whether a message is our own answer; None if it is about something else."""
+    try:
+        message = json.loads(data)
+    except ValueError, RecursionError:
+        return None
+    if not isinstance(message, dict) or "method" in message:
+        return None
+    # The server's own errors have a null result beside the error.
+    return message.get("id") == 1 and message.get("result") is not None and "error" not in message

@@ -1,0 +1,261 @@
+"""Answers the requests of an access point.
+
+Nothing is remembered between two requests: through a mcp-endpoint-server, several assistants share one
+connection, each begins with its own `initialize`, and after a reconnect a call may come without any.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+import logging
+from typing import Any, Final
+
+from ..clock import loop_time
+from ..limits import TokenBucket
+from ..messages import JsonObject
+from ..text import label, one_line
+from .results import error_text, result_content, result_text
+from .rpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    Fault,
+    Ignored,
+    Request,
+    encode,
+    error_reply,
+    parse,
+    result_reply,
+)
+from .timeouts import AccessPointTimeouts
+from .tools import OfferedTool, ToolError, ToolList, ToolProvider, by_shown_name
+
+__all__ = ["MAX_CALLS_AT_ONCE", "CallOutcome", "CallRecord", "Dispatcher", "DispatcherCounters"]
+
+_LOGGER = logging.getLogger(__name__)
+
+MAX_CALLS_AT_ONCE: Final = 8
+_CALLS_A_MINUTE: Final = 60
+_VERSIONS: Final = frozenset({"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"})
+_USUAL_VERSION: Final = "2024-11-05"
+_MAX_NAME: Final = 100
+
+_BUSY: Final = f"More than {MAX_CALLS_AT_ONCE} tools are running at once. Call this one again in a moment."
+_TOO_OFTEN: Final = f"More than {_CALLS_A_MINUTE} calls a minute are not allowed. Wait a minute."
+_STILL_WORKING: Final = "The action has been started and is still running. Do not start it again."
+_TOO_LONG: Final = "The action took too long and was stopped."
+_INTERNAL: Final = "The tool failed. The log of Home Assistant says why."
+_NO_LIST: Final = "The list of tools is not ready. Ask again in a moment."
+
+
+class CallOutcome(StrEnum):
+    """How a call ended, as far as the other side was told."""
+
+    DONE = "done"
+    FAILED = "failed"
+    RUNNING = "running"
+    """It took longer than the other side waits."""
+    REFUSED = "refused"
+    """It was not run: no such tool, or too many calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """A call that has been answered."""
+
+    tool: str
+    """Name, as the owner knows it."""
+    outcome: CallOutcome
+    milliseconds: int
+
+
+@dataclass(slots=True)
+class DispatcherCounters:
+    """What came in, for diagnostics."""
+
+    requests: int = 0
+    faults: int = 0
+    """Messages that could not be understood, or that ask for something unknown."""
+    ignored: int = 0
+    """Notifications, and replies to nothing that we asked."""
+    repeated: int = 0
+    """Calls that came again while they ran, and were not run again."""
+    serial_numbers: int = 0
+    """Calls that name the device that was spoken to."""
+
+
+class Dispatcher:
+    """Answers messages by calling tools. It outlives connections, since actions and limits do."""
+
+    def __init__(
+        self,
+        provider: ToolProvider,
+        *,
+        version: str,
+        timeouts: AccessPointTimeouts,
+        called: Callable[[CallRecord], None] = lambda _record: None,
+    ) -> None:
+        """`version` is ours, for the other side. `called` hears of every call that was answered."""
+        self.counters = DispatcherCounters()
+        self.client_name: str | None = None
+        """What the other side calls itself."""
+        self.protocol_version: str | None = None
+        self.listed: ToolList | None = None
+        """The list that was last sent."""
+        self.listed_at: float | None = None
+        """By the clock of the event loop."""
+        self.last_call: float | None = None
+        """When the last call began or was refused."""
+        self.patience = timeouts.call
+        """Seconds for an action until the model is told that it is still running."""
+        self._provider = provider
+        self._version = version
+        self._timeouts = timeouts
+        self._called = called
+        self._calls: dict[asyncio.Task[Any], float] = {}
+        """The running actions, with the times of their begin."""
+        self._answering: set[bytes] = set()
+        self._rate = TokenBucket(rate=_CALLS_A_MINUTE / 60, burst=_CALLS_A_MINUTE)
+        self._one_list = asyncio.Lock()
+        self._methods: dict[str, Callable[[JsonObject], Awaitable[JsonObject | Fault]]] = {
+            "initialize": self._initialize,
+            "ping": self._ping,
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+        }
+
+    @property
+    def running(self) -> int:
+        """Number of actions that are running."""
+        return len(self._calls)
+
+    @property
+    def longest_call(self) -> float:
+        """Seconds for which the oldest unanswered call has been running; 0 without one."""
+        return loop_time() - min(self._calls.values(), default=loop_time())
+
+    async def close(self) -> None:
+        """Cancel the running actions."""
+        calls = tuple(self._calls)
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+
+    async def list_tools(self) -> ToolList:
+        """Make the list of this moment. Raises `TimeoutError`, and errors of the provider."""
+        # One at a time, so that many requests do not keep the event loop busy in one go.
+        async with asyncio.timeout(self._timeouts.listing), self._one_list:
+            return ToolList.of(await self._provider.tools())
+
+    async def answer(self, data: bytes) -> str | None:
+        """Return the reply to a message; None if it gets none. Never raises."""
+        match parse(data):
+            case Ignored():
+                self.counters.ignored += 1
+                return None
+            case Fault() as fault:
+                self.counters.faults += 1
+                return encode(error_reply(fault))
+            case Request() as request:
+                self.counters.requests += 1
+                if data in self._answering:
+                    # The reply to the first one answers both.
+                    self.counters.repeated += 1
+                    return None
+                self._answering.add(data)
+                try:
+                    return await self._reply(request)
+                finally:
+                    self._answering.discard(data)
+
+    async def _reply(self, request: Request) -> str:
+        method = self._methods.get(request.method)
+        if method is None:
+            result: JsonObject | Fault = Fault(METHOD_NOT_FOUND, "This method is not known.")
+        else:
+            result = await method(request.params)
+        if isinstance(result, Fault):
+            self.counters.faults += 1
+            return encode(error_reply(Fault(result.code, result.message, request.id)))
+        return encode(result_reply(request.id, result))
+
+    async def _initialize(self, params: JsonObject) -> JsonObject:
+        info = params.get("clientInfo")
+        self.client_name = label(info.get("name")) if isinstance(info, dict) else None
+        asked = params.get("protocolVersion")
+        known = isinstance(asked, str) and asked in _VERSIONS
+        self.protocol_version = str(asked) if known else _USUAL_VERSION
+        return {
+            "protocolVersion": self.protocol_version,
+            "capabilities": {"tools": {"listChanged": True}},
+            "serverInfo": {"name": "Home Assistant", "version": self._version},
+        }
+
+    async def _ping(self, params: JsonObject) -> JsonObject:
+        return {}
+
+    async def _list_tools(self, params: JsonObject) -> JsonObject | Fault:
+        try:
+            tools = await self.list_tools()
+        except TimeoutError:
+            return Fault(INTERNAL_ERROR, _NO_LIST)
+        except Exception:
+            _LOGGER.exception("Unexpected error while listing tools for an access point")
+            return Fault(INTERNAL_ERROR, _NO_LIST)
+        self.listed, self.listed_at = tools, loop_time()
+        return {"tools": list(tools.tools)}
+
+    async def _call_tool(self, params: JsonObject) -> JsonObject | Fault:
+        name, arguments = params.get("name"), params.get("arguments") or {}
+        if not isinstance(name, str) or not isinstance(arguments, dict):
+            return Fault(INVALID_PARAMS, "The name of a tool is missing, or its arguments are no object.")
+        self.counters.serial_numbers += params.get("serialNumber") is not None
+        began = self.last_call = loop_time()
+        shown = one_line(name, _MAX_NAME)
+        if self.running >= MAX_CALLS_AT_ONCE:
+            return self._refused(shown, _BUSY)
+        if not self._rate.take(began):
+            return self._refused(shown, _TOO_OFTEN)
+        action = asyncio.create_task(self._act(name, arguments), name="xiaozhi access point call")
+        self._calls[action] = began
+        action.add_done_callback(lambda done: self._calls.pop(done, None))
+        await asyncio.wait({action}, timeout=self.patience)
+        if not action.done():
+            return self._answered(shown, CallOutcome.RUNNING, began, error_text(_STILL_WORKING))
+        result = action.result()
+        if isinstance(result, Fault):
+            self._report(shown, CallOutcome.REFUSED, began)
+            return result
+        return self._answered(*result[:2], began, result[2])
+
+    async def _act(self, name: str, arguments: JsonObject) -> Fault | tuple[str, CallOutcome, str]:
+        """Call a tool. Returns its own name, how it ended and the answer; never raises."""
+        own_name = one_line(name, _MAX_NAME)
+        try:
+            async with asyncio.timeout(self._timeouts.finish):
+                tool = await self._find(name)
+                if tool is None:
+                    return Fault(INVALID_PARAMS, "There is no such tool.")
+                own_name = tool.name
+                return own_name, CallOutcome.DONE, result_text(await tool.call(arguments))
+        except ToolError as err:
+            return own_name, CallOutcome.FAILED, error_text(str(err))
+        except TimeoutError:
+            return own_name, CallOutcome.FAILED, error_text(_TOO_LONG)
+        except Exception:
+            _LOGGER.exception("Unexpected error of the tool %s", own_name)
+            return own_name, CallOutcome.FAILED, error_text(_INTERNAL)
+
+    async def _find(self, name: str) -> OfferedTool | None:
+        return by_shown_name(await self._provider.tools()).get(name)
+
+    def _refused(self, tool: str, why: str) -> JsonObject:
+        return self._answered(tool, CallOutcome.REFUSED, loop_time(), error_text(why))
+
+    def _answered(self, tool: str, outcome: CallOutcome, began: float, text: str) -> JsonObject:
+        self._report(tool, outcome, began)
+        return result_content(text)
+
+    def _report(self, tool: str, outcome: CallOutcome, began: float) -> None:
+        self._called(CallRecord(tool, outcome, round((loop_time() - began) * 1000)))

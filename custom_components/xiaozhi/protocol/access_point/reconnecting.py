@@ -1,0 +1,127 @@
+"""When to connect again, and what to tell the owner: rules without a clock or a socket.
+
+Pauses double from 1 s to 300 s and never end: the longest are for servers that refuse us, since nobody else
+would notice that they have changed their mind.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from .timeouts import AccessPointTimeouts
+
+__all__ = ["CLOUD_ERROR", "Ending", "EndingKind", "Problem", "Reconnecting"]
+
+_JITTER: Final = 0.2
+# Close codes: RFC 6455, and the cloud's own, which stands for any of its faults.
+_NORMAL: Final = 1000
+_POLICY_VIOLATION: Final = 1008
+CLOUD_ERROR: Final = 4004
+_TIMES_UNTIL_USED_ELSEWHERE: Final = 2
+_TIMES_UNTIL_TOO_MANY: Final = 3
+
+
+class EndingKind(StrEnum):
+    """Why there is no connection."""
+
+    UNREACHABLE = "unreachable"
+    REFUSED = "refused"
+    """The handshake was refused for good."""
+    CLOSED = "closed"
+    """The other side closed, with a code."""
+    LOST = "lost"
+    """The connection ended without a close frame."""
+    SILENT = "silent"
+    """Our ping was not answered: the other side may believe in the connection for a while."""
+    DEAF = "deaf"
+    """A self-hosted server did not hand us a request any more."""
+    WANTED = "wanted"
+    """We closed, to connect again at once."""
+
+
+class Problem(StrEnum):
+    """What the owner is to mend."""
+
+    REFUSED = "refused"
+    USED_ELSEWHERE = "used_elsewhere"
+    TOO_MANY_TOOLS = "too_many_tools"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """The end of a connection, or of an attempt."""
+
+    kind: EndingKind
+    detail: str = ""
+    """For logs and diagnostics."""
+    code: int | None = None
+    """Close code, or the status of a refused handshake."""
+    reason: str = ""
+    """The other side's own words."""
+    lasted: float = 0.0
+    """Seconds that the connection lasted."""
+    since_list: float | None = None
+    """Seconds since a list of tools was sent on it; None if none was."""
+
+
+class Reconnecting:
+    """Counts endings, and says what follows from them."""
+
+    def __init__(
+        self, timeouts: AccessPointTimeouts, random: Callable[[], float], *, self_hosted: bool
+    ) -> None:
+        """`random` gives numbers from 0 to 1."""
+        self.problem: Problem | None = None
+        self.attempts = 0
+        """Endings since the connection was last healthy."""
+        self._timeouts = timeouts
+        self._random = random
+        self._self_hosted = self_hosted
+        self._pause = timeouts.first_retry
+        self._replaced = 0
+        self._after_list = 0
+
+    def healthy(self) -> None:
+        """Note that the connection has lasted or that its tools were accepted."""
+        self.problem = None
+        self.attempts = 0
+        self._pause = self._timeouts.first_retry
+        self._replaced = 0
+        self._after_list = 0
+
+    def ended(self, ending: Ending) -> float:
+        """Return the seconds until the next attempt, and set `problem`."""
+        if ending.kind is EndingKind.WANTED:
+            return 0.0
+        self.attempts += 1
+        pause = self._pause
+        self._pause = min(2 * pause, self._timeouts.last_retry)
+        if problem := self._problem_of(ending):
+            self.problem = problem
+        if problem in {Problem.REFUSED, Problem.USED_ELSEWHERE}:
+            pause = self._timeouts.last_retry
+        elif ending.kind is EndingKind.SILENT and self._self_hosted:
+            pause = max(pause, self._timeouts.half_open)
+        return pause * (1 + _JITTER * self._random())
+
+    def _problem_of(self, ending: Ending) -> Problem | None:
+        if ending.kind is EndingKind.REFUSED or ending.code == _POLICY_VIOLATION:
+            return Problem.REFUSED
+        if self._is_replaced(ending):
+            self._replaced += 1
+            return Problem.USED_ELSEWHERE if self._replaced >= _TIMES_UNTIL_USED_ELSEWHERE else None
+        if self._is_after_list(ending):
+            self._after_list += 1
+            return Problem.TOO_MANY_TOOLS if self._after_list >= _TIMES_UNTIL_TOO_MANY else None
+        return None
+
+    def _is_replaced(self, ending: Ending) -> bool:
+        """Whether another client took our place: a mcp-endpoint-server has one place for each agent."""
+        short = ending.lasted < self._timeouts.steady
+        return ending.kind is EndingKind.CLOSED and ending.code == _NORMAL and bool(ending.reason) and short
+
+    def _is_after_list(self, ending: Ending) -> bool:
+        """Whether the cloud failed right after it got our tools."""
+        soon = ending.since_list is not None and ending.since_list < self._timeouts.listed
+        return ending.kind is EndingKind.CLOSED and ending.code == CLOUD_ERROR and soon

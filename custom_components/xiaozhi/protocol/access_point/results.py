@@ -1,0 +1,71 @@
+"""The text that a tool's result becomes.
+
+Only the text of the first part reaches the model everywhere, and an error as the protocol has it is lost or
+read aloud (xiaozhi-esp32-server, `mcp_endpoint_executor.py`). So failures are normal texts as well.
+"""
+
+from collections.abc import Iterator
+import json
+from typing import Any, Final
+
+from ..messages import JsonObject
+from ..text import one_line
+
+__all__ = ["MAX_RESULT", "error_text", "result_content", "result_text"]
+
+MAX_RESULT: Final = 8000
+"""Bytes of a text within a message. The cloud takes 8192."""
+_CUT: Final = " … (cut: ask for an area, a domain or a name)"
+_UNREADABLE: Final = "The tool's answer cannot be shown."
+_MAX_ERROR: Final = 500
+
+
+def result_text(data: Any) -> str:
+    """Return a tool's answer as compact JSON, cut to `MAX_RESULT` bytes. Never raises."""
+    if isinstance(data, dict) and "action" in data:
+        # xiaozhi-esp32-server would take the object for a command of its own.
+        data = {"result": data}
+    pieces: list[str] = []
+    size = 0
+    try:
+        for piece in _pieces(data):
+            pieces.append(piece)
+            size += len(piece)
+            # A larger answer is cut in any case, and is not worth the time.
+            if size > MAX_RESULT:
+                break
+    except TypeError, ValueError, RecursionError:
+        return error_text(_UNREADABLE)
+    return _cut("".join(pieces))
+
+
+def error_text(message: str) -> str:
+    """Return the answer of a tool that failed, with a short sentence why."""
+    return json.dumps({"error": one_line(message, _MAX_ERROR)}, ensure_ascii=False, separators=(",", ":"))
+
+
+def result_content(text: str) -> JsonObject:
+    """Return the result of `tools/call`."""
+    return {"content": [{"type": "text", "text": text}]}
+
+
+def _pieces(data: Any) -> Iterator[str]:
+    return json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).iterencode(data)
+
+
+def _cut(text: str) -> str:
+    """Cut a text so that it fits as it stands in the message, with its quotes escaped."""
+    text = text[: MAX_RESULT + 1].encode(errors="replace").decode()
+    if _escaped_size(text) <= MAX_RESULT:
+        return text
+    room = MAX_RESULT - _escaped_size(_CUT)
+    # Every character takes at least one byte.
+    low, high = 0, min(len(text), room)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _escaped_size(text[:middle]) <= room else (low, middle - 1)
+    return text[:low] + _CUT
+
+
+def _escaped_size(text: str) -> int:
+    return len(json.dumps(text, ensure_ascii=False).encode())

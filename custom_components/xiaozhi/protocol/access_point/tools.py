@@ -1,0 +1,80 @@
+"""Tools as an access point offers them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+import json
+import re
+from typing import Any, Final, Protocol, Self
+
+from ..messages import JsonObject
+from ..names import distinct_names
+from ..text import clean_text
+
+__all__ = ["OfferedTool", "ToolError", "ToolList", "ToolProvider", "by_shown_name"]
+
+_MAX_DESCRIPTION: Final = 1024
+_NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class ToolError(Exception):
+    """A tool refused or failed, with a sentence for the language model."""
+
+
+class OfferedTool(Protocol):
+    """A tool, as it is at this moment."""
+
+    @property
+    def name(self) -> str:
+        """Return the name that its owner knows it by."""
+
+    @property
+    def description(self) -> str:
+        """Return what it is for, for the language model."""
+
+    @property
+    def schema(self) -> JsonObject:
+        """Return the JSON schema of its arguments."""
+
+    async def call(self, arguments: JsonObject) -> Any:
+        """Call it, and return data for JSON. Raises `ToolError`; other errors are logged."""
+
+
+class ToolProvider(Protocol):
+    """Gives the tools."""
+
+    async def tools(self) -> Sequence[OfferedTool]:
+        """Return the tools of this moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolList:
+    """The answer to `tools/list`, and what its size and contents are."""
+
+    tools: tuple[JsonObject, ...]
+    size: int
+    """Bytes of JSON."""
+    digest: bytes
+    """Differs between lists that differ."""
+
+    @classmethod
+    def of(cls, tools: Sequence[OfferedTool]) -> Self:
+        """Describe tools, with three members each: not every server accepts others."""
+        listed = tuple(
+            {
+                "name": shown,
+                "description": clean_text(tool.description, _MAX_DESCRIPTION),
+                "inputSchema": tool.schema,
+            }
+            for shown, tool in by_shown_name(tools).items()
+        )
+        encoded = json.dumps(listed, ensure_ascii=False, separators=(",", ":"), default=str)
+        data = encoded.encode(errors="replace")
+        return cls(listed, len(data), sha256(data).digest())
+
+
+def by_shown_name(tools: Sequence[OfferedTool]) -> dict[str, OfferedTool]:
+    """Return tools by the names that they are offered and called by."""
+    known = {tool.name: tool for tool in tools}
+    shown = distinct_names({name: _NOT_IN_NAMES.sub("_", name) for name in known})
+    return {shown[name]: tool for name, tool in known.items()}

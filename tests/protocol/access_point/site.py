@@ -1,0 +1,176 @@
+"""A plain WebSocket server as an access point, tools that are scripted, and a client between them."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+import json
+import ssl
+from typing import Any
+
+from websockets.asyncio.server import ServerConnection, serve
+
+from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
+from custom_components.xiaozhi.protocol.access_point.client import AccessPointClient
+from custom_components.xiaozhi.protocol.access_point.dispatcher import CallRecord
+from custom_components.xiaozhi.protocol.access_point.timeouts import AccessPointTimeouts
+from custom_components.xiaozhi.protocol.messages import JsonObject
+
+TLS = ssl.create_default_context()
+LAMP_SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+
+type Handler = Callable[[ServerConnection], Awaitable[None]]
+
+
+class ScriptedTool:
+    """A tool that does what its function does."""
+
+    def __init__(self, name: str, act: Callable[[JsonObject], Awaitable[Any]]) -> None:
+        """Give it its name."""
+        self.name = name
+        self.description = f"Does {name}."
+        self.schema: JsonObject = LAMP_SCHEMA
+        self._act = act
+
+    async def call(self, arguments: JsonObject) -> Any:
+        """Run the function."""
+        return await self._act(arguments)
+
+
+class House:
+    """The tools of a house, and what was called."""
+
+    def __init__(self) -> None:
+        """Have a lamp, and what takes a while."""
+        self.calls: list[JsonObject] = []
+        self.release = asyncio.Event()
+        self.made: list[ScriptedTool] = [
+            ScriptedTool("light__turn_on", self._turn_on),
+            ScriptedTool("slow", self._slow),
+        ]
+        self.error: Exception | None = None
+        self.delay = 0.0
+
+    async def tools(self) -> list[ScriptedTool]:
+        """Return the tools of this moment."""
+        await asyncio.sleep(self.delay)
+        if self.error is not None:
+            raise self.error
+        return list(self.made)
+
+    async def _turn_on(self, arguments: JsonObject) -> Any:
+        self.calls.append(arguments)
+        return {"success": True}
+
+    async def _slow(self, arguments: JsonObject) -> Any:
+        self.calls.append(arguments)
+        await self.release.wait()
+        return {"success": True}
+
+
+class Site:
+    """A server, a client, and what both saw."""
+
+    def __init__(self, server: Server, client: AccessPointClient, house: House) -> None:
+        """Keep them."""
+        self.server = server
+        self.client = client
+        self.house = house
+        self.records: list[CallRecord] = []
+
+
+class Server:
+    """An access point that does with every connection what it is told to."""
+
+    def __init__(self) -> None:
+        """Hold every connection, until it is told otherwise."""
+        self.handler: Handler = hold
+        self.opened: list[float] = []
+        self.connections: list[ServerConnection] = []
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        """Return the address that a client dials."""
+        return f"ws://127.0.0.1:{self.port}/mcp/?token=secret"
+
+    async def handle(self, connection: ServerConnection) -> None:
+        """Let the present handler have a connection."""
+        self.opened.append(asyncio.get_running_loop().time())
+        self.connections.append(connection)
+        await self.handler(connection)
+
+
+async def hold(connection: ServerConnection) -> None:
+    """Stay on the line and ask nothing."""
+    await connection.wait_closed()
+
+
+async def ask(connection: ServerConnection, method: str, request_id: Any = 1, **params: Any) -> JsonObject:
+    """Send a request and wait for a reply."""
+    await connection.send(
+        json.dumps({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+    )
+    return await reply(connection)
+
+
+async def reply(connection: ServerConnection) -> JsonObject:
+    """Wait for a message."""
+    async with asyncio.timeout(60):
+        data = await connection.recv()
+    assert isinstance(data, str), "text frames only"
+    message: JsonObject = json.loads(data)
+    return message
+
+
+def text_of(message: JsonObject) -> Any:
+    """Return what a call has answered."""
+    (part,) = message["result"]["content"]
+    assert part["type"] == "text"
+    return json.loads(part["text"])
+
+
+@asynccontextmanager
+async def serving(*, port: int = 0, **options: Any) -> AsyncGenerator[Server]:
+    """Run a server that a test can change."""
+    server = Server()
+    async with serve(server.handle, "127.0.0.1", port, **options) as listener:
+        server.port = next(iter(listener.sockets)).getsockname()[1]
+        yield server
+
+
+@asynccontextmanager
+async def running(
+    server: Server,
+    timeouts: AccessPointTimeouts | None = None,
+    *,
+    url: str | None = None,
+    jitter: float = 0.0,
+) -> AsyncGenerator[Site]:
+    """Run a client of a server."""
+    house = House()
+    records: list[CallRecord] = []
+    client = AccessPointClient(
+        AccessPointAddress.parse(url or server.url),
+        house,
+        version="1.2.3",
+        tls=TLS,
+        timeouts=timeouts or AccessPointTimeouts(),
+        called=records.append,
+        jitter=lambda: jitter,
+    )
+    site = Site(server, client, house)
+    site.records = records
+    client.start()
+    try:
+        yield site
+    finally:
+        await client.close()
+
+
+async def until(happened: Callable[[], bool], seconds: float = 3600) -> None:
+    """Wait until something has happened, for hours if need be: time costs nothing here."""
+    pause = 0.01
+    async with asyncio.timeout(seconds):
+        while not happened():
+            await asyncio.sleep(pause)
+            pause = min(2.0, pause * 1.2)

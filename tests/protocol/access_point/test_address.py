@@ -1,0 +1,179 @@
+"""Addresses of access points: what is accepted, what they tell, and that nothing of the token shows."""
+
+import base64
+from datetime import UTC, datetime
+import json
+from typing import Any
+from urllib.parse import quote
+
+from hypothesis import given, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.access_point.address import (
+    AccessPointAddress,
+    AddressError,
+    AddressProblem,
+)
+
+CLOUD = "wss://api.xiaozhi.me/mcp/?token="
+
+
+def jwt(claims: Any, signature: str = "c2lnbmF0dXJl") -> str:
+    def part(value: Any) -> str:
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+    return f"{part({'alg': 'ES256'})}.{part(claims)}.{signature}"
+
+
+CLAIMS = {
+    "userId": 1,
+    "agentId": 4711,
+    "endpointId": "agent_4711",
+    "purpose": "mcp-endpoint",
+    "iat": 1760000000,
+    "exp": 1791557600,
+}
+
+
+def test_an_address_of_the_cloud_tells_agent_and_expiry() -> None:
+    url = CLOUD + jwt(CLAIMS)
+    address = AccessPointAddress.parse(f"  {url}\n")
+    assert address.url == url
+    assert (address.host, address.agent, address.secure) == ("api.xiaozhi.me", "4711", True)
+    assert address.expires == datetime.fromtimestamp(1791557600, UTC)
+    assert address.identity == "api.xiaozhi.me/agent_4711"
+    assert not address.self_hosted
+    assert str(address) == "api.xiaozhi.me, agent 4711"
+
+
+def test_a_newer_token_of_an_agent_is_the_same_access_point() -> None:
+    """The cloud makes a new one whenever the page is looked at; another agent is another access point."""
+    first, second = (
+        AccessPointAddress.parse(CLOUD + jwt({**CLAIMS, "iat": iat}, signature))
+        for iat, signature in ((1760000000, "b25l"), (1760000720, "dHdv"))
+    )
+    other = AccessPointAddress.parse(CLOUD + jwt({**CLAIMS, "agentId": 5, "endpointId": "agent_5"}))
+    assert first.identity == second.identity != other.identity
+
+
+def test_a_token_from_before_expiry_was_added() -> None:
+    claims = {key: value for key, value in CLAIMS.items() if key != "exp"}
+    assert AccessPointAddress.parse(CLOUD + jwt(claims)).expires is None
+
+
+def test_an_address_of_a_self_hosted_server() -> None:
+    """Its token is no JSON web token, and keeps its escaped plus sign."""
+    token = "Xk9%2BYc2b%2Fw0h0%3D"
+    url = f"ws://192.168.1.5:8004/mcp_endpoint/mcp/?token={token}"
+    address = AccessPointAddress.parse(url)
+    assert address.url == url
+    assert (address.host, address.agent, address.expires) == ("192.168.1.5:8004", None, None)
+    assert not address.secure
+    assert address.self_hosted
+    assert address.agent_side_url == f"ws://192.168.1.5:8004/mcp_endpoint/call/?token={token}"
+    assert str(address) == "192.168.1.5:8004"
+    assert address.identity == AccessPointAddress.parse(url).identity
+    assert address.identity != AccessPointAddress.parse(url.replace("Xk9", "Xk8")).identity
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "wss://watcher-agent-api.seeed.cc/watcher/mcp/ws?token=abc",
+        "wss://cloud.example:8443/?a=b&token=abc",
+        "WSS://cloud.example/mcp?token=abc",
+        "ws://[fd00::1]:8004/mcp_endpoint/mcp/?token=abc",
+    ],
+)
+def test_the_path_of_other_clouds_does_not_matter(url: str) -> None:
+    assert AccessPointAddress.parse(url).url == url
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", AddressProblem.NOT_WEBSOCKET),
+        ("eyJhbGciOiJFUzI1NiJ9.e30.c2ln", AddressProblem.NOT_WEBSOCKET),
+        ("https://api.xiaozhi.me/mcp/?token=abc", AddressProblem.NOT_WEBSOCKET),
+        ("wss://api.xiaozhi.me/mcp/", AddressProblem.NO_TOKEN),
+        ("wss://api.xiaozhi.me/mcp/?token=", AddressProblem.NO_TOKEN),
+        ("wss://api.xiaozhi.me/mcp/?token=%20", AddressProblem.NO_TOKEN),
+        ("wss://api.xiaozhi.me/?token=a#part", AddressProblem.INVALID),
+        ("wss://?token=abc", AddressProblem.INVALID),
+        ("wss://host:port/?token=abc", AddressProblem.INVALID),
+        ("wss://[::1/?token=abc", AddressProblem.INVALID),
+        ("wss://user:password@host/?token=abc", AddressProblem.INVALID),
+        ("wss://host/?token=a b", AddressProblem.INVALID),
+        ("wss://host/?token=\x00abc", AddressProblem.INVALID),
+        ("wss://höst/?token=abc", AddressProblem.INVALID),
+        ("wss://host/?token=" + "a" * 5000, AddressProblem.INVALID),
+        ("wss://host/?token=a" + "&b=c" * 50, AddressProblem.INVALID),
+        ("ws://host:8004/mcp_endpoint/call/?token=abc", AddressProblem.AGENT_SIDE),
+    ],
+)
+def test_what_is_no_address(text: str, problem: AddressProblem) -> None:
+    with pytest.raises(AddressError) as caught:
+        AccessPointAddress.parse(text)
+    assert caught.value.problem is problem
+    # The errors of the libraries have the address in their texts.
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        [],
+        1,
+        {"endpointId": 5, "agentId": True, "exp": "soon"},
+        {"endpointId": "", "agentId": None, "exp": True},
+        {"exp": 1e300},
+        {"exp": -1e300, "agentId": 2**70},
+        {"exp": float("nan")},
+        {"agentId": "\u202e" * 5, "endpointId": "\ud800"},
+    ],
+)
+def test_strange_claims_tell_little(claims: Any) -> None:
+    address = AccessPointAddress.parse(CLOUD + jwt(claims))
+    assert address.expires is None
+    assert address.host == "api.xiaozhi.me"
+
+
+@pytest.mark.parametrize("token", ["a.b.c", "a.!!!.c", "a.W1tbW1tb.c", "..", "a.////.c"])
+def test_a_token_that_is_not_what_it_seems(token: str) -> None:
+    assert AccessPointAddress.parse(CLOUD + token).agent is None
+
+
+def test_the_token_is_in_no_text() -> None:
+    token = jwt(CLAIMS)
+    for address in (
+        AccessPointAddress.parse(CLOUD + token),
+        AccessPointAddress.parse(f"ws://host:8004/mcp_endpoint/mcp/?token={token}"),
+    ):
+        for text in (repr(address), str(address), address.identity, address.host):
+            assert token not in text
+            assert token.split(".")[1] not in text
+
+
+@given(st.text(max_size=200), st.sampled_from(["", "ws://", "wss://", "wss://h/?token="]))
+def test_any_text_is_an_address_or_an_error(text: str, start: str) -> None:
+    try:
+        address = AccessPointAddress.parse(start + text)
+    except AddressError:
+        return
+    assert address.url == (start + text).strip()
+    assert address.host.isprintable()
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+        max_leaves=8,
+    ),
+    st.sampled_from(["agentId", "endpointId", "exp"]),
+)
+def test_any_claim_is_read_or_left_out(value: Any, name: str) -> None:
+    address = AccessPointAddress.parse(CLOUD + quote(jwt({**CLAIMS, name: value})))
+    assert address.agent is None or address.agent.isprintable()
+    assert address.identity.isprintable()

@@ -1,0 +1,493 @@
+"""The client of an access point over real sockets, against servers that do what they should not."""
+
+import asyncio
+import json
+import logging
+import random
+from typing import Any
+
+import pytest
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+
+from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
+from custom_components.xiaozhi.protocol.access_point.dialling import DialError, check_address
+from custom_components.xiaozhi.protocol.access_point.reconnecting import EndingKind, Problem
+from custom_components.xiaozhi.protocol.access_point.timeouts import AccessPointTimeouts
+from tests.protocol.access_point.site import TLS, ask, hold, reply, running, serving, text_of, until
+
+pytestmark = pytest.mark.usefixtures("socket_enabled")
+
+QUIET = AccessPointTimeouts(ping_interval=1e6, pong=1e6)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def test_the_cloud_asks_and_is_answered() -> None:
+    """In the order of the cloud, with its ids from 0 on."""
+    async with serving() as server, running(server) as site:
+        await until(lambda: bool(server.connections))
+        (cloud,) = server.connections
+        assert (await ask(cloud, "initialize", 0, protocolVersion="2024-11-05"))["id"] == 0
+        await cloud.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
+        assert len((await ask(cloud, "tools/list", 1))["result"]["tools"]) == 2
+        assert (await ask(cloud, "ping", 2))["result"] == {}
+        call = await ask(cloud, "tools/call", 3, name="light__turn_on", arguments={"name": "Kitchen"})
+        assert text_of(call) == {"success": True}
+        assert site.house.calls == [{"name": "Kitchen"}]
+        assert site.client.connected
+        assert site.client.connected_at is not None
+        assert cloud.request is not None
+        assert cloud.request.path == "/mcp/?token=secret"
+
+
+async def test_messages_in_pieces_and_as_bytes_are_read() -> None:
+    """And are answered by texts: one binary message makes a self-hosted server deaf."""
+    ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    async with serving() as server, running(server):
+        await until(lambda: bool(server.connections))
+        (cloud,) = server.connections
+        await cloud.send([ping[:5], ping[5:9], ping[9:]])
+        assert (await reply(cloud))["result"] == {}
+        await cloud.send(ping.encode())
+        assert (await reply(cloud))["result"] == {}
+        await cloud.send(b"\xff\xfe")
+        assert (await reply(cloud))["error"]["code"] == -32700
+        await cloud.send("hello")
+        assert (await reply(cloud))["error"]["code"] == -32700
+        await cloud.send("x" * 200_000)
+        assert (await reply(cloud))["error"]["code"] == -32600
+        assert (await ask(cloud, "ping"))["result"] == {}
+
+
+async def test_a_message_that_is_too_large_ends_the_connection_only() -> None:
+    async with serving() as server, running(server) as site:
+        await until(lambda: bool(server.connections))
+        await server.connections[0].send("x" * (2 * 1024 * 1024))
+        await until(lambda: len(server.connections) == 2)
+        assert (await ask(server.connections[1], "ping"))["result"] == {}
+        assert site.client.last_ending is not None
+        assert site.client.last_ending.kind is EndingKind.LOST
+
+
+async def test_a_flood_ends_the_connection() -> None:
+    async def flood(connection: ServerConnection) -> None:
+        while True:
+            await connection.send('{"jsonrpc":"2.0","method":"notifications/x"}')
+
+    async with serving() as server, running(server) as site:
+        server.handler = flood
+        await until(lambda: site.client.counters.failures > 0)
+        server.handler = hold
+        await until(lambda: site.client.connected)
+
+
+async def test_two_hundred_calls_at_once_are_all_answered() -> None:
+    """Eight run; the others are told to come again. Pings are answered in between."""
+    async with serving() as server, running(server) as site:
+        await until(lambda: bool(server.connections))
+        (cloud,) = server.connections
+        for number in range(200):
+            params = {"name": "slow", "arguments": {"number": number}}
+            request = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+            await cloud.send(json.dumps(request))
+        await cloud.send('{"jsonrpc":"2.0","id":"ping","method":"ping"}')
+        answers: dict[Any, Any] = {}
+        while len(answers) < 193:
+            message = await reply(cloud)
+            answers[message["id"]] = message["result"]
+        assert answers.pop("ping") == {}
+        site.house.release.set()
+        while len(answers) < 200:
+            message = await reply(cloud)
+            assert text_of(message) == {"success": True}
+            answers[message["id"]] = message["result"]
+        assert len(site.house.calls) == 8
+        assert sorted(answers) == list(range(200))
+
+
+async def test_a_call_goes_on_when_the_connection_is_lost() -> None:
+    """It is not run again, and nothing is sent to the next connection."""
+    async with serving() as server, running(server) as site:
+        await until(lambda: bool(server.connections))
+        await server.connections[0].send(
+            '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow"}}'
+        )
+        await until(lambda: site.client.dispatcher.running == 1)
+        server.connections[0].transport.abort()
+        await until(lambda: len(server.connections) == 2)
+        site.house.release.set()
+        await until(lambda: site.client.dispatcher.running == 0)
+        assert (await ask(server.connections[1], "ping", 2))["id"] == 2
+        assert len(site.house.calls) == 1
+
+
+@pytest.mark.parametrize("code", [1000, 1001, 1008, 1011, 1012, 1013, 4000, 4004, 4401])
+async def test_it_comes_back_after_every_close_code(code: int) -> None:
+    async with serving() as server, running(server) as site:
+        await until(lambda: bool(server.connections))
+        await server.connections[0].close(code, "why\nnot")
+        await until(lambda: len(server.connections) == 2, seconds=400)
+        ending = site.client.last_ending
+        assert ending is not None
+        assert (ending.kind, ending.code, ending.reason) == (EndingKind.CLOSED, code, "why not")
+        assert server.opened[1] - server.opened[0] < (301 if code == 1008 else 3)
+        assert (await ask(server.connections[1], "ping"))["result"] == {}
+
+
+@pytest.mark.parametrize("status", [301, 401, 404, 426])
+async def test_a_refused_handshake_is_tried_seldom(status: int) -> None:
+    statuses = [status] * 2
+
+    def refuse(connection: ServerConnection, request: Request) -> Response | None:
+        return connection.respond(statuses.pop(), "no") if statuses else None
+
+    async with serving(process_request=refuse) as server, running(server) as site:
+        await until(lambda: not statuses, seconds=1000)
+        assert site.client.problem is Problem.REFUSED
+        began = now()
+        await until(lambda: site.client.connected, seconds=1000)
+        assert now() - began > 200
+        await until(lambda: site.client.problem is None, seconds=100)
+        assert site.client.attempts == 0
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503])
+async def test_a_server_that_is_busy_is_tried_soon(status: int) -> None:
+    statuses = [status]
+
+    def refuse(connection: ServerConnection, request: Request) -> Response | None:
+        return connection.respond(statuses.pop(), "no") if statuses else None
+
+    async with serving(process_request=refuse) as server, running(server) as site:
+        began = now()
+        await until(lambda: site.client.connected)
+        assert now() - began < 5
+        assert site.client.problem is None
+
+
+async def test_what_opens_and_closes_at_once_is_tried_ever_more_seldom() -> None:
+    async def close(connection: ServerConnection) -> None:
+        await connection.close(1011)
+
+    async with serving() as server, running(server):
+        server.handler = close
+        await until(lambda: len(server.opened) == 9, seconds=1000)
+        pauses = [later - earlier for earlier, later in zip(server.opened, server.opened[1:], strict=False)]
+        assert pauses[:8] == pytest.approx([1, 2, 4, 8, 16, 32, 64, 128], abs=0.9)
+
+
+async def test_a_day_of_drops() -> None:
+    """In all of them it comes back, and never hammers: at least a second lies between two attempts."""
+    chance = random.Random(4)
+
+    async def drop(connection: ServerConnection) -> None:
+        with_list = chance.random() < 0.5
+        if with_list:
+            await ask(connection, "tools/list")
+        await asyncio.sleep(chance.choice([0, 0.5, 5, 30, 200, 900]))
+        if chance.random() < 0.5:
+            connection.transport.abort()
+        else:
+            await connection.close(chance.choice([1000, 1001, 1011, 4004]))
+
+    async with serving() as server, running(server, QUIET) as site:
+        server.handler = drop
+        began = now()
+        while now() < began + 24 * 3600:  # noqa: ASYNC110 - a day, in steps
+            await asyncio.sleep(600)
+        server.handler = hold
+        await until(lambda: site.client.connected, seconds=2000)
+        await asyncio.sleep(1000)
+        assert site.client.connected
+        pauses = [later - earlier for earlier, later in zip(server.opened, server.opened[1:], strict=False)]
+        assert len(pauses) > 150
+        assert min(pauses) > 0.9
+        assert max(pauses) < 900 + 302
+        assert len(asyncio.all_tasks()) < 20
+
+
+async def test_a_server_that_is_away_for_long_is_found_again() -> None:
+    async with serving() as server:
+        port = server.port
+    async with running(server) as site:
+        await asyncio.sleep(6 * 3600)
+        assert not site.client.connected
+        assert site.client.problem is None
+        assert 70 < site.client.attempts < 90
+        async with serving(port=port) as back:
+            await until(lambda: bool(back.connections), seconds=301)
+
+
+async def test_a_connection_without_pongs_is_given_up() -> None:
+    """A half-open connection looks fine otherwise. A self-hosted server gets time to notice it, too."""
+
+    async def freeze(connection: ServerConnection) -> None:
+        connection.transport.pause_reading()
+        await asyncio.sleep(200)
+        connection.transport.abort()
+
+    for path, pause in (("/mcp/", 0), ("/mcp_endpoint/mcp/", 45)):
+        async with serving() as server:
+            server.handler = freeze
+            url = f"ws://127.0.0.1:{server.port}{path}?token=secret"
+            timeouts = AccessPointTimeouts(first_self_test=1e6)
+            async with running(server, timeouts, url=url) as site:
+                await until(lambda site=site: site.client.counters.failures == 1)
+                assert site.client.last_ending is not None
+                assert site.client.last_ending.kind is EndingKind.SILENT
+                server.handler = hold
+                began = now()
+                await until(lambda server=server: len(server.opened) == 2)
+                assert pause - 3 < server.opened[1] - began < pause + 3
+
+
+async def test_three_failures_after_the_list_are_reported() -> None:
+    async def choke(connection: ServerConnection) -> None:
+        await ask(connection, "tools/list")
+        await asyncio.sleep(10)
+        await connection.close(4004, "Internal server error")
+
+    async with serving() as server, running(server) as site:
+        server.handler = choke
+        await until(lambda: site.client.problem is Problem.TOO_MANY_TOOLS)
+        assert len(server.opened) == 3
+        server.handler = hold
+        await until(lambda: site.client.problem is None)
+
+
+async def test_calls_are_answered_sooner_once_the_cloud_has_lost_its_patience() -> None:
+    """Until the summer of 2026, the cloud waited ten seconds only."""
+
+    async def impatient(connection: ServerConnection) -> None:
+        await connection.send('{"id":1,"method":"tools/call","params":{"name":"slow"}}')
+        await asyncio.sleep(10)
+        await connection.close(4004, "Internal server error")
+
+    async with serving() as server:
+        server.handler = impatient
+        async with running(server) as site:
+            await until(lambda: len(server.opened) == 1)
+            server.handler = hold
+            await until(lambda: len(server.connections) == 2)
+            began = now()
+            call = await ask(server.connections[1], "tools/call", 2, name="slow")
+            assert "still running" in text_of(call)["error"]
+            assert now() - began < 9
+            assert site.client.dispatcher.patience == 8
+
+
+async def test_a_deaf_server_is_noticed() -> None:
+    """Connected, but requests do not come: it says to the assistant that we are not there."""
+    deaf = True
+
+    async def endpoint(connection: ServerConnection) -> None:
+        assert connection.request is not None
+        if "/call/" not in connection.request.path:
+            await connection.wait_closed()
+            return
+        assert json.loads(await connection.recv())["method"] == "ping"
+        await connection.send("not ours")
+        await connection.send('{"id":5,"result":{}}') if deaf else None
+        error = {"code": -32001, "message": "not connected"}
+        bad = {"jsonrpc": "2.0", "id": 1, "result": None, "error": error}
+        await connection.send(json.dumps(bad if deaf else {"jsonrpc": "2.0", "id": 1, "result": {}}))
+        await connection.wait_closed()
+
+    async with serving() as server:
+        server.handler = endpoint
+        url = f"ws://127.0.0.1:{server.port}/mcp_endpoint/mcp/?token=secret"
+        async with running(server, url=url) as site:
+            await until(lambda: site.client.counters.deaf == 2)
+            assert site.client.last_ending is not None
+            assert site.client.last_ending.kind is EndingKind.DEAF
+            deaf = False
+            await until(lambda: site.client.attempts == 0, seconds=200)
+            before = site.client.counters.self_tests
+            await asyncio.sleep(1300)
+            assert site.client.connected
+            assert site.client.counters.self_tests in {before + 2, before + 3}
+
+
+@pytest.mark.parametrize("way", ["silent", "closed", "away"])
+async def test_a_self_test_without_an_answer(way: str) -> None:
+    """Silence is deafness; a server that cannot be asked is left alone."""
+
+    async def endpoint(connection: ServerConnection) -> None:
+        if way == "closed" and connection.request is not None and "/call/" in connection.request.path:
+            await connection.close(1008)
+        await connection.wait_closed()
+
+    def refuse(connection: ServerConnection, request: Request) -> Response | None:
+        return connection.respond(502, "no") if way == "away" and "/call/" in request.path else None
+
+    async with serving(process_request=refuse) as server:
+        server.handler = endpoint
+        url = f"ws://127.0.0.1:{server.port}/mcp_endpoint/mcp/?token=secret"
+        async with running(server, url=url) as site:
+            await until(lambda: site.client.counters.self_tests == 1)
+            await asyncio.sleep(20)
+            assert bool(site.client.counters.deaf) is (way == "silent")
+
+
+async def test_a_change_of_the_tools_is_told_and_then_listed_again() -> None:
+    """The connection is renewed when no call has come for a minute, and only if the list differs."""
+    async with serving() as server, running(server) as site:
+        await until(lambda: bool(server.connections))
+        (cloud,) = server.connections
+        await site.client.tools_changed()
+        await ask(cloud, "tools/list")
+        await site.client.tools_changed()
+        await ask(cloud, "tools/call", name="light__turn_on")
+        del site.house.made[1]
+        began = now()
+        await site.client.tools_changed()
+        await site.client.tools_changed()
+        assert (await reply(cloud))["method"] == "notifications/tools/list_changed"
+        await until(lambda: len(server.connections) == 2)
+        assert 58 < now() - began < 67
+        assert site.client.counters.failures == 0
+        listed = await ask(server.connections[1], "tools/list")
+        assert len(listed["result"]["tools"]) == 1
+
+
+async def test_the_owner_can_connect_again_at_once() -> None:
+    async with serving() as server:
+        port = server.port
+    async with running(server) as site:
+        await asyncio.sleep(3000)
+        async with serving(port=port) as back:
+            began = now()
+            await site.client.reconnect()
+            await until(lambda: site.client.connected)
+            assert now() - began < 3
+            await site.client.reconnect()
+            await until(lambda: len(back.connections) == 2)
+
+
+@pytest.mark.parametrize("when", ["dialling", "connected", "calling", "pausing"])
+async def test_closing_leaves_nothing_running(when: str) -> None:
+    gate = asyncio.Event()
+
+    async def wait(connection: ServerConnection, request: Request) -> Response | None:
+        if when == "dialling":
+            await gate.wait()
+        return connection.respond(500, "no") if when == "pausing" else None
+
+    async with serving(process_request=wait) as server:
+        before = asyncio.all_tasks()
+        async with running(server) as site:
+            await asyncio.sleep(1.5)
+            if when == "calling":
+                await server.connections[0].send(
+                    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow"}}'
+                )
+                await until(lambda: site.client.dispatcher.running == 1)
+        gate.set()
+        await asyncio.sleep(10)
+        assert not {task for task in asyncio.all_tasks() - before if "xiaozhi" in task.get_name()}
+        if server.connections:
+            assert server.connections[0].close_code == 1000
+        await site.client.close()
+
+
+async def test_the_token_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with serving() as server, running(server) as site:
+        await until(lambda: bool(server.connections))
+        await ask(server.connections[0], "ping")
+        await server.connections[0].close(1011)
+        await until(lambda: len(server.connections) == 2)
+        await site.client.close()
+    mine = [record for record in caplog.records if "access_point" in record.name]
+    assert [record.getMessage() for record in mine if record.levelno >= logging.INFO] == [
+        f"127.0.0.1:{server.port}: not connected: closed with code 1011",
+        f"127.0.0.1:{server.port}: connected again",
+    ]
+    assert "secret" not in "".join(
+        record.getMessage() for record in caplog.records if record.name != "websockets.server"
+    )
+
+
+# The test of an address
+
+
+async def check(url: str) -> None:
+    await check_address(AccessPointAddress.parse(url), TLS, AccessPointTimeouts(open=5))
+
+
+async def test_silence_and_requests_are_healthy() -> None:
+    async def begin(connection: ServerConnection) -> None:
+        await connection.send('{"id":0,"method":"initialize","params":{}}')
+        with pytest.raises(ConnectionClosed):
+            await connection.recv()
+
+    async with serving() as server:
+        began = now()
+        await check(server.url)
+        assert 2.9 < now() - began < 4
+        server.handler = begin
+        await check(server.url)
+        assert server.connections[1].close_code == 1000
+
+
+@pytest.mark.parametrize(("code", "kind"), [(1008, EndingKind.REFUSED), (1011, EndingKind.UNREACHABLE)])
+async def test_a_server_that_accepts_first_and_refuses_later(code: int, kind: EndingKind) -> None:
+    async def refuse(connection: ServerConnection) -> None:
+        await asyncio.sleep(1)
+        await connection.close(code, "token 无效")
+
+    async with serving() as server:
+        server.handler = refuse
+        with pytest.raises(DialError) as caught:
+            await check(server.url)
+    assert (caught.value.kind, caught.value.status) == (kind, code)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", EndingKind.REFUSED),
+        (b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", EndingKind.UNREACHABLE),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", EndingKind.UNREACHABLE),
+        (b"HTTP/1.1 302 Found\r\nLocation: ftp://x?token=secret\r\n\r\n", EndingKind.UNREACHABLE),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", EndingKind.UNREACHABLE),
+        (b"", EndingKind.UNREACHABLE),
+    ],
+)
+async def test_what_is_no_access_point(answer: bytes, kind: EndingKind) -> None:
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(respond, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(DialError) as caught:
+            await check(f"ws://127.0.0.1:{port}/mcp/?token=secret")
+    assert caught.value.kind is kind
+    assert "secret" not in repr(caught.value)
+    assert caught.value.__suppress_context__
+
+
+async def test_a_server_that_never_answers() -> None:
+    async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(wait, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(DialError, match="no answer in time"):
+            await check(f"ws://127.0.0.1:{port}/mcp/?token=secret")
+
+
+async def test_nobody_listens() -> None:
+    async with serving() as server:
+        url = server.url
+    with pytest.raises(DialError) as caught:
+        await check(url)
+    assert caught.value.kind is EndingKind.UNREACHABLE

@@ -1,0 +1,232 @@
+"""Requests and their answers, without a connection."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+import json
+from typing import Any
+
+import pytest
+
+from custom_components.xiaozhi.protocol.access_point.dispatcher import CallOutcome, CallRecord, Dispatcher
+from custom_components.xiaozhi.protocol.access_point.timeouts import AccessPointTimeouts
+from custom_components.xiaozhi.protocol.access_point.tools import ToolError
+from tests.protocol.access_point.site import House, ScriptedTool, text_of
+
+
+class Desk:
+    """A dispatcher with a house."""
+
+    def __init__(self) -> None:
+        """Begin without calls."""
+        self.house = House()
+        self.records: list[CallRecord] = []
+        self.dispatcher = Dispatcher(
+            self.house, version="1.2.3", timeouts=AccessPointTimeouts(), called=self.records.append
+        )
+
+    async def ask(self, method: str, request_id: Any = 1, **params: Any) -> Any:
+        """Return the reply to a request."""
+        message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+        text = await self.dispatcher.answer(json.dumps(message).encode())
+        return None if text is None else json.loads(text)
+
+    def add(self, name: str, act: Any) -> None:
+        """Add a tool."""
+        self.house.made.append(ScriptedTool(name, act))
+
+
+@pytest.fixture
+async def desk() -> AsyncGenerator[Desk]:
+    desk = Desk()
+    yield desk
+    await desk.dispatcher.close()
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ("2024-11-05", "2024-11-05"),
+        ("2025-11-25", "2025-11-25"),
+        ("2099-01-01", "2024-11-05"),
+        (5, "2024-11-05"),
+        (None, "2024-11-05"),
+        ([], "2024-11-05"),
+    ],
+)
+async def test_initialize_agrees_on_a_version(desk: Desk, asked: Any, answered: str) -> None:
+    reply = await desk.ask("initialize", 0, protocolVersion=asked, clientInfo={"name": "xz-mcp-broker"})
+    assert reply["id"] == 0
+    assert reply["result"] == {
+        "protocolVersion": answered,
+        "capabilities": {"tools": {"listChanged": True}},
+        "serverInfo": {"name": "Home Assistant", "version": "1.2.3"},
+    }
+    assert desk.dispatcher.client_name == "xz-mcp-broker"
+    assert desk.dispatcher.protocol_version == answered
+
+
+async def test_the_order_of_requests_does_not_matter(desk: Desk) -> None:
+    """Several assistants share a connection, and a call may come first."""
+    call = await desk.ask("tools/call", "uuid_n_3", name="light__turn_on", arguments={"name": "Kitchen"})
+    assert (call["id"], text_of(call)) == ("uuid_n_3", {"success": True})
+    assert (await desk.ask("tools/list"))["result"]["tools"][0]["name"] == "light__turn_on"
+    for number in range(3):
+        assert (await desk.ask("initialize", f"uuid{number}_n_1", clientInfo=7))["result"]
+    assert (await desk.ask("ping", 5))["result"] == {}
+
+
+@pytest.mark.parametrize("method", ["resources/list", "prompts/list", "logging/setLevel", "", "tools/Call"])
+async def test_other_methods_are_unknown(desk: Desk, method: str) -> None:
+    assert (await desk.ask(method))["error"]["code"] == -32601
+
+
+async def test_notifications_get_no_answer(desk: Desk) -> None:
+    answer = desk.dispatcher.answer
+    assert await answer(b'{"jsonrpc":"2.0","method":"notifications/initialized"}') is None
+    assert await answer(b'{"jsonrpc":"2.0","id":9,"result":{}}') is None
+    assert desk.dispatcher.counters.ignored == 2
+
+
+@pytest.mark.parametrize("arguments", [None, "", {}, []])
+async def test_a_call_without_arguments(desk: Desk, arguments: Any) -> None:
+    """Models leave them out in several ways."""
+    reply = await desk.ask("tools/call", name="light__turn_on", arguments=arguments, serialNumber="SN1")
+    assert text_of(reply) == {"success": True}
+    assert desk.house.calls == [{}]
+    assert desk.dispatcher.counters.serial_numbers == 1
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"name": 5},
+        {"name": None, "arguments": {}},
+        {"name": "light__turn_on", "arguments": "on"},
+        {"name": "light__turn_on", "arguments": [1]},
+        {"name": "light__turn_off", "arguments": {}},
+    ],
+)
+async def test_a_wrong_call_is_not_run(desk: Desk, params: dict[str, Any]) -> None:
+    assert (await desk.ask("tools/call", **params))["error"]["code"] == -32602
+    assert desk.house.calls == []
+
+
+async def test_every_call_is_recorded_without_its_arguments(desk: Desk) -> None:
+    async def fail(arguments: Any) -> Any:
+        raise ToolError("No lamp has this name.")
+
+    async def crash(arguments: Any) -> Any:
+        raise ValueError("secret detail")
+
+    desk.add("failing", fail)
+    desk.add("crashing", crash)
+    assert text_of(await desk.ask("tools/call", name="failing")) == {"error": "No lamp has this name."}
+    crashed = text_of(await desk.ask("tools/call", name="crashing"))
+    assert crashed == {"error": "The tool failed. The log of Home Assistant says why."}
+    await desk.ask("tools/call", name="light__turn_on", arguments={"name": "x"})
+    await desk.ask("tools/call", name="no such\ntool")
+    assert desk.records == [
+        CallRecord("failing", CallOutcome.FAILED, 0),
+        CallRecord("crashing", CallOutcome.FAILED, 0),
+        CallRecord("light__turn_on", CallOutcome.DONE, 0),
+        CallRecord("no such tool", CallOutcome.REFUSED, 0),
+    ]
+
+
+async def test_a_name_that_was_changed_calls_its_tool(desk: Desk) -> None:
+    async def act(arguments: Any) -> Any:
+        return {"called": True}
+
+    desk.add("晚安", act)
+    listed = (await desk.ask("tools/list"))["result"]["tools"][-1]["name"]
+    assert listed.isascii()
+    assert text_of(await desk.ask("tools/call", name=listed)) == {"called": True}
+    assert desk.records[-1].tool == "晚安"
+
+
+async def test_a_slow_action_is_left_to_finish(desk: Desk) -> None:
+    """The model is told before the other side gives up, and pings are answered meanwhile."""
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    call = asyncio.create_task(desk.ask("tools/call", name="slow"))
+    await asyncio.sleep(1)
+    assert (await desk.ask("ping", 2))["result"] == {}
+    assert "still running" in text_of(await call)["error"]
+    assert 24.9 <= clock() - began < 26
+    assert desk.dispatcher.running == 1
+    assert desk.records[-1].outcome is CallOutcome.RUNNING
+    desk.house.release.set()
+    await asyncio.sleep(0.1)
+    assert desk.dispatcher.running == 0
+
+
+async def test_an_action_that_never_ends_is_stopped(desk: Desk) -> None:
+    """Or eight of them would block the access point until the restart."""
+    await desk.ask("tools/call", name="slow")
+    await asyncio.sleep(280)
+    assert desk.dispatcher.running == 0
+
+
+async def test_an_action_that_itself_times_out_has_failed(desk: Desk) -> None:
+    async def give_up(arguments: Any) -> Any:
+        raise TimeoutError
+
+    desk.add("impatient", give_up)
+    assert "took too long" in text_of(await desk.ask("tools/call", name="impatient"))["error"]
+
+
+async def test_the_same_call_twice_is_run_once(desk: Desk) -> None:
+    """A request that is repeated while it runs gets the one answer."""
+    first = asyncio.create_task(desk.ask("tools/call", 7, name="slow"))
+    await asyncio.sleep(1)
+    assert await desk.ask("tools/call", 7, name="slow") is None
+    desk.house.release.set()
+    assert text_of(await first) == {"success": True}
+    assert len(desk.house.calls) == 1
+    assert desk.dispatcher.counters.repeated == 1
+
+
+async def test_eight_calls_at_once_and_no_more(desk: Desk) -> None:
+    calls = [asyncio.create_task(desk.ask("tools/call", number, name="slow")) for number in range(12)]
+    await asyncio.sleep(1)
+    assert desk.dispatcher.running == 8
+    desk.house.release.set()
+    answers = [text_of(await call) for call in calls]
+    assert [answer for answer in answers if answer == {"success": True}] == [{"success": True}] * 8
+    assert ["at once" in answer["error"] for answer in answers if "error" in answer] == [True] * 4
+    assert len(desk.house.calls) == 8
+
+
+async def test_sixty_calls_a_minute_and_no_more(desk: Desk) -> None:
+    for number in range(60):
+        assert text_of(await desk.ask("tools/call", number, name="light__turn_on")) == {"success": True}
+    assert "a minute" in text_of(await desk.ask("tools/call", name="light__turn_on"))["error"]
+    await asyncio.sleep(1.1)
+    assert text_of(await desk.ask("tools/call", name="light__turn_on")) == {"success": True}
+    assert len(desk.house.calls) == 61
+
+
+async def test_a_list_that_cannot_be_made_is_an_error(desk: Desk) -> None:
+    desk.house.error = ValueError("secret detail")
+    reply = await desk.ask("tools/list")
+    assert reply["error"]["code"] == -32603
+    assert "secret" not in json.dumps(reply)
+    crashed = text_of(await desk.ask("tools/call", name="light__turn_on"))
+    assert "secret" not in crashed["error"]
+
+
+async def test_a_list_that_takes_long_is_an_error_in_time(desk: Desk) -> None:
+    """The cloud closes the connection after ten seconds without an answer."""
+    desk.house.delay = 3600
+    began = asyncio.get_running_loop().time()
+    assert (await desk.ask("tools/list"))["error"]["code"] == -32603
+    assert asyncio.get_running_loop().time() - began < 9
+
+
+async def test_closing_stops_the_running_actions(desk: Desk) -> None:
+    call = asyncio.create_task(desk.ask("tools/call", name="slow"))
+    await asyncio.sleep(1)
+    call.cancel()
+    await desk.dispatcher.close()
+    assert desk.dispatcher.running == 0

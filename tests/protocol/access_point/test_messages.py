@@ -1,0 +1,237 @@
+"""Messages, names and results: everything that is parsed or shaped."""
+
+from datetime import UTC, datetime
+import json
+from typing import Any
+
+from hypothesis import given, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.access_point.results import MAX_RESULT, error_text, result_text
+from custom_components.xiaozhi.protocol.access_point.rpc import (
+    Fault,
+    Ignored,
+    Request,
+    encode,
+    error_reply,
+    parse,
+    result_reply,
+)
+from custom_components.xiaozhi.protocol.access_point.tools import ToolList, by_shown_name
+from tests.protocol.access_point.site import ScriptedTool
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+async def nothing(arguments: Any) -> Any:
+    return None
+
+
+def tools(*names: str) -> list[ScriptedTool]:
+    return [ScriptedTool(name, nothing) for name in names]
+
+
+@pytest.mark.parametrize("request_id", [0, 1, -5, 2**62, "uuid_n_1", "", 1.5])
+def test_an_id_comes_back_as_it_was(request_id: Any) -> None:
+    """The cloud begins with 0, and a self-hosted server has texts."""
+    data = json.dumps({"jsonrpc": "2.0", "id": request_id, "method": "ping"}).encode()
+    assert parse(data) == Request(request_id, "ping", {})
+    reply = json.loads(encode(result_reply(request_id, {})))
+    assert reply == {"jsonrpc": "2.0", "id": request_id, "result": {}}
+    assert type(reply["id"]) is type(request_id)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'  {"id": 1, "method": "ping", "jsonrpc": "2.0"}\n',
+        b'{"id": 1, "method": "ping", "params": null}',
+        b'{"id": 1, "method": "ping", "params": {}, "extra": []}',
+    ],
+)
+def test_white_space_and_extra_members_do_not_matter(data: bytes) -> None:
+    assert parse(data) == Request(1, "ping", {})
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "request_id"),
+    [
+        (b"", -32700, None),
+        (b"hello", -32700, None),
+        (b'\xef\xbb\xbf{"id": 1, "method": "ping"}', -32700, None),
+        (b'{"id": 1, "method": "pi\x00ng"}', -32700, None),
+        (b'{"id": 1, "method": "\xed\xa0\x80"}', -32700, None),
+        (b"[" * 60000, -32700, None),
+        (b'[{"id": 1, "method": "ping"}]', -32600, None),
+        (b"5", -32600, None),
+        (b"null", -32600, None),
+        (b"{}", -32600, None),
+        (b'{"id": 1}', -32600, None),
+        (b'{"id": 1, "method": 5}', -32600, 1),
+        (b'{"id": 1, "method": "' + b"m" * 200 + b'"}', -32600, 1),
+        (b'{"id": null, "method": "ping"}', -32600, None),
+        (b'{"id": true, "method": "ping"}', -32600, None),
+        (b'{"id": {"a": 1}, "method": "ping"}', -32600, None),
+        (b'{"id": 1e999, "method": "ping"}', -32600, None),
+        (b'{"id": "\\ud800", "method": "ping"}', -32600, None),
+        (b'{"id": "' + b"i" * 300 + b'", "method": "ping"}', -32600, None),
+        (b'{"id": 1' + b"0" * 30 + b', "method": "ping"}', -32600, None),
+        (b'{"id": 1, "method": "tools/call", "params": []}', -32602, 1),
+        (b'{"id": 1, "method": "tools/call", "params": "x"}', -32602, 1),
+        (b'{"id": 1, "method": "tools/call", "params": {"a": "\\udfff"}}', -32602, 1),
+        (b'{"id": 1, "method": "tools/call", "params": {"a": NaN}}', -32602, 1),
+        (b'{"id": 1, "method": "m", "params": {"a":' + b"[" * 50 + b"]" * 50 + b"}}", -32602, 1),
+        (b'{"id": 1, "method": "m", "params": "' + b"x" * 70000 + b'"}', -32600, None),
+    ],
+)
+def test_what_is_no_request_gets_an_error(data: bytes, code: int, request_id: Any) -> None:
+    fault = parse(data)
+    assert isinstance(fault, Fault)
+    assert (fault.code, fault.id) == (code, request_id)
+    reply = json.loads(encode(error_reply(fault)))
+    assert reply["error"]["code"] == code
+    assert reply["id"] == request_id
+
+
+@pytest.mark.parametrize(
+    ("data", "method"),
+    [
+        (b'{"jsonrpc": "2.0", "method": "notifications/initialized"}', "notifications/initialized"),
+        (b'{"id": 5, "result": {}}', ""),
+        (b'{"id": null, "result": null, "error": {"code": -32001, "message": "x"}}', ""),
+    ],
+)
+def test_notifications_and_replies_get_no_answer(data: bytes, method: str) -> None:
+    assert parse(data) == Ignored(method)
+
+
+@given(st.binary(max_size=300) | JSON.map(lambda value: json.dumps(value).encode()))
+def test_any_bytes_are_read(data: bytes) -> None:
+    message = parse(data)
+    if isinstance(message, Fault):
+        encode(error_reply(message)).encode()
+
+
+@given(
+    st.fixed_dictionaries({}, optional={"id": JSON, "method": st.text() | st.just("ping"), "params": JSON})
+)
+def test_any_object_is_read(value: dict[str, Any]) -> None:
+    match parse(json.dumps(value).encode()):
+        case Request(request_id, _, params):
+            encode(result_reply(request_id, params)).encode()
+        case Fault() as fault:
+            encode(error_reply(fault)).encode()
+
+
+# Results
+
+
+def in_message(text: str) -> int:
+    return len(json.dumps(text, ensure_ascii=False).encode())
+
+
+def test_a_result_is_compact_and_readable() -> None:
+    assert result_text({"state": "温度 21 °C", "on": True}) == '{"state":"温度 21 °C","on":true}'
+    assert result_text({"at": datetime(2026, 1, 1, tzinfo=UTC)}) == '{"at":"2026-01-01 00:00:00+00:00"}'
+
+
+def test_a_result_with_an_action_is_wrapped() -> None:
+    """xiaozhi-esp32-server would take it for its own."""
+    assert json.loads(result_text({"action": "open", "x": 1})) == {"result": {"action": "open", "x": 1}}
+    assert json.loads(result_text({"data": {"action": "open"}})) == {"data": {"action": "open"}}
+
+
+@pytest.mark.parametrize("letter", ["a", "ä", "家", "😀", '"', "\n", "\\"])
+def test_a_long_result_is_cut_at_a_character(letter: str) -> None:
+    """As long as possible, in the form that goes into the message; with a sentence what to do."""
+    text = result_text({"result": letter * 9000})
+    assert text.endswith("(cut: ask for an area, a domain or a name)")
+    assert MAX_RESULT - 10 <= in_message(text) <= MAX_RESULT
+
+
+def test_a_huge_result_takes_little_time_to_shape() -> None:
+    """It is not encoded beyond what is sent."""
+    endless = {"result": [Counting() for _ in range(100_000)]}
+    Counting.shown = 0
+    assert in_message(result_text(endless)) <= MAX_RESULT
+    assert Counting.shown < 3000
+
+
+class Counting:
+    """Something that is not JSON, and counts how often it is shown."""
+
+    shown = 0
+
+    def __str__(self) -> str:
+        """Count."""
+        Counting.shown += 1
+        return "counting"
+
+
+def test_what_cannot_be_encoded_is_an_error() -> None:
+    circle: list[Any] = []
+    circle.append(circle)
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    for data in (circle, deep, {(1, 2): 3}):
+        assert json.loads(result_text(data)) == {"error": "The tool's answer cannot be shown."}
+
+
+def test_an_error_is_one_short_line() -> None:
+    assert json.loads(error_text("No\nsuch\u202e lamp " + "x" * 900))["error"] == (
+        "No such lamp " + "x" * 487
+    )
+
+
+@given(JSON)
+def test_any_result_fits(value: Any) -> None:
+    text = result_text(value)
+    assert in_message(text) <= MAX_RESULT
+    text.encode()
+
+
+@given(st.text(min_size=1, max_size=30), st.integers(200, 9000))
+def test_any_long_result_fits(part: str, times: int) -> None:
+    assert in_message(result_text(part * times)) <= MAX_RESULT
+
+
+# Names and lists
+
+
+def test_names_are_kept_where_models_take_them() -> None:
+    assert list(by_shown_name(tools("intent__HassTurnOn", "script__good-night"))) == [
+        "intent__HassTurnOn",
+        "script__good-night",
+    ]
+
+
+def test_other_names_are_changed_and_lead_back() -> None:
+    """Two that would become the same get a hash, as do long ones."""
+    given_names = ["script__a.b", "script__a b", "晚安", "x" * 70, "x" * 71, "media player"]
+    shown = by_shown_name(tools(*given_names))
+    assert [tool.name for tool in shown.values()] == given_names
+    assert len(shown) == 6
+    assert "media_player" in shown
+    assert all(len(name) <= 64 and name.isascii() for name in shown)
+
+
+@given(st.lists(st.text(max_size=90), max_size=12, unique=True))
+def test_any_names_become_valid_and_distinct(names: list[str]) -> None:
+    shown = by_shown_name(tools(*names))
+    assert len(shown) == len(names)
+    for name in shown:
+        assert 1 <= len(name) <= 64
+        assert all(letter.isascii() and (letter.isalnum() or letter in "_-") for letter in name)
+
+
+def test_a_list_has_three_members_for_each_tool_and_knows_its_size() -> None:
+    listed = ToolList.of(tools("one", "two"))
+    assert [set(tool) for tool in listed.tools] == [{"name", "description", "inputSchema"}] * 2
+    assert listed.size == len(json.dumps(listed.tools, separators=(",", ":")))
+    assert listed.digest == ToolList.of(tools("one", "two")).digest
+    assert listed.digest != ToolList.of(tools("two", "one")).digest
