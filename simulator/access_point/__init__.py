@@ -27,34 +27,68 @@ Faults and limits of the cloud: the fields of `cloud.faults` (`CloudFaults`). Wi
 the cloud sends nothing by itself, and the test does it: `session.request(method, params, request_id=...)`,
 `session.notify`, `session.send(message, text, bytes or fragments)`, `session.replies`. To break a connection:
 `session.close(4004)`, `session.drop()` (no close frame), `session.freeze()` (half-open).
+
+`GARBAGE` is a table of frames that no good cloud sends, `odd_calls(tool)` one of parameters of `tools/call`;
+each names the outcomes that are right, and `await provoke(session, GARBAGE["batch"].frame)` returns which it
+was.
+
+A self-hosted server with its agent; the bugs of the real one are in it, `EndpointFaults` switches them off:
+
+    async with EndpointServer() as server:
+        url = server.url("living room")         # the tool side dials this; nothing comes until an agent does
+        await server.wait_registered()
+        async with SelfHostedAgent.connected(url) as agent:
+            await agent.ready()
+            answer = await agent.call("HassTurnOn", {"name": "lamp"})
+            answer.spoken                       # the text went to the user and not to the model
+        await refresh(url)                      # what the console's button does
+
+`Cable(server.port)` is a TCP relay: `cable.through(url)` leads through it, `cable.cut()` makes its
+connections silent without an end, `cable.mend()` lets new ones pass, `cable.reset()` breaks them so that both
+ends notice.
 """
 
+from .agent import SelfHostedAgent, refresh
 from .answer import Answer, ToolCaller
+from .cable import Cable
 from .certificates import Certificates
 from .cloud import Cloud, CloudAgent, CloudFaults, CloudSession
-from .link import ABSENT, Frame, Link, LinkClosedError
+from .endpoint import EndpointFaults, EndpointServer
+from .garbage import GARBAGE, Garbage, Outcome, odd_calls, provoke
+from .link import ABSENT, Frame, Link, LinkClosedError, RawText
 from .listener import Attempt, Listener, OpeningFaults
 from .timing import Timing
 from .tokens import YEAR, CloudKey, EndpointKey, TokenError
 
 __all__ = [
     "ABSENT",
+    "GARBAGE",
     "YEAR",
     "Answer",
     "Attempt",
+    "Cable",
     "Certificates",
     "Cloud",
     "CloudAgent",
     "CloudFaults",
     "CloudKey",
     "CloudSession",
+    "EndpointFaults",
     "EndpointKey",
+    "EndpointServer",
     "Frame",
+    "Garbage",
     "Link",
     "LinkClosedError",
     "Listener",
     "OpeningFaults",
+    "Outcome",
+    "RawText",
+    "SelfHostedAgent",
     "Timing",
     "TokenError",
     "ToolCaller",
+    "odd_calls",
+    "provoke",
+    "refresh",
 ]

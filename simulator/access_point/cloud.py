@@ -82,12 +82,7 @@ class CloudSession(Link):
 
     async def ready(self) -> CloudSession:
         """Wait until the tools are listed. Raises `LinkClosedError` if the connection ends before."""
-        listed, closed = (asyncio.ensure_future(work) for work in (self._listed.wait(), self.wait_closed()))
-        await asyncio.wait({listed, closed}, return_when=asyncio.FIRST_COMPLETED)
-        listed.cancel()
-        closed.cancel()
-        if not self._listed.is_set():
-            raise LinkClosedError(f"closed with {self.close_code}")
+        await self.until(self._listed)
         return self
 
     async def initialize(self) -> None:

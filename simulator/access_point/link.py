@@ -1,6 +1,7 @@
 """One WebSocket that carries JSON-RPC, with a record of everything on it."""
 
 import asyncio
+from codecs import BOM_UTF8
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 import json
@@ -10,7 +11,7 @@ from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 
-__all__ = ["ABSENT", "Frame", "Json", "Link", "LinkClosedError"]
+__all__ = ["ABSENT", "Frame", "Json", "Link", "LinkClosedError", "RawText"]
 
 type Json = dict[str, Any]
 type Frame = str | bytes | Sequence[str] | Sequence[bytes]
@@ -22,12 +23,21 @@ ABSENT: Final = object()
 _RECORDED = 5000
 
 
+class RawText(bytes):
+    """The bytes of a text frame, which need not be UTF-8."""
+
+    __slots__ = ()
+
+
 class LinkClosedError(ConnectionError):
     """The connection ended before the reply came."""
 
 
 class Link:
     """Sends requests, gives each its reply, and notes what the other side must not do."""
+
+    _relayed = False
+    """Whether errors may come from a self-hosted relay, which gives them a result of null, too."""
 
     def __init__(self, connection: Connection) -> None:
         """Take an open connection; `run` must run to receive anything."""
@@ -79,7 +89,7 @@ class Link:
         if self.frozen:
             return
         try:
-            await self.connection.send(frame)
+            await self.connection.send(frame, text=True if isinstance(frame, RawText) else None)
         except ConnectionClosed as closed:
             raise LinkClosedError(f"closed with {self.close_code}") from closed
 
@@ -139,21 +149,29 @@ class Link:
         await self.connection.wait_closed()
         return self.close_code
 
+    async def until(self, event: asyncio.Event) -> None:
+        """Wait for an event. Raises `LinkClosedError` if the connection ends before."""
+        tasks = {asyncio.ensure_future(work) for work in (event.wait(), self.wait_closed())}
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            task.cancel()
+        if not event.is_set():
+            raise LinkClosedError(f"closed with {self.close_code}")
+
     def _expect_reply(self, frame: Frame) -> None:
-        """Note which ids a reply to this frame may have; what cannot be read is answered with the id null."""
+        """Note which ids a reply to this frame may have: with a doubtful one, its own or null."""
+        raw = _joined(frame)
         try:
-            content = json.loads(_joined(frame))
+            content = json.loads(raw)
         except ValueError, RecursionError:
             content = None
-        if not isinstance(content, dict):
-            self._asked["null"] += 1
+        message: Json = content if isinstance(content, dict) else {}
+        if {"result", "error"} & message.keys() or ("method" in message and "id" not in message):
             return
-        answered = "id" in content if "method" in content else not {"result", "error"} & content.keys()
-        if not answered:
-            return
-        request_id = content.get("id")
+        request_id = message.get("id")
         self._asked[_key(request_id)] += 1
-        if not isinstance(request_id, int | str) or isinstance(request_id, bool):
+        valid = isinstance(request_id, int | str) and not isinstance(request_id, bool)
+        if raw.startswith(BOM_UTF8) or not (valid and isinstance(message.get("method"), str)):
             self._asked["null"] += 1
 
     def _receive(self, frame: str | bytes) -> None:
@@ -165,6 +183,13 @@ class Link:
         except ValueError:
             self.violations.append("a frame that is not JSON")
             return
+        if (
+            self._relayed
+            and isinstance(message, dict)
+            and "error" in message
+            and message.get("result") is None
+        ):
+            message.pop("result", None)
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             self.violations.append("a frame that is not a JSON-RPC 2.0 object")
         elif "method" in message:

@@ -1,7 +1,7 @@
 """Tool sides for the double: a few lines over `websockets`, and the official SDK."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 import json
@@ -9,6 +9,7 @@ import ssl
 from typing import Any
 
 import anyio
+from mcp.client.session import ClientSession
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
@@ -129,3 +130,21 @@ async def sdk_server(url: str) -> AsyncIterator[None]:
         finally:
             task.cancel()
             await asyncio.wait([task])
+
+
+@asynccontextmanager
+async def sdk_client(url: str) -> AsyncIterator[ClientSession]:
+    """Ask with the SDK."""
+    async with sdk_streams(url) as (read, write), ClientSession(read, write) as session:
+        yield session
+
+
+@asynccontextmanager
+async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Do this meanwhile."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

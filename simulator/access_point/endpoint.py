@@ -1,0 +1,232 @@
+"""A self-hosted `mcp-endpoint-server`: it relays between agents and one tool side each, with its bugs.
+
+As measured with version 0.0.6; see section 10 of the reference.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+import json
+from typing import Any, Final, override
+from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
+
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Response
+
+from .link import Json
+from .listener import Listener, OpeningFaults, respond
+from .timing import Timing
+from .tokens import EndpointKey, TokenError
+
+__all__ = ["CALL_PATH", "TOOL_PATH", "EndpointFaults", "EndpointServer"]
+
+TOOL_PATH: Final = "/mcp_endpoint/mcp/"
+CALL_PATH: Final = "/mcp_endpoint/call/"
+_HEALTH_PATH: Final = "/mcp_endpoint/health"
+_NOT_CONNECTED, _FORWARD_FAILED = -32001, -32002
+
+
+@dataclass(slots=True, kw_only=True)
+class EndpointFaults:
+    """The bugs of the real server; all of them are in it. May be changed at any time."""
+
+    deaf_second: bool = True
+    """When a second tool side replaces the first, the clean-up of the first unregisters the second."""
+    stall: bool = True
+    """While the close frame to a replaced tool side is not answered, nothing is forwarded for any agent."""
+    deaf_after_binary: bool = True
+    """After a binary frame, a tool side stays open but is neither heard nor called."""
+
+
+class EndpointServer(Listener):
+    """The relay on loopback. It sends nothing by itself but WebSocket pings."""
+
+    _compression = "deflate"
+    _keepalive = True
+
+    def __init__(
+        self,
+        *,
+        key: str = "a key of 17 bytes",
+        timing: Timing | None = None,
+        faults: EndpointFaults | None = None,
+        opening: OpeningFaults | None = None,
+        tls: str | None = None,
+        port: int = 0,
+    ) -> None:
+        """Take the server's key, from which it makes tokens, and what a test may want otherwise."""
+        super().__init__(timing=timing, faults=opening, tls=tls, port=port)
+        self.faults = faults or EndpointFaults()
+        self.key = EndpointKey(key)
+        self.tool_sides: dict[str, ServerConnection] = {}
+        """The registered tool side of each agent, by the agent's id in the token."""
+        self.received: deque[str | bytes] = deque(maxlen=5000)
+        """Frames of all tool sides."""
+        self._agents: dict[str, ServerConnection] = {}
+        self._lock = asyncio.Lock()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._news = asyncio.Event()
+
+    def url(self, agent: str = "living room") -> str:
+        """Return the address of an agent's tool side."""
+        return f"{self.origin}{TOOL_PATH}?token={self.key.token(agent)}"
+
+    async def wait_registered(
+        self, registered: Callable[[dict[str, ServerConnection]], object] = bool
+    ) -> None:
+        """Wait until the registered tool sides are so; without a condition, until there is one."""
+        while not registered(self.tool_sides):
+            self._news.clear()
+            await self._news.wait()
+
+    @override
+    def _refusal(self, connection: ServerConnection, path: str, token: str) -> Response | None:
+        if path == _HEALTH_PATH:
+            return self._health(connection)
+        return None if path in {TOOL_PATH, CALL_PATH} else respond(connection, 403)
+
+    def _health(self, connection: ServerConnection) -> Response:
+        target = connection.request.path if connection.request else ""
+        body: Json = {"jsonrpc": "2.0", "id": None}
+        if parse_qs(urlsplit(target).query).get("key") == [self.key.text]:
+            counts = {"tool_connections": len(self.tool_sides), "robot_connections": len(self._agents)}
+            body["result"] = {"status": "success", "connections": counts}
+        else:
+            body["error"] = {"code": -32003, "message": "密钥验证失败"}
+        response = respond(connection, 200)
+        response.body = json.dumps(body, ensure_ascii=False).encode()
+        for name, value in (
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(response.body))),
+        ):
+            del response.headers[name]
+            response.headers[name] = value
+        return response
+
+    @override
+    async def _serve(self, connection: ServerConnection, path: str, token: str) -> None:
+        reason, agent = self._judge(token)
+        if reason:
+            await connection.close(1008, reason)
+        elif path == TOOL_PATH:
+            await self._serve_tool_side(connection, agent)
+        else:
+            await self._serve_agent(connection, agent)
+        await connection.wait_closed()
+
+    def _judge(self, token: str) -> tuple[str, str]:
+        """Return why a token is refused, and the agent."""
+        if not token:
+            return "缺少token参数", ""
+        try:
+            content = json.loads(self.key.decrypt(token))
+        except TokenError:
+            return "token解密失败", ""
+        except ValueError:
+            return "token数据格式错误", ""
+        agent = content.get("agentId") if isinstance(content, dict) else None
+        return ("", agent) if isinstance(agent, str) and agent else ("无对应agentId", "")
+
+    async def _serve_tool_side(self, connection: ServerConnection, agent: str) -> None:
+        await self._register(connection, agent)
+        try:
+            while True:
+                frame = await connection.recv()
+                self.received.append(frame)
+                if isinstance(frame, str):
+                    await self._pass_to_agent(frame)
+                elif self.faults.deaf_after_binary:
+                    break
+        except ConnectionClosed:
+            pass
+        finally:
+            async with self._lock:
+                if self.faults.deaf_second or self.tool_sides.get(agent) is connection:
+                    self.tool_sides.pop(agent, None)
+                    self._news.set()
+        self.log("a tool side is no longer registered")
+
+    async def _register(self, connection: ServerConnection, agent: str) -> None:
+        async with self._lock:
+            if (old := self.tool_sides.get(agent)) is not None:
+                self.log("a second tool side replaces the first")
+                closing = asyncio.create_task(old.close(1000, "新连接替换"))
+                self._closing.add(closing)
+                closing.add_done_callback(self._closing.discard)
+                if self.faults.stall:
+                    await closing
+            self.tool_sides[agent] = connection
+            self._news.set()
+        self.log("a tool side is registered")
+
+    async def _serve_agent(self, connection: ServerConnection, agent: str) -> None:
+        name = str(uuid4())
+        self._agents[name] = connection
+        try:
+            while isinstance(frame := await connection.recv(), str):
+                await self._pass_to_tool_side(frame, name, agent)
+        finally:
+            del self._agents[name]
+
+    async def _pass_to_tool_side(self, frame: str, name: str, agent: str) -> None:
+        request_id, text = _translated(frame, name)
+        async with self._lock:
+            side = self.tool_sides.get(agent)
+            if side is None:
+                error: Json | None = {
+                    "code": _NOT_CONNECTED,
+                    "message": "工具端未连接",
+                    "data": {"agent": agent},
+                }
+            else:
+                try:
+                    await side.send(text)
+                    error = None
+                except ConnectionClosed:
+                    del self.tool_sides[agent]
+                    error = {"code": _FORWARD_FAILED, "message": "转发失败", "data": {"agent": agent}}
+        if error is not None:
+            reply = {"jsonrpc": "2.0", "id": request_id, "result": None, "error": error}
+            await self._agents[name].send(json.dumps(reply, ensure_ascii=False))
+
+    async def _pass_to_agent(self, frame: str) -> None:
+        """Pass on a reply; what has no translated id is dropped."""
+        try:
+            message = json.loads(frame)
+        except ValueError:
+            return
+        request_id = message.get("id") if isinstance(message, dict) else None
+        if not isinstance(request_id, str) or request_id.count("_") < 2:
+            return
+        name, kind, rest = request_id.split("_", 2)
+        message["id"] = _restored(kind, rest)
+        async with self._lock:
+            if (agent := self._agents.get(name)) is not None:
+                try:
+                    await agent.send(json.dumps(message, ensure_ascii=False))
+                except ConnectionClosed:
+                    self._agents.pop(name, None)
+
+
+def _translated(frame: str, name: str) -> tuple[Any, str]:
+    """Return the id of a message and the text with the id of the relay; ids that count as false stay."""
+    try:
+        message = json.loads(frame)
+    except ValueError:
+        return None, frame
+    if not isinstance(message, dict) or not (request_id := message.get("id")):
+        return message.get("id") if isinstance(message, dict) else None, frame
+    kind = "n" if isinstance(request_id, int) else "s"
+    return request_id, json.dumps(message | {"id": f"{name}_{kind}_{request_id}"}, ensure_ascii=False)
+
+
+def _restored(kind: str, rest: str) -> str | int | None:
+    if kind == "n":
+        try:
+            return int(rest)
+        except ValueError:
+            return rest
+    return None if rest == "null" else rest
