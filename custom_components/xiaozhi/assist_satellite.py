@@ -15,6 +15,7 @@ from homeassistant.components.assist_pipeline import (
 from homeassistant.components.assist_pipeline.select import get_chosen_pipeline
 from homeassistant.components.assist_satellite import (
     AssistSatelliteAnnouncement,
+    AssistSatelliteAnswer,
     AssistSatelliteConfiguration,
     AssistSatelliteEntityDescription,
     AssistSatelliteEntityFeature,
@@ -34,6 +35,7 @@ from .voice.core_satellite import CoreSatellite
 from .voice.end_of_speech import TurnDetector
 from .voice.speech_format import speech_options
 from .voice.unasked.announcement import announcement_utterance
+from .voice.unasked.question import ask
 from .voice.wake_words import WakeWords
 
 PARALLEL_UPDATES = 0
@@ -99,6 +101,20 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     async def async_announce(self, announcement: AssistSatelliteAnnouncement) -> None:
         """Say or play something, and return when it has been heard. Raises `UnaskedError`."""
         await self._say(announcement, expects_answer=False)
+
+    @override
+    async def async_start_conversation(self, start_announcement: AssistSatelliteAnnouncement) -> None:
+        """Say something in the conversation that goes on, and listen. Raises `UnaskedError`."""
+        with self.question_unheard():
+            await self._say(start_announcement, expects_answer=True)
+
+    async def async_ask_unasked(
+        self, question: str, answers: list[dict[str, Any]], seconds: float
+    ) -> AssistSatelliteAnswer | None:
+        """Ask a question that is answered now, or in the next conversation. Raises `HomeAssistantError`."""
+        pipeline = self._chosen_pipeline()
+        asking = partial(ask, self.hass, self._unasked, question, pipeline, self.question_unheard)
+        return await self.async_ask(asking, answers, seconds)
 
     async def _say(self, announcement: AssistSatelliteAnnouncement, *, expects_answer: bool) -> None:
         await self._unasked.say(

@@ -1,5 +1,6 @@
 """Users' rights to call tools."""
 
+from homeassistant.auth.permissions.const import POLICY_CONTROL
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import Unauthorized, UnknownUser
 
@@ -7,7 +8,7 @@ from .device.device import Device
 from .tools.risk import ADMIN_RISKS, GUARDED_RISKS
 from .tools.risk_rules import risks_of
 
-__all__ = ["check_call", "check_entity"]
+__all__ = ["check_call", "check_control", "check_entity"]
 
 
 async def check_call(hass: HomeAssistant, context: Context, device: Device, name: str) -> None:
@@ -26,6 +27,17 @@ async def check_entity(hass: HomeAssistant, context: Context | None, device: Dev
     tool = device.tools.get(name)
     if context is not None and tool is not None and not GUARDED_RISKS.isdisjoint(risks_of(tool)):
         await _require_admin(hass, context)
+
+
+async def check_control(hass: HomeAssistant, context: Context, entity_id: str) -> None:
+    """Check that an entity may be controlled. Raises `Unauthorized`."""
+    if context.user_id is None:
+        return
+    user = await hass.auth.async_get_user(context.user_id)
+    if user is None:
+        raise UnknownUser(context=context)
+    if not user.permissions.check_entity(entity_id, POLICY_CONTROL):
+        raise Unauthorized(context=context, entity_id=entity_id, permission=POLICY_CONTROL)
 
 
 async def _require_admin(hass: HomeAssistant, context: Context) -> None:

@@ -1,19 +1,28 @@
 """The actions of the integration."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 from homeassistant.auth.permissions.const import POLICY_READ
-from homeassistant.const import ATTR_DEVICE_ID, CONF_URL
+from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN, SatelliteBusyError
+from homeassistant.components.assist_satellite.const import DATA_COMPONENT as SATELLITES
+from homeassistant.components.assist_satellite.services import (
+    has_no_punctuation,
+    has_one_non_empty_item,
+    is_valid_sentence,
+)
+from homeassistant.const import ATTR_DEVICE_ID, ATTR_ENTITY_ID, CONF_ID, CONF_TIMEOUT, CONF_URL
 from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
 from homeassistant.exceptions import ServiceValidationError, Unauthorized
-from homeassistant.helpers import config_validation as cv
+from homeassistant.helpers import config_validation as cv, entity_registry as er
 from homeassistant.helpers.json import json_bytes
 from homeassistant.helpers.service import async_register_admin_service
 from homeassistant.util.json import json_loads_object
 import voluptuous as vol
 
+from .assist_satellite import XiaozhiSatellite
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.device import Device
 from .gateway import find_device
@@ -27,10 +36,11 @@ from .protocol import messages
 from .protocol.faces import Face
 from .protocol.mcp.client import ArgumentError, check_arguments
 from .protocol.text import one_line
-from .rights import check_call
+from .rights import check_call, check_control
 from .tools.arguments import argument_fault
 from .tools.catalogue import ASSETS_TOOL, PHOTO_TOOL
 
+SERVICE_ASK: Final = "ask"
 SERVICE_CALL_TOOL: Final = "call_tool"
 SERVICE_SET_ASSETS: Final = "set_assets"
 SERVICE_SET_FACE: Final = "set_face"
@@ -39,12 +49,14 @@ SERVICE_SHOW_TEXT: Final = "show_text"
 SERVICE_SCREENSHOT: Final = "screenshot"
 SERVICE_TAKE_PHOTO: Final = "take_photo"
 
+ATTR_ANSWERS: Final = "answers"
 ATTR_ARGUMENTS: Final = "arguments"
 ATTR_FACE: Final = "face"
 ATTR_IMAGE: Final = "image"
 ATTR_MEDIA: Final = "media"
 ATTR_MESSAGE: Final = "message"
 ATTR_QUESTION: Final = "question"
+ATTR_SENTENCES: Final = "sentences"
 ATTR_STATUS: Final = "status"
 ATTR_TOOL: Final = "tool"
 
@@ -53,8 +65,34 @@ _ONE_DEVICE: Final = {vol.Required(ATTR_DEVICE_ID): cv.string}
 _DEVICES: Final = {
     vol.Required(ATTR_DEVICE_ID): vol.All(cv.ensure_list, [cv.string], vol.Length(min=1, max=100))
 }
+_MAX_ANSWERS: Final = 100
 _SOURCES: Final = (ATTR_IMAGE, ATTR_MEDIA, CONF_URL)
 
+_ANSWER: Final = vol.Schema(
+    {
+        vol.Required(CONF_ID): vol.All(cv.string, vol.Length(min=1, max=100)),
+        vol.Required(ATTR_SENTENCES): vol.All(
+            cv.ensure_list,
+            [vol.All(cv.string, vol.Length(max=MAX_QUESTION))],
+            vol.Length(max=_MAX_ANSWERS),
+            has_one_non_empty_item,
+            has_no_punctuation,
+            is_valid_sentence,
+        ),
+    }
+)
+ASK_SCHEMA: Final = vol.All(
+    vol.Schema(
+        {
+            vol.Exclusive(ATTR_DEVICE_ID, "device"): cv.string,
+            vol.Exclusive(ATTR_ENTITY_ID, "device"): cv.entity_domain(SATELLITE_DOMAIN),
+            vol.Required(ATTR_QUESTION): vol.All(cv.string, vol.Length(min=1, max=MAX_QUESTION)),
+            vol.Optional(ATTR_ANSWERS, default=list): vol.All([_ANSWER], vol.Length(max=_MAX_ANSWERS)),
+            vol.Optional(CONF_TIMEOUT, default=120): vol.All(vol.Coerce(float), vol.Range(min=5, max=600)),
+        }
+    ),
+    cv.has_at_least_one_key(ATTR_DEVICE_ID, ATTR_ENTITY_ID),
+)
 CALL_TOOL_SCHEMA: Final = vol.Schema(
     {**_ONE_DEVICE, vol.Required(ATTR_TOOL): cv.string, vol.Optional(ATTR_ARGUMENTS, default=dict): dict}
 )
@@ -95,6 +133,9 @@ TAKE_PHOTO_SCHEMA: Final = vol.Schema(
 def async_setup_services(hass: HomeAssistant) -> None:
     """Register the actions."""
     hass.services.async_register(
+        DOMAIN, SERVICE_ASK, _ask, ASK_SCHEMA, supports_response=SupportsResponse.ONLY
+    )
+    hass.services.async_register(
         DOMAIN,
         SERVICE_CALL_TOOL,
         _call_tool,
@@ -114,6 +155,41 @@ def async_setup_services(hass: HomeAssistant) -> None:
         TAKE_PHOTO_SCHEMA,
         supports_response=SupportsResponse.OPTIONAL,
     )
+
+
+async def _ask(call: ServiceCall) -> ServiceResponse:
+    data = call.data
+    satellite = _satellite(call.hass, data)
+    await check_control(call.hass, call.context, satellite.entity_id)
+    satellite.async_set_context(call.context)
+    try:
+        answer = await satellite.async_ask_unasked(
+            data[ATTR_QUESTION], data[ATTR_ANSWERS], data[CONF_TIMEOUT]
+        )
+    except SatelliteBusyError as err:
+        raise failure("unasked_already_asking", satellite.device) from err
+    return asdict(answer) if answer is not None else {"id": None, "sentence": None, "slots": {}}
+
+
+def _satellite(hass: HomeAssistant, data: Mapping[str, Any]) -> XiaozhiSatellite:
+    """Return the voice of the device that an action names. Raises `ServiceValidationError`."""
+    entity_id: str | None = data.get(ATTR_ENTITY_ID)
+    if entity_id is None:
+        device = _target(hass, data[ATTR_DEVICE_ID])
+        entity_id = er.async_get(hass).async_get_entity_id(
+            SATELLITE_DOMAIN, DOMAIN, f"{device.mac}_{SATELLITE_DOMAIN}"
+        )
+        name = device.name
+    else:
+        name = entity_id
+    satellite = hass.data[SATELLITES].get_entity(entity_id) if entity_id else None
+    if not isinstance(satellite, XiaozhiSatellite):
+        raise ServiceValidationError(
+            translation_domain=DOMAIN,
+            translation_key="unasked_no_satellite",
+            translation_placeholders={"name": name},
+        )
+    return satellite
 
 
 async def _call_tool(call: ServiceCall) -> ServiceResponse:

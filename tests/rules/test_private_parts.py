@@ -29,6 +29,7 @@ PRIVATE = {
     "_conversation_id",
     "_extra_system_prompt",
     "_internal_on_pipeline_event",
+    "_question_response_to_answer",
     "_run_has_tts",
     "_wake_word_intercept_future",
 }

@@ -60,6 +60,9 @@ class Pipelines(Protocol):
     def tts_response_finished(self) -> None:
         """Note that the answer has been spoken."""
 
+    def conversation_over(self) -> None:
+        """Note that nothing more is said in a conversation."""
+
 
 class VoiceConversations:
     """Holds the conversations of one device, turn after turn until one side ends it."""
@@ -110,6 +113,7 @@ class VoiceConversations:
                 conversing.release()
             await conversation.end()
             self._unasked.over()
+            self._pipelines.conversation_over()
 
     async def _wait_for_turn(self) -> asyncio.Lock:
         """Wait until the conversation before this one has ended; return the lock to release at the end."""

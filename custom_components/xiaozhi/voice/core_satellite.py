@@ -8,10 +8,10 @@ fails when they or that method change.
 """
 
 import asyncio
-from collections.abc import AsyncIterable, Generator
+from collections.abc import AsyncIterable, Awaitable, Callable, Generator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import override
+from typing import Any, override
 
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import (
@@ -21,9 +21,13 @@ from homeassistant.components.assist_pipeline import (
     async_pipeline_from_audio_stream,
 )
 from homeassistant.components.assist_pipeline.pipeline import PipelineInput, PipelineRun
-from homeassistant.components.assist_satellite import AssistSatelliteEntity
+from homeassistant.components.assist_satellite import (
+    AssistSatelliteAnswer,
+    AssistSatelliteEntity,
+    SatelliteBusyError,
+)
 from homeassistant.components.assist_satellite.const import PREANNOUNCE_URL
-from homeassistant.core import Context
+from homeassistant.core import Context, callback
 from homeassistant.helpers.chat_session import ChatSession, async_get_chat_session
 
 __all__ = ["CoreSatellite"]
@@ -113,6 +117,74 @@ class CoreSatellite(AssistSatelliteEntity):
         """Announce when what was to be announced before has been; Home Assistant would refuse it."""
         async with self._announcing:
             await super().async_internal_announce(message, media_id, preannounce, preannounce_media_id)
+
+    @override
+    async def async_internal_start_conversation(
+        self,
+        start_message: str | None = None,
+        start_media_id: str | None = None,
+        extra_system_prompt: str | None = None,
+        preannounce: bool = True,
+        preannounce_media_id: str = PREANNOUNCE_URL,
+    ) -> None:
+        """Begin in turn, as `async_internal_announce`."""
+        async with self._announcing:
+            await super().async_internal_start_conversation(
+                start_message, start_media_id, extra_system_prompt, preannounce, preannounce_media_id
+            )
+
+    @override
+    async def async_internal_ask_question(
+        self,
+        question: str | None = None,
+        question_media_id: str | None = None,
+        preannounce: bool = True,
+        preannounce_media_id: str = PREANNOUNCE_URL,
+        answers: list[dict[str, Any]] | None = None,
+    ) -> AssistSatelliteAnswer | None:
+        """Ask in turn, as `async_internal_announce`."""
+        async with self._announcing:
+            return await super().async_internal_ask_question(
+                question, question_media_id, preannounce, preannounce_media_id, answers
+            )
+
+    async def async_ask(
+        self, ask: Callable[[], Awaitable[None]], answers: list[dict[str, Any]], seconds: float
+    ) -> AssistSatelliteAnswer | None:
+        """Ask, and take what is said next for the answer, also in another conversation. None if nothing is.
+
+        Raises `SatelliteBusyError` if the answer to another question is awaited, and what `ask` raises.
+        """
+        if self._ask_question_future is not None:
+            raise SatelliteBusyError
+        answer = self._ask_question_future = asyncio.get_running_loop().create_future()
+        try:
+            async with self._announcing:
+                await ask()
+            await asyncio.wait((answer,), timeout=seconds)
+        finally:
+            if self._ask_question_future is answer:
+                self._ask_question_future = None
+        if not answer.done() or not (text := answer.result()):
+            return None
+        if not answers:
+            return AssistSatelliteAnswer(id=None, sentence=text)
+        return self._question_response_to_answer(text, answers)
+
+    @contextmanager
+    def question_unheard(self) -> Generator[None]:
+        """Take nothing that is said meanwhile for the answer to a question."""
+        answer, self._ask_question_future = self._ask_question_future, None
+        try:
+            yield
+        finally:
+            self._ask_question_future = answer
+
+    @callback
+    def conversation_over(self) -> None:
+        """Note that nobody answers a question any more."""
+        if self._ask_question_future is not None and not self._ask_question_future.done():
+            self._ask_question_future.set_result(None)
 
     @property
     def _device_id(self) -> str | None:

@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from homeassistant.components import tts
+from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.components.assist_satellite import AssistSatelliteAnnouncement
 from homeassistant.components.assist_satellite.connection_test import CONNECTION_TEST_URL_BASE
 from homeassistant.components.assist_satellite.const import PREANNOUNCE_URL
@@ -13,12 +14,13 @@ from homeassistant.core import HomeAssistant
 
 from ...media.stream import MediaStream
 from ...media.timeouts import MediaTimeouts
-from ...protocol.audio.media import decode_media
+from ...protocol.audio.media import MediaError, decode_media
 from ...protocol.audio.ogg import OGG_AUDIO
 from ...protocol.audio.speech import SpeechShape
+from ..speech_format import speech_options
 from .utterance import OpenSpeech, Utterance
 
-__all__ = ["announcement_utterance", "media_speech", "spoken_text"]
+__all__ = ["announcement_utterance", "media_speech", "spoken_text", "text_utterance"]
 
 # A sound before an announcement is kept in memory, and cut to this length.
 _MAX_SOUND_SECONDS: Final = 30
@@ -48,6 +50,27 @@ async def announcement_utterance(
         at_announcement_volume=True,
         waits_for_device=urlsplit(announcement.media_id).path.startswith(CONNECTION_TEST_URL_BASE),
     )
+
+
+def text_utterance(
+    hass: HomeAssistant, text: str, pipeline: Pipeline, *, expects_answer: bool = False
+) -> Utterance:
+    """Return what a pipeline's voice makes of a text."""
+
+    async def speak(rate: int) -> AsyncGenerator[bytes]:
+        engine = tts.async_resolve_engine(hass, pipeline.tts_engine)
+        if engine is None:
+            raise MediaError("the voice pipeline has no text-to-speech engine")
+        options: dict[str, Any] = dict(speech_options(hass, engine))
+        if pipeline.tts_voice is not None:
+            options[tts.ATTR_VOICE] = pipeline.tts_voice
+        stream = tts.async_create_stream(hass, engine, language=pipeline.tts_language, options=options)
+        stream.async_set_message(text)
+        async with aclosing(spoken_text(stream)(rate)) as pcm:
+            async for piece in pcm:
+                yield piece
+
+    return Utterance(speech=speak, text=text, expects_answer=expects_answer, at_announcement_volume=True)
 
 
 def _speech_of(

@@ -99,10 +99,10 @@ class _Sender:
                     await self._response.write(part)
                     self._sent += len(part)
                     await self._wait_taken(_MAX_BACKLOG)
-                # The device takes a body without its end for a failure, so it is not sent before its time.
+                # The device takes a body without its end for a failure. So if it closes the connection after
+                # this, it has read everything, or was interrupted at the last moment.
                 await self._wait_taken(0)
                 await self._response.write_eof()
-                await self._wait_taken(0)
             except (TimeoutError, ConnectionError) as err:
                 _LOGGER.debug("A stream was taken up to byte %d only: %s", self._stream.taken, err)
                 return
@@ -112,6 +112,7 @@ class _Sender:
         self._stream.delivered = True
         # aiohttp, as Home Assistant configures it, cancels this when the device closes the connection.
         await asyncio.sleep(self._timeouts.closing)
+        self._stream.delivered = not self._backlog()
 
     def break_off(self) -> None:
         """Drop the connection, and what the device has not taken."""

@@ -1,0 +1,223 @@
+"""Questions of automations: in a conversation, and of a device whose microphone nothing can open."""
+
+import asyncio
+from typing import Any
+
+from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
+from homeassistant.core import HomeAssistant, ServiceResponse
+from homeassistant.exceptions import HomeAssistantError
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+import voluptuous as vol
+
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import SimulatedDevice, State, converse, get_profile
+from tests.integration.boxes import COMMAND, LIGHT, SATELLITE, Boot, Speech
+
+NEW = get_profile(version="2.5.0")
+OLD = get_profile()
+QUESTION = "Shall I close the garage?"
+ANSWERS = [
+    {"id": "yes", "sentences": ["yes [please]"]},
+    {"id": "later", "sentences": ["in {minutes} minutes"]},
+]
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    return LinkKind.MQTT
+
+
+async def ask(hass: HomeAssistant, **data: Any) -> ServiceResponse:
+    """Call our action; it asks the device's satellite unless a device is given."""
+    target = {} if "device_id" in data else {"entity_id": SATELLITE}
+    return await hass.services.async_call(
+        DOMAIN,
+        "ask",
+        {**target, "question": QUESTION, "answers": ANSWERS, **data},
+        blocking=True,
+        return_response=True,
+    )
+
+
+async def say(device: SimulatedDevice, command: bytes, word: str = "hello") -> None:
+    """Wake the device, say something and wait for the end of the conversation."""
+    await device.wake(word)
+    device.say(command)
+    await device.wait_state(State.IDLE, 20)
+
+
+class TestIdle:
+    """The action of ours on an idle device."""
+
+    async def test_the_next_conversation_is_the_answer(
+        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, device_id: str
+    ) -> None:
+        device = await boot(NEW)
+        speech.recognizer.lines = ["yes please"]
+        asking = hass.async_create_task(ask(hass, device_id=device_id))
+        announcement = await device.wait_announced()
+        assert [text for _, text in announcement.shown] == [QUESTION, "To answer, wake me and speak."]
+        await asyncio.sleep(30)
+        await say(device, command)
+        assert await asking == {"id": "yes", "sentence": "yes please", "slots": {}}
+        assert device.screen.user_text == "yes please" or "yes please" in str(device.events("received"))
+        # The next command is one for the assistant again.
+        speech.recognizer.lines = [COMMAND]
+        talk = await converse(device, command, word="hello again")
+        assert talk.answers == ["Turned on the switch"]
+        assert hass.states.is_state(LIGHT, "on")
+
+    async def test_what_was_said_comes_with_its_slots(
+        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+    ) -> None:
+        device = await boot(NEW)
+        speech.recognizer.lines = ["in ten minutes"]
+        asking = hass.async_create_task(ask(hass))
+        await device.wait_announced()
+        await say(device, command)
+        assert await asking == {"id": "later", "sentence": "in ten minutes", "slots": {"minutes": "ten"}}
+
+    async def test_another_answer_is_returned_as_it_was_understood(
+        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+    ) -> None:
+        device = await boot(NEW)
+        speech.recognizer.lines = ["what garage"]
+        asking = hass.async_create_task(ask(hass))
+        await device.wait_announced()
+        await say(device, command)
+        assert await asking == {"id": None, "sentence": "what garage", "slots": {}}
+
+    async def test_the_question_may_be_interrupted_by_the_answer(
+        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+    ) -> None:
+        device = await boot(NEW)
+        speech.recognizer.lines = ["yes"]
+        asking = hass.async_create_task(ask(hass, question=QUESTION + " It is open. " * 10))
+        await device.wait_for(lambda: bool(device.announcements and device.announcements[0].played))
+        await say(device, command)
+        answer = await asking
+        assert answer is not None
+        assert answer["id"] == "yes"
+
+    async def test_no_answer_is_a_result_too(self, hass: HomeAssistant, boot: Boot, speech: Speech) -> None:
+        device = await boot(NEW)
+        nothing = {"id": None, "sentence": None, "slots": {}}
+        began = hass.loop.time()
+        assert await ask(hass, timeout=20) == nothing
+        assert hass.loop.time() - began == pytest.approx(25, abs=3)
+        asking = hass.async_create_task(ask(hass))
+        await device.wait_announced(2)
+        await device.wake()
+        await device.wait_state(State.IDLE, 30)
+        assert await asking == nothing
+
+    async def test_announcements_do_not_wait_for_an_answer(
+        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+    ) -> None:
+        device = await boot(NEW)
+        speech.recognizer.lines = ["yes"]
+        asking = hass.async_create_task(ask(hass))
+        await device.wait_announced()
+        await hass.services.async_call(
+            SATELLITE_DOMAIN, "announce", {"entity_id": SATELLITE, "message": "The door."}, blocking=True
+        )
+        with pytest.raises(HomeAssistantError, match="asked something already"):
+            await ask(hass)
+        await say(device, command)
+        answer = await asking
+        assert answer is not None
+        assert answer["id"] == "yes"
+
+    @pytest.mark.parametrize("action", ["start_conversation", "ask_question"])
+    async def test_home_assistants_own_actions_say_what_helps(
+        self, hass: HomeAssistant, boot: Boot, speech: Speech, action: str
+    ) -> None:
+        await speech.use(conversation_engine=speech.agent.entity_id)
+        device = await boot(NEW)
+        text = {"start_conversation": "start_message", "ask_question": "question"}[action]
+        with pytest.raises(HomeAssistantError, match="action Ask"):
+            await hass.services.async_call(
+                SATELLITE_DOMAIN,
+                action,
+                {"entity_id": SATELLITE, text: QUESTION},
+                blocking=True,
+                return_response=action == "ask_question",
+            )
+        assert not device.announcements
+
+    async def test_a_device_that_cannot_speak_is_not_asked(
+        self, hass: HomeAssistant, boot: Boot, speech: Speech
+    ) -> None:
+        await boot(OLD)
+        with pytest.raises(HomeAssistantError, match=r"Install firmware 2\.5\.0"):
+            await ask(hass)
+
+
+class TestInAConversation:
+    """While the channel is open, the device listens after the question."""
+
+    @pytest.mark.parametrize("ours", [True, False])
+    async def test_the_device_listens_after_the_question(
+        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, *, ours: bool
+    ) -> None:
+        device = await boot(OLD)
+        speech.recognizer.lines = [COMMAND, "in ten minutes"]
+        await device.wake()
+        if ours:
+            asking = hass.async_create_task(ask(hass))
+        else:
+            question = {"entity_id": SATELLITE, "question": QUESTION, "answers": ANSWERS}
+            asking = hass.async_create_task(
+                hass.services.async_call(
+                    SATELLITE_DOMAIN, "ask_question", question, blocking=True, return_response=True
+                )
+            )
+        await asyncio.sleep(0.1)
+        talk = await converse(device, command, command)
+        assert await asking == {"id": "later", "sentence": "in ten minutes", "slots": {"minutes": "ten"}}
+        assert talk.answers == ["Turned on the switch", QUESTION]
+        assert not talk.hung_up
+
+    async def test_nobody_who_answers_is_a_result(
+        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+    ) -> None:
+        device = await boot(OLD)
+        speech.recognizer.lines = [COMMAND]
+        await device.wake()
+        asking = hass.async_create_task(ask(hass))
+        await asyncio.sleep(0.1)
+        await converse(device, command, patience=30)
+        assert await asking == {"id": None, "sentence": None, "slots": {}}
+
+    async def test_a_conversation_that_an_automation_goes_on_with(
+        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+    ) -> None:
+        await speech.use(conversation_engine=speech.agent.entity_id)
+        device = await boot(OLD)
+        speech.recognizer.lines = [COMMAND, "yes"]
+        speech.agent.lines = ["It is on.", "I close it."]
+        await device.wake()
+        starting = hass.async_create_task(
+            hass.services.async_call(
+                SATELLITE_DOMAIN,
+                "start_conversation",
+                {"entity_id": SATELLITE, "start_message": QUESTION},
+                blocking=True,
+            )
+        )
+        await asyncio.sleep(0.1)
+        talk = await converse(device, command, command)
+        await starting
+        assert talk.answers == ["It is on.", QUESTION, "I close it."]
+
+
+async def test_sentences_that_cannot_be_matched_are_refused(
+    hass: HomeAssistant, linked_entry: MockConfigEntry
+) -> None:
+    for sentences in ([], [""], ["yes."], ["(yes"], "x" * 2000):
+        with pytest.raises(vol.Invalid):
+            await ask(hass, answers=[{"id": "yes", "sentences": sentences}])
+    with pytest.raises(vol.Invalid):
+        await ask(hass, device_id="x", entity_id=SATELLITE)
