@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import json
 import os
 from pathlib import Path
-import signal
 import sys
 from typing import Any, Final, Self
 
+from .access_point.command import add_arguments, run as run_access_point
 from .application.misbehave import Misbehaviour
 from .application.state import State
 from .audio.espeak import SpeechError, synthesize
@@ -22,6 +22,7 @@ from .board.profile import BOARDS, DEFAULT_VERSION, OggReader, get_profile
 from .board.recorder import Event
 from .conversation import ConversationError, converse
 from .device import SimulatedDevice
+from .terminal import tell, typed_lines, until_signal
 
 __all__ = ["main"]
 
@@ -121,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
         "run",
         help="stay switched on; each line that you type is said, and an empty line is a click of the button",
     )
+    add_arguments(commands.add_parser("access-point", help="no device: a cloud that uses tools"))
     return parser
 
 
@@ -130,6 +132,8 @@ def _state_file() -> Path:
 
 
 async def _run(options: argparse.Namespace) -> int:
+    if options.command == "access-point":
+        return await run_access_point(options)
     saved = await asyncio.to_thread(_Saved.read, options.state)
     if saved is None or getattr(options, "reset", False):
         saved = _Saved(
@@ -169,10 +173,10 @@ async def _pair(device: SimulatedDevice, options: argparse.Namespace) -> None:
     await device.boot(options.timeout)
     _check_answer(device, options)
     if device.pairing_code is not None:
-        _tell(f"Code: {device.pairing_code}")
+        tell(f"Code: {device.pairing_code}")
         await device.wait_paired(options.timeout)
     _check_link(device, options)
-    _tell(f"Paired; the link is {_LINKS[device.link]}.")
+    tell(f"Paired; the link is {_LINKS[device.link]}.")
 
 
 async def _say(device: SimulatedDevice, options: argparse.Namespace) -> None:
@@ -184,7 +188,7 @@ async def _say(device: SimulatedDevice, options: argparse.Namespace) -> None:
     if options.out is not None:
         await asyncio.to_thread(write_wav, options.out, account.played, account.sample_rate)
     if options.json:
-        _tell(json.dumps(account.as_json(), ensure_ascii=False))
+        tell(json.dumps(account.as_json(), ensure_ascii=False))
     if not account.played:
         raise _Failure("the server ended the conversation without an answer")
 
@@ -192,27 +196,13 @@ async def _say(device: SimulatedDevice, options: argparse.Namespace) -> None:
 async def _stay_on(device: SimulatedDevice, options: argparse.Namespace) -> None:
     device.listen(_tell_event)
     await _boot_paired(device, options)
-    _tell(f"On; the link is {_LINKS[device.link]}. Type what to say; an empty line is a click of the button.")
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    works = (stop.wait(), _read_commands(device), device.wait_for(lambda: False, None))
-    tasks = {asyncio.ensure_future(work) for work in works}
-    done, others = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in others:
-        task.cancel()
-    for task in done:
-        task.result()
+    tell(f"On; the link is {_LINKS[device.link]}. Type what to say; an empty line is a click of the button.")
+    await until_signal(_read_commands(device), device.wait_for(lambda: False, None))
 
 
 async def _read_commands(device: SimulatedDevice) -> None:
     """Execute typed commands; after the end of the input, wait until cancelled. Raises `ValueError`."""
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    async for line in reader:
-        text = line.decode(errors="replace").strip()
+    async for text in typed_lines():
         if not text:
             await device.click()
             continue
@@ -220,7 +210,6 @@ async def _read_commands(device: SimulatedDevice) -> None:
         if device.state is State.IDLE:
             await device.wake()
         device.say(sound)
-    await asyncio.Event().wait()
 
 
 async def _boot_paired(device: SimulatedDevice, options: argparse.Namespace) -> None:
@@ -248,14 +237,9 @@ def _sound(what: str, voice: str) -> bytes:
     return synthesize(what, voice=voice, sample_rate=UPLINK_RATE)[0]
 
 
-def _tell(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
 def _tell_event(event: Event) -> None:
     if line := _line(event.kind, event.data):
-        _tell(f"{event.time:8.2f}  {line}")
+        tell(f"{event.time:8.2f}  {line}")
 
 
 def _line(kind: str, data: dict[str, Any]) -> str:

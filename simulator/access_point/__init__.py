@@ -43,6 +43,9 @@ A self-hosted server with its agent; the bugs of the real one are in it, `Endpoi
             answer.spoken                       # the text went to the user and not to the model
         await refresh(url)                      # what the console's button does
 
+`ask(caller, "turn on the lamp")` is a scripted model over `cloud.agent()` or a `SelfHostedAgent`: it finds
+the tool by the end of its name, calls it, and returns tool, arguments and answer.
+
 `Cable(server.port)` is a TCP relay: `cable.through(url)` leads through it, `cable.cut()` makes its
 connections silent without an end, `cable.mend()` lets new ones pass, `cable.reset()` breaks them so that both
 ends notice.
@@ -57,6 +60,7 @@ from .endpoint import EndpointFaults, EndpointServer
 from .garbage import GARBAGE, Garbage, Outcome, odd_calls, provoke
 from .link import ABSENT, Frame, Link, LinkClosedError, RawText
 from .listener import Attempt, Listener, OpeningFaults
+from .model import Spoken, ask
 from .timing import Timing
 from .tokens import YEAR, CloudKey, EndpointKey, TokenError
 
@@ -85,9 +89,11 @@ __all__ = [
     "Outcome",
     "RawText",
     "SelfHostedAgent",
+    "Spoken",
     "Timing",
     "TokenError",
     "ToolCaller",
+    "ask",
     "odd_calls",
     "provoke",
     "refresh",

@@ -108,6 +108,7 @@ class CloudSession(Link):
             raise _Rejected("too many tools")
         if faults.max_list_bytes is not None and self.list_bytes > faults.max_list_bytes:
             raise _Rejected("too long a list of tools")
+        self._cloud.log(f"{len(tools)} tools in {self.list_bytes} bytes are listed")
         self._listed.set()
 
     async def call(
