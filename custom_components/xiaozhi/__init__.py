@@ -24,6 +24,7 @@ PLATFORMS: Final = [
     Platform.EVENT,
     Platform.IMAGE,
     Platform.LIGHT,
+    Platform.MEDIA_PLAYER,
     Platform.NOTIFY,
     Platform.NUMBER,
     Platform.SELECT,

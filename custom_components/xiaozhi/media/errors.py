@@ -23,6 +23,7 @@ class MediaProblem(StrEnum):
     SPEECH_FAILED = "media_speech_failed"
     STALLED = "media_stalled"
     BROKE_OFF = "media_broke_off"
+    STOPPED = "media_stopped"
 
 
 class PlaybackError(HomeAssistantError):

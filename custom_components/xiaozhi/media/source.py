@@ -1,16 +1,17 @@
 """Where media come from: the media library, a speech engine, a web address, a playlist."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 import mimetypes
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 from urllib.parse import urlsplit
 
 from homeassistant.components import media_source, tts
 from homeassistant.components.media_player import BrowseError
 from homeassistant.components.media_source import Unresolvable
+from homeassistant.components.tts.media_source import parse_media_source_id
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 
@@ -23,6 +24,7 @@ from ..protocol.audio.playlist import (
     is_playlist,
     parse_playlist,
 )
+from ..voice.speech_format import speech_options
 from .errors import MediaProblem, PlaybackError
 from .fetch import Answer, Fetcher, media_name, own_address
 from .hls import MAX_PLAYLIST, HlsStream
@@ -32,7 +34,7 @@ __all__ = ["Piece", "open_media"]
 _FILE_READ: Final = 64 * 1024
 # A playlist may lead to another, as from M3U to the variants of HLS to one of them.
 _MAX_DEPTH: Final = 4
-_TTS_PATH: Final = "/api/tts_proxy/"
+_SPEECH: Final = f"{media_source.URI_SCHEME}{tts.DOMAIN}/"
 
 
 @dataclass(kw_only=True)
@@ -61,17 +63,16 @@ async def open_media(
     piece or later; reading a piece raises it, too, or what aiohttp raises when a connection breaks off.
     """
     name = media_name(media_id)
+    if media_id.startswith(_SPEECH):
+        speech = _speech_for(hass, media_id.removeprefix(_SPEECH), name)
+        yield Piece(data=_speech(speech, name), extension=speech.extension, title=name)
+        return
     if media_source.is_media_source_id(media_id):
         try:
             found = await media_source.async_resolve_media(hass, media_id, entity_id)
         except (Unresolvable, BrowseError) as err:
             raise PlaybackError(MediaProblem.UNSUPPORTED, name, str(err)) from err
         extension = _extension(found.mime_type)
-        if found.url.startswith(_TTS_PATH):
-            token = found.url.removeprefix(_TTS_PATH)
-            if (speech := tts.async_get_stream(hass, token)) is not None:
-                yield Piece(data=_speech(speech, name), extension=speech.extension, title=name)
-                return
         if found.path is not None:
             yield Piece(data=_file(hass, found.path, name), extension=extension, title=found.path.stem)
             return
@@ -155,6 +156,25 @@ class _Opener:
                 failed = err
         if not opened:
             raise failed
+
+
+def _speech_for(hass: HomeAssistant, identifier: str, name: str) -> tts.ResultStream:
+    """Return what a speech engine makes of a text, as it gives it: to convert it would take ffmpeg."""
+    try:
+        wanted: Mapping[str, Any] = {**parse_media_source_id(identifier)}
+        if "stream" in wanted:
+            speech = tts.async_get_stream(hass, wanted["stream"])
+        else:
+            engine, options = wanted["options"]["engine"], wanted["options"]["options"] or {}
+            speech = tts.async_create_stream(
+                hass, engine, wanted["options"]["language"], speech_options(hass, engine) | options
+            )
+            speech.async_set_message(wanted["message"])
+    except (HomeAssistantError, ValueError, KeyError) as err:
+        raise PlaybackError(MediaProblem.SPEECH_FAILED, name, str(err)) from err
+    if speech is None:
+        raise PlaybackError(MediaProblem.SPEECH_FAILED, name, "there is no such speech")
+    return speech
 
 
 async def _speech(speech: tts.ResultStream, name: str) -> AsyncGenerator[bytes]:

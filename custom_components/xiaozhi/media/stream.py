@@ -25,7 +25,7 @@ _PIECE_SECONDS: Final = 0.24
 
 
 class MediaStream:
-    """Media, opened once and played once. What it raises is `PlaybackError`."""
+    """Media, opened once and played once. What it raises is `PlaybackError`. It must be closed at the end."""
 
     def __init__(
         self,
@@ -57,6 +57,8 @@ class MediaStream:
         self._next: asyncio.Task[bytes] | None = None
         self.played = 0.0
         """Seconds that were taken."""
+        self.error: PlaybackError | None = None
+        """Why it could not be opened, or ended before its time."""
         self.is_live = False
         """Whether it goes on without us, and so cannot be gone on with after a pause."""
         self.station = ""
@@ -76,15 +78,13 @@ class MediaStream:
         """Wait for the first sound."""
         # What is skipped has to be decoded, too.
         patience = self._timeouts.opening + self._skip / (2 * self._sample_rate * _SKIPPED_PER_SECOND)
-        try:
-            piece = await self._next_piece(patience)
-        except BaseException:
-            await self.close()
-            raise
+        piece = await self._next_piece(patience)
         if piece is None:
-            raise PlaybackError(MediaProblem.UNREACHABLE, self._name, "no sound in time")
-        if not piece:
-            raise PlaybackError(MediaProblem.NO_AUDIO, self._name, "there is nothing in it")
+            self.error = PlaybackError(MediaProblem.UNREACHABLE, self._name, "no sound in time")
+        elif not piece:
+            self.error = PlaybackError(MediaProblem.NO_AUDIO, self._name, "there is nothing in it")
+        if self.error is not None:
+            raise self.error
 
     async def pcm(self) -> AsyncGenerator[bytes]:
         """Yield 16-bit mono PCM, no faster than it is taken. A source that stalls ends it.
@@ -96,7 +96,8 @@ class MediaStream:
             self.played += len(piece) / (2 * self._sample_rate)
             yield piece
         if piece is None:
-            raise PlaybackError(MediaProblem.STALLED, self._name)
+            self.error = PlaybackError(MediaProblem.STALLED, self._name)
+            raise self.error
 
     async def close(self) -> None:
         """Close the source."""
@@ -112,9 +113,12 @@ class MediaStream:
             # Whoever waits for it may be cancelled; the source may not.
             self._next = asyncio.create_task(_first_of(self._decoded))
         if not (await asyncio.wait((self._next,), timeout=patience))[0]:
-            await self.close()
             return None
-        return self._next.result()
+        try:
+            return self._next.result()
+        except PlaybackError as err:
+            self.error = err
+            raise
 
     async def _decode(self) -> AsyncGenerator[bytes]:
         failed: PlaybackError | None = None

@@ -145,6 +145,7 @@ async def test_a_device_without_screen_and_battery_has_no_entities_for_them(
         "event.kitchen_box_conversation",
         "event.kitchen_box_notification",
         "light.kitchen_box_led_strip",
+        "media_player.kitchen_box_speaker",
         "number.kitchen_box_follow_up_wait",
         "number.kitchen_box_status_light_brightness",
         CONNECTED,

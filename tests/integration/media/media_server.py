@@ -50,6 +50,10 @@ class MediaServer:
     unused: asyncio.Event = field(default_factory=asyncio.Event)
     """Set while there are none."""
 
+    def __post_init__(self) -> None:
+        """Begin without requests."""
+        self.unused.set()
+
     def url(self, path: str) -> str:
         """Return the address of a path."""
         return str(self.server.make_url(path))

@@ -45,9 +45,9 @@ class Player:
 
     async def play(self, seconds: float | None = None) -> None:
         """Take it, or some seconds of it."""
-        await self.stream.open()
         pcm = self.stream.pcm()
         try:
+            await self.stream.open()
             async for piece in pcm:
                 self.pcm += piece
                 if seconds is not None and self.seconds >= seconds:

@@ -94,6 +94,12 @@ class Unasked:
         firmware = device.state.firmware_version
         return Way.NOTIFY if firmware is not None and firmware.plays_files else Way.TEXT
 
+    @callback
+    def check_sound(self) -> None:
+        """Check that the device can play a sound now. Raises `OutOfReachError`."""
+        if self.way not in {Way.CHANNEL, Way.NOTIFY}:
+            raise self._impossible(has_text=False)
+
     async def say(self, utterance: Utterance) -> None:
         """Say something when all that was to be said before has been; return when it has been heard.
 
@@ -169,11 +175,13 @@ class Unasked:
                 case Way.NOTIFY if not utterance.expects_answer:
                     if await self._notify(utterance):
                         return
-                case Way.TEXT if self._device.settings.shows_announcements and utterance.text:
+                case Way.TEXT if self._device.settings.shows_announcements and utterance.is_message:
                     await self._show(utterance)
                     return
                 case _:
-                    raise self._impossible(utterance)
+                    raise self._impossible(
+                        has_text=utterance.is_message, expects_answer=utterance.expects_answer
+                    )
 
     async def _notify(self, utterance: Utterance) -> bool:
         """Have it played; False if the device has begun a conversation instead."""
@@ -206,11 +214,11 @@ class Unasked:
         utterance.on_start()
 
     @callback
-    def _impossible(self, utterance: Utterance) -> OutOfReachError:
-        if utterance.expects_answer and self.way is not Way.NONE:
+    def _impossible(self, *, has_text: bool, expects_answer: bool = False) -> OutOfReachError:
+        if expects_answer and self.way is not Way.NONE:
             key = "unasked_cannot_listen"
         elif self.way is Way.TEXT:
-            key = "unasked_too_old" if utterance.text else "unasked_too_old_for_sound"
+            key = "unasked_too_old" if has_text else "unasked_too_old_for_sound"
         elif self._device.state.link is LinkKind.WEBSOCKET:
             key = "unasked_on_websocket"
         else:

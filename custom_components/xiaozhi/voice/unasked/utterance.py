@@ -28,3 +28,8 @@ class Utterance:
     """Whether `speech` is to be opened only when an idle device asks for it."""
     on_start: Callable[[], None] = lambda: None
     """Called when the device begins to play it."""
+
+    @property
+    def is_message(self) -> bool:
+        """Whether its text says the same; the title of music does not."""
+        return bool(self.text) and not self.gives_way

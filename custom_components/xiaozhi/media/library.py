@@ -1,0 +1,57 @@
+"""The media library, as far as it can be heard."""
+
+from typing import Final
+
+from homeassistant.components import media_source
+from homeassistant.components.media_player import BrowseMedia, SearchMedia, SearchMediaQuery
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from yarl import URL
+
+__all__ = ["browse", "search", "spoken_text"]
+
+_MAX_FOUND: Final = 50
+_SPEECH: Final = "tts"
+
+
+async def browse(hass: HomeAssistant, media_id: str | None) -> BrowseMedia:
+    """Return a folder of the media library. Raises `BrowseError`."""
+    return await media_source.async_browse_media(hass, media_id, content_filter=_is_sound)
+
+
+async def search(hass: HomeAssistant, query: SearchMediaQuery) -> SearchMedia:
+    """Return what is found in a folder, or in all sources that can be searched. Raises `BrowseError`."""
+    if query.media_content_id:
+        found = await media_source.async_search_media(hass, query.media_content_id, query)
+        return SearchMedia(result=_sounds(found)[:_MAX_FOUND])
+    result: list[BrowseMedia] = []
+    for source in (await browse(hass, None)).children or ():
+        try:
+            found = await media_source.async_search_media(hass, source.media_content_id, query)
+        except HomeAssistantError, NotImplementedError:
+            continue
+        result += _sounds(found)
+    return SearchMedia(result=result[:_MAX_FOUND])
+
+
+def spoken_text(media_id: str) -> str:
+    """Return the text of a media id that is to be spoken by a speech engine; nothing for other media."""
+    prefix = f"{media_source.URI_SCHEME}{_SPEECH}/"
+    if not media_id.startswith(prefix):
+        return ""
+    try:
+        return URL(media_id.removeprefix(prefix)).query.get("message", "")
+    except ValueError:
+        return ""
+
+
+def _sounds(found: SearchMedia) -> list[BrowseMedia]:
+    return [item for item in found.result if item.can_play and _is_sound(item)]
+
+
+def _is_sound(item: BrowseMedia) -> bool:
+    kind = item.media_content_type or ""
+    return kind.startswith("audio/") or kind in _SOUNDS
+
+
+_SOUNDS: Final = frozenset({"music", "track", "podcast", "episode", "playlist", "application/ogg"})

@@ -1,0 +1,259 @@
+"""What one device plays: one piece of media at a time, until it ends or somebody ends it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+import logging
+
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.exceptions import HomeAssistantError
+
+from ..device.device import Device
+from ..protocol import messages
+from ..protocol.audio.ogg import OGG_AUDIO
+from ..protocol.clock import loop_time
+from ..voice.unasked.errors import InterruptedSpeechError, ReplacedError, SoundError, StoppedError
+from ..voice.unasked.unasked import Unasked, Way
+from ..voice.unasked.utterance import Utterance
+from .errors import MediaProblem, PlaybackError
+from .fetch import media_name
+from .stream import MediaStream
+
+__all__ = ["DevicePlayer", "Media", "PlayerState"]
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class PlayerState(Enum):
+    """What a player does."""
+
+    IDLE = auto()
+    BUFFERING = auto()
+    """The media are being opened, or wait until the device can play them."""
+    PLAYING = auto()
+    PAUSED = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Media:
+    """What is to be played."""
+
+    media_id: str
+    entity_id: str | None = None
+    """The player, for media sources that ask which one it is."""
+    title: str = ""
+    """Title from the caller, if known."""
+    text: str = ""
+    """What is said, if it is speech."""
+    start: float = 0.0
+    """Seconds of it that are skipped."""
+
+
+class DevicePlayer:
+    """Plays media on a device, as `voice.unasked` allows."""
+
+    def __init__(
+        self, hass: HomeAssistant, device: Device, unasked: Unasked, on_change: Callable[[], None]
+    ) -> None:
+        """Play nothing. `on_change` is called whenever something of it changes."""
+        self._hass = hass
+        self._device = device
+        self._unasked = unasked
+        self._on_change = on_change
+        self._task: asyncio.Task[None] | None = None
+        self._stream: MediaStream | None = None
+        self._shown_title = ""
+        self._started_at = 0.0
+        self._started_from = 0.0
+        self._paused_at = 0.0
+        self.state = PlayerState.IDLE
+        self.media: Media | None = None
+        """What is being played, or paused."""
+        self.title = ""
+        self.station = ""
+        self.seconds: float | None = None
+        """Length, if known."""
+
+    @property
+    def position(self) -> float:
+        """Seconds that have been played."""
+        if self._stream is None or self.media is None:
+            return self._paused_at
+        heard = self._started_from
+        if self.state is PlayerState.PLAYING:
+            heard += loop_time() - self._started_at
+        return self.media.start + max(min(heard, self._stream.played), 0.0)
+
+    async def play(self, media: Media) -> None:
+        """Play instead of what is being played; return when it begins.
+
+        During a conversation it begins after the answer, so this returns as soon as there is sound. Raises
+        `HomeAssistantError` with a text for the user.
+        """
+        await self.stop()
+        self._unasked.check_sound()
+        self.media = media
+        self.title, self.station, self.seconds = media.title or media_name(media.media_id), "", None
+        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task = self._device.create_task(self._play(media, begun), "play media")
+        self._change(PlayerState.BUFFERING)
+        await begun
+
+    async def announce(self, media: Media) -> None:
+        """Say something or play a sound, in place of what is being played; return when it was heard.
+
+        Raises `HomeAssistantError` with a text for the user.
+        """
+        stream = self._open(media, lambda: None)
+
+        async def speak(_rate: int) -> AsyncGenerator[bytes]:
+            await stream.open()
+            async with aclosing(stream.pcm()) as pcm:
+                async for piece in pcm:
+                    yield piece
+
+        try:
+            await self._unasked.say(Utterance(text=media.text, speech=speak, at_announcement_volume=True))
+        except SoundError as err:
+            raise stream.error or err from err
+        finally:
+            await stream.close()
+
+    async def pause(self) -> None:
+        """Stop, and remember where; does nothing if nothing is played."""
+        if self._stream is None or self.media is None:
+            return
+        position, media = self.position, self.media
+        start = 0.0 if self._stream.is_live else position
+        await self.stop()
+        self.media = replace(media, start=start)
+        self._paused_at = position
+        self._change(PlayerState.PAUSED)
+
+    async def resume(self) -> None:
+        """Go on where it was paused; radio goes on where it is now. Raises as `play`."""
+        if self.state is PlayerState.PAUSED and self.media is not None:
+            media = self.media
+            try:
+                await self.play(media)
+            except HomeAssistantError:
+                # It may work later.
+                self.media = media
+                self._change(PlayerState.PAUSED)
+                raise
+
+    async def stop(self) -> None:
+        """Play nothing any more."""
+        # Another call may play something meanwhile.
+        while (task := self._task) is not None:
+            task.cancel()
+            await asyncio.wait((task,))
+        if self.state is not PlayerState.IDLE:
+            self._end()
+
+    async def _play(self, media: Media, begun: asyncio.Future[None]) -> None:
+        try:
+            await self._play_through(media, begun)
+        except asyncio.CancelledError:
+            _fail(begun, PlaybackError(MediaProblem.STOPPED, self.title))
+            raise
+        except HomeAssistantError as err:
+            if not _fail(begun, err):
+                self._ended_with(err)
+        except Exception as err:
+            _LOGGER.exception("Unexpected error while %s plays media", self._device.name)
+            _fail(begun, err)
+        finally:
+            if self._task is asyncio.current_task():
+                self._end()
+
+    async def _play_through(self, media: Media, begun: asyncio.Future[None]) -> None:
+        stream = self._stream = self._open(media, self._titled)
+        try:
+            await stream.open()
+            self._titled()
+            if self._unasked.way is Way.CHANNEL:
+                # The caller may be the turn after which it begins.
+                begun.set_result(None)
+            while True:
+                try:
+                    await self._unasked.say(self._utterance(stream, begun))
+                except ReplacedError:
+                    # It goes on when what was more urgent has been said.
+                    self._started_from = self.position - media.start
+                    self._change(PlayerState.BUFFERING)
+                except SoundError as err:
+                    raise stream.error or err from err
+                else:
+                    return
+        finally:
+            await stream.close()
+
+    def _open(self, media: Media, on_change: Callable[[], None]) -> MediaStream:
+        return MediaStream(
+            self._hass,
+            media.media_id,
+            sample_rate=OGG_AUDIO.sample_rate,
+            timeouts=self._device.timeouts.media,
+            entity_id=media.entity_id,
+            title=media.title,
+            skip=media.start,
+            on_change=on_change,
+        )
+
+    def _utterance(self, stream: MediaStream, begun: asyncio.Future[None]) -> Utterance:
+        @callback
+        def start() -> None:
+            self._started_at = loop_time()
+            self._change(PlayerState.PLAYING)
+            if not begun.done():
+                begun.set_result(None)
+
+        self._shown_title = stream.title
+        return Utterance(text=stream.title, speech=lambda _rate: stream.pcm(), gives_way=True, on_start=start)
+
+    @callback
+    def _titled(self) -> None:
+        if (stream := self._stream) is None:
+            return
+        self.title, self.station = stream.title, stream.station
+        self.seconds = stream.seconds
+        if self.state is PlayerState.PLAYING and self.title != self._shown_title:
+            self._shown_title = self.title
+            self._device.create_task(self._show(self.title), "show title")
+        self._on_change()
+
+    async def _show(self, title: str) -> None:
+        try:
+            await self._device.send(messages.tts_caption(title))
+        except HomeAssistantError as err:
+            _LOGGER.debug("%s: title not shown: %s", self._device.name, err)
+
+    @callback
+    def _ended_with(self, err: HomeAssistantError) -> None:
+        if isinstance(err, InterruptedSpeechError | StoppedError):
+            _LOGGER.debug("%s: media ended: %s", self._device.name, err)
+        else:
+            _LOGGER.warning("%s: media ended: %s", self._device.name, err)
+
+    @callback
+    def _end(self) -> None:
+        self._task = self._stream = self.media = None
+        self.title, self.station, self.seconds = "", "", None
+        self._started_from = self._paused_at = 0.0
+        self._change(PlayerState.IDLE)
+
+    @callback
+    def _change(self, state: PlayerState) -> None:
+        self.state = state
+        self._on_change()
+
+
+def _fail(begun: asyncio.Future[None], err: Exception) -> bool:
+    """Tell the caller, if it still waits; return whether it does."""
+    if begun.done():
+        return False
+    begun.set_exception(err)
+    return True

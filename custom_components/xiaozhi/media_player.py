@@ -1,0 +1,256 @@
+"""The loudspeaker of a device as a media player."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Self, override
+
+from homeassistant.components.media_player import (
+    ATTR_MEDIA_ANNOUNCE,
+    ATTR_MEDIA_ENQUEUE,
+    ATTR_MEDIA_EXTRA,
+    BrowseMedia,
+    MediaPlayerDeviceClass,
+    MediaPlayerEnqueue,
+    MediaPlayerEntity,
+    MediaPlayerEntityDescription,
+    MediaPlayerEntityFeature,
+    MediaPlayerState,
+    MediaType,
+    SearchMedia,
+    SearchMediaQuery,
+)
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.exceptions import ServiceValidationError
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from homeassistant.helpers.restore_state import ExtraStoredData, RestoreEntity
+from homeassistant.util import dt as dt_util
+
+from .const import DOMAIN
+from .device.device import Device
+from .entity import XiaozhiEntity, async_add_device_entities
+from .gateway import Gateway, XiaozhiConfigEntry
+from .media import library
+from .media.player import DevicePlayer, Media, PlayerState
+from .media.volume import SpeakerVolume
+
+# What is played may take long, and stopping it must not wait.
+PARALLEL_UPDATES = 0
+
+_SPEAKER: Final = MediaPlayerEntityDescription(
+    key="speaker", translation_key="speaker", device_class=MediaPlayerDeviceClass.SPEAKER
+)
+_FEATURES: Final = (
+    MediaPlayerEntityFeature.BROWSE_MEDIA
+    | MediaPlayerEntityFeature.MEDIA_ANNOUNCE
+    | MediaPlayerEntityFeature.PAUSE
+    | MediaPlayerEntityFeature.PLAY
+    | MediaPlayerEntityFeature.PLAY_MEDIA
+    | MediaPlayerEntityFeature.SEARCH_MEDIA
+    | MediaPlayerEntityFeature.STOP
+)
+_VOLUME_FEATURES: Final = (
+    MediaPlayerEntityFeature.VOLUME_MUTE
+    | MediaPlayerEntityFeature.VOLUME_SET
+    | MediaPlayerEntityFeature.VOLUME_STEP
+)
+_STATES: Final = {
+    PlayerState.IDLE: MediaPlayerState.IDLE,
+    PlayerState.BUFFERING: MediaPlayerState.BUFFERING,
+    PlayerState.PLAYING: MediaPlayerState.PLAYING,
+    PlayerState.PAUSED: MediaPlayerState.PAUSED,
+}
+# All others need a list of what is to be played next.
+_REPLACING: Final = frozenset({MediaPlayerEnqueue.PLAY, MediaPlayerEnqueue.REPLACE})
+
+
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add a player for every device: all of them have a loudspeaker."""
+    gateway = entry.runtime_data
+
+    def make(device: Device, description: MediaPlayerEntityDescription) -> XiaozhiMediaPlayer:
+        return XiaozhiMediaPlayer(gateway, device, description)
+
+    async_add_device_entities(entry, async_add_entities, [_SPEAKER], make)
+
+
+@dataclass(frozen=True, slots=True)
+class _MutedFrom(ExtraStoredData):
+    """The volume before the device was muted."""
+
+    level: float | None
+
+    @override
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for the storage."""
+        return {"level": self.level}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Self:
+        """Return what was stored."""
+        level = stored.get("level")
+        return cls(level if isinstance(level, float) and 0 < level <= 1 else None)
+
+
+class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
+    """Plays on a device what can be played in its present state."""
+
+    _attr_media_content_type = MediaType.MUSIC
+    _attr_volume_step = 0.1
+
+    def __init__(self, gateway: Gateway, device: Device, description: MediaPlayerEntityDescription) -> None:
+        super().__init__(device, description)
+        self._player = DevicePlayer(gateway.hass, device, gateway.unasked(device), self._changed)
+        self._volume = SpeakerVolume(device)
+        self._position_at: datetime | None = None
+
+    @override
+    async def async_added_to_hass(self) -> None:
+        """Follow the device, and go on knowing the volume from before it was muted."""
+        await super().async_added_to_hass()
+        if (stored := await self.async_get_last_extra_data()) is not None:
+            self._volume.before_mute = _MutedFrom.from_dict(stored.as_dict()).level
+
+    @override
+    async def async_will_remove_from_hass(self) -> None:
+        """Stop what is being played."""
+        await super().async_will_remove_from_hass()
+        await self._player.stop()
+
+    @property
+    @override
+    def extra_restore_state_data(self) -> ExtraStoredData:
+        """Return what is needed to end a mute after a restart."""
+        return _MutedFrom(self._volume.before_mute)
+
+    @property
+    @override
+    def supported_features(self) -> MediaPlayerEntityFeature:
+        """Return what can be done; the volume only where the device has a tool for it."""
+        return _FEATURES | _VOLUME_FEATURES if self._volume.adjustable else _FEATURES
+
+    @property
+    @override
+    def state(self) -> MediaPlayerState:
+        """Return what the player does."""
+        return _STATES[self._player.state]
+
+    @property
+    @override
+    def volume_level(self) -> float | None:
+        """Return the volume of the device."""
+        return self._volume.level
+
+    @property
+    @override
+    def is_volume_muted(self) -> bool:
+        """Return whether the device was muted here."""
+        return self._volume.muted
+
+    @property
+    @override
+    def media_content_id(self) -> str | None:
+        """Return what is being played."""
+        return self._player.media.media_id if self._player.media else None
+
+    @property
+    @override
+    def media_title(self) -> str | None:
+        """Return the title of what is being played."""
+        return self._player.title or None
+
+    @property
+    @override
+    def media_channel(self) -> str | None:
+        """Return the name of the radio station."""
+        return self._player.station or None
+
+    @property
+    @override
+    def media_duration(self) -> int | None:
+        """Return the seconds that it lasts."""
+        return None if self._player.seconds is None else round(self._player.seconds)
+
+    @property
+    @override
+    def media_position(self) -> int | None:
+        """Return the seconds that have been played at `media_position_updated_at`."""
+        return None if self._player.media is None else round(self._player.position)
+
+    @property
+    @override
+    def media_position_updated_at(self) -> datetime | None:
+        """Return when the position was last determined."""
+        return self._position_at
+
+    @override
+    async def async_play_media(self, media_type: MediaType | str, media_id: str, **kwargs: Any) -> None:
+        """Play media, or announce them."""
+        title = _title(kwargs.get(ATTR_MEDIA_EXTRA))
+        media = Media(
+            media_id=media_id, entity_id=self.entity_id, title=title, text=library.spoken_text(media_id)
+        )
+        if kwargs.get(ATTR_MEDIA_ANNOUNCE):
+            await self._player.announce(media)
+            return
+        enqueue = kwargs.get(ATTR_MEDIA_ENQUEUE, MediaPlayerEnqueue.REPLACE)
+        if enqueue not in _REPLACING and self._player.state is not PlayerState.IDLE:
+            raise ServiceValidationError(
+                translation_domain=DOMAIN,
+                translation_key="media_no_queue",
+                translation_placeholders={"name": self.device.name},
+            )
+        await self._player.play(media)
+
+    @override
+    async def async_media_play(self) -> None:
+        """Go on where it was paused."""
+        await self._player.resume()
+
+    @override
+    async def async_media_pause(self) -> None:
+        """Stop, and remember where."""
+        await self._player.pause()
+
+    @override
+    async def async_media_stop(self) -> None:
+        """Stop."""
+        await self._player.stop()
+
+    @override
+    async def async_set_volume_level(self, volume: float) -> None:
+        """Set the volume of the device."""
+        await self._volume.set(volume)
+
+    @override
+    async def async_mute_volume(self, mute: bool) -> None:
+        """Mute the device, or give it back its volume."""
+        await (self._volume.mute() if mute else self._volume.unmute())
+        self.async_write_ha_state()
+
+    @override
+    async def async_browse_media(
+        self, media_content_type: MediaType | str | None = None, media_content_id: str | None = None
+    ) -> BrowseMedia:
+        """Return a folder of the media library."""
+        return await library.browse(self.hass, media_content_id)
+
+    @override
+    async def async_search_media(self, query: SearchMediaQuery) -> SearchMedia:
+        """Search the media library."""
+        return await library.search(self.hass, query)
+
+    @callback
+    def _changed(self) -> None:
+        self._position_at = dt_util.utcnow() if self._player.media else None
+        if self.hass is not None:
+            self.async_write_ha_state()
+
+
+def _title(extra: dict[str, Any] | None) -> str:
+    """Return the title that a caller gives, in one of the two usual ways."""
+    extra = extra or {}
+    metadata = extra.get("metadata")
+    title = (metadata.get("title") if isinstance(metadata, dict) else None) or extra.get("title")
+    return title if isinstance(title, str) else ""

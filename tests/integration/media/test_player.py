@@ -1,0 +1,380 @@
+"""The media player of a device, over real sockets, in each state in which a device plays."""
+
+import asyncio
+from collections.abc import Iterator
+import threading
+from typing import Any
+
+from homeassistant.core import HomeAssistant, State as EntityState
+from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
+from homeassistant.helpers.llm import ToolInput
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import Pace, State, converse, get_profile
+from simulator.application.announcement import Outcome
+from tests.integration.boxes import Boot, Speech, wait_for_state
+from tests.integration.media.media_server import MediaServer, music, with_titles
+from tests.integration.tools.acting import act
+from tests.protocol.audio.sounds import pitch_level
+
+PLAYER = "media_player.kitchen_box_speaker"
+NEW = get_profile(version="2.5.0")
+OLD = get_profile()
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    return LinkKind.MQTT
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays() -> Iterator[None]:
+    """No decoder may be left running."""
+    yield
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("xiaozhi-media")]
+
+
+async def play(hass: HomeAssistant, media_id: str, **data: Any) -> None:
+    """Call the action."""
+    await act(
+        hass,
+        "media_player",
+        "play_media",
+        PLAYER,
+        media_content_id=media_id,
+        media_content_type="music",
+        **data,
+    )
+
+
+async def do(hass: HomeAssistant, service: str, **data: Any) -> None:
+    """Call another action of the player."""
+    await act(hass, "media_player", service, PLAYER, **data)
+
+
+def player(hass: HomeAssistant) -> EntityState:
+    """Return its state."""
+    state = hass.states.get(PLAYER)
+    assert state is not None
+    return state
+
+
+def endless(server: MediaServer, path: str = "/radio") -> str:
+    """Return the address of music without an end."""
+    return server.pieces(path, [music(10)], then="again", headers={"icy-name": "Jazz FM"})
+
+
+# Idle, with firmware that plays files.
+
+
+async def test_an_idle_device_plays_a_file_to_its_end(
+    hass: HomeAssistant, boot: Boot, server: MediaServer
+) -> None:
+    device = await boot(NEW)
+    await play(hass, server.file("/song.mp3", music(8, title="So What")), enqueue="replace")
+    assert player(hass).state == "playing"
+    assert player(hass).attributes["media_title"] == "So What"
+    await asyncio.sleep(4)
+    await wait_for_state(hass, PLAYER, "idle", 20)
+    [announcement] = device.announcements
+    assert announcement.outcome is Outcome.PLAYED
+    assert announcement.underruns == 0
+    assert len(announcement.pcm) / 2 / device.speaker.rate == pytest.approx(8, abs=0.5)
+    assert pitch_level(announcement.pcm, device.speaker.rate, 440) > 5000
+    assert [text for _, text in announcement.shown] == ["So What"]
+    assert "media_title" not in player(hass).attributes
+    await server.wait_unused()
+
+
+async def test_radio_is_one_stream_until_it_is_stopped_and_shows_each_song(
+    hass: HomeAssistant, boot: Boot, server: MediaServer
+) -> None:
+    device = await boot(NEW)
+    data = with_titles(music(20), 40_000, {0: "So What", 3: "Sinnerman"})
+    server.pieces(
+        "/radio",
+        [data[i : i + 4000] for i in range(0, len(data), 4000)],
+        every=0.25,
+        headers={"icy-metaint": "40000", "icy-name": "Jazz FM"},
+    )
+    await play(hass, server.url("/radio"))
+    await asyncio.sleep(4)
+    state = player(hass)
+    assert (state.state, state.attributes["media_channel"]) == ("playing", "Jazz FM")
+    assert state.attributes["media_title"] == "So What"
+    await device.wait_for(lambda: "Sinnerman" in device.screen.captions)
+    await asyncio.sleep(1)
+    assert player(hass).attributes["media_title"] == "Sinnerman"
+    await do(hass, "media_stop")
+    assert player(hass).state == "idle"
+    [announcement] = device.announcements
+    await device.wait_for(lambda: announcement.over, 5)
+    assert announcement.outcome is Outcome.FAILED
+    await device.wait_state(State.IDLE)
+    await server.wait_unused()
+
+
+async def test_a_file_is_paused_and_goes_on_where_it_was(
+    hass: HomeAssistant, boot: Boot, server: MediaServer
+) -> None:
+    device = await boot(NEW)
+    await play(hass, server.file("/song.mp3", music(20)))
+    await asyncio.sleep(5)
+    await do(hass, "media_pause")
+    assert player(hass).state == "paused"
+    position = player(hass).attributes["media_position"]
+    assert 4 <= position <= 6
+    await device.wait_state(State.IDLE)
+    await asyncio.sleep(6)
+    await do(hass, "media_play")
+    assert player(hass).state == "playing"
+    await wait_for_state(hass, PLAYER, "idle", 30)
+    second = device.announcements[1]
+    assert second.outcome is Outcome.PLAYED
+    assert len(second.pcm) / 2 / device.speaker.rate == pytest.approx(20 - position, abs=1)
+    # Nothing is paused any more, and nothing is played.
+    await do(hass, "media_play")
+    await do(hass, "media_pause")
+    await do(hass, "media_stop")
+    assert player(hass).state == "idle"
+
+
+async def test_the_next_media_take_the_place_of_those_that_play(
+    hass: HomeAssistant, boot: Boot, server: MediaServer
+) -> None:
+    device = await boot(NEW)
+    await play(hass, endless(server))
+    with pytest.raises(ServiceValidationError, match="no queue"):
+        await play(hass, server.file("/song.mp3", music(3)), enqueue="add")
+    await asyncio.sleep(3)
+    await play(hass, server.url("/song.mp3"))
+    await wait_for_state(hass, PLAYER, "idle", 30)
+    assert [announcement.outcome for announcement in device.announcements] == [Outcome.FAILED, Outcome.PLAYED]
+    # Nothing is played, so adding it is the same.
+    await play(hass, server.url("/song.mp3"), enqueue="add")
+    assert player(hass).state == "playing"
+    await server.wait_unused()
+
+
+async def test_pressing_the_button_ends_the_music(
+    hass: HomeAssistant, boot: Boot, server: MediaServer, speech: Speech
+) -> None:
+    device = await boot(NEW)
+    await play(hass, endless(server))
+    await asyncio.sleep(3)
+    await device.click()
+    await wait_for_state(hass, PLAYER, "idle", 10)
+    await server.wait_unused()
+
+
+async def test_an_announcement_interrupts_the_music_which_goes_on_after_it(
+    hass: HomeAssistant, boot: Boot, server: MediaServer, speech: Speech
+) -> None:
+    device = await boot(NEW)
+    await play(hass, endless(server))
+    await asyncio.sleep(3)
+    await play(hass, server.file("/bell.mp3", music(2, hertz=880)), announce=True)
+    await wait_for_state(hass, PLAYER, "playing", 10)
+    await asyncio.sleep(3)
+    await do(hass, "media_stop")
+    outcomes = [announcement.outcome for announcement in device.announcements]
+    assert outcomes[1] is Outcome.PLAYED
+    assert len(outcomes) == 3
+    assert pitch_level(device.announcements[1].pcm, device.speaker.rate, 880) > 4000
+    assert pitch_level(device.announcements[2].pcm, device.speaker.rate, 440) > 4000
+    await server.wait_unused()
+
+
+async def test_tts_speak_says_the_text_and_returns_when_it_was_said(
+    hass: HomeAssistant, boot: Boot, speech: Speech
+) -> None:
+    device = await boot(NEW)
+    await hass.services.async_call(
+        "tts",
+        "speak",
+        {
+            "entity_id": speech.voice.entity_id,
+            "media_player_entity_id": PLAYER,
+            "message": "Dinner is ready.",
+            "cache": False,
+        },
+        blocking=True,
+    )
+    [announcement] = device.announcements
+    assert announcement.outcome is Outcome.PLAYED
+    assert [text for _, text in announcement.shown] == ["Dinner is ready."]
+    assert player(hass).state == "idle"
+
+
+async def test_a_source_that_stalls_ends_with_a_reason(
+    hass: HomeAssistant, boot: Boot, server: MediaServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    # A device with the time-outs of a real one.
+    device = await boot(NEW, pace=Pace(waits=0.02))
+    await play(hass, server.pieces("/stalls", [music(5)], then="stall"))
+    await wait_for_state(hass, PLAYER, "idle", 30)
+    assert "nothing more has come from its server for 4 seconds" in caplog.text
+    await device.wait_state(State.IDLE)
+    await server.wait_unused()
+
+
+async def test_media_that_cannot_be_played_are_told_to_the_caller(
+    hass: HomeAssistant, boot: Boot, server: MediaServer
+) -> None:
+    device = await boot(NEW)
+    for address, text in (
+        (server.url("/missing"), "does not deliver missing: 404"),
+        (server.file("/page", "<html></html>" * 100), "no sound could be found"),
+        (server.pieces("/silent", [], then="stall"), "silent cannot be reached"),
+        ("spotify:1", "Use an http or https address"),
+    ):
+        with pytest.raises(HomeAssistantError, match=text):
+            await play(hass, address)
+        assert player(hass).state == "idle"
+        with pytest.raises(HomeAssistantError, match=text):
+            await play(hass, address, announce=True)
+    assert device.announcements == []
+    await server.wait_unused()
+
+
+async def test_what_is_stopped_while_it_is_being_opened_tells_its_caller(
+    hass: HomeAssistant, boot: Boot, server: MediaServer
+) -> None:
+    await boot(NEW)
+    opening = asyncio.create_task(play(hass, server.pieces("/silent", [], then="stall")))
+    await wait_for_state(hass, PLAYER, "buffering")
+    await asyncio.sleep(1)
+    assert server.paths() == ["/silent"]
+    other = asyncio.create_task(play(hass, server.url("/silent")))
+    with pytest.raises(HomeAssistantError, match="was not played"):
+        await opening
+    await do(hass, "media_stop")
+    with pytest.raises(HomeAssistantError, match="was not played"):
+        await other
+    await server.wait_unused()
+
+
+async def test_a_device_that_leaves_ends_the_music_and_a_reload_leaves_nothing(
+    hass: HomeAssistant, boot: Boot, server: MediaServer, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(NEW)
+    await play(hass, endless(server))
+    await asyncio.sleep(3)
+    await device.power_off()
+    await wait_for_state(hass, PLAYER, "unavailable", 60)
+    await server.wait_unused()
+    with pytest.raises(HomeAssistantError, match="not connected"):
+        await play(hass, server.url("/radio"))
+    await device.boot()
+    await wait_for_state(hass, PLAYER, "idle", 60)
+    await play(hass, server.url("/radio"))
+    await asyncio.sleep(3)
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await server.wait_unused()
+
+
+# In a conversation, with any firmware.
+
+
+@pytest.fixture
+async def assistant(hass: HomeAssistant, speech: Speech) -> Speech:
+    """An assistant that has a script which plays jazz."""
+    speech.recognizer.lines = ["play some jazz"]
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    return speech
+
+
+def ask_for(assistant: Speech, address: str) -> None:
+    """Let the assistant play this when it is spoken to."""
+    assistant.agent.lines = ["Here is some jazz."]
+    media = {"media_content_id": address, "media_content_type": "music"}
+    assistant.agent.uses = [ToolInput("media_player__play_media", media)]
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT, LinkKind.WEBSOCKET])
+async def test_what_is_asked_for_in_a_conversation_plays_after_the_answer(
+    hass: HomeAssistant, boot: Boot, assistant: Speech, server: MediaServer, command: bytes
+) -> None:
+    device = await boot(OLD)
+    ask_for(assistant, server.file("/song.mp3", music(12, title="So What")))
+    talk = asyncio.create_task(converse(device, command))
+    await wait_for_state(hass, PLAYER, "buffering", 30)
+    await wait_for_state(hass, PLAYER, "playing", 30)
+    assert player(hass).attributes["media_title"] == "So What"
+    said = await talk
+    assert said.answers == ["Here is some jazz.", "So What"]
+    assert said.played_seconds > 12
+    assert said.late_percent == 0
+    assert not said.hung_up
+    assert player(hass).state == "idle"
+    await server.wait_unused()
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT, LinkKind.WEBSOCKET])
+@pytest.mark.parametrize("how", ["wake word", "button", "stop", "power"])
+async def test_in_a_conversation_the_music_plays_until_somebody_ends_it(
+    hass: HomeAssistant, boot: Boot, assistant: Speech, server: MediaServer, command: bytes, how: str
+) -> None:
+    device = await boot(OLD)
+    ask_for(assistant, endless(server))
+    await device.wake()
+    device.say(command)
+    await wait_for_state(hass, PLAYER, "playing", 30)
+    await asyncio.sleep(8)
+    assert device.state is State.SPEAKING
+    assert player(hass).state == "playing"
+    if how == "wake word":
+        await device.wake()
+    elif how == "button":
+        await device.click()
+    elif how == "power":
+        await device.power_off()
+    else:
+        await do(hass, "media_stop")
+    async with asyncio.timeout(10):
+        await server.wait_unused()
+    if how in ("wake word", "button"):
+        await device.wait_state(State.LISTENING)
+    elif how == "stop":
+        await device.wait_state(State.IDLE)
+    await hass.async_block_till_done()
+    assert player(hass).state in ("idle", "unavailable")
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT, LinkKind.WEBSOCKET])
+async def test_an_idle_device_that_cannot_play_says_what_would_help(
+    hass: HomeAssistant, boot: Boot, server: MediaServer, link: LinkKind
+) -> None:
+    await boot(OLD)
+    help_of = {LinkKind.MQTT: "Install firmware 2.5.0 or newer", LinkKind.WEBSOCKET: "Choose the link MQTT"}
+    for announce in (False, True):
+        with pytest.raises(HomeAssistantError, match=help_of[link]):
+            await play(hass, server.file("/song.mp3", music(3)), announce=announce)
+    assert player(hass).state == "idle"
+
+
+# Volume, library, intents.
+
+
+async def test_the_volume_is_that_of_the_device_and_a_mute_is_remembered(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(OLD)
+    await wait_for_state(hass, "number.kitchen_box_volume", str(device.values["volume"]), 30)
+    await do(hass, "volume_set", volume_level=0.4)
+    assert device.values["volume"] == 40
+    await do(hass, "volume_up")
+    await hass.async_block_till_done()
+    assert device.values["volume"] == 50
+    await do(hass, "volume_mute", is_volume_muted=True)
+    assert device.values["volume"] == 0
+    await hass.async_block_till_done()
+    assert player(hass).attributes["is_volume_muted"] is True
+    await do(hass, "volume_mute", is_volume_muted=True)
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await wait_for_state(hass, PLAYER, "idle", 60)
+    await do(hass, "volume_mute", is_volume_muted=False)
+    assert device.values["volume"] == 50
+    assert player(hass).attributes["is_volume_muted"] is False
