@@ -21,6 +21,7 @@ ABSENT: Final = object()
 """Stands for a key that the message does not have."""
 
 _RECORDED = 5000
+_PLAIN_LENGTH = 256
 
 
 class RawText(bytes):
@@ -83,7 +84,7 @@ class Link:
 
     async def send(self, message: Json | Frame) -> None:
         """Send a message, or any text, bytes or fragments as they are. Raises `LinkClosedError`."""
-        frame = json.dumps(message, ensure_ascii=False) if isinstance(message, Mapping) else message
+        frame = _encoded(message) if isinstance(message, Mapping) else message
         self._expect_reply(frame)
         self.sent.append(frame)
         if self.frozen:
@@ -170,8 +171,7 @@ class Link:
             return
         request_id = message.get("id")
         self._asked[_key(request_id)] += 1
-        valid = isinstance(request_id, int | str) and not isinstance(request_id, bool)
-        if raw.startswith(BOM_UTF8) or not (valid and isinstance(message.get("method"), str)):
+        if raw.startswith(BOM_UTF8) or not (_plain(request_id) and isinstance(message.get("method"), str)):
             self._asked["null"] += 1
 
     def _receive(self, frame: str | bytes) -> None:
@@ -218,6 +218,23 @@ class Link:
 def _message(method: str, params: object) -> Json:
     message: Json = {"jsonrpc": "2.0", "method": method}
     return message if params is ABSENT else message | {"params": params}
+
+
+def _encoded(message: Mapping[str, Any]) -> str:
+    text = json.dumps(message, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # UTF-8 has no lone surrogates; escaped, they are valid JSON.
+        return json.dumps(message)
+    return text
+
+
+def _plain(request_id: object) -> bool:
+    """Return whether an id is one that every server repeats."""
+    if isinstance(request_id, str):
+        return len(request_id) <= _PLAIN_LENGTH and request_id.isprintable()
+    return isinstance(request_id, int) and not isinstance(request_id, bool)
 
 
 def _joined(frame: Frame) -> bytes:
