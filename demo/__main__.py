@@ -15,10 +15,11 @@ from . import control
 from .errors import DemoError
 from .hass import PASSWORD, USERNAME
 from .processes import ROOT
-from .stage import DEVICES, Demo, Said, demo
+from .stage import DEVICES, LINKED, Demo, Said, demo
 
 _FOLDER: Final = ROOT / ".demo"
 _START_SECONDS: Final = 180
+_CHECK_SECONDS: Final = 360
 _CHECKED: Final = "turn on the kitchen light"
 _PORT: Final = 8123
 
@@ -29,16 +30,19 @@ Ready.
   Login      {username} / {password}
   Talk       scripts/demo say "turn on the kitchen light"     (in another terminal)
 
-There are two devices. {mqtt} is connected all the time, over MQTT. It has a camera, a screen, lights and
+There are three devices. {mqtt} is connected all the time, over MQTT. It has a camera, a screen, lights and
 wheels, which are all on its page. To try there, or with Settings > Tools > Actions:
   the colour of its LED strip, its wheels, an update of its firmware     xiaozhi.show_text, xiaozhi.screenshot
   xiaozhi.take_photo with a question: a small model, which comes with the demo, names the colour that it sees
   scripts/demo notify "The bin is full": an event of the device, and on the bus as xiaozhi_notification
 {websocket} is connected over WebSocket, while it talks: scripts/demo say --link websocket "..."
+{announcer} is connected over MQTT and has firmware 2.5, so that it can speak while it is idle:
+  Announce on its page, its media player with Jazz from My media, scripts/demo say --link announcer "..."
 
 They understand, and nothing else:
   turn on|off the kitchen|living room light    set the kitchen light to fifty percent
   is the kitchen light on    what time is it    what day is it    never mind
+  set a timer for fifteen seconds|one minute    play jazz
 
 Ctrl-C ends everything.
 """
@@ -63,13 +67,13 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="scripts/demo",
-        description="A Home Assistant with two simulated XiaoZhis, until Ctrl-C; or talk to those that run.",
+        description="A Home Assistant with three simulated XiaoZhis, until Ctrl-C; or talk to a running one.",
     )
     parser.add_argument(
         "--check",
         action="store_true",
-        help="start on temporary files, switch a lamp by voice over each link, use what a device can do, and "
-        "end; the last line is JSON",
+        help="start on temporary files, switch a lamp by voice over each link, use what a device can do, "
+        "hear what it plays on its own, and end; the last line is JSON",
     )
     parser.add_argument(
         "--folder",
@@ -164,16 +168,17 @@ async def _check() -> int:
     folder = Path(tempfile.mkdtemp(prefix="xiaozhi-demo-"))
     keep = False
     try:
-        async with asyncio.timeout(_START_SECONDS), demo(folder, _tell) as running:
+        async with asyncio.timeout(_CHECK_SECONDS), demo(folder, _tell) as running:
             passed = await running.set_idle_volume()
             _tell(f"The idle {DEVICES['mqtt'].name} took another volume within {passed:.0f} ms.")
-            results = {link: await _check_link(running, link) for link in DEVICES}
+            results = {link: await _check_link(running, link) for link in LINKED}
             used = await _check_abilities(running)
-        print(json.dumps({link: said.as_json() for link, said in results.items()} | used))
+            heard = await _check_unasked(running)
+        print(json.dumps({link: said.as_json() for link, said in results.items()} | used | heard))
         _judge(results)
     except TimeoutError:
         keep = True
-        raise DemoError(f"not done within {_START_SECONDS} s; logs are in {folder}") from None
+        raise DemoError(f"not done within {_CHECK_SECONDS} s; logs are in {folder}") from None
     except DemoError as err:
         keep = True
         raise DemoError(f"{err}\nAll logs are in {folder}") from err
@@ -199,6 +204,17 @@ async def _check_abilities(running: Demo) -> dict[str, Any]:
     results["notification"] = await owner.hear_notification()
     _tell(f"Installing a firmware on the {name} ...")
     results["firmware"] = await owner.install_firmware()
+    return results
+
+
+async def _check_unasked(running: Demo) -> dict[str, Any]:
+    """Hear what Home Assistant says and plays on its own; return the results by name."""
+    listener, name = running.listener, DEVICES["announcer"].name
+    results: dict[str, Any] = {}
+    _tell(f"Announcing something on the idle {name} ...")
+    results["announcement"] = await listener.hear_announcement()
+    _tell(f"Having the {name} ask a question ...")
+    results["asked"] = await listener.answer_question()
     return results
 
 

@@ -74,7 +74,7 @@ class Owner:
 
     async def colour_light(self) -> Json:
         """Set the colour of the device's light."""
-        light = await self._entity("light")
+        light = await self.entity("light")
         await self.client.call("light", "turn_on", entity_id=light, rgb_color=_COLOUR)
         values = self.device.values
         shown = tuple(values.get(f"led_{part}", 0) for part in ("red", "green", "blue"))
@@ -113,7 +113,7 @@ class Owner:
         """Have the device send a notification; expect it on the bus and in the event entity."""
         text = f"Bump {random.randrange(1000)}"
         method, params = _METHOD, _params(text)
-        entity = await self._entity("event", "notification")
+        entity = await self.entity("event", "notification")
         device_id = await self._device_id()
         async with self.client.listening(_EVENT) as next_event:
             self.notify(text)
@@ -139,7 +139,7 @@ class Owner:
 
     async def install_firmware(self) -> Json:
         """Install the offered firmware, and check that the device runs it afterwards."""
-        entity = await self._entity("update", "firmware")
+        entity = await self.entity("update", "firmware")
         before = await self._update_offered(entity)
         percentages: set[int] = set()
         start = monotonic()
@@ -201,7 +201,7 @@ class Owner:
                 return device_id
         raise DemoError(f"Home Assistant has no device for the {self.name}")
 
-    async def _entity(self, domain: str, name: str = "") -> str:
+    async def entity(self, domain: str, name: str = "") -> str:
         """Return the entity of a domain whose unique id ends with a name; waits until it is available."""
         device_id = await self._device_id()
         for _ in range(_KNOWN_SECONDS * 10):

@@ -17,11 +17,13 @@ from .errors import DemoError
 from .processes import ROOT, Child, started
 from .speech_server import HOST
 
-__all__ = ["PASSWORD", "USERNAME", "home_assistant", "home_assistant_again", "write_storage"]
+__all__ = ["MEDIA", "PASSWORD", "USERNAME", "home_assistant", "home_assistant_again", "write_storage"]
 
 USERNAME: Final = "demo"
 PASSWORD: Final = "demo-password"
 _START_SECONDS: Final = 90
+MEDIA: Final = "media"
+"""Folder of the media library, in the configuration folder."""
 _TEMPORARY: Final = "tmp"
 _COMPONENTS: Final = {
     "xiaozhi": ROOT / "custom_components" / "xiaozhi",
@@ -80,6 +82,9 @@ def _write_configuration(folder: Path, port: int) -> None:
     if folder.exists():
         shutil.rmtree(folder)
     (folder / _TEMPORARY).mkdir(parents=True)
+    media = folder / MEDIA
+    media.mkdir()
+    (folder / "media_dirs.yaml").write_text(json.dumps({"local": str(media)}))
     write_storage(folder, port)
     components = folder / "custom_components"
     components.mkdir()

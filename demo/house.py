@@ -33,11 +33,12 @@ _KNOWN_SECONDS: Final = 10
 
 
 class Room(StrEnum):
-    """Areas that Home Assistant creates with the first user."""
+    """Areas: those that Home Assistant creates with the first user, and one more."""
 
     KITCHEN = "kitchen"
     LIVING_ROOM = "living_room"
     BEDROOM = "bedroom"
+    HALL = "hall"
 
 
 _ROOMS: Final = {LAMP: Room.KITCHEN, "light.living_room_light": Room.LIVING_ROOM}
@@ -52,7 +53,8 @@ class _Paired:
 
 
 async def furnish(client: Client) -> None:
-    """Assign the lamps to their rooms, and switch them off."""
+    """Add the hall, assign the lamps to their rooms, and switch them off."""
+    await client.command("config/area_registry/create", name=Room.HALL.value.capitalize())
     for lamp, room in _ROOMS.items():
         await client.command("config/entity_registry/update", entity_id=lamp, area_id=room)
     await client.call("light", "turn_off", entity_id=list(_ROOMS))

@@ -1,7 +1,7 @@
-"""The whole demo running: speech servers, Home Assistant and a paired device on each link."""
+"""The whole demo running: speech servers, Home Assistant and its paired devices."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from simulator import DeviceCrashed, Pace, SimulatedDevice, get_profile
+from simulator import DeviceCrashed, OggReader, Pace, Profile, SimulatedDevice, get_profile
 from simulator.audio.espeak import synthesize
 from simulator.audio.opus import UPLINK_RATE
 from simulator.audio.sound import write_wav
@@ -23,8 +23,9 @@ from .errors import DemoError
 from .hass import home_assistant
 from .processes import Child, free_port, speech_server
 from .speech_server import HOST
+from .unasked import Listener, put_music
 
-__all__ = ["DEVICES", "Demo", "Said", "demo"]
+__all__ = ["DEVICES", "LINKED", "Demo", "Said", "demo"]
 
 # The user's voice: of espeak-ng's voices, it is recognised best.
 _VOICE: Final = "en-us+f2"
@@ -45,17 +46,34 @@ class _Box:
     name: str
     room: house.Room
     mac: str
-    board: str = "s3"
+    link: str = "mqtt"
+    profile: Profile
 
 
 DEVICES: Final = {
-    "mqtt": _Box(name="MQTT box", room=house.Room.BEDROOM, mac="02:00:00:c0:ff:01", board="rover"),
-    "websocket": _Box(name="WebSocket box", room=house.Room.LIVING_ROOM, mac="02:00:00:c0:ff:02"),
+    "mqtt": _Box(
+        name="MQTT box", room=house.Room.BEDROOM, mac="02:00:00:c0:ff:01", profile=get_profile("rover")
+    ),
+    "websocket": _Box(
+        name="WebSocket box",
+        room=house.Room.LIVING_ROOM,
+        mac="02:00:00:c0:ff:02",
+        link="websocket",
+        profile=get_profile(),
+    ),
+    "announcer": _Box(
+        name="Announcer",
+        room=house.Room.HALL,
+        mac="02:00:00:c0:ff:04",
+        profile=get_profile(version="2.5.0", ogg=OggReader.STRICT),
+    ),
 }
-"""The devices, by the link that each uses; the gateway offers the first one.
+"""The devices; the gateway offers MQTT, and each device is then given its link.
 
 None is in the kitchen: for a command about its own room, a device gets a sound as the answer, not speech.
 """
+LINKED: Final = ("mqtt", "websocket")
+"""A device on each link, with firmware that can speak only in a conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +108,14 @@ class Said:
         return {key: getattr(self, key) for key in keys}
 
 
+async def spoken(text: str) -> bytes:
+    """Return a text as the user says it: 16 kHz mono PCM of 16 bits."""
+    pcm, _ = await asyncio.to_thread(
+        synthesize, text, voice=_VOICE, speed=_WORDS_PER_MINUTE, sample_rate=UPLINK_RATE
+    )
+    return pcm
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demo:
     """The running demo."""
@@ -98,7 +124,7 @@ class Demo:
     folder: Path
     client: Client
     devices: dict[str, SimulatedDevice]
-    """By their link."""
+    """Those of `DEVICES` that were asked for."""
     children: list[Child]
 
     async def say(self, text: str, link: str) -> Said:
@@ -106,14 +132,11 @@ class Demo:
 
         Raises `DemoError` when there is no conversation.
         """
-        pcm, _ = await asyncio.to_thread(
-            synthesize, text, voice=_VOICE, speed=_WORDS_PER_MINUTE, sample_rate=UPLINK_RATE
-        )
         try:
-            account = await converse(self.devices[link], pcm)
+            account = await converse(self.devices[link], await spoken(text))
         except (ConversationError, DeviceCrashed, TimeoutError) as err:
             raise DemoError(
-                f"the conversation over {link} failed: {err or 'it did not come to an end'}"
+                f"the conversation with the {DEVICES[link].name} failed: {err or 'it did not come to an end'}"
             ) from err
         await asyncio.to_thread(write_wav, self.folder / "answer.wav", account.played, account.sample_rate)
         samples = np.frombuffer(account.played, "<i2").astype(float)
@@ -137,9 +160,23 @@ class Demo:
         return await house.set_idle_volume(self.client, self.devices["mqtt"], _OTHER_VOLUME)
 
     @property
+    def listener(self) -> Listener:
+        """The user of the devices when Home Assistant speaks to them unasked."""
+        return Listener(
+            client=self.client,
+            announcer=self.owner_of("announcer"),
+            older=self.owner,
+            speak=spoken,
+        )
+
+    def owner_of(self, box: str) -> Owner:
+        """Return the user of a device."""
+        return Owner(client=self.client, device=self.devices[box], name=DEVICES[box].name)
+
+    @property
     def owner(self) -> Owner:
         """The user of the device on MQTT, which can be reached at any time."""
-        return Owner(client=self.client, device=self.devices["mqtt"], name=DEVICES["mqtt"].name)
+        return self.owner_of("mqtt")
 
     async def wait_for_failure(self) -> None:
         """Wait until a process has ended that should keep running; then raise `DemoError`."""
@@ -154,11 +191,16 @@ class Demo:
 
 @asynccontextmanager
 async def demo(
-    folder: Path, tell: Tell, *preferred_ports: int, pace: Pace | None = None
+    folder: Path,
+    tell: Tell,
+    *preferred_ports: int,
+    pace: Pace | None = None,
+    boxes: Iterable[str] = tuple(DEVICES),
 ) -> AsyncGenerator[Demo]:
     """Start everything, with all files in `folder`; `tell` is called with progress messages.
 
-    `preferred_ports` are those tried first for the web page; `pace` is that of the devices.
+    `preferred_ports` are those tried first for the web page; `pace` is that of the devices, `boxes` which of
+    `DEVICES` there are.
     Raises `DemoError`.
     """
     async with AsyncExitStack() as stack:
@@ -174,7 +216,8 @@ async def demo(
         port = free_port(*preferred_ports)
         configuration = folder / "demo-config"
         hass, client = await enter(home_assistant(configuration, port))
-        await asyncio.to_thread(put_firmware, configuration, get_profile(DEVICES["mqtt"].board).board)
+        await asyncio.to_thread(put_firmware, configuration, DEVICES["mqtt"].profile.board)
+        await asyncio.to_thread(put_music, configuration)
         tell("Setting up rooms, speech and the XiaoZhi gateway ...")
         await house.furnish(client)
         await house.set_up_speech(client, speech_to_text=stt, text_to_speech=tts)
@@ -186,14 +229,14 @@ async def demo(
             mqtt_port=free_port(),
             udp_port=free_port(transport=SOCK_DGRAM),
         )
-        tell("Pairing two simulated devices, one for each link ...")
+        tell("Pairing the simulated devices ...")
         url = f"http://{HOST}:{port}"
         devices: dict[str, SimulatedDevice] = {}
-        for link, box in DEVICES.items():
-            profile = get_profile(box.board)
-            device = await enter(SimulatedDevice(profile, f"{url}/api/xiaozhi/ota", mac=box.mac, pace=pace))
+        for key in boxes:
+            box = DEVICES[key]
+            device = SimulatedDevice(box.profile, f"{url}/api/xiaozhi/ota", mac=box.mac, pace=pace)
+            devices[key] = await enter(device)
             await house.pair(client, device, box.name, box.room)
-            if device.link != link:
-                await house.change_link(client, device, link)
-            devices[link] = device
+            if device.link != box.link:
+                await house.change_link(client, device, box.link)
         yield Demo(url=url, folder=folder, client=client, devices=devices, children=[listener, speaker, hass])

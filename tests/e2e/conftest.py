@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 import pytest_socket
 
-from demo.stage import demo
+from demo.stage import LINKED, demo
 from tests.e2e.demo_process import MARK, START_SECONDS, DemoProcess, marked_processes, started_demo
 from tests.e2e.house import PACE, House
 
@@ -47,7 +47,7 @@ async def house(shared_loop: None, tmp_path_factory: pytest.TempPathFactory) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(MARK, mark)
         async with (
-            demo(tmp_path_factory.mktemp("house"), lambda _text: None, pace=PACE) as running,
+            demo(tmp_path_factory.mktemp("house"), lambda _text: None, pace=PACE, boxes=LINKED) as running,
             AsyncExitStack() as stack,
         ):
             house = House(running, mark, stack)

@@ -18,21 +18,24 @@ from demo.processes import ROOT
 from demo.speech_server import HOST
 from tests.e2e.demo_process import DemoProcess, started_demo
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("socket_enabled")]
+pytestmark = [pytest.mark.timeout(460), pytest.mark.usefixtures("socket_enabled")]
 
 
 def test_the_check_talks_over_each_link_uses_the_device_and_ends_with_a_line_of_json(tmp_path: Path) -> None:
     """Everything for real: Opus over the link, speech recognition, the assistant, speech, Opus back.
 
-    And what the device on MQTT can do: its lights, its camera, its notifications, its firmware.
+    And what the device on MQTT can do: its lights, its camera, its notifications, its firmware. And what Home
+    Assistant says, rings, plays and asks on its own.
     """
     with started_demo(tmp_path, "--check") as demo:
-        output, progress = demo.process.communicate(timeout=200)
+        output, progress = demo.process.communicate(timeout=400)
         assert demo.process.returncode == 0, progress
         demo.wait_gone(0)
     assert "The idle MQTT box took another volume" in progress
     results = json.loads(output.splitlines()[-1])
-    assert list(results) == ["mqtt", "websocket", "light_colour", "photo", "notification", "firmware"]
+    used = ["light_colour", "photo", "notification", "firmware"]
+    heard = ["announcement", "asked"]
+    assert list(results) == ["mqtt", "websocket", *used, *heard]
     for link in ("mqtt", "websocket"):
         result = results[link]
         assert result["said"] == result["heard"] == "turn on the kitchen light"
@@ -46,6 +49,8 @@ def test_the_check_talks_over_each_link_uses_the_device_and_ends_with_a_line_of_
     assert results["notification"]["method"] == "notifications/message"
     assert (results["firmware"]["from"], results["firmware"]["to"]) == ("2.4.2", "2.4.3")
     assert results["firmware"]["steps"] > 1
+    assert results["announcement"]["shown"] == "Dinner is ready."
+    assert results["asked"]["answer"]["id"] == "no"
     assert list(tmp_path.iterdir()) == [], "temporary files are left"
 
 

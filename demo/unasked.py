@@ -1,0 +1,234 @@
+"""What Home Assistant says, rings and plays on its own, as the demo's user hears it.
+
+Each is started as the web page or the user starts it, then checked on the device. A wrong result raises
+`DemoError`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import av
+import numpy as np
+
+from simulator import Announcement, Outcome, SimulatedDevice, State
+from simulator.audio.speaker import Played
+
+from .abilities import Owner
+from .client import Client, Json
+from .errors import DemoError
+from .hass import MEDIA
+
+__all__ = ["Listener", "put_music"]
+
+_MESSAGE: Final = "Dinner is ready."
+_TIMER: Final = "set a timer for fifteen seconds"
+_MUSIC: Final = "play jazz"
+_QUESTION: Final = "Shall I open the window?"
+_ANSWER: Final = "never mind"
+_ANSWERS: Final = ({"id": "yes", "sentences": ["yes"]}, {"id": "no", "sentences": ["no", _ANSWER]})
+_TUNE: Final = "jazz.flac"
+_TUNE_SECONDS: Final = 12.0
+_RATE: Final = 24000
+_NOTES: Final = (262, 330, 392, 466, 440, 392, 330, 294)
+_NOTE_SECONDS: Final = 0.96
+# A frame is one of the tune if this share of its energy is at one frequency; of speech, less is.
+_PURITY: Final = 0.9
+# Root mean square of 16 bit samples, as for answers.
+_AUDIBLE: Final = 200
+# A loaded machine takes long.
+_WAIT_SECONDS: Final = 60.0
+# Of music or ringing, before the user ends it.
+_ENOUGH_SECONDS: Final = 2.0
+
+
+def put_music(configuration: Path) -> None:
+    """Put a tune into the media library of a Home Assistant."""
+    samples = np.arange(int(_RATE * _TUNE_SECONDS))
+    notes = np.array(_NOTES)[(samples / _RATE / _NOTE_SECONDS).astype(int) % len(_NOTES)]
+    wave = (6000 * np.sin(2 * np.pi * np.cumsum(notes / _RATE))).astype("<i2")
+    with av.open(str(configuration / MEDIA / _TUNE), "w") as file:
+        stream = file.add_stream("flac", rate=_RATE, layout="mono", format="s16")
+        frame = av.AudioFrame.from_ndarray(wave.reshape(1, -1), format="s16", layout="mono")
+        frame.sample_rate, frame.time_base, frame.pts = _RATE, Fraction(1, _RATE), 0
+        for packet in (*stream.encode(frame), *stream.encode(None)):
+            file.mux(packet)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """Hears what Home Assistant says and plays on its own."""
+
+    client: Client
+    announcer: Owner
+    """Of the device that can play while it is idle."""
+    older: Owner
+    """Of a device that can play only in a conversation."""
+    speak: Callable[[str], Awaitable[bytes]]
+    """Returns a text as the user says it."""
+
+    async def hear_announcement(self) -> Json:
+        """Have something announced to the idle device."""
+        satellite = await self.announcer.entity("assist_satellite")
+        earlier = len(self.announcer.device.announcements)
+        await self._call("assist_satellite", "announce", entity_id=satellite, message=_MESSAGE)
+        announced = await self._played(earlier)
+        shown = " ".join(text for _, text in announced.shown)
+        if _MESSAGE not in shown:
+            raise DemoError(f"the announcement {_MESSAGE!r} was shown as {shown!r}")
+        return {"entity_id": satellite, "shown": shown, "seconds": _seconds(announced.played)}
+
+    async def hear_timer(self) -> Json:
+        """Set a timer by voice; when it rings, wake the device, which only ends the ringing."""
+        device = self.announcer.device
+        earlier = len(device.announcements)
+        await self._say(device, _TIMER)
+        await self._until(device, lambda: device.state is State.IDLE, f"{_TIMER!r} is not answered")
+        answer = device.screen.captions[-1:]
+        await self._until(
+            device,
+            lambda: len(device.announcements) > earlier,
+            f"a timer of 15 s does not ring; it was answered with {answer}",
+        )
+        ring = device.announcements[earlier]
+        await self._until(
+            device, lambda: ring.over or _seconds(ring.played) > _ENOUGH_SECONDS, "the timer is not heard"
+        )
+        if ring.over or not _audible(ring.played):
+            raise DemoError(f"the ringing of the timer is silent or too short: {ring.outcome} {ring.reason}")
+        await device.wake()
+        await self._until(device, lambda: device.state is State.IDLE, "after the ringing it does not rest")
+        return {"said": _TIMER, "answer": answer, "seconds": _seconds(ring.played)}
+
+    async def hear_file(self) -> Json:
+        """Play a file of the media library on the idle device."""
+        player = await self.announcer.entity("media_player")
+        earlier = len(self.announcer.device.announcements)
+        media = f"media-source://media_source/local/{_TUNE}"
+        await self._call(
+            "media_player", "play_media", entity_id=player, media_content_id=media, media_content_type="music"
+        )
+        played = await self._played(earlier)
+        seconds = _tune_seconds(played.played)
+        if seconds < _TUNE_SECONDS - 1:
+            raise DemoError(f"of a tune of {_TUNE_SECONDS:g} s the device has played {seconds} s")
+        return {"entity_id": player, "seconds": seconds}
+
+    async def hear_music(self) -> Json:
+        """Ask the older device for music; it plays in the conversation, until the button ends it."""
+        device = self.older.device
+        player = await self.older.entity("media_player")
+        first = len(device.speaker.played)
+        await self._say(device, _MUSIC)
+        await self._until(
+            device,
+            lambda: (
+                device.state is State.IDLE or _tune_seconds(device.speaker.played[first:]) > _ENOUGH_SECONDS
+            ),
+            f"after {_MUSIC!r} there is no music",
+        )
+        if device.state is State.IDLE:
+            raise DemoError(f"after {_MUSIC!r} there was no music, but {device.screen.captions[-1:]}")
+        await self._becomes(player, "playing")
+        await device.click()
+        await self._until(device, lambda: device.state is not State.SPEAKING, "the button does not end music")
+        if device.state is State.LISTENING:
+            await device.click()
+        await self._until(device, lambda: device.state is State.IDLE, "after the music it does not rest")
+        await self._becomes(player, "idle")
+        return {"said": _MUSIC, "entity_id": player, "seconds": _tune_seconds(device.speaker.played[first:])}
+
+    async def _call(self, domain: str, action: str, **data: str) -> None:
+        """Call an action for the announcer; a refusal is told together with what the device knows of it."""
+        try:
+            await self.client.call(domain, action, **data)
+        except DemoError as err:
+            known = [(each.outcome, each.reason) for each in self.announcer.device.announcements]
+            raise DemoError(f"{err}; the {self.announcer.name}: {known or 'was not told to play'}") from err
+
+    async def answer_question(self) -> Json:
+        """Have the idle device ask something, and answer it in the next conversation."""
+        device = self.announcer.device
+        satellite = await self.announcer.entity("assist_satellite")
+        earlier = len(device.announcements)
+        asking = asyncio.create_task(
+            self.client.ask("xiaozhi", "ask", entity_id=satellite, question=_QUESTION, answers=_ANSWERS)
+        )
+        try:
+            await self._until(device, lambda: len(device.announcements) > earlier, "no question is asked")
+            asked = await self._played(earlier)
+            await self._say(device, _ANSWER)
+            async with asyncio.timeout(_WAIT_SECONDS):
+                reply = await asking
+        except TimeoutError:
+            raise DemoError(f"the answer {_ANSWER!r} is not told within {_WAIT_SECONDS:g} s") from None
+        finally:
+            asking.cancel()
+        if (reply["id"], reply["sentence"]) != ("no", _ANSWER):
+            raise DemoError(f"{_QUESTION!r} was answered with {_ANSWER!r}, and that was taken for {reply}")
+        await self._until(device, lambda: device.state is State.IDLE, "after the answer it does not rest")
+        return {"question": " ".join(text for _, text in asked.shown), "answer": reply}
+
+    async def _say(self, device: SimulatedDevice, text: str) -> None:
+        """Wake a device and begin to say something to it."""
+        sound = await self.speak(text)
+        await device.wake()
+        if device.state is State.IDLE:
+            raise DemoError(f"the device could not connect: {device.last_error or 'the server hung up'}")
+        device.say(sound)
+
+    async def _played(self, earlier: int) -> Announcement:
+        """Return the announcement after so many earlier ones, once it has been played to its end."""
+        device = self.announcer.device
+        await self._until(device, lambda: len(device.announcements) > earlier, "it is told to play nothing")
+        announced = device.announcements[earlier]
+        await self._until(device, lambda: announced.over, "what it plays does not end")
+        if announced.outcome is not Outcome.PLAYED:
+            raise DemoError(f"the {self.announcer.name} has not played it: {announced.reason}")
+        if not _audible(announced.played):
+            raise DemoError(f"the {self.announcer.name} has played {_seconds(announced.played)} s of silence")
+        return announced
+
+    async def _until(self, device: SimulatedDevice, condition: Callable[[], bool], fault: str) -> None:
+        try:
+            await device.wait_for(condition, _WAIT_SECONDS)
+        except TimeoutError:
+            raise DemoError(f"{fault}; the device is {device.state} after {_WAIT_SECONDS:g} s") from None
+
+    async def _becomes(self, entity_id: str, state: str) -> None:
+        shown = ""
+        for _ in range(int(_WAIT_SECONDS * 5)):
+            if (shown := await self.client.state(entity_id)) == state:
+                return
+            await asyncio.sleep(0.2)
+        raise DemoError(f"{entity_id} is to be {state} and is {shown}")
+
+
+def _samples(frames: Sequence[Played]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.frombuffer(b"".join(frame.pcm for frame in frames), "<i2").astype(float)
+
+
+def _seconds(frames: Sequence[Played]) -> float:
+    return round(len(_samples(frames)) / _RATE, 2)
+
+
+def _audible(frames: Sequence[Played]) -> bool:
+    samples = _samples(frames)
+    return bool(samples.size and np.sqrt(np.mean(samples**2)) > _AUDIBLE)
+
+
+def _tune_seconds(frames: Sequence[Played]) -> float:
+    """Return how much of it is one note at a time."""
+    return round(sum(len(frame.pcm) / 2 / _RATE for frame in frames if _is_note(frame)), 2)
+
+
+def _is_note(frame: Played) -> bool:
+    samples = _samples([frame])
+    if not _audible([frame]):
+        return False
+    energy = np.abs(np.fft.rfft(samples * np.hanning(len(samples)))) ** 2
+    peak = int(np.argmax(energy))
+    return bool(energy[max(0, peak - 3) : peak + 4].sum() > _PURITY * energy.sum())
