@@ -34,8 +34,10 @@ from .voice.conversations import VoiceConversations
 from .voice.core_satellite import CoreSatellite
 from .voice.end_of_speech import TurnDetector
 from .voice.speech_format import speech_options
-from .voice.unasked.announcement import announcement_utterance
+from .voice.unasked.announcement import announcement_utterance, text_utterance
 from .voice.unasked.question import ask
+from .voice.unasked.timers import VoiceTimers
+from .voice.unasked.utterance import OpenSpeech
 from .voice.wake_words import WakeWords
 
 PARALLEL_UPDATES = 0
@@ -71,6 +73,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         self._detectors = gateway.detectors
         self._unasked = gateway.unasked(device)
         self._conversations = VoiceConversations(device, self, wake_words, self._unasked.channel)
+        self._timers = VoiceTimers(gateway.hass, device, self._unasked, self._speech_of)
 
     @property
     @override
@@ -116,6 +119,10 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         asking = partial(ask, self.hass, self._unasked, question, pipeline, self.question_unheard)
         return await self.async_ask(asking, answers, seconds)
 
+    @callback
+    def _speech_of(self, text: str) -> OpenSpeech:
+        return text_utterance(self.hass, text, self._chosen_pipeline()).speech
+
     async def _say(self, announcement: AssistSatelliteAnnouncement, *, expects_answer: bool) -> None:
         await self._unasked.say(
             await announcement_utterance(
@@ -141,6 +148,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         """Begin to hold the device's conversations."""
         await super().async_added_to_hass()
         self.async_on_remove(self.device.conversations.set_voice(self._conversations.begin))
+        self.async_on_remove(self._timers.start())
 
     @override
     async def async_will_remove_from_hass(self) -> None:

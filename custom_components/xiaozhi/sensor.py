@@ -71,6 +71,14 @@ SENSORS: Final = (
         stays=True,
     ),
     XiaozhiSensorDescription(
+        key="next_timer",
+        translation_key="next_timer",
+        device_class=SensorDeviceClass.TIMESTAMP,
+        value=lambda device: device.timers.next_end,
+        always=True,
+        stays=True,
+    ),
+    XiaozhiSensorDescription(
         key="response_time",
         translation_key="response_time",
         device_class=SensorDeviceClass.DURATION,

@@ -17,7 +17,7 @@ from .protocol.transport.mqtt.broker_timeouts import BrokerTimeouts
 from .protocol.transport.mqtt.connection import MqttTimeouts
 from .protocol.transport.websocket.connection import WebSocketTimeouts
 from .voice.timeouts import VoiceTimeouts
-from .voice.unasked.timeouts import UnaskedTimeouts
+from .voice.unasked.timeouts import TimerTimeouts, UnaskedTimeouts
 
 __all__ = ["TIMEOUTS", "CallTimeouts", "Timeouts", "timeouts_of"]
 
@@ -48,6 +48,7 @@ class Timeouts:
     pictures: PictureTimeouts = field(default_factory=PictureTimeouts)
     session: SessionTimeouts = field(default_factory=SessionTimeouts)
     store: StoreTimeouts = field(default_factory=StoreTimeouts)
+    timers: TimerTimeouts = field(default_factory=TimerTimeouts)
     unasked: UnaskedTimeouts = field(default_factory=UnaskedTimeouts)
     voice: VoiceTimeouts = field(default_factory=VoiceTimeouts)
     websocket: WebSocketTimeouts = field(default_factory=WebSocketTimeouts)

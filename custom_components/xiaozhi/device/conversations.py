@@ -23,6 +23,7 @@ class DeviceConversations:
         """Tell `events` when a conversation starts and when a turn is answered."""
         self._events = events
         self._voice: Callable[[Conversation], None] | None = None
+        self._refused: Callable[[], None] | None = None
         self._turns: deque[TurnTimes] = deque(maxlen=_LAST_TURNS)
 
     @callback
@@ -37,9 +38,24 @@ class DeviceConversations:
         return end
 
     @callback
+    def refuse(self, refused: Callable[[], None]) -> CALLBACK_TYPE:
+        """Call `refused` for each conversation, and let nobody hold it. Returns a function that ends this."""
+        self._refused = refused
+
+        @callback
+        def end() -> None:
+            if self._refused is refused:
+                self._refused = None
+
+        return end
+
+    @callback
     def started(self, conversation: Conversation) -> bool:
         """Pass on a conversation that the device has started; return whether somebody holds it."""
         self._events.happened(ConversationEvent.STARTED)
+        if self._refused is not None:
+            self._refused()
+            return False
         if self._voice is None:
             return False
         self._voice(conversation)

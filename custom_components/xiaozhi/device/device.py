@@ -41,6 +41,7 @@ from .events import EVENT_NOTIFICATION, DeviceEvents
 from .session import DeviceSession
 from .state import DeviceState
 from .store import DeviceStore
+from .timers import DeviceTimers
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -80,6 +81,7 @@ class Device:
         """Connects the entities with the device in the registry."""
         self.events = DeviceEvents(hass.loop.time, lambda: self.settings.share_transcripts)
         self.conversations = DeviceConversations(self.events)
+        self.timers = DeviceTimers(hass, self.state.timers, self._timers_changed)
         self.installation: Installation | None = None
         """The running installation of a firmware, if any."""
         self._entry = entry
@@ -129,6 +131,12 @@ class Device:
                 listener.device_changed(self)
             except Exception:
                 _LOGGER.exception("A change of %s could not be shown", self.name)
+
+    @callback
+    def _timers_changed(self) -> None:
+        # After a crash, the owner is to be told of those that it ended.
+        self._store.async_schedule_save(soon=True)
+        self.changed()
 
     # For entities: state.
 
@@ -417,7 +425,7 @@ class Device:
     def conversation_started(self, conversation: Conversation) -> None:
         """Pass a conversation to the satellite; without one, end it."""
         if not self.conversations.started(conversation):
-            _LOGGER.debug("%s: no conversation without its satellite, which is disabled", self.name)
+            _LOGGER.debug("%s: nobody holds this conversation", self.name)
             self.create_task(conversation.end(), "end conversation")
         self._contacted()
 

@@ -13,6 +13,7 @@ from ..protocol.firmware import FirmwareVersion
 from ..protocol.mcp.client import Tool
 from ..protocol.status import DeviceStatus
 from ..protocol.transport.link import LinkKind
+from .timers import SetTimer
 
 __all__ = ["DeviceState"]
 
@@ -54,6 +55,8 @@ class DeviceState:
     """When it last checked in, connected or talked, or roughly when it last answered."""
     session: str | None = None
     """Id of its last conversation over MQTT, to end it if Home Assistant could not."""
+    timers: dict[str, SetTimer] = field(default_factory=dict)
+    """The voice timers that were set on it and have not ended, by id."""
     pictures: dict[PictureKind, Picture] = field(default_factory=dict, compare=False)
     """The last picture of each kind, in memory only."""
 
@@ -63,6 +66,7 @@ class DeviceState:
         data = data if isinstance(data, dict) else {}
         last_contact = _get(data, "last_contact", str)
         tools, calls = _get(data, "tools", list) or (), _get(data, "calls", dict) or {}
+        timers = _get(data, "timers", dict) or {}
         return cls(
             firmware=_get(data, "firmware", str),
             board=_get(data, "board", str),
@@ -79,12 +83,23 @@ class DeviceState:
             status=DeviceStatus.from_dict(data.get("status")),
             answers=_get(data, "answers", dict) or {},
             calls={name: arguments for name, arguments in calls.items() if isinstance(arguments, dict)},
+            timers={
+                timer_id: timer
+                for timer_id, stored in timers.items()
+                if (timer := SetTimer.from_dict(stored))
+            },
             last_contact=dt_util.parse_datetime(last_contact) if last_contact else None,
         )
 
     def lasting(self) -> Self:
         """Return a copy of the state without the time of the last contact."""
-        return replace(self, last_contact=None, answers=dict(self.answers), calls=dict(self.calls))
+        return replace(
+            self,
+            last_contact=None,
+            answers=dict(self.answers),
+            calls=dict(self.calls),
+            timers=dict(self.timers),
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the stored form as JSON values."""
@@ -104,6 +119,7 @@ class DeviceState:
             "status": self.status.as_dict(),
             "answers": self.answers,
             "calls": self.calls,
+            "timers": {timer_id: timer.as_dict() for timer_id, timer in self.timers.items()},
             "last_contact": self.last_contact.isoformat() if self.last_contact else None,
         }
 

@@ -155,6 +155,7 @@ async def test_a_device_without_screen_and_battery_has_no_entities_for_them(
         "select.kitchen_box_assistant",
         "select.kitchen_box_finished_speaking_detection",
         "sensor.kitchen_box_conversation",
+        "sensor.kitchen_box_next_timer",
         "sensor.kitchen_box_signal",
         "update.kitchen_box_firmware",
     }

@@ -36,6 +36,7 @@ STORED_AS = {
     "status": "last status",
     "answers": "what they last answered",
     "calls": "arguments of the last calls",
+    "timers": "timers that run, with their names",
     "last_contact": "last contact",
 }
 

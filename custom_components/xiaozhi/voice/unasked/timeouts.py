@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["UnaskedTimeouts"]
+__all__ = ["TimerTimeouts", "UnaskedTimeouts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,3 +34,18 @@ class UnaskedTimeouts:
     """For which a download that the user has ended may keep the device from beginning another one."""
     idle: float = 1
     """For a device to go idle after a conversation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerTimeouts:
+    """How long a timer rings, in seconds."""
+
+    ring: float = 60
+    """With sound of our own."""
+    show: float = 30
+    """With alerts, which make a short sound."""
+    between_alerts: float = 3
+    waking: float = 3
+    """From the end of a ring that was ended by waking the device until its conversation begins."""
+    unreachable: float = 600
+    """For a device that is away to come back."""

@@ -1,0 +1,220 @@
+"""Voice timers: those set on a device ring on it.
+
+A timer belongs to the device that it was set on, as long as that device stays connected. One on WebSocket is
+out of reach when a timer ends, so Home Assistant refuses to set a timer on it.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import ExitStack, aclosing, suppress
+from datetime import datetime, timedelta
+from functools import partial
+import logging
+
+from homeassistant.components import persistent_notification
+from homeassistant.components.intent import TimerEventType, TimerInfo, async_register_timer_handler
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.util import dt as dt_util
+
+from ...const import DOMAIN
+from ...device.device import Device
+from ...device.timers import SetTimer
+from ...protocol import messages
+from ...protocol.audio.bell import BELL_SECONDS, bell
+from ...protocol.faces import Face
+from ...protocol.text import one_line
+from ...protocol.transport.link import LinkKind
+from ...texts import async_text
+from ...tools.catalogue import STATUS_TOOL
+from .errors import InterruptedSpeechError, NotTakenError, OutOfReachError, SoundError
+from .unasked import Unasked, Way
+from .utterance import OpenSpeech, Utterance
+
+__all__ = ["VoiceTimers"]
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class VoiceTimers:
+    """Follows the timers of one device, and rings when they end."""
+
+    def __init__(
+        self, hass: HomeAssistant, device: Device, unasked: Unasked, speak: Callable[[str], OpenSpeech]
+    ) -> None:
+        """Ring on a device; `speak` returns the speech for a text."""
+        self._hass = hass
+        self._device = device
+        self._unasked = unasked
+        self._speak = speak
+        self._timeouts = device.timeouts.timers
+        self._unregister: CALLBACK_TYPE | None = None
+        self._changed = asyncio.Event()
+        self._ended: list[TimerInfo] = []
+        """Those that are to ring."""
+        self._ringing: asyncio.Task[None] | None = None
+
+    @callback
+    def start(self) -> CALLBACK_TYPE:
+        """Take timers from now on, and tell the owner of lost ones. Returns a function that ends this."""
+        self._device.add_listener(self)
+        self.device_changed(self._device)
+        if lost := self._device.timers.take_lost():
+            self._device.create_task(self._report("timers_lost", lost), "report lost timers")
+        return self._stop
+
+    @callback
+    def _stop(self) -> None:
+        self._device.remove_listener(self)
+        if self._unregister is not None:
+            self._unregister()
+            self._unregister = None
+        if self._ringing is not None:
+            self._ringing.cancel()
+
+    @callback
+    def device_changed(self, device: Device) -> None:
+        """Take timers as long as the device stays connected, and those that run in any case."""
+        self._changed.set()
+        stays_connected = device.linked and device.state.link is LinkKind.MQTT
+        wanted = stays_connected or bool(device.timers) or self._is_ringing
+        if wanted and self._unregister is None and (device_id := device.registry_id) is not None:
+            self._unregister = async_register_timer_handler(self._hass, device_id, self._happened)
+        elif not wanted and self._unregister is not None:
+            self._unregister()
+            self._unregister = None
+
+    @property
+    def _is_ringing(self) -> bool:
+        return self._ringing is not None and not self._ringing.done()
+
+    @callback
+    def _happened(self, event: TimerEventType, timer: TimerInfo) -> None:
+        if event in (TimerEventType.STARTED, TimerEventType.UPDATED):
+            ends_at = dt_util.utcnow() + timedelta(seconds=timer.seconds_left) if timer.is_active else None
+            self._device.timers.put(timer.id, _set_timer(timer, ends_at))
+            return
+        if event is TimerEventType.FINISHED:
+            self._ended.append(timer)
+            if not self._is_ringing:
+                self._ringing = self._device.create_task(self._ring(), "ring")
+        self._device.timers.remove(timer.id)
+
+    async def _ring(self) -> None:
+        """Ring for the timers that have ended, until the user ends it or it has rung long enough."""
+        while self._ended:
+            ended = tuple(self._ended)
+            self._ended.clear()
+            try:
+                async with asyncio.timeout(self._timeouts.unreachable):
+                    if await self._ring_when_reachable(await self._text(ended)):
+                        # Who ends the ring sees to all that have ended meanwhile.
+                        self._ended.clear()
+            except TimeoutError:
+                await self._report("timers_missed", [_set_timer(timer, None) for timer in ended])
+        self._ringing = None
+        self.device_changed(self._device)
+
+    async def _ring_when_reachable(self, text: str) -> bool:
+        while True:
+            self._changed.clear()
+            if self._unasked.way is not Way.NONE:
+                try:
+                    return await self._ring_once(text)
+                except HomeAssistantError as err:
+                    _LOGGER.debug("%s did not ring: %s", self._device.name, err)
+            await self._changed.wait()
+
+    async def _text(self, ended: Sequence[TimerInfo]) -> str:
+        names = ", ".join(one_line(timer.name) for timer in ended if timer.name)
+        key = "timer_ended_named" if names else "timer_ended"
+        return await async_text(self._hass, key, ended[0].language, timer=names)
+
+    async def _ring_once(self, text: str) -> bool:
+        """Ring as well as the device can; return whether the user has ended it.
+
+        Raises `HomeAssistantError` if the device does not answer.
+        """
+        if self._unasked.way is not Way.TEXT:
+            try:
+                return await self._sound(text)
+            except (NotTakenError, OutOfReachError) as err:
+                _LOGGER.debug("%s does not ring: %s", self._device.name, err)
+        return await self._show(text)
+
+    async def _sound(self, text: str) -> bool:
+        """Ring with sound. Raises as `Unasked.say`."""
+        woken = asyncio.Event()
+        with ExitStack() as refusal:
+
+            @callback
+            def started() -> None:
+                if self._unasked.way is Way.NOTIFY:
+                    refusal.callback(self._device.conversations.refuse(woken.set))
+
+            sound = partial(self._bell, text)
+            try:
+                await self._unasked.say(
+                    Utterance(text=text, speech=sound, text_begins=BELL_SECONDS, on_start=started)
+                )
+            except InterruptedSpeechError:
+                # Waking the device has ended the ring; the conversation that follows is not meant.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._timeouts.waking):
+                        await woken.wait()
+                return True
+            except SoundError as err:
+                # The bell has rung, and the text is on the screen.
+                _LOGGER.warning("The end of a timer could not be spoken: %s", err)
+        return False
+
+    async def _bell(self, text: str, sample_rate: int) -> AsyncGenerator[bytes]:
+        """In a conversation, ring once and say what has ended; otherwise ring on and on."""
+        strike = await self._hass.async_add_executor_job(bell, sample_rate)
+        yield strike
+        if self._unasked.way is Way.CHANNEL:
+            async with aclosing(self._speak(text)(sample_rate)) as speech:
+                async for pcm in speech:
+                    yield pcm
+            return
+        for _ in range(round(self._timeouts.ring / BELL_SECONDS) - 1):
+            yield strike
+
+    async def _show(self, text: str) -> bool:
+        """Show it with the sound of an alert, repeatedly; return whether the user has woken the device."""
+        status = await async_text(self._hass, "timer")
+        alert = messages.alert(status=status, message=text, emotion=Face.HAPPY)
+        woken = asyncio.Event()
+        accept = self._device.conversations.refuse(woken.set)
+        try:
+            for number in range(round(self._timeouts.show / self._timeouts.between_alerts)):
+                await self._device.send(alert)
+                if number == 0 and STATUS_TOOL in self._device.tools:
+                    # Nothing else shows that the device has not lost its power.
+                    await self._device.call_tool(STATUS_TOOL)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._timeouts.between_alerts):
+                        await woken.wait()
+                        return True
+        finally:
+            accept()
+        return False
+
+    async def _report(self, key: str, timers: Sequence[SetTimer]) -> None:
+        """Tell the owner of timers that have not rung."""
+        named = ", ".join(_description(timer) for timer in timers)
+        persistent_notification.async_create(
+            self._hass,
+            await async_text(self._hass, key, name=self._device.name, timers=named),
+            title=await async_text(self._hass, f"{key}_title"),
+            notification_id=f"{DOMAIN}_{key}_{self._device.mac}",
+        )
+
+
+def _set_timer(timer: TimerInfo, ends_at: datetime | None) -> SetTimer:
+    return SetTimer(name=timer.name or "", seconds=timer.created_seconds, ends_at=ends_at)
+
+
+def _description(timer: SetTimer) -> str:
+    duration = str(timedelta(seconds=timer.seconds))
+    return f"{one_line(timer.name)} ({duration})" if timer.name else duration

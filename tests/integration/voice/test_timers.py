@@ -1,0 +1,260 @@
+"""Voice timers ring on the device that they were set on, as well as its firmware can."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from homeassistant.components import persistent_notification
+from homeassistant.components.intent import async_device_supports_timers
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers import intent
+from homeassistant.util import dt as dt_util
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import Timeouts
+from custom_components.xiaozhi.voice.unasked.timeouts import TimerTimeouts
+from simulator import SimulatedDevice, State, converse, get_profile
+from simulator.application.announcement import Outcome
+from tests.integration.boxes import Boot, Speech, wait_for_state
+
+NEXT_TIMER = "sensor.kitchen_box_next_timer"
+
+NEW = get_profile(version="2.5.0")
+
+type Say = Callable[..., Awaitable[str]]
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    """A device on WebSocket is out of reach when a timer ends."""
+    return LinkKind.MQTT
+
+
+@pytest.fixture
+def timeouts() -> Timeouts:
+    """The time-outs of the gateway; a device that is away is not waited for as long."""
+    return Timeouts(timers=TimerTimeouts(unreachable=150))
+
+
+@pytest.fixture
+def handle(hass: HomeAssistant, device_id: str) -> Say:
+    """Return what handles an intent of the device's user, and returns the answer."""
+
+    async def handle(kind: str, **slots: Any) -> str:
+        values = {name: {"value": value} for name, value in slots.items()}
+        response = await intent.async_handle(hass, "test", kind, values, device_id=device_id)
+        return str(response.speech.get("plain", {}).get("speech", ""))
+
+    return handle
+
+
+def alerts(device: SimulatedDevice) -> list[dict[str, Any]]:
+    """Return the alerts that the device has received."""
+    received = [event.data["message"] for event in device.transcript if event.kind == "received"]
+    return [message for message in received if message.get("type") == "alert"]
+
+
+def notifications(hass: HomeAssistant) -> dict[str, str]:
+    """Return the texts of Home Assistant's notifications by their ids."""
+    shown = hass.data.get(persistent_notification.DOMAIN, {})
+    return {key: value["message"] for key, value in shown.items()}
+
+
+async def wait_notified(hass: HomeAssistant) -> str:
+    """Wait for a notification, and return its text."""
+    changed = asyncio.Event()
+
+    @callback
+    def notified(*_: object) -> None:
+        changed.set()
+
+    stop = persistent_notification.async_register_callback(hass, notified)
+    if not notifications(hass):
+        await changed.wait()
+    stop()
+    (text,) = notifications(hass).values()
+    return text
+
+
+async def test_it_is_set_changed_paused_and_cancelled(
+    hass: HomeAssistant, boot: Boot, handle: Say, device_id: str
+) -> None:
+    device = await boot()
+    assert async_device_supports_timers(hass, device_id)
+    assert hass.states.is_state(NEXT_TIMER, "unknown")
+
+    def seconds() -> float:
+        state = hass.states.get(NEXT_TIMER)
+        assert state is not None
+        end = dt_util.parse_datetime(state.state)
+        assert end is not None
+        return (end - dt_util.utcnow()).total_seconds()
+
+    await handle("HassStartTimer", minutes=50, name="pizza")
+    await handle("HassStartTimer", minutes=100)
+    await hass.async_block_till_done()
+    assert seconds() == pytest.approx(3000, abs=60)
+    await handle("HassIncreaseTimer", minutes=10, name="pizza")
+    await hass.async_block_till_done()
+    assert seconds() == pytest.approx(3600, abs=60)
+    await handle("HassPauseTimer", name="pizza")
+    await hass.async_block_till_done()
+    assert seconds() == pytest.approx(6000, abs=60)
+    await handle("HassUnpauseTimer", name="pizza")
+    await handle("HassCancelTimer", start_minutes=100)
+    await hass.async_block_till_done()
+    assert seconds() == pytest.approx(3600, abs=60)
+    await handle("HassCancelAllTimers")
+    await hass.async_block_till_done()
+    assert hass.states.is_state(NEXT_TIMER, "unknown")
+    assert not alerts(device)
+
+
+async def test_it_is_set_and_asked_for_by_voice_and_the_screen_shows_how_long_it_runs(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+) -> None:
+    speech.recognizer.lines = ["set a timer for 5 minutes", "how much time is left on my timer"]
+    device = await boot()
+    talk = await converse(device, command)
+    assert talk.answers == ["Timer set for 5 minutes"]
+    assert not hass.states.is_state(NEXT_TIMER, "unknown")
+    await device.wait_state(State.IDLE, 30)
+    talk = await converse(device, command, word="hello box")
+    (answer,) = talk.answers
+    assert "minutes" in answer
+
+
+async def test_old_firmware_shows_it_with_a_sound_every_three_seconds_until_it_is_woken(
+    hass: HomeAssistant, speech: Speech, boot: Boot, handle: Say
+) -> None:
+    device = await boot()
+    await handle("HassStartTimer", seconds=5, name="pizza")
+    await device.wait_for(lambda: len(alerts(device)) >= 3)
+    first, second, third = alerts(device)[:3]
+    assert first["message"] == "Timer ended: pizza."
+    assert first == second == third
+    await device.wake()
+    # Waking it only ends the ring: nobody is listened to.
+    await device.wait_state(State.IDLE, 10)
+    rung = len(alerts(device))
+    await asyncio.sleep(10)
+    assert len(alerts(device)) == rung
+    assert not speech.recognizer.streams
+    # The next conversation is an ordinary one.
+    await device.wake()
+    await device.wait_state(State.LISTENING, 10)
+
+
+async def test_old_firmware_gives_up_after_half_a_minute(
+    hass: HomeAssistant, boot: Boot, handle: Say
+) -> None:
+    device = await boot()
+    await handle("HassStartTimer", seconds=5)
+    await device.wait_for(lambda: len(alerts(device)) == 10)
+    times = [
+        event.time for event in device.transcript if event.data.get("message", {}).get("type") == "alert"
+    ]
+    assert times[-1] - times[0] == pytest.approx(27, abs=1)
+    await hass.async_block_till_done()
+    assert alerts(device)[0]["message"] == "Your timer has ended."
+
+
+async def test_new_firmware_rings_for_a_minute(boot: Boot, handle: Say) -> None:
+    device = await boot(NEW)
+    await handle("HassStartTimer", seconds=5, name="pizza")
+    announced = await device.wait_announced(timeout=120)
+    assert announced.outcome is Outcome.PLAYED
+    assert len(announced.pcm) / 2 / device.speaker.rate == pytest.approx(60, abs=0.5)
+    assert [text for _, text in announced.shown] == ["Timer ended: pizza."]
+    assert not alerts(device)
+
+
+async def test_waking_new_firmware_ends_the_ring_and_nothing_else(
+    hass: HomeAssistant, speech: Speech, boot: Boot, handle: Say
+) -> None:
+    device = await boot(NEW)
+    await handle("HassStartTimer", seconds=5)
+    await device.wait_for(lambda: any(announced.played for announced in device.announcements))
+    await device.wake()
+    (announced,) = device.announcements
+    await device.wait_for(lambda: announced.over and device.state is State.IDLE, 20)
+    assert announced.outcome is Outcome.CANCELLED
+    await hass.async_block_till_done()
+    assert not speech.recognizer.streams
+    await device.wake()
+    await device.wait_state(State.LISTENING, 10)
+    assert len(device.announcements) == 1
+
+
+async def test_in_a_conversation_it_is_said_between_two_turns(
+    speech: Speech, boot: Boot, handle: Say, command: bytes
+) -> None:
+    speech.recognizer.lines = ["turn on the kitchen light"]
+    device = await boot()
+    await handle("HassStartTimer", seconds=1, name="pizza")
+    talk = await converse(device, command, patience=60)
+    assert talk.answers[-1] == "Timer ended: pizza."
+    assert "Timer ended: pizza." in speech.voice.spoken
+    assert not alerts(device)
+
+
+async def test_a_device_that_is_away_rings_when_it_is_back(
+    hass: HomeAssistant, boot: Boot, handle: Say
+) -> None:
+    device = await boot()
+    # Its tools are known when it is asked for its status.
+    await device.wait_for(lambda: bool(device.events("tool")))
+    await handle("HassStartTimer", seconds=5, name="pizza")
+    await device.lose_power()
+    await wait_for_state(hass, NEXT_TIMER, "unknown", 60)
+    await device.boot()
+    await device.wait_for(lambda: bool(alerts(device)))
+    assert not notifications(hass)
+
+
+async def test_the_owner_is_told_of_a_timer_that_could_not_ring(
+    hass: HomeAssistant, boot: Boot, handle: Say, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    # Its tools are known when it is asked for its status.
+    await device.wait_for(lambda: bool(device.events("tool")))
+    await handle("HassStartTimer", seconds=5, name="pizza")
+    await device.lose_power()
+    await wait_for_state(hass, NEXT_TIMER, "unknown", 60)
+    text = await wait_notified(hass)
+    assert not alerts(device)
+    assert "Kitchen box was not connected" in text
+    assert "pizza (0:00:05)" in text
+
+
+async def test_timers_outlive_a_reload_and_the_owner_is_told_of_those_that_a_restart_has_ended(
+    hass: HomeAssistant, boot: Boot, handle: Say, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await handle("HassStartTimer", minutes=50, name="pizza")
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await hass.async_block_till_done()
+    assert not hass.states.is_state(NEXT_TIMER, "unknown")
+    assert not notifications(hass)
+    # A new Home Assistant knows no timer.
+    hass.data.pop("xiaozhi_timers")
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    text = await wait_notified(hass)
+    assert "pizza (0:50:00)" in text
+    assert hass.states.is_state(NEXT_TIMER, "unknown")
+    assert device.mac
+
+
+class TestWebSocket:
+    """A device that is out of reach between its conversations."""
+
+    @pytest.fixture
+    def link(self) -> LinkKind:
+        """Its link."""
+        return LinkKind.WEBSOCKET
+
+    @pytest.mark.usefixtures("boot")
+    async def test_no_timer_can_be_set_on_it(self, hass: HomeAssistant, device_id: str) -> None:
+        assert not async_device_supports_timers(hass, device_id)

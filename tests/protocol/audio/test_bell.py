@@ -1,0 +1,21 @@
+"""The sound of a timer that has ended."""
+
+from array import array
+
+import pytest
+
+from custom_components.xiaozhi.protocol.audio.bell import BELL_SECONDS, bell
+
+
+@pytest.mark.parametrize("sample_rate", [16000, 24000])
+def test_it_strikes_twice_fades_and_can_be_repeated(sample_rate: int) -> None:
+    samples = array("h", bell(sample_rate))
+    assert len(samples) == BELL_SECONDS * sample_rate
+
+    def loudest(start: float, end: float) -> int:
+        return max(map(abs, samples[round(start * sample_rate) : round(end * sample_rate)]))
+
+    assert 8000 < loudest(0, 0.1) < 32767
+    assert loudest(0.25, 0.34) < loudest(0.35, 0.45)
+    assert loudest(1.45, 1.5) < 200
+    assert abs(samples[0]) < 200
