@@ -213,8 +213,12 @@ async def _check_unasked(running: Demo) -> dict[str, Any]:
     results: dict[str, Any] = {}
     _tell(f"Announcing something on the idle {name} ...")
     results["announcement"] = await listener.hear_announcement()
+    _tell(f"Playing a file on the idle {name} ...")
+    results["file"] = await listener.hear_file()
     _tell(f"Having the {name} ask a question ...")
     results["asked"] = await listener.answer_question()
+    _tell(f"Asking the {DEVICES['mqtt'].name} for music ...")
+    results["music"] = await listener.hear_music()
     return results
 
 
