@@ -215,6 +215,8 @@ async def _check_unasked(running: Demo) -> dict[str, Any]:
     results["announcement"] = await listener.hear_announcement()
     _tell(f"Playing a file on the idle {name} ...")
     results["file"] = await listener.hear_file()
+    _tell(f"Setting a timer on the {name}, and waiting until it rings ...")
+    results["timer"] = await listener.hear_timer()
     _tell(f"Having the {name} ask a question ...")
     results["asked"] = await listener.answer_question()
     _tell(f"Asking the {DEVICES['mqtt'].name} for music ...")

@@ -34,7 +34,7 @@ def test_the_check_talks_over_each_link_uses_the_device_and_ends_with_a_line_of_
     assert "The idle MQTT box took another volume" in progress
     results = json.loads(output.splitlines()[-1])
     used = ["light_colour", "photo", "notification", "firmware"]
-    heard = ["announcement", "file", "asked", "music"]
+    heard = ["announcement", "file", "timer", "asked", "music"]
     assert list(results) == ["mqtt", "websocket", *used, *heard]
     for link in ("mqtt", "websocket"):
         result = results[link]
@@ -51,6 +51,7 @@ def test_the_check_talks_over_each_link_uses_the_device_and_ends_with_a_line_of_
     assert results["firmware"]["steps"] > 1
     assert results["announcement"]["shown"] == "Dinner is ready."
     assert results["file"]["seconds"] > 10
+    assert results["timer"]["seconds"] > 2
     assert results["asked"]["answer"]["id"] == "no"
     assert results["music"]["seconds"] > 2
     assert list(tmp_path.iterdir()) == [], "temporary files are left"
