@@ -6,22 +6,21 @@ from typing import Any, Final, override
 
 from homeassistant.components.assist_pipeline import (
     AudioSettings,
-    Pipeline,
     PipelineEvent,
     PipelineEventType,
     VadSensitivity,
-    async_get_pipeline,
 )
-from homeassistant.components.assist_pipeline.select import get_chosen_pipeline
 from homeassistant.components.assist_satellite import (
     AssistSatelliteAnnouncement,
     AssistSatelliteAnswer,
     AssistSatelliteConfiguration,
     AssistSatelliteEntityDescription,
     AssistSatelliteEntityFeature,
+    AssistSatelliteWakeWord,
 )
 from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant, callback
+from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
@@ -33,6 +32,7 @@ from .gateway import Gateway, XiaozhiConfigEntry
 from .voice.conversations import VoiceConversations
 from .voice.core_satellite import CoreSatellite
 from .voice.end_of_speech import TurnDetector
+from .voice.pipelines import chosen_pipeline
 from .voice.speech_format import speech_options
 from .voice.unasked.announcement import announcement_utterance, text_utterance
 from .voice.unasked.question import ask
@@ -91,7 +91,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     @override
     def tts_options(self) -> dict[str, Any]:
         """Take speech as the engine gives it."""
-        return speech_options(self.hass, self._chosen_pipeline().tts_engine)
+        return speech_options(self.hass, chosen_pipeline(self.hass, self.device).tts_engine)
 
     @property
     @override
@@ -115,7 +115,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         self, question: str, answers: list[dict[str, Any]], seconds: float
     ) -> AssistSatelliteAnswer | None:
         """Ask a question that is answered now, or in the next conversation. Raises `HomeAssistantError`."""
-        pipeline = self._chosen_pipeline()
+        pipeline = chosen_pipeline(self.hass, self.device)
         asking = partial(ask, self.hass, self._unasked, question, pipeline, self.question_unheard)
         return await self.async_ask(asking, answers, seconds)
 
@@ -133,15 +133,29 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     @callback
     @override
     def async_get_configuration(self) -> AssistSatelliteConfiguration:
-        """Return no wake words: the device detects its own."""
+        """Return the wake word that the device has heard last.
+
+        It may have others, but none can be chosen here, and Home Assistant would offer the choice.
+        """
+        words = [
+            AssistSatelliteWakeWord(id=word, wake_word=word, trained_languages=[])
+            for word in self.device.state.wake_words[:1]
+        ]
         return AssistSatelliteConfiguration(
-            available_wake_words=[], active_wake_words=[], max_active_wake_words=0
+            available_wake_words=words,
+            active_wake_words=[word.id for word in words],
+            max_active_wake_words=len(words),
         )
 
     @override
     async def async_set_configuration(self, config: AssistSatelliteConfiguration) -> None:
-        """Refuse: stock firmware cannot change its wake words."""
-        raise NotImplementedError
+        """Accept that nothing changes. Stock firmware cannot change its wake words."""
+        if config.active_wake_words != self.async_get_configuration().active_wake_words:
+            raise HomeAssistantError(
+                translation_domain=DOMAIN,
+                translation_key="wake_words_fixed",
+                translation_placeholders={"name": self.device.name},
+            )
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -179,24 +193,30 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         return await self._detectors.async_load_for_interruption()
 
     async def run_spoken(
-        self, wake_word: str | None, audio: AsyncIterable[bytes], *, is_repeated: bool, ends_speech: bool
+        self,
+        wake_word: str | None,
+        audio: AsyncIterable[bytes],
+        *,
+        woken_by: str | None,
+        is_repeated: bool,
+        ends_speech: bool,
     ) -> None:
-        """Run the chosen pipeline. One without a voice answers on the screen."""
+        """Run the pipeline of the wake word. One without a voice answers on the screen."""
         settings = AudioSettings(
             is_vad_enabled=ends_speech,
             silence_seconds=VadSensitivity.to_seconds(self._vad_sensitivity()),
         )
         await self.async_accept_speech_from_satellite(
-            audio, self._chosen_pipeline(), settings, wake_word=wake_word, is_repeated=is_repeated
+            audio,
+            chosen_pipeline(self.hass, self.device, woken_by),
+            settings,
+            wake_word=wake_word,
+            is_repeated=is_repeated,
         )
 
     async def run_typed(self, question: str) -> None:
         """Run the chosen pipeline on a text."""
-        await self.async_accept_text_from_satellite(question, self._chosen_pipeline())
-
-    @callback
-    def _chosen_pipeline(self) -> Pipeline:
-        return async_get_pipeline(self.hass, get_chosen_pipeline(self.hass, DOMAIN, self.device.mac))
+        await self.async_accept_text_from_satellite(question, chosen_pipeline(self.hass, self.device))
 
     @callback
     def _vad_sensitivity(self) -> VadSensitivity:

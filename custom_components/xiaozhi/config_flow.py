@@ -1,6 +1,6 @@
 """Config flows for the gateway and its devices."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, override
 
@@ -18,9 +18,11 @@ from homeassistant.config_entries import (
 )
 from homeassistant.const import CONF_MAC, CONF_PASSWORD
 from homeassistant.core import callback
+from homeassistant.data_entry_flow import section
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.device_registry import format_mac
 from homeassistant.helpers.selector import (
+    AssistPipelineSelector,
     BooleanSelector,
     SelectOptionDict,
     SelectSelector,
@@ -40,6 +42,7 @@ from .const import (
     CONF_LINK,
     CONF_SHARE_TRANSCRIPTS,
     CONF_SHOW_ANNOUNCEMENTS,
+    CONF_WAKE_WORD_PIPELINES,
     DOMAIN,
     GATEWAY_UNIQUE_ID,
     SUBENTRY_DEVICE,
@@ -290,10 +293,15 @@ class DeviceSubentryFlow(
         schema = _DEVICE_SCHEMA
         if GatewaySettings.from_entry(entry).link is not OfferedLink.WEBSOCKET:
             schema = _DEVICE_SCHEMA_WITH_LINK
+        if choosable:
+            schema = schema.extend(await self._tools_schema(tools))
+        heard = () if device is None else device.state.wake_words
+        if words := dict.fromkeys((*heard, *before.wake_word_pipelines)):
+            schema = schema.extend(_wake_words_schema(words))
         return self.async_show_form(
             step_id="reconfigure",
             data_schema=self.add_suggested_values_to_schema(
-                schema.extend(await self._tools_schema(tools)) if choosable else schema,
+                schema,
                 {**subentry.data, CONF_ASSISTANT_TOOLS: [name for name in chosen if name in choosable]},
             ),
             description_placeholders={"name": subentry.title},
@@ -318,6 +326,11 @@ class DeviceSubentryFlow(
     @override
     def _add_device(self, mac: str, name: str, data: Mapping[str, Any]) -> SubentryFlowResult:
         return self.async_create_entry(title=name, data=data, unique_id=mac)
+
+
+def _wake_words_schema(words: Iterable[str]) -> dict[vol.Marker, Any]:
+    pipelines = vol.Schema({vol.Optional(word): AssistPipelineSelector() for word in words})
+    return {vol.Required(CONF_WAKE_WORD_PIPELINES): section(pipelines, {"collapsed": True})}
 
 
 async def _apply_link(

@@ -29,6 +29,7 @@ CONF_FOLLOW_UP_WAIT: Final = "follow_up_wait"
 CONF_INTERRUPT_BY_SPEAKING: Final = "interrupt_by_speaking"
 CONF_SHARE_TRANSCRIPTS: Final = "share_transcripts"
 CONF_SHOW_ANNOUNCEMENTS: Final = "show_announcements"
+CONF_WAKE_WORD_PIPELINES: Final = "wake_word_pipelines"
 DEFAULT_FOLLOW_UP_WAIT: Final = 8
 
 OTA_PATH: Final = "/api/xiaozhi/ota"

@@ -1,7 +1,7 @@
 """Settings of the gateway and of each device."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any, Self
@@ -25,6 +25,7 @@ from .const import (
     CONF_SHOW_ANNOUNCEMENTS,
     CONF_TLS,
     CONF_UDP_PORT,
+    CONF_WAKE_WORD_PIPELINES,
     CONF_WEBSOCKET_PORT,
     DEFAULT_FOLLOW_UP_WAIT,
     DEFAULT_MQTT_PORT,
@@ -122,6 +123,8 @@ class DeviceSettings:
     link: DeviceLink
     share_transcripts: bool
     """Whether events hold what the user and the assistant said."""
+    wake_word_pipelines: Mapping[str, str] = field(default_factory=dict)
+    """Ids of pipelines by wake word, where the device's own does not apply."""
     announcement_volume: int = 0
     """Percentage; 0 to leave the volume alone."""
     shows_announcements: bool = False
@@ -144,6 +147,7 @@ class DeviceSettings:
             interrupt_by_speaking=data.get(CONF_INTERRUPT_BY_SPEAKING, False),
             link=DeviceLink(data.get(CONF_LINK, DeviceLink.AUTOMATIC)),
             share_transcripts=data.get(CONF_SHARE_TRANSCRIPTS, False),
+            wake_word_pipelines=dict(data.get(CONF_WAKE_WORD_PIPELINES, {})),
             announcement_volume=data.get(CONF_ANNOUNCEMENT_VOLUME, 0),
             shows_announcements=data.get(CONF_SHOW_ANNOUNCEMENTS, False),
             assistant_tools=tuple(data[CONF_ASSISTANT_TOOLS]) if CONF_ASSISTANT_TOOLS in data else None,

@@ -18,6 +18,7 @@ from .timers import SetTimer
 __all__ = ["DeviceState"]
 
 # Resolution of the last contact while the device only answers polls.
+_MAX_WAKE_WORDS: Final = 8
 _COARSE: Final = timedelta(minutes=15)
 
 
@@ -45,6 +46,8 @@ class DeviceState:
     """Scheme, host and port of our web server for it; None before its first check-in."""
     listens_while_speaking: bool | None = None
     """Whether its microphone stays on while it speaks; None before its first conversation."""
+    wake_words: tuple[str, ...] = ()
+    """The last wake words that it has told of, the latest first."""
     tools: tuple[Tool, ...] = ()
     status: DeviceStatus = field(default_factory=DeviceStatus)
     answers: dict[str, Any] = field(default_factory=dict)
@@ -79,6 +82,7 @@ class DeviceState:
             origin=_get(data, "origin", str),
             session=_get(data, "session", str),
             listens_while_speaking=_get(data, "listens_while_speaking", bool),
+            wake_words=tuple(word for word in _get(data, "wake_words", list) or () if isinstance(word, str)),
             tools=tuple(tool for stored in tools if (tool := Tool.from_dict(stored))),
             status=DeviceStatus.from_dict(data.get("status")),
             answers=_get(data, "answers", dict) or {},
@@ -115,6 +119,7 @@ class DeviceState:
             "origin": self.origin,
             "session": self.session,
             "listens_while_speaking": self.listens_while_speaking,
+            "wake_words": list(self.wake_words),
             "tools": [tool.as_dict() for tool in self.tools],
             "status": self.status.as_dict(),
             "answers": self.answers,
@@ -160,6 +165,12 @@ class DeviceState:
         self.last_contact = dt_util.utcnow()
         if firmware is not None:
             self.firmware = firmware
+
+    @callback
+    def woken(self, wake_word: str) -> None:
+        """Note a wake word that it has heard."""
+        others = (word for word in self.wake_words if word != wake_word)
+        self.wake_words = (wake_word, *others)[:_MAX_WAKE_WORDS]
 
     @callback
     def status_read(self, status: DeviceStatus) -> None:

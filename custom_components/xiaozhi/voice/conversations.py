@@ -47,11 +47,18 @@ class Pipelines(Protocol):
         """Return a detector of speech during an answer; None if it cannot be used."""
 
     async def run_spoken(
-        self, wake_word: str | None, audio: AsyncIterable[bytes], *, is_repeated: bool, ends_speech: bool
+        self,
+        wake_word: str | None,
+        audio: AsyncIterable[bytes],
+        *,
+        woken_by: str | None,
+        is_repeated: bool,
+        ends_speech: bool,
     ) -> None:
         """Run it on 16 kHz mono 16-bit PCM, the end of which it finds if it `ends_speech`.
 
-        A wake word that the device repeats is not taken for one that another satellite has heard.
+        A wake word that the device repeats is not taken for one that another satellite has heard. The
+        conversation was `woken_by` a wake word, also if this turn was not.
         """
 
     async def run_typed(self, question: str) -> None:
@@ -82,6 +89,8 @@ class VoiceConversations:
         self._wake_words = wake_words
         self._unasked = unasked
         self._task: asyncio.Task[None] | None = None
+        self._woken_by: str | None = None
+        """The last wake word of this conversation."""
         self._conversing = asyncio.Lock()
         self._interrupted_answer = ""
         """The answer that the user interrupted by speaking."""
@@ -129,6 +138,7 @@ class VoiceConversations:
         return lock
 
     async def _take_turns(self, conversation: Conversation) -> None:
+        self._woken_by = None
         followed_up = False
         while (turn := await self._next_turn(conversation)) is not None:
             if not await self._take_turn(conversation, turn, followed_up=followed_up):
@@ -255,6 +265,9 @@ class VoiceConversations:
         return False
 
     async def _run_spoken(self, voice_turn: VoiceTurn, start: TurnStart, *, followed_up: bool) -> TurnEnd:
+        if start.wake_word is not None:
+            self._woken_by = start.wake_word
+            self._device.state.woken(start.wake_word)
         claim = Claim.NEW
         if not voice_turn.is_push_to_talk:
             # After an answer, the device listens by itself.
@@ -266,6 +279,7 @@ class VoiceConversations:
         run = partial(
             self._pipelines.run_spoken,
             start.wake_word,
+            woken_by=self._woken_by,
             is_repeated=claim is Claim.AGAIN,
             ends_speech=voice_turn.pipeline_ends_speech,
         )

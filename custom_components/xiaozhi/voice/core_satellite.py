@@ -30,6 +30,8 @@ from homeassistant.components.assist_satellite.const import PREANNOUNCE_URL
 from homeassistant.core import Context, callback
 from homeassistant.helpers.chat_session import ChatSession, async_get_chat_session
 
+from .speech_format import speech_options
+
 __all__ = ["CoreSatellite"]
 
 
@@ -77,7 +79,7 @@ class CoreSatellite(AssistSatelliteEntity):
                 wake_word_phrase=None if is_repeated else wake_word,
                 pipeline_id=pipeline.id,
                 conversation_id=session.conversation_id,
-                tts_audio_output=self.tts_options,
+                tts_audio_output=speech_options(self.hass, pipeline.tts_engine),
                 audio_settings=audio_settings,
                 device_id=self._device_id,
                 satellite_id=self.entity_id,
@@ -95,7 +97,7 @@ class CoreSatellite(AssistSatelliteEntity):
                 start_stage=PipelineStage.INTENT,
                 end_stage=_last_stage(pipeline),
                 event_callback=self._internal_on_pipeline_event,
-                tts_audio_output=self.tts_options,
+                tts_audio_output=speech_options(self.hass, pipeline.tts_engine),
             )
             await PipelineInput(
                 run=run,
