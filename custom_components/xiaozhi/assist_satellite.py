@@ -121,7 +121,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
 
     @callback
     def _speech_of(self, text: str) -> OpenSpeech:
-        return text_utterance(self.hass, text, self._chosen_pipeline()).speech
+        return text_utterance(self.hass, text, chosen_pipeline(self.hass, self.device)).speech
 
     async def _say(self, announcement: AssistSatelliteAnnouncement, *, expects_answer: bool) -> None:
         await self._unasked.say(

@@ -32,6 +32,7 @@ STORED_AS = {
     "origin": "the web address at which it reaches Home Assistant",
     "session": "id of the last conversation",
     "listens_while_speaking": "whether it listens while it speaks",
+    "wake_words": "the last wake words",
     "tools": "tools",
     "status": "last status",
     "answers": "what they last answered",

@@ -6,7 +6,7 @@ it closes the connection. Source: `main/notify/notify_player.cc` of the firmware
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 
 from homeassistant.core import HomeAssistant
 
@@ -14,8 +14,9 @@ from ...device.device import Device
 from ...protocol import messages
 from ...protocol.audio.media import MediaError
 from ...protocol.audio.ogg import OGG_AUDIO, OggOpusEncoder
-from ...protocol.clock import sleep_until
+from ...protocol.clock import loop_time, sleep_until
 from ...protocol.conversation.subtitles import subtitles
+from ...protocol.messages import JsonObject
 from ...transfers import TRANSFERS, Stream
 from .errors import InterruptedSpeechError, OutOfReachError, sound_error, unasked_error
 from .timeouts import UnaskedTimeouts
@@ -30,12 +31,20 @@ class Notification:
     """One utterance that an idle device is told to fetch and play."""
 
     def __init__(
-        self, hass: HomeAssistant, device: Device, utterance: Utterance, timeouts: UnaskedTimeouts
+        self,
+        hass: HomeAssistant,
+        device: Device,
+        utterance: Utterance,
+        timeouts: UnaskedTimeouts,
+        *,
+        free_at: float,
     ) -> None:
+        """Prepare something to say. Until `free_at`, by the event loop's clock, the device may be busy."""
         self._transfers = hass.data[TRANSFERS]
         self._device = device
         self._utterance = utterance
         self._timeouts = timeouts
+        self._free_at = free_at
         self._encoder = OggOpusEncoder()
 
     async def play(self) -> bool:
@@ -79,11 +88,8 @@ class Notification:
             raise unasked_error(OutOfReachError, "no_web_address", self._device)
         with self._transfers.offer_stream(stream) as path:
             lines = subtitles(self._utterance.text, start=self._utterance.text_begins)
-            await self._device.send(messages.notify(origin + path, lines))
-            try:
-                async with asyncio.timeout(self._timeouts.request):
-                    requested_at = await stream.wait_requested()
-            except TimeoutError:
+            requested_at = await self._call(stream, messages.notify(origin + path, lines))
+            if requested_at is None:
                 return False
         self._utterance.on_start()
         closed_at = await stream.wait_ended()
@@ -96,6 +102,19 @@ class Notification:
             raise unasked_error(InterruptedSpeechError, "unasked_interrupted", self._device)
         await sleep_until(ends_at + self._timeouts.pop_up + self._timeouts.margin)
         return True
+
+    async def _call(self, stream: Stream, message: JsonObject) -> float | None:
+        """Tell the device of the stream until it asks for it; return when, or None if it does not.
+
+        A device that is busy drops the message, and one that has taken it drops those that follow.
+        """
+        patience_until = max(loop_time(), self._free_at) + self._timeouts.request
+        while loop_time() < patience_until and not self._device.in_conversation:
+            await self._device.send(message)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._timeouts.repeat):
+                    return await stream.wait_requested()
+        return None
 
 
 async def _preceded(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:

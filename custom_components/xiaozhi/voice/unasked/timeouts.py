@@ -17,6 +17,8 @@ class UnaskedTimeouts:
     """Of a source, before silence is sent instead: the device gives up after 5 s without data."""
     silence: float = 30
     """Of silence in the place of a source that does not go on."""
+    repeat: float = 1
+    """Until an idle device that has not asked for the sound is told of it again."""
     stall: float = 15
     """Between two moments at which the device takes something of a stream."""
     look: float = 0.05

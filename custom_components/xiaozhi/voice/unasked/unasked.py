@@ -12,7 +12,7 @@ from homeassistant.core import HomeAssistant, callback
 from ...const import MAX_MESSAGE
 from ...device.device import Device
 from ...protocol import messages
-from ...protocol.clock import loop_time, sleep_until
+from ...protocol.clock import loop_time
 from ...protocol.faces import Face, face_of
 from ...protocol.text import one_line
 from ...protocol.transport.link import LinkKind
@@ -72,7 +72,7 @@ class Unasked:
         self._urgent = 0
         """How many wait that something else gives way to."""
         self._free_at = 0.0
-        """When a device that was told to play something has surely become idle."""
+        """Until when the device may still be busy with what is over."""
         self._closed = False
 
     @property
@@ -170,7 +170,6 @@ class Unasked:
                 case Way.CHANNEL:
                     if await self.channel.say(utterance):
                         return
-                    # Going idle, the device throws away what it is to play.
                     self._free_at = loop_time() + self._timeouts.idle
                 case Way.NOTIFY if not utterance.expects_answer:
                     if await self._notify(utterance):
@@ -185,10 +184,9 @@ class Unasked:
 
     async def _notify(self, utterance: Utterance) -> bool:
         """Have it played; False if the device has begun a conversation instead."""
-        await sleep_until(self._free_at)
-        if not self._can_notify():
-            return False
-        notification = Notification(self._hass, self._device, utterance, self._timeouts)
+        notification = Notification(
+            self._hass, self._device, utterance, self._timeouts, free_at=self._free_at
+        )
         pause = self._timeouts.idle
         try:
             async with self._volume.changed(wanted=utterance.at_announcement_volume):

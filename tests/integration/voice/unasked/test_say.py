@@ -1,18 +1,17 @@
 """Something is said to a device unasked, over real sockets, for each way in which a device allows it."""
 
-from collections.abc import AsyncGenerator
-
 from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.voice.unasked.unasked import Unasked, Way
-from custom_components.xiaozhi.voice.unasked.utterance import OpenSpeech, Utterance
+from custom_components.xiaozhi.voice.unasked.utterance import Utterance
 from simulator import State, converse, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.boxes import COMMAND, MAC, Boot, Speech
-from tests.protocol.audio.sounds import pitch_level, tone
+from tests.integration.voice.unasked.sounds import beep
+from tests.protocol.audio.sounds import pitch_level
 
 NEW = get_profile(version="2.5.0")
 
@@ -27,15 +26,6 @@ def unasked(linked_entry: MockConfigEntry) -> Unasked:
     """What speaks to the device."""
     gateway = linked_entry.runtime_data
     return gateway.unasked(gateway.devices[MAC])
-
-
-def beep(seconds: float) -> OpenSpeech:
-    """Return a tone of 440 Hz."""
-
-    async def speak(rate: int) -> AsyncGenerator[bytes]:
-        yield tone(seconds, rate)
-
-    return speak
 
 
 async def test_an_idle_device_fetches_the_sound_and_plays_it_to_its_end(

@@ -1,0 +1,49 @@
+"""Sounds for a device to play, and what can go wrong with them."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from itertools import count
+
+from custom_components.xiaozhi.voice.unasked.utterance import OpenSpeech
+from tests.protocol.audio.sounds import tone
+
+__all__ = ["Sound", "beep", "endless"]
+
+
+class Sound:
+    """A tone of 440 Hz."""
+
+    def __init__(
+        self, seconds: float | None, *, error: Exception | None = None, stalls: bool = False
+    ) -> None:
+        """Sound for so many seconds, or without end; then raise the error, or stall."""
+        self.closed = True
+        self._seconds = seconds
+        self._error = error
+        self._stalls = stalls
+
+    async def open(self, rate: int) -> AsyncGenerator[bytes]:
+        """Yield PCM, a second at a time."""
+        self.closed = False
+        second = tone(1, rate)
+        try:
+            for passed in count():
+                if self._seconds is not None and passed >= self._seconds:
+                    break
+                yield second
+            if self._error is not None:
+                raise self._error
+            if self._stalls:
+                await asyncio.Event().wait()
+        finally:
+            self.closed = True
+
+
+def beep(seconds: float) -> OpenSpeech:
+    """Return a tone of 440 Hz."""
+    return Sound(seconds).open
+
+
+def endless() -> OpenSpeech:
+    """Return a tone without end."""
+    return Sound(None).open

@@ -1,0 +1,174 @@
+"""The one-time address at which a device downloads sound while it is made."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import closing, contextmanager
+from http import HTTPStatus
+import logging
+import socket
+
+import aiohttp
+from aiohttp import ClientSession
+from aiohttp.test_utils import TestServer
+from homeassistant.core import HomeAssistant
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.const import STREAM_PATH
+from custom_components.xiaozhi.timeouts import Timeouts
+from custom_components.xiaozhi.transfers import TRANSFERS, Stream
+from custom_components.xiaozhi.voice.unasked.timeouts import UnaskedTimeouts
+
+PIECE = bytes(4096)
+
+
+@pytest.fixture
+def timeouts() -> Timeouts:
+    return Timeouts(unasked=UnaskedTimeouts(stall=3, closing=2))
+
+
+@pytest.fixture
+async def server(hass: HomeAssistant, gateway_entry: MockConfigEntry) -> AsyncGenerator[TestServer]:
+    """Home Assistant's web server."""
+    server = TestServer(hass.http.app)
+    await server.start_server()
+    yield server
+    await server.close()
+
+
+class Source:
+    """Pieces of a stream, and how it ended."""
+
+    def __init__(self, pieces: int | None = None, error: Exception | None = None) -> None:
+        """Make so many pieces, or without end, and then raise the error."""
+        self.pieces = pieces
+        self.error = error
+        self.made = 0
+        self.closed = False
+
+    async def __call__(self) -> AsyncGenerator[bytes]:
+        """Yield the pieces."""
+        try:
+            while self.pieces is None or self.made < self.pieces:
+                self.made += 1
+                yield PIECE
+            if self.error is not None:
+                raise self.error
+        finally:
+            self.closed = True
+
+
+@contextmanager
+def offered(hass: HomeAssistant, source: Source) -> Iterator[tuple[Stream, str]]:
+    """Offer a stream at an address."""
+    stream = Stream(source(), "audio/ogg")
+    with hass.data[TRANSFERS].offer_stream(stream) as path:
+        yield stream, path
+
+
+async def test_a_stream_is_sent_to_its_end_once(
+    hass: HomeAssistant, server: TestServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    source = Source(10)
+    with offered(hass, source) as (stream, path):
+        async with ClientSession() as session:
+            assert not stream.requested
+            async with session.get(server.make_url(path), headers={"Connection": "close"}) as answer:
+                assert answer.status == HTTPStatus.OK
+                assert answer.headers["Transfer-Encoding"] == "chunked"
+                assert answer.content_type == "audio/ogg"
+                assert len(await answer.read()) == 10 * len(PIECE)
+            async with session.get(server.make_url(path)) as again:
+                assert again.status == HTTPStatus.NOT_FOUND
+    await stream.wait_ended()
+    assert stream.delivered
+    assert stream.direct
+    assert stream.taken == 10 * len(PIECE)
+    assert source.closed
+    # The address is the only credential. Home Assistant's web server logs it when it is asked for.
+    logged = [record.getMessage() for record in caplog.records if "xiaozhi" in record.name]
+    assert not any(path.rpartition("/")[2] in message for message in logged)
+
+
+@pytest.mark.parametrize("headers", [{}, {"Origin": "http://evil.example"}])
+async def test_strangers_get_nothing(
+    hass: HomeAssistant, server: TestServer, headers: dict[str, str]
+) -> None:
+    source = Source(1)
+    with offered(hass, source) as (stream, path):
+        async with ClientSession() as session:
+            url = server.make_url(path if headers else f"{STREAM_PATH}/guess")
+            async with session.get(url, headers=headers) as answer:
+                assert answer.status in {HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN}
+        assert not stream.requested
+        assert source.made == 0
+    await stream.content.aclose()
+
+
+def slow_reader(server: TestServer, path: str) -> socket.socket:
+    """Ask for a path on a bare socket with little room, and read nothing."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect((server.host, server.port))
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    connection.setblocking(False)
+    return connection
+
+
+async def test_nothing_is_made_before_it_is_taken_and_a_device_that_takes_nothing_is_dropped(
+    hass: HomeAssistant, server: TestServer
+) -> None:
+    source = Source()
+    with offered(hass, source) as (stream, path), closing(slow_reader(server, path)) as connection:
+        began = await stream.wait_requested()
+        await asyncio.sleep(1)
+        made, taken = source.made, stream.taken
+        assert made * len(PIECE) < 40_000
+        loop = asyncio.get_running_loop()
+        received = 0
+        while received < 60_000:
+            received += len(await loop.sock_recv(connection, 2048))
+            await asyncio.sleep(0.05)
+        assert stream.taken > taken + 40_000
+        assert stream.taken <= source.made * len(PIECE)
+        assert source.made * len(PIECE) < received + 40_000
+        ended = await stream.wait_ended()
+        assert ended - began > 4
+        assert not stream.delivered
+        assert stream.error is None
+        assert source.closed
+
+
+async def test_a_device_that_closes_the_connection_is_noticed(
+    hass: HomeAssistant, server: TestServer
+) -> None:
+    source = Source()
+    with offered(hass, source) as (stream, path):
+        connection = slow_reader(server, path)
+        await stream.wait_requested()
+        await asyncio.sleep(0.5)
+        connection.close()
+        began = asyncio.get_running_loop().time()
+        assert await stream.wait_ended() - began < 1
+        assert not stream.delivered
+        assert source.closed
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+async def test_a_stream_that_is_stopped_or_fails_does_not_seem_to_end_properly(
+    hass: HomeAssistant, server: TestServer, *, stopped: bool
+) -> None:
+    error = None if stopped else RuntimeError("The engine has crashed")
+    source = Source(None if stopped else 3, error)
+    with offered(hass, source) as (stream, path):
+        async with ClientSession() as session, session.get(server.make_url(path)) as answer:
+            if stopped:
+                await answer.content.readexactly(20_000)
+                stream.stop()
+            with pytest.raises((aiohttp.ClientPayloadError, ConnectionResetError)):
+                await answer.read()
+        await stream.wait_ended()
+        assert not stream.delivered
+        assert stream.error is error
+        assert source.closed
