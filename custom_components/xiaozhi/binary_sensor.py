@@ -13,6 +13,7 @@ from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
+from .access_point.entities import ConnectedSensor, async_add_access_point_entities
 from .device.device import Device
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
@@ -57,6 +58,7 @@ async def async_setup_entry(
         XiaozhiBinarySensor,
         exists=lambda device, description: description.value(device) is not None,
     )
+    async_add_access_point_entities(entry, async_add_entities, [ConnectedSensor])
 
 
 class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):

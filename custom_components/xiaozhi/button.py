@@ -7,6 +7,7 @@ from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
+from .access_point.entities import ReconnectButton, async_add_access_point_entities
 from .device.device import Device
 from .entity import (
     XiaozhiEntity,
@@ -40,6 +41,7 @@ async def async_setup_entry(
         XiaozhiScreenshotButton,
         exists=lambda device, _description: SNAPSHOT_TOOL in device.tools,
     )
+    async_add_access_point_entities(entry, async_add_entities, [ReconnectButton])
 
 
 class XiaozhiButton(XiaozhiToolEntity[ButtonTool], ButtonEntity):

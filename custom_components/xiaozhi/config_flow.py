@@ -34,6 +34,7 @@ from homeassistant.helpers.translation import async_get_translations
 from homeassistant.helpers.typing import DiscoveryInfoType
 import voluptuous as vol
 
+from .access_point.flow import AccessPointFlow
 from .const import (
     CONF_ADDRESS,
     CONF_ASSISTANT_TOOLS,
@@ -45,6 +46,7 @@ from .const import (
     CONF_WAKE_WORD_PIPELINES,
     DOMAIN,
     GATEWAY_UNIQUE_ID,
+    SUBENTRY_ACCESS_POINT,
     SUBENTRY_DEVICE,
 )
 from .firmware.library import STOCK_RELEASES
@@ -120,8 +122,8 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     def async_get_supported_subentry_types(
         cls, config_entry: ConfigEntry
     ) -> dict[str, type[ConfigSubentryFlow]]:
-        """Return the types of subentries: devices."""
-        return {SUBENTRY_DEVICE: DeviceSubentryFlow}
+        """Return the types of subentries: devices, and access points of clouds."""
+        return {SUBENTRY_DEVICE: DeviceSubentryFlow, SUBENTRY_ACCESS_POINT: AccessPointFlow}
 
     @override
     async def async_step_user(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:

@@ -32,6 +32,12 @@ CONF_SHOW_ANNOUNCEMENTS: Final = "show_announcements"
 CONF_WAKE_WORD_PIPELINES: Final = "wake_word_pipelines"
 DEFAULT_FOLLOW_UP_WAIT: Final = 8
 
+# An access point: a subentry, whose unique id is the host and the agent.
+SUBENTRY_ACCESS_POINT: Final = "access_point"
+CONF_QUESTIONS_ONLY: Final = "questions_only"
+CONF_TOOLS: Final = "tools"
+EVENT_ACCESS_POINT_CALL: Final = "xiaozhi_access_point_call"
+
 OTA_PATH: Final = "/api/xiaozhi/ota"
 VISION_PATH: Final = "/api/xiaozhi/vision"
 UPLOAD_PATH: Final = "/api/xiaozhi/upload"

@@ -49,15 +49,21 @@ async def async_get_config_entry_diagnostics(
         "listeners": gateway.listeners.counters(),
         "waiting_devices": len(gateway.discovery.devices),
         "devices": [_describe(device) for device in gateway.devices.values()],
+        "access_points": [point.describe() for point in gateway.access_points.all],
     }
 
 
 async def async_get_device_diagnostics(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, device: dr.AnyDeviceEntry
 ) -> dict[str, Any]:
-    """Return the diagnostics of one device; empty while the gateway does not run."""
-    known = find_device(hass, device.id)
-    return {} if known is None else _describe(known)
+    """Return the diagnostics of one device or access point; empty while the gateway does not run."""
+    if (known := find_device(hass, device.id)) is not None:
+        return _describe(known)
+    if (gateway := gateway_of(entry)) is not None:
+        for point in gateway.access_points.all:
+            if point.info["identifiers"] & device.identifiers:
+                return point.describe()
+    return {}
 
 
 def _describe(device: Device) -> dict[str, Any]:

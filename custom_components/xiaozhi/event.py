@@ -8,6 +8,7 @@ from homeassistant.components.event import EventEntity, EventEntityDescription
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
+from .access_point.entities import ToolCalledEvent, async_add_access_point_entities
 from .device.events import ConversationEvent, DeviceEvent, NotificationType
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
@@ -35,6 +36,7 @@ async def async_setup_entry(
 ) -> None:
     """Add the event entities of every device."""
     async_add_device_entities(entry, async_add_entities, EVENTS, XiaozhiEvent)
+    async_add_access_point_entities(entry, async_add_entities, [ToolCalledEvent])
 
 
 class XiaozhiEvent(XiaozhiEntity, EventEntity):

@@ -10,6 +10,7 @@ from homeassistant.exceptions import ConfigEntryNotReady
 from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
+from .access_point.access_points import AccessPoints
 from .const import CONF_FIRMWARE_RELEASES, DOMAIN, GATEWAY_UNIQUE_ID, NO_MODEL_ISSUE
 from .device.device import Device
 from .device.registry import async_register, macs_of
@@ -88,6 +89,7 @@ class Gateway:
         """By MAC."""
         self.discovery = DeviceDiscovery(hass, entry)
         self._timeouts = timeouts_of(hass)
+        self.access_points = AccessPoints(hass, entry, self._timeouts.access_point)
         self.listeners = Listeners(self.settings, self, self._timeouts)
         releases = entry.data.get(CONF_FIRMWARE_RELEASES)
         self.firmware_files = FirmwareFiles(hass, releases, self._timeouts.firmware)
@@ -109,6 +111,7 @@ class Gateway:
                 translation_key=err.key,
                 translation_placeholders={"port": str(err.port), "reason": err.reason},
             ) from err
+        self.access_points.async_start()
         # The owner is to know at once where there is none, and the first turn need not wait for the library.
         load = self.detectors.async_load()
         self.entry.async_create_background_task(self.hass, load, "xiaozhi load speech detector")
@@ -125,6 +128,7 @@ class Gateway:
         await close_all(
             self.discovery.async_stop(), *(device.async_close() for device in self.devices.values())
         )
+        await self.access_points.async_stop()
         await self.listeners.stop()
         self.firmware_files.forget()
         self.detectors.async_stop()
@@ -168,6 +172,7 @@ class Gateway:
             self._register(device)
             for listener in tuple(self._device_listeners):
                 listener(device)
+        self.access_points.async_entry_updated()
         self._store.async_keep(set(subentries))
         self.discovery.async_remove_paired()
 

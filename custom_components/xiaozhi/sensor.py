@@ -15,6 +15,7 @@ from homeassistant.const import PERCENTAGE, EntityCategory, UnitOfTemperature, U
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
+from .access_point.entities import LastCallSensor, ToolsOfferedSensor, async_add_access_point_entities
 from .device.device import Device
 from .entity import (
     XiaozhiEntity,
@@ -157,6 +158,7 @@ async def async_setup_entry(
         exists=lambda device, description: description.always or description.value(device) is not None,
     )
     async_add_tool_entities(entry, async_add_entities, SensorTool, XiaozhiToolSensor)
+    async_add_access_point_entities(entry, async_add_entities, [LastCallSensor, ToolsOfferedSensor])
 
 
 class XiaozhiSensor(XiaozhiEntity, SensorEntity):

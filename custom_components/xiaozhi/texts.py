@@ -1,11 +1,11 @@
 """Translated sentences within other texts, and those that a device shows or reads aloud."""
 
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers.translation import async_get_translations
+from homeassistant.helpers.translation import async_get_cached_translations, async_get_translations
 
 from .const import DOMAIN
 
-__all__ = ["TextError", "async_explain", "async_text"]
+__all__ = ["TextError", "async_explain", "async_text", "known_text"]
 
 
 class TextError(Exception):
@@ -28,9 +28,19 @@ async def async_text(hass: HomeAssistant, key: str, language: str | None = None,
     English takes the place of a language that there are no translations for.
     """
     texts = await async_get_translations(hass, language or hass.config.language, "exceptions", [DOMAIN])
-    return texts.get(f"component.{DOMAIN}.exceptions.{key}.message", key).format_map(placeholders)
+    return _filled(texts, key, placeholders)
+
+
+def known_text(hass: HomeAssistant, key: str, **placeholders: str) -> str:
+    """Return a sentence in Home Assistant's language, which it has loaded at its start."""
+    texts = async_get_cached_translations(hass, hass.config.language, "exceptions", DOMAIN)
+    return _filled(texts, key, placeholders)
 
 
 async def async_explain(hass: HomeAssistant, err: TextError) -> str:
     """Return the sentence of an error."""
     return await async_text(hass, err.key, **err.placeholders)
+
+
+def _filled(texts: dict[str, str], key: str, placeholders: dict[str, str]) -> str:
+    return texts.get(f"component.{DOMAIN}.exceptions.{key}.message", key).format_map(placeholders)

@@ -11,6 +11,7 @@ from .device.timeouts import SessionTimeouts, StoreTimeouts
 from .firmware.timeouts import FirmwareTimeouts
 from .media.timeouts import MediaTimeouts
 from .pictures.timeouts import PictureTimeouts
+from .protocol.access_point.timeouts import AccessPointTimeouts
 from .protocol.conversation.timeouts import ConversationTimeouts
 from .protocol.mcp.client import McpTimeouts
 from .protocol.transport.mqtt.broker_timeouts import BrokerTimeouts
@@ -38,6 +39,7 @@ class CallTimeouts:
 class Timeouts:
     """The time-outs and pauses of every layer. The gateway hands each layer its own."""
 
+    access_point: AccessPointTimeouts = field(default_factory=AccessPointTimeouts)
     broker: BrokerTimeouts = field(default_factory=BrokerTimeouts)
     calls: CallTimeouts = field(default_factory=CallTimeouts)
     conversation: ConversationTimeouts = field(default_factory=ConversationTimeouts)

@@ -338,14 +338,14 @@ async def test_a_change_of_the_tools_is_told_and_then_listed_again() -> None:
     async with serving() as server, running(server) as site:
         await until(lambda: bool(server.connections))
         (cloud,) = server.connections
-        await site.client.tools_changed()
+        await site.client.refresh()
         await ask(cloud, "tools/list")
-        await site.client.tools_changed()
+        await site.client.refresh()
         await ask(cloud, "tools/call", name="light__turn_on")
         del site.house.made[1]
         began = now()
-        await site.client.tools_changed()
-        await site.client.tools_changed()
+        await site.client.refresh()
+        await site.client.refresh()
         assert (await reply(cloud))["method"] == "notifications/tools/list_changed"
         await until(lambda: len(server.connections) == 2)
         assert 58 < now() - began < 67

@@ -23,7 +23,7 @@ from .dispatcher import CallRecord, Dispatcher
 from .reconnecting import CLOUD_ERROR, Ending, EndingKind, Problem, Reconnecting
 from .rpc import encode
 from .timeouts import AccessPointTimeouts
-from .tools import ToolProvider
+from .tools import ToolList, ToolProvider
 
 __all__ = ["AccessPointClient", "ClientCounters"]
 
@@ -130,21 +130,22 @@ class AccessPointClient:
         await self._hang_up(EndingKind.WANTED)
         self._again.set()
 
-    async def tools_changed(self) -> None:
-        """Tell the other side that the list may have changed, if it has listed another one.
+    async def refresh(self) -> ToolList:
+        """Make the list of this moment, and tell the other side if it was sent another one.
 
         A cloud may not read it again before the next connection (no server is known that heeds the
-        notification). So there the connection is renewed, when no call has come for a while.
+        notification). So there the connection is renewed, when no call has come for a while. Raises as
+        `Dispatcher.list_tools`.
         """
+        tools = await self.dispatcher.list_tools()
         connection, listed = self._connection, self.dispatcher.listed
-        if connection is None or listed is None:
-            return
-        if (await self.dispatcher.list_tools()).digest == listed.digest:
-            return
+        if connection is None or listed is None or tools.digest == listed.digest:
+            return tools
         with suppress(ConnectionClosed):
             await connection.send(_LIST_CHANGED)
         if not self.address.self_hosted and (self._renewal is None or self._renewal.done()):
             self._renewal = asyncio.create_task(self._renew(connection), name="xiaozhi renew access point")
+        return tools
 
     async def _renew(self, connection: ClientConnection) -> None:
         while (last := self.dispatcher.last_call) is not None:

@@ -11,8 +11,8 @@ class AccessPointTimeouts:
 
     open: float = 10
     """For the opening handshake, TLS and the look-up of the name included."""
-    close: float = 5
-    """For the closing handshake."""
+    close: float = 3
+    """For the closing handshake. Home Assistant waits ten seconds for all of an unloaded entry."""
     ping_interval: float = 20
     pong: float = 20
     """To answer a ping of ours."""
@@ -47,3 +47,5 @@ class AccessPointTimeouts:
     """For our own answer to come back in such a test."""
     quiet: float = 60
     """Without calls, until a connection is renewed because the list of tools has changed."""
+    changes: float = 10
+    """Until the list of tools is made again after a change in the house: changes often come together."""

@@ -1,0 +1,247 @@
+"""One access point: its connection, what is known of it, and what it does."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import datetime
+import logging
+from typing import Any, Final
+
+from homeassistant.config_entries import ConfigEntry, ConfigSubentry
+from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME, __version__
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers.device_registry import DeviceEntryType, DeviceInfo
+from homeassistant.util import dt as dt_util
+from homeassistant.util.ssl import get_default_context
+
+from ..const import DOMAIN, EVENT_ACCESS_POINT_CALL, MANUFACTURER
+from ..protocol.access_point.client import AccessPointClient
+from ..protocol.access_point.dispatcher import CallRecord
+from ..protocol.access_point.timeouts import AccessPointTimeouts
+from ..protocol.access_point.tools import ToolList
+from ..protocol.clock import loop_time
+from ..protocol.limits import TokenBucket
+from .house_tools import HouseTools
+from .issues import async_clear_issues, async_update_issues
+from .settings import AccessPointSettings
+
+__all__ = ["AccessPoint"]
+
+_LOGGER = logging.getLogger(__name__)
+
+_MODEL: Final = "Access point"
+# Calls are limited to 60 a minute; of those that are refused, no more than these are worth a record.
+_RECORDS_A_SECOND: Final = 1
+_RECORDS_AT_ONCE: Final = 100
+
+
+class AccessPoint:
+    """Runtime of the subentry of an access point."""
+
+    def __init__(
+        self,
+        hass: HomeAssistant,
+        entry: ConfigEntry[Any],
+        subentry: ConfigSubentry,
+        timeouts: AccessPointTimeouts,
+    ) -> None:
+        self.settings = AccessPointSettings.from_subentry(subentry)
+        self.subentry_id = subentry.subentry_id
+        self.offered: ToolList | None = None
+        """The tools at the last look; None before the first."""
+        self.last_call: datetime | None = None
+        self.unrecorded = 0
+        """Calls that were refused in such numbers that nothing was recorded."""
+        self._hass = hass
+        self._entry = entry
+        self._timeouts = timeouts
+        self._records = TokenBucket(rate=_RECORDS_A_SECOND, burst=_RECORDS_AT_ONCE)
+        self._listeners: set[Callable[[], None]] = set()
+        self._call_listeners: set[Callable[[CallRecord], None]] = set()
+        self._missing: tuple[str, ...] = ()
+        self._provider = HouseTools(
+            hass, lambda: self.settings, lambda: self._device_id, self._missing_changed
+        )
+        self._started = False
+        self._device_id: str | None = None
+        self._client = self._make_client()
+        self._replacing = asyncio.Lock()
+        self._register()
+
+    @property
+    def info(self) -> DeviceInfo:
+        """Return what entities need to belong to its service device."""
+        return DeviceInfo(identifiers={(DOMAIN, self._identifier)})
+
+    @property
+    def connected(self) -> bool:
+        """Whether the cloud can call tools."""
+        return self._client.connected
+
+    @callback
+    def async_start(self) -> None:
+        """Begin to connect. Before Home Assistant has started, the list would be half empty."""
+        self._started = True
+        self._client.start()
+        self._create_task(self.async_refresh(), "list tools")
+        self.async_check()
+
+    async def async_close(self) -> None:
+        """Close the connection, and withdraw what the owner was told."""
+        async with self._replacing:
+            self._started = False
+            await self._client.close()
+        async_clear_issues(self._hass, self.subentry_id)
+
+    @callback
+    def apply(self, subentry: ConfigSubentry) -> None:
+        """Take changed settings; the connection stays unless the address is another."""
+        before, self.settings = self.settings, AccessPointSettings.from_subentry(subentry)
+        if self.settings == before:
+            return
+        self._register()
+        if self.settings.address != before.address:
+            self._create_task(self._replace(), "replace access point")
+        elif self._started:
+            self._create_task(self.async_refresh(), "list tools")
+        self._changed()
+
+    async def async_reconnect(self) -> None:
+        """Connect anew at once."""
+        await self._client.reconnect()
+
+    async def async_refresh(self) -> None:
+        """Look at the tools of the house again, and tell the cloud if they are others."""
+        try:
+            self.offered = await self._client.refresh()
+        except TimeoutError:
+            _LOGGER.debug("%s: the tools could not be listed in time", self.settings.name)
+        except Exception:
+            _LOGGER.exception("%s: the tools could not be listed", self.settings.name)
+        self._changed()
+
+    @callback
+    def async_check(self) -> None:
+        """Raise and delete repair issues: a token expires without any other event."""
+        if self._started:
+            async_update_issues(
+                self._hass, self.subentry_id, self.settings, self._client.problem, self._missing
+            )
+
+    @callback
+    def add_listener(self, listener: Callable[[], None]) -> CALLBACK_TYPE:
+        """Call `listener` at every change. Returns a function that ends this."""
+        self._listeners.add(listener)
+        return lambda: self._listeners.discard(listener)
+
+    @callback
+    def add_call_listener(self, listener: Callable[[CallRecord], None]) -> CALLBACK_TYPE:
+        """Call `listener` with every call that was answered. Returns a function that ends this."""
+        self._call_listeners.add(listener)
+        return lambda: self._call_listeners.discard(listener)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what is known, for diagnostics: nothing of the token, no arguments."""
+        client, address = self._client, self.settings.address
+        dispatcher, ending = client.dispatcher, client.last_ending
+        offered = self.offered
+        return {
+            "host": address.host,
+            "agent": address.agent,
+            "encrypted": address.secure,
+            "self_hosted": address.self_hosted,
+            "expires": address.expires,
+            "apis": list(self.settings.apis),
+            "apis_missing": list(self._missing),
+            "questions_only": self.settings.questions_only,
+            "tools_chosen": None if self.settings.tools is None else list(self.settings.tools),
+            "tools_offered": None if offered is None else [tool["name"] for tool in offered.tools],
+            "tools_bytes": None if offered is None else offered.size,
+            "connected_at": client.connected_at,
+            "problem": client.problem,
+            "attempts": client.attempts,
+            "last_ending": None if ending is None else asdict(ending),
+            "ping_seconds": client.ping_seconds,
+            "client_name": dispatcher.client_name,
+            "protocol_version": dispatcher.protocol_version,
+            "patience": dispatcher.patience,
+            "calls_running": dispatcher.running,
+            "calls_unrecorded": self.unrecorded,
+            "last_call": self.last_call,
+            **asdict(client.counters),
+            **asdict(dispatcher.counters),
+        }
+
+    @property
+    def _identifier(self) -> str:
+        return f"access_point_{self.subentry_id}"
+
+    def _make_client(self) -> AccessPointClient:
+        return AccessPointClient(
+            self.settings.address,
+            self._provider,
+            version=__version__,
+            tls=get_default_context(),
+            timeouts=self._timeouts,
+            changed=self._changed,
+            called=self._called,
+        )
+
+    async def _replace(self) -> None:
+        """Use the new address. A self-hosted server has one place only: the old connection goes first."""
+        async with self._replacing:
+            await self._client.close()
+            self._client = self._make_client()
+            if self._started:
+                self._client.start()
+        self._changed()
+
+    @callback
+    def _changed(self) -> None:
+        self.async_check()
+        for listener in tuple(self._listeners):
+            listener()
+
+    @callback
+    def _missing_changed(self, missing: tuple[str, ...]) -> None:
+        if missing != self._missing:
+            self._missing = missing
+            self.async_check()
+
+    @callback
+    def _called(self, record: CallRecord) -> None:
+        if not self._records.take(loop_time()):
+            self.unrecorded += 1
+            return
+        self.last_call = dt_util.utcnow()
+        self._hass.bus.async_fire(
+            EVENT_ACCESS_POINT_CALL,
+            {
+                ATTR_DEVICE_ID: self._device_id,
+                ATTR_NAME: self.settings.name,
+                "tool": record.tool,
+                "outcome": record.outcome.value,
+                "milliseconds": record.milliseconds,
+            },
+        )
+        for listener in tuple(self._call_listeners):
+            listener(record)
+        self._changed()
+
+    @callback
+    def _register(self) -> None:
+        """Add the service device to the registry, or update its entry."""
+        registered = dr.async_get(self._hass).async_get_or_create(
+            config_entry_id=self._entry.entry_id,
+            config_subentry_id=self.subentry_id,
+            identifiers={(DOMAIN, self._identifier)},
+            entry_type=DeviceEntryType.SERVICE,
+            manufacturer=MANUFACTURER,
+            model=_MODEL,
+            name=self.settings.name,
+        )
+        self._device_id = registered.id
+
+    def _create_task(self, work: Any, name: str) -> None:
+        self._entry.async_create_background_task(self._hass, work, f"xiaozhi {name}")

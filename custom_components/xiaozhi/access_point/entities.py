@@ -1,0 +1,142 @@
+"""Entities of an access point."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any, ClassVar, override
+
+from homeassistant.components.binary_sensor import BinarySensorDeviceClass, BinarySensorEntity
+from homeassistant.components.button import ButtonEntity
+from homeassistant.components.event import EventEntity
+from homeassistant.components.sensor import SensorDeviceClass, SensorEntity, SensorStateClass
+from homeassistant.const import EntityCategory
+from homeassistant.core import callback
+from homeassistant.helpers.entity import Entity
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+
+from ..gateway import XiaozhiConfigEntry
+from ..protocol.access_point.dispatcher import CallOutcome, CallRecord
+from .access_point import AccessPoint
+
+__all__ = [
+    "ConnectedSensor",
+    "LastCallSensor",
+    "ReconnectButton",
+    "ToolCalledEvent",
+    "ToolsOfferedSensor",
+    "async_add_access_point_entities",
+]
+
+
+@callback
+def async_add_access_point_entities(
+    entry: XiaozhiConfigEntry,
+    async_add_entities: AddConfigEntryEntitiesCallback,
+    kinds: Iterable[Callable[[AccessPoint], Entity]],
+) -> None:
+    """Add these entities of every access point, now and whenever one is added."""
+
+    @callback
+    def add(point: AccessPoint) -> None:
+        async_add_entities([kind(point) for kind in kinds], config_subentry_id=point.subentry_id)
+
+    entry.async_on_unload(entry.runtime_data.access_points.listen(add))
+
+
+class AccessPointEntity(Entity):
+    """An entity of an access point. Its state is written whenever the access point changes."""
+
+    _attr_has_entity_name = True
+    _attr_should_poll = False
+    _key: ClassVar[str]
+
+    def __init__(self, point: AccessPoint) -> None:
+        self.point = point
+        self._attr_unique_id = f"{point.subentry_id}_{self._key}"
+        self._attr_device_info = point.info
+
+    @override
+    async def async_added_to_hass(self) -> None:
+        """Follow the access point."""
+        await super().async_added_to_hass()
+        self.async_on_remove(self.point.add_listener(self.async_write_ha_state))
+
+
+class ConnectedSensor(AccessPointEntity, BinarySensorEntity):
+    """Whether the cloud can call tools."""
+
+    _key = "connected"
+    _attr_device_class = BinarySensorDeviceClass.CONNECTIVITY
+    _attr_entity_category = EntityCategory.DIAGNOSTIC
+
+    @property
+    @override
+    def is_on(self) -> bool:
+        """Return the value."""
+        return self.point.connected
+
+
+class LastCallSensor(AccessPointEntity, SensorEntity):
+    """When the cloud last called a tool."""
+
+    _key = "last_call"
+    _attr_translation_key = "last_call"
+    _attr_device_class = SensorDeviceClass.TIMESTAMP
+
+    @property
+    @override
+    def native_value(self) -> datetime | None:
+        """Return the time."""
+        return self.point.last_call
+
+
+class ToolsOfferedSensor(AccessPointEntity, SensorEntity):
+    """How many tools the cloud can call."""
+
+    _key = "tools_offered"
+    _attr_translation_key = "tools_offered"
+    _attr_entity_category = EntityCategory.DIAGNOSTIC
+    _attr_state_class = SensorStateClass.MEASUREMENT
+
+    @property
+    @override
+    def native_value(self) -> int | None:
+        """Return their number."""
+        return None if self.point.offered is None else len(self.point.offered.tools)
+
+    @property
+    @override
+    def extra_state_attributes(self) -> dict[str, Any]:
+        """Return the size of their list."""
+        return {} if self.point.offered is None else {"bytes": self.point.offered.size}
+
+
+class ReconnectButton(AccessPointEntity, ButtonEntity):
+    """Connects anew at once."""
+
+    _key = "reconnect"
+    _attr_translation_key = "reconnect"
+    _attr_entity_category = EntityCategory.CONFIG
+
+    @override
+    async def async_press(self) -> None:
+        """Connect anew."""
+        await self.point.async_reconnect()
+
+
+class ToolCalledEvent(AccessPointEntity, EventEntity):
+    """A call of a tool, with how it ended."""
+
+    _key = "tool_called"
+    _attr_translation_key = "tool_called"
+    _attr_event_types = [outcome.value for outcome in CallOutcome]  # noqa: RUF012 - as its base class has it
+
+    @override
+    async def async_added_to_hass(self) -> None:
+        """Follow the calls."""
+        await super().async_added_to_hass()
+        self.async_on_remove(self.point.add_call_listener(self._called))
+
+    @callback
+    def _called(self, record: CallRecord) -> None:
+        self._trigger_event(record.outcome, {"tool": record.tool, "milliseconds": record.milliseconds})
+        self.async_write_ha_state()

@@ -1,0 +1,227 @@
+"""Adds an access point, and changes it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from homeassistant.config_entries import ConfigSubentry, ConfigSubentryFlow, SubentryFlowResult
+from homeassistant.const import CONF_LLM_HASS_API, CONF_NAME, CONF_URL
+from homeassistant.core import callback
+from homeassistant.helpers import llm
+from homeassistant.helpers.selector import (
+    BooleanSelector,
+    SelectOptionDict,
+    SelectSelector,
+    SelectSelectorConfig,
+    SelectSelectorMode,
+    TextSelector,
+    TextSelectorConfig,
+    TextSelectorType,
+)
+from homeassistant.util import dt as dt_util
+from homeassistant.util.ssl import get_default_context
+import voluptuous as vol
+
+from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS
+from ..protocol.access_point.address import AccessPointAddress, AddressError
+from ..protocol.access_point.dialling import DialError, check_address
+from ..protocol.access_point.reconnecting import EndingKind
+from ..protocol.access_point.tools import ToolList
+from ..texts import async_text
+from ..timeouts import timeouts_of
+from .house_tools import HouseTool, async_house, automatic_tools, offered_tools
+from .settings import access_point_subentries
+
+__all__ = ["AccessPointFlow"]
+
+_URL_SELECTOR: Final = TextSelector(TextSelectorConfig(type=TextSelectorType.PASSWORD))
+_ADD_SCHEMA: Final = vol.Schema(
+    {vol.Required(CONF_NAME): TextSelector(), vol.Required(CONF_URL): _URL_SELECTOR}
+)
+_CHANGE_SCHEMA: Final = vol.Schema(
+    {vol.Required(CONF_NAME): TextSelector(), vol.Optional(CONF_URL): _URL_SELECTOR}
+)
+
+
+class AccessPointFlow(ConfigSubentryFlow):
+    """Asks for the address, then for what is offered there."""
+
+    _address: AccessPointAddress
+    _name: str
+    _data: dict[str, Any]
+    # The access point that is changed; None for a new one.
+    _known: ConfigSubentry | None = None
+
+    async def async_step_user(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
+        """Ask for the address, and test it."""
+        errors: dict[str, str] = {}
+        placeholders = {"reason": ""}
+        if user_input is not None:
+            errors = await self._take_address(user_input[CONF_URL], placeholders)
+            if not errors:
+                if (known := self._subentry_of(self._address)) is not None:
+                    # The cloud makes a new address whenever its page is looked at.
+                    data = {**known.data, CONF_URL: self._address.url}
+                    self.hass.config_entries.async_update_subentry(self._get_entry(), known, data=data)
+                    return self.async_abort(
+                        reason="address_updated", description_placeholders={"name": known.title}
+                    )
+                self._name = user_input[CONF_NAME].strip() or self._address.host
+                self._data = {CONF_LLM_HASS_API: [llm.LLM_API_ASSIST], CONF_QUESTIONS_ONLY: False}
+                return await self.async_step_offer()
+        # The address is a password: it is typed again after an error.
+        suggested = {CONF_NAME: (user_input or {}).get(CONF_NAME, "XiaoZhi cloud")}
+        return self.async_show_form(
+            step_id="user",
+            data_schema=self.add_suggested_values_to_schema(_ADD_SCHEMA, suggested),
+            errors=errors,
+            description_placeholders=placeholders,
+        )
+
+    async def async_step_reconfigure(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
+        """Change everything; without a new address the old one stays."""
+        self._known = known = self._get_reconfigure_subentry()
+        errors: dict[str, str] = {}
+        placeholders = {"reason": "", "name": known.title}
+        if user_input is not None:
+            errors = await self._take_address(user_input.get(CONF_URL) or known.data[CONF_URL], placeholders)
+            other = None if errors else self._subentry_of(self._address)
+            if other is not None and other.subentry_id != known.subentry_id:
+                errors = {CONF_URL: "agent_known"}
+                placeholders["reason"] = other.title
+            if not errors:
+                self._name = user_input[CONF_NAME].strip() or known.title
+                self._data = dict(known.data)
+                return await self.async_step_offer()
+        return self.async_show_form(
+            step_id="reconfigure",
+            data_schema=self.add_suggested_values_to_schema(
+                _CHANGE_SCHEMA, {CONF_NAME: (user_input or {}).get(CONF_NAME, known.title)}
+            ),
+            errors=errors,
+            description_placeholders=placeholders,
+        )
+
+    async def async_step_offer(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
+        """Show what the address tells, and ask which APIs are offered."""
+        errors: dict[str, str] = {}
+        if user_input is not None:
+            if user_input[CONF_LLM_HASS_API]:
+                self._data |= user_input
+                return await self.async_step_tools()
+            errors = {CONF_LLM_HASS_API: "no_api"}
+        apis = {api.id: api.name for api in llm.async_get_apis(self.hass)}
+        # One that is gone is shown as well, so that it can be taken away.
+        apis = {**{api: api for api in self._data[CONF_LLM_HASS_API]}, **apis}
+        schema = vol.Schema(
+            {
+                vol.Required(CONF_LLM_HASS_API): _choice(
+                    SelectOptionDict(value=api, label=name) for api, name in apis.items()
+                ),
+                vol.Required(CONF_QUESTIONS_ONLY): BooleanSelector(),
+            }
+        )
+        return self.async_show_form(
+            step_id="offer",
+            data_schema=self.add_suggested_values_to_schema(schema, user_input or self._data),
+            errors=errors,
+            description_placeholders=await self._told(),
+        )
+
+    async def async_step_tools(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
+        """Ask which tools are offered, with the size of each."""
+        house = await async_house(self.hass, self._data[CONF_LLM_HASS_API], None)
+        questions_only = self._data[CONF_QUESTIONS_ONLY]
+        names = [tool.name for tool in house.tools]
+        possible = offered_tools(house.tools, names, questions_only=questions_only)
+        automatic = automatic_tools(possible)
+        if user_input is not None:
+            chosen = user_input.get(CONF_TOOLS, [])
+            self._data[CONF_TOOLS] = chosen
+            if set(chosen) == set(automatic):
+                # The automatic choice stays automatic when the house gets other tools.
+                del self._data[CONF_TOOLS]
+            self._data[CONF_URL] = self._address.url
+            return self._finish()
+        before = self._data.get(CONF_TOOLS)
+        chosen = automatic if before is None else [tool.name for tool in possible if tool.name in before]
+        listed = await self.hass.async_add_executor_job(ToolList.of, _named(possible, chosen))
+        schema = vol.Schema({vol.Optional(CONF_TOOLS, default=[]): _choice(_options(possible))})
+        return self.async_show_form(
+            step_id="tools",
+            data_schema=self.add_suggested_values_to_schema(schema, {CONF_TOOLS: chosen}),
+            description_placeholders={
+                "count": str(len(listed.tools)),
+                "kilobytes": f"{listed.size / 1000:.1f}",
+            },
+            last_step=True,
+        )
+
+    async def _take_address(self, text: str, placeholders: dict[str, str]) -> dict[str, str]:
+        """Read and test an address. Returns errors for the form, with their details in `placeholders`."""
+        try:
+            self._address = AccessPointAddress.parse(text)
+        except AddressError as err:
+            return {CONF_URL: err.problem.value}
+        if (known := self._subentry_of(self._address)) is not None and known.data[CONF_URL] == text.strip():
+            # It is in use: a self-hosted server would throw the connection out for the test.
+            return {}
+        timeouts = timeouts_of(self.hass).access_point
+        try:
+            await check_address(self._address, get_default_context(), timeouts)
+        except DialError as err:
+            placeholders["reason"] = err.detail
+            if err.certificate:
+                return {CONF_URL: "certificate"}
+            return {CONF_URL: "refused" if err.kind is EndingKind.REFUSED else "cannot_connect"}
+        return {}
+
+    @callback
+    def _finish(self) -> SubentryFlowResult:
+        if self._known is None:
+            return self.async_create_entry(
+                title=self._name, data=self._data, unique_id=self._address.identity
+            )
+        return self.async_update_and_abort(
+            self._get_entry(),
+            self._known,
+            unique_id=self._address.identity,
+            title=self._name,
+            data=self._data,
+        )
+
+    def _subentry_of(self, address: AccessPointAddress) -> ConfigSubentry | None:
+        """Return the access point of the same agent."""
+        known = access_point_subentries(self._get_entry()).values()
+        return next((point for point in known if point.unique_id == address.identity), None)
+
+    async def _told(self) -> Mapping[str, str]:
+        """Return what the address tells, for people."""
+        address = self._address
+        expires = address.expires
+        return {
+            "host": address.host,
+            "agent": address.agent or await async_text(self.hass, "access_point_untold"),
+            "expires": await async_text(self.hass, "access_point_untold")
+            if expires is None
+            else dt_util.as_local(expires).date().isoformat(),
+            "encryption": await async_text(
+                self.hass, "access_point_encrypted" if address.secure else "access_point_readable"
+            ),
+        }
+
+
+def _named(tools: Iterable[HouseTool], names: Iterable[str]) -> list[HouseTool]:
+    wanted = set(names)
+    return [tool for tool in tools if tool.name in wanted]
+
+
+def _options(tools: Iterable[HouseTool]) -> Iterable[SelectOptionDict]:
+    for tool in tools:
+        size = ToolList.of([tool]).size
+        yield SelectOptionDict(value=tool.name, label=f"{tool.name} ({size} B)")
+
+
+def _choice(options: Iterable[SelectOptionDict]) -> SelectSelector:
+    return SelectSelector(
+        SelectSelectorConfig(options=list(options), multiple=True, mode=SelectSelectorMode.DROPDOWN)
+    )

@@ -1,0 +1,157 @@
+"""The tools of the house: those of Home Assistant's LLM APIs that the owner lets an access point offer."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+import logging
+from typing import Any, Final, override
+
+from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
+from homeassistant.core import Context, HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import llm
+import probatio
+import voluptuous as vol
+
+from ..const import DOMAIN
+from ..protocol.access_point.tools import OfferedTool, ToolError, ToolProvider
+from ..protocol.messages import JsonObject
+from .settings import AccessPointSettings
+
+__all__ = ["House", "HouseTool", "HouseTools", "async_house", "automatic_tools", "offered_tools"]
+
+_LOGGER = logging.getLogger(__name__)
+
+# What the owner has written does not say of itself how far it reaches.
+_WRITTEN_BY_OWNER: Final = frozenset({"script", "intent_script"})
+# It makes an LLM API of a server somewhere else, whose word about its tools counts for nothing.
+_REMOTE: Final = "mcp"
+_FAILED: Final = "The tool failed without saying why."
+
+
+class HouseTool(OfferedTool):
+    """A tool of an LLM API, in one request."""
+
+    def __init__(self, tool: llm.Tool, api: llm.APIInstance) -> None:
+        self._tool = tool
+        self._api = api
+
+    @property
+    @override
+    def name(self) -> str:
+        return self._tool.name
+
+    @property
+    @override
+    def description(self) -> str:
+        return self._tool.description or self._tool.title or self._tool.name
+
+    @property
+    @override
+    def schema(self) -> JsonObject:
+        """Return the JSON schema of its arguments, as Home Assistant's own MCP server gives it."""
+        converted: dict[str, Any] = {}
+        try:
+            converted = probatio.to_openapi(
+                self._tool.parameters,
+                custom_serializer=self._api.custom_serializer,
+                openapi_version="3.1.0",
+            )
+        except Exception:
+            # One tool of another integration must not take all the others with it.
+            _LOGGER.exception("The arguments of the tool %s cannot be described", self.name)
+        schema = {"type": "object", "properties": converted.get("properties", {})}
+        if required := converted.get("required"):
+            schema["required"] = required
+        return schema
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the tool only answers questions, by its own word."""
+        return self._tool.annotations.read_only
+
+    @property
+    def reaches_out(self) -> bool:
+        """Whether the tool acts beyond the house, or does not say that it does not."""
+        origin = self._tool.integration
+        return origin == _REMOTE or (self._tool.annotations.open_world and origin not in _WRITTEN_BY_OWNER)
+
+    @override
+    async def call(self, arguments: JsonObject) -> Any:
+        """Call it. Raises `ToolError` with the words of Home Assistant."""
+        tool_input = llm.ToolInput(tool_name=self.name, tool_args=arguments)
+        try:
+            result = await self._api.async_call_tool(tool_input)
+        except (HomeAssistantError, vol.Invalid, probatio.Invalid) as err:
+            raise ToolError(str(err) or _FAILED) from err
+        if result.error:
+            raise ToolError(str(result.data.get("error") or _FAILED))
+        return result.data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """The LLM APIs of an access point at one moment."""
+
+    tools: tuple[HouseTool, ...]
+    missing: tuple[str, ...]
+    """Ids of the APIs that Home Assistant does not have any more."""
+
+
+async def async_house(hass: HomeAssistant, apis: Iterable[str], device_id: str | None) -> House:
+    """Build the APIs of this moment, with a context of its own.
+
+    `device_id` is the service device of the access point, whose area is where "the light" is.
+    """
+    known = {api.id for api in llm.async_get_apis(hass)}
+    present = [api for api in apis if api in known]
+    missing = tuple(api for api in apis if api not in known)
+    if not present:
+        return House(tools=(), missing=missing)
+    context = llm.LLMContext(
+        platform=DOMAIN,
+        context=Context(),
+        language=hass.config.language,
+        assistant=CONVERSATION_DOMAIN,
+        device_id=device_id,
+    )
+    built = await llm.async_get_api(hass, present, context)
+    return House(tools=tuple(HouseTool(tool, built) for tool in built.tools), missing=missing)
+
+
+def automatic_tools(tools: Iterable[HouseTool]) -> list[str]:
+    """Return the names of the tools in the automatic choice: those that stay in the house."""
+    return [tool.name for tool in tools if not tool.reaches_out]
+
+
+def offered_tools(
+    tools: Iterable[HouseTool], chosen: Iterable[str] | None, *, questions_only: bool
+) -> list[HouseTool]:
+    """Return the tools that are offered. `chosen` are names, None for the automatic choice."""
+    tools = tuple(tools)
+    names = set(automatic_tools(tools) if chosen is None else chosen)
+    return [tool for tool in tools if tool.name in names and (tool.changes_nothing or not questions_only)]
+
+
+class HouseTools(ToolProvider):
+    """Gives an access point its tools, built afresh for each request."""
+
+    def __init__(
+        self,
+        hass: HomeAssistant,
+        settings: Callable[[], AccessPointSettings],
+        device_id: Callable[[], str | None],
+        missing: Callable[[tuple[str, ...]], None],
+    ) -> None:
+        """`missing` hears each time which of the chosen APIs there are not."""
+        self._hass = hass
+        self._settings = settings
+        self._device_id = device_id
+        self._missing = missing
+
+    @override
+    async def tools(self) -> list[HouseTool]:
+        """Return the tools of this moment."""
+        settings = self._settings()
+        house = await async_house(self._hass, settings.apis, self._device_id())
+        self._missing(house.missing)
+        return offered_tools(house.tools, settings.tools, questions_only=settings.questions_only)

@@ -1,0 +1,37 @@
+"""Lines in the logbook: what a cloud's assistant called."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from homeassistant.components.logbook import LOGBOOK_ENTRY_MESSAGE, LOGBOOK_ENTRY_NAME
+from homeassistant.const import ATTR_NAME
+from homeassistant.core import Event, HomeAssistant, callback
+
+from .const import DOMAIN, EVENT_ACCESS_POINT_CALL
+from .protocol.access_point.dispatcher import CallOutcome
+from .texts import known_text
+
+_TEXTS: Final = {
+    CallOutcome.DONE: "access_point_call_done",
+    CallOutcome.FAILED: "access_point_call_failed",
+    CallOutcome.RUNNING: "access_point_call_running",
+    CallOutcome.REFUSED: "access_point_call_refused",
+}
+
+
+@callback
+def async_describe_events(
+    hass: HomeAssistant,
+    async_describe_event: Callable[[str, str, Callable[[Event], dict[str, Any]]], None],
+) -> None:
+    """Describe the calls of tools, without their arguments."""
+
+    @callback
+    def describe(event: Event) -> dict[str, Any]:
+        outcome = CallOutcome(event.data["outcome"])
+        return {
+            LOGBOOK_ENTRY_NAME: event.data[ATTR_NAME],
+            LOGBOOK_ENTRY_MESSAGE: known_text(hass, _TEXTS[outcome], tool=event.data["tool"]),
+        }
+
+    async_describe_event(DOMAIN, EVENT_ACCESS_POINT_CALL, describe)
