@@ -283,7 +283,7 @@ class Cloud(Listener):
             payload = self._key.read(token)
         except TokenError:
             return respond(connection, 401)
-        expired = payload.get("exp", self._now()) < self._now()
+        expired = "exp" in payload and payload["exp"] < self._now()
         if token in self.revoked:
             return respond(connection, 401)
         if expired and self.faults.expired_status is not None:

@@ -48,8 +48,6 @@ class AccessPoint:
     ) -> None:
         self.settings = AccessPointSettings.from_subentry(subentry)
         self.subentry_id = subentry.subentry_id
-        self.offered: ToolList | None = None
-        """The tools at the last look; None before the first."""
         self.last_call: datetime | None = None
         self.unrecorded = 0
         """Calls that were refused in such numbers that nothing was recorded."""
@@ -78,6 +76,11 @@ class AccessPoint:
     def connected(self) -> bool:
         """Whether the cloud can call tools."""
         return self._client.connected
+
+    @property
+    def offered(self) -> ToolList | None:
+        """Return the tools at the last look; None before the first."""
+        return self._client.dispatcher.current
 
     @callback
     def async_start(self) -> None:
@@ -114,7 +117,7 @@ class AccessPoint:
     async def async_refresh(self) -> None:
         """Look at the tools of the house again, and tell the cloud if they are others."""
         try:
-            self.offered = await self._client.refresh()
+            await self._client.refresh()
         except TimeoutError:
             _LOGGER.debug("%s: the tools could not be listed in time", self.settings.name)
         except Exception:
@@ -195,7 +198,7 @@ class AccessPoint:
             self._client = self._make_client()
             if self._started:
                 self._client.start()
-        self._changed()
+        await self.async_refresh()
 
     @callback
     def _changed(self) -> None:

@@ -75,7 +75,7 @@ class AccessPoints:
         hass = self._hass
         self._unsubscribe = [
             async_at_started(hass, self._house_started),
-            hass.bus.async_listen_once(EVENT_HOMEASSISTANT_STOP, self._house_stops),
+            hass.bus.async_listen(EVENT_HOMEASSISTANT_STOP, self._house_stops),
             async_listen_entity_updates(hass, CONVERSATION_DOMAIN, self._house_changed),
             *(hass.bus.async_listen(event, self._house_changed) for event in _CHANGES),
             async_track_time_interval(hass, self._check, _CHECK_INTERVAL, cancel_on_shutdown=True),

@@ -40,6 +40,7 @@ _ADD_SCHEMA: Final = vol.Schema(
 _CHANGE_SCHEMA: Final = vol.Schema(
     {vol.Required(CONF_NAME): TextSelector(), vol.Optional(CONF_URL): _URL_SELECTOR}
 )
+_DEFAULTS: Final[Mapping[str, Any]] = {CONF_LLM_HASS_API: [llm.LLM_API_ASSIST], CONF_QUESTIONS_ONLY: False}
 
 
 class AccessPointFlow(ConfigSubentryFlow):
@@ -66,7 +67,7 @@ class AccessPointFlow(ConfigSubentryFlow):
                         reason="address_updated", description_placeholders={"name": known.title}
                     )
                 self._name = user_input[CONF_NAME].strip() or self._address.host
-                self._data = {CONF_LLM_HASS_API: [llm.LLM_API_ASSIST], CONF_QUESTIONS_ONLY: False}
+                self._data = dict(_DEFAULTS)
                 return await self.async_step_offer()
         # The address is a password: it is typed again after an error.
         suggested = {CONF_NAME: (user_input or {}).get(CONF_NAME, "XiaoZhi cloud")}
@@ -90,7 +91,7 @@ class AccessPointFlow(ConfigSubentryFlow):
                 placeholders["reason"] = other.title
             if not errors:
                 self._name = user_input[CONF_NAME].strip() or known.title
-                self._data = dict(known.data)
+                self._data = {**_DEFAULTS, **known.data}
                 return await self.async_step_offer()
         return self.async_show_form(
             step_id="reconfigure",

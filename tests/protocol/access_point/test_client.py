@@ -280,35 +280,45 @@ async def test_calls_are_answered_sooner_once_the_cloud_has_lost_its_patience() 
             assert site.client.dispatcher.patience == 8
 
 
-async def test_a_deaf_server_is_noticed() -> None:
-    """Connected, but requests do not come: it says to the assistant that we are not there."""
-    deaf = True
+@pytest.mark.parametrize(("way", "kind"), [("deaf", EndingKind.DEAF), ("other", EndingKind.REPLACED)])
+async def test_a_server_that_does_not_hand_us_requests_is_noticed(way: str, kind: EndingKind) -> None:
+    """It tells the assistant that nobody is there, or another client answers: connected, we see neither."""
+    tool_side: list[ServerConnection] = []
 
     async def endpoint(connection: ServerConnection) -> None:
         assert connection.request is not None
         if "/call/" not in connection.request.path:
+            tool_side.append(connection)
             await connection.wait_closed()
             return
-        assert json.loads(await connection.recv())["method"] == "ping"
+        ping = await connection.recv()
+        assert json.loads(ping)["method"] == "ping"
         await connection.send("not ours")
-        await connection.send('{"id":5,"result":{}}') if deaf else None
-        error = {"code": -32001, "message": "not connected"}
-        bad = {"jsonrpc": "2.0", "id": 1, "result": None, "error": error}
-        await connection.send(json.dumps(bad if deaf else {"jsonrpc": "2.0", "id": 1, "result": {}}))
+        answer: Any = {"jsonrpc": "2.0", "id": 1, "result": {}}
+        if way == "deaf":
+            await connection.send('{"method":"notifications/x"}')
+            answer |= {"result": None, "error": {"code": -32001, "message": "not connected"}}
+        elif way == "well":
+            await tool_side[-1].send(ping)
+            answer = await reply(tool_side[-1])
+        await connection.send(json.dumps(answer))
         await connection.wait_closed()
 
     async with serving() as server:
         server.handler = endpoint
         url = f"ws://127.0.0.1:{server.port}/mcp_endpoint/mcp/?token=secret"
         async with running(server, url=url) as site:
-            await until(lambda: site.client.counters.deaf == 2)
+            await until(lambda: site.client.counters.failures == 2)
             assert site.client.last_ending is not None
-            assert site.client.last_ending.kind is EndingKind.DEAF
-            deaf = False
-            await until(lambda: site.client.attempts == 0, seconds=200)
+            assert site.client.last_ending.kind is kind
+            problem = site.client.problem
+            assert problem is (Problem.USED_ELSEWHERE if way == "other" else None)
+            way = "well"
+            await until(lambda: site.client.attempts == 0 and site.client.problem is None, seconds=900)
             before = site.client.counters.self_tests
             await asyncio.sleep(1300)
             assert site.client.connected
+            assert site.client.counters.failures == 2
             assert site.client.counters.self_tests in {before + 2, before + 3}
 
 

@@ -57,9 +57,15 @@ def test_a_refusal_waits_long_at_once(ending: Ending) -> None:
     assert reconnecting.problem is None
 
 
-def test_two_clients_with_one_token_do_not_throw_each_other_out_for_ever() -> None:
+@pytest.mark.parametrize(
+    "replaced",
+    [
+        closed(1000, reason="new connection", lasted=1.0),
+        Ending(kind=EndingKind.REPLACED, lasted=70.0),
+    ],
+)
+def test_two_clients_with_one_token_do_not_throw_each_other_out_for_ever(replaced: Ending) -> None:
     reconnecting = rules(self_hosted=True)
-    replaced = closed(1000, reason="new connection", lasted=1.0)
     assert reconnecting.ended(replaced) == 1
     assert reconnecting.problem is None
     assert reconnecting.ended(replaced) == 300

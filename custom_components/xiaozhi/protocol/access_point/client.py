@@ -18,12 +18,12 @@ from ..clock import loop_time
 from ..limits import TokenBucket
 from ..tasks import log_failure
 from .address import AccessPointAddress
-from .dialling import DialError, dial, ending_of, is_deaf
+from .dialling import DialError, SelfTest, dial, ending_of, self_test
 from .dispatcher import CallRecord, Dispatcher
 from .reconnecting import CLOUD_ERROR, Ending, EndingKind, Problem, Reconnecting
 from .rpc import encode
 from .timeouts import AccessPointTimeouts
-from .tools import ToolList, ToolProvider
+from .tools import ToolProvider
 
 __all__ = ["AccessPointClient", "ClientCounters"]
 
@@ -130,7 +130,7 @@ class AccessPointClient:
         await self._hang_up(EndingKind.WANTED)
         self._again.set()
 
-    async def refresh(self) -> ToolList:
+    async def refresh(self) -> None:
         """Make the list of this moment, and tell the other side if it was sent another one.
 
         A cloud may not read it again before the next connection (no server is known that heeds the
@@ -140,12 +140,11 @@ class AccessPointClient:
         tools = await self.dispatcher.list_tools()
         connection, listed = self._connection, self.dispatcher.listed
         if connection is None or listed is None or tools.digest == listed.digest:
-            return tools
+            return
         with suppress(ConnectionClosed):
             await connection.send(_LIST_CHANGED)
         if not self.address.self_hosted and (self._renewal is None or self._renewal.done()):
             self._renewal = asyncio.create_task(self._renew(connection), name="xiaozhi renew access point")
-        return tools
 
     async def _renew(self, connection: ClientConnection) -> None:
         while (last := self.dispatcher.last_call) is not None:
@@ -266,7 +265,12 @@ class AccessPointClient:
             await asyncio.sleep(pause)
             pause = self._timeouts.self_test
             self.counters.self_tests += 1
-            if await is_deaf(self.address, self._tls, self._timeouts):
-                self.counters.deaf += 1
-                await self._hang_up(EndingKind.DEAF)
-                return
+            asked = self.dispatcher.counters.requests
+            match await self_test(self.address, self._tls, self._timeouts):
+                case SelfTest.DEAF:
+                    self.counters.deaf += 1
+                    await self._hang_up(EndingKind.DEAF)
+                    return
+                case SelfTest.ANSWERED if self.dispatcher.counters.requests == asked:
+                    await self._hang_up(EndingKind.REPLACED)
+                    return

@@ -4,6 +4,7 @@ No error has the address in its text, as those of the library may.
 """
 
 import asyncio
+from enum import StrEnum
 import json
 import logging
 import ssl
@@ -18,7 +19,7 @@ from .address import AccessPointAddress
 from .reconnecting import Ending, EndingKind
 from .timeouts import AccessPointTimeouts
 
-__all__ = ["DialError", "check_address", "dial", "ending_of", "is_deaf"]
+__all__ = ["DialError", "SelfTest", "check_address", "dial", "ending_of", "self_test"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -44,6 +45,17 @@ class DialError(Exception):
         """HTTP status, or close code, of the refusal."""
         self.certificate = certificate
         """Whether the server could not prove that it is the one in the address."""
+
+
+class SelfTest(StrEnum):
+    """Whether requests reach a tool side of a self-hosted server."""
+
+    ANSWERED = "answered"
+    """By us, if the ping came to us."""
+    DEAF = "deaf"
+    """The server does not hand requests to anybody, although we are connected."""
+    UNKNOWN = "unknown"
+    """The server cannot be asked."""
 
 
 async def dial(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> ClientConnection:
@@ -117,34 +129,33 @@ async def check_address(
         await connection.close()
 
 
-async def is_deaf(address: AccessPointAddress, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> bool:
-    """Whether a self-hosted server does not hand us requests any more, although we are connected.
-
-    A ping of our own, sent as an assistant, must come back. A server that cannot be asked is not called deaf.
-    """
+async def self_test(
+    address: AccessPointAddress, tls: ssl.SSLContext, timeouts: AccessPointTimeouts
+) -> SelfTest:
+    """Ask a self-hosted server, as an assistant does, to ping the one that offers tools there."""
     if address.agent_side_url is None:
-        return False
+        return SelfTest.UNKNOWN
     try:
         connection = await dial(address.agent_side_url, tls, timeouts)
     except DialError as err:
         _LOGGER.debug("%s: no self-test: %s", address, err)
-        return False
+        return SelfTest.UNKNOWN
     try:
         async with asyncio.timeout(timeouts.self_test_answer):
             await connection.send(_PING)
-            while True:
-                if (heard := _heard(await connection.recv(decode=False))) is not None:
-                    return not heard
+            while (result := _result_of(await connection.recv(decode=False))) is None:
+                pass
+            return result
     except TimeoutError:
-        return True
+        return SelfTest.DEAF
     except ConnectionClosed:
-        return False
+        return SelfTest.UNKNOWN
     finally:
         await connection.close()
 
 
-def _heard(data: bytes) -> bool | None:
-    """Whether a message is our own answer; None if it is about something else."""
+def _result_of(data: bytes) -> SelfTest | None:
+    """Return what a message says about the ping; None if it is about something else."""
     try:
         message = json.loads(data)
     except ValueError, RecursionError:
@@ -152,4 +163,5 @@ def _heard(data: bytes) -> bool | None:
     if not isinstance(message, dict) or "method" in message:
         return None
     # The server's own errors have a null result beside the error.
-    return message.get("id") == 1 and message.get("result") is not None and "error" not in message
+    answered = message.get("id") == 1 and message.get("result") is not None and "error" not in message
+    return SelfTest.ANSWERED if answered else SelfTest.DEAF

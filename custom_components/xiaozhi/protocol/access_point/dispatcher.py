@@ -101,6 +101,8 @@ class Dispatcher:
         self.client_name: str | None = None
         """What the other side calls itself."""
         self.protocol_version: str | None = None
+        self.current: ToolList | None = None
+        """The list that was last made."""
         self.listed: ToolList | None = None
         """The list that was last sent."""
         self.listed_at: float | None = None
@@ -146,7 +148,8 @@ class Dispatcher:
         """Make the list of this moment. Raises `TimeoutError`, and errors of the provider."""
         # One at a time, so that many requests do not keep the event loop busy in one go.
         async with asyncio.timeout(self._timeouts.listing), self._one_list:
-            return ToolList.of(await self._provider.tools())
+            self.current = ToolList.of(await self._provider.tools())
+            return self.current
 
     async def answer(self, data: bytes) -> str | None:
         """Return the reply to a message; None if it gets none. Never raises."""

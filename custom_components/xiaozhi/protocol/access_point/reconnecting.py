@@ -36,6 +36,8 @@ class EndingKind(StrEnum):
     """Our ping was not answered: the other side may believe in the connection for a while."""
     DEAF = "deaf"
     """A self-hosted server did not hand us a request any more."""
+    REPLACED = "replaced"
+    """A self-hosted server hands our requests to another client, which has the same address."""
     WANTED = "wanted"
     """We closed, to connect again at once."""
 
@@ -118,6 +120,8 @@ class Reconnecting:
 
     def _is_replaced(self, ending: Ending) -> bool:
         """Whether another client took our place: a mcp-endpoint-server has one place for each agent."""
+        if ending.kind is EndingKind.REPLACED:
+            return True
         short = ending.lasted < self._timeouts.steady
         return ending.kind is EndingKind.CLOSED and ending.code == _NORMAL and bool(ending.reason) and short
 

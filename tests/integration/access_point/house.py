@@ -1,0 +1,69 @@
+"""What the tests of access points share."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import llm
+import probatio
+
+TURN_ON = "intent__HassTurnOn"
+LIGHT_SET = "light__HassLightSet"
+LIVE = "homeassistant__GetLiveContext"
+LAMP = {"name": "Kitchen light"}
+
+
+async def until(happened: Callable[[], Any], seconds: float = 1000) -> None:
+    """Wait until something has happened; time costs nothing here."""
+    pause = 0.01
+    async with asyncio.timeout(seconds):
+        while not happened():
+            await asyncio.sleep(pause)
+            pause = min(2.0, pause * 1.2)
+
+
+def state(hass: HomeAssistant, entity: str) -> str:
+    """Return the state of an entity that there must be."""
+    known = hass.states.get(entity)
+    assert known is not None, entity
+    return known.state
+
+
+class ScriptedTool(llm.Tool):
+    """A tool of another integration."""
+
+    parameters = probatio.Schema({probatio.Optional("text"): str})
+
+    def __init__(self, name: str, result: Any = None, **annotations: bool) -> None:
+        """Say what it does and answers."""
+        self.name = name
+        self.description = f"Does {name}."
+        self.integration = "mcp" if name.startswith("remote") else "scripted"
+        self.annotations = llm.ToolAnnotations(**annotations)
+        self.result: Any = result if result is not None else {"ok": True}
+        self.contexts: list[llm.LLMContext] = []
+
+    async def async_call(
+        self, hass: HomeAssistant, tool_input: llm.ToolInput, llm_context: llm.LLMContext
+    ) -> llm.ToolResult:
+        """Answer, or fail."""
+        self.contexts.append(llm_context)
+        if isinstance(self.result, Exception):
+            raise self.result
+        if isinstance(self.result, llm.ToolResult):
+            return self.result
+        return llm.ToolResult(data=self.result)
+
+
+class ScriptedApi(llm.API):
+    """An LLM API of another integration."""
+
+    def __init__(self, hass: HomeAssistant, *tools: llm.Tool, api_id: str = "scripted") -> None:
+        """Have some tools."""
+        super().__init__(hass=hass, id=api_id, name=api_id.title())
+        self.tools = list(tools)
+
+    async def async_get_api_instance(self, llm_context: llm.LLMContext) -> llm.APIInstance:
+        """Return the tools of this moment."""
+        return llm.APIInstance(api=self, api_prompt="", llm_context=llm_context, tools=list(self.tools))

@@ -1,0 +1,323 @@
+"""An assistant in a cloud uses the house: over real sockets, in a real Home Assistant."""
+
+import asyncio
+import json
+import logging
+from types import MappingProxyType
+from typing import Any
+
+from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
+from homeassistant.config_entries import ConfigEntryState, ConfigSubentry
+from homeassistant.core import CoreState, Event, HomeAssistant
+from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er
+from homeassistant.setup import async_setup_component
+import pytest
+
+from custom_components.xiaozhi.const import DOMAIN, EVENT_ACCESS_POINT_CALL
+from custom_components.xiaozhi.diagnostics import (
+    async_get_config_entry_diagnostics,
+    async_get_device_diagnostics,
+)
+from custom_components.xiaozhi.logbook import async_describe_events
+from simulator.access_point import Cloud, EndpointServer, SelfHostedAgent
+from tests.integration.access_point.conftest import Offer, access_point
+from tests.integration.access_point.house import LAMP, LIGHT_SET, LIVE, TURN_ON, state, until
+from tests.integration.boxes import LIGHT
+from tests.simulator.access_point.peers import sdk_client
+
+
+async def test_a_cloud_turns_on_the_lamp(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+    """And the owner sees it: connected, how many tools, when the last call came, and which."""
+    events: list[Event] = []
+    hass.bus.async_listen(EVENT_ACCESS_POINT_CALL, events.append)
+    await offer(cloud.url())
+    session = await (await cloud.session()).ready()
+    assert state(hass, LIGHT) == "off"
+    assert state(hass, "binary_sensor.robot_connectivity") == "on"
+    answer = await session.call(TURN_ON, LAMP)
+    assert not answer.failed
+    assert json.loads(answer.text)["response_type"] == "action_done"
+    assert state(hass, LIGHT) == "on"
+    await hass.async_block_till_done()
+    assert int(state(hass, "sensor.robot_tools_offered")) == len(session.tools) > 3
+    offered = hass.states.get("sensor.robot_tools_offered")
+    assert offered is not None
+    compact = json.dumps([*session.tools.values()], ensure_ascii=False, separators=(",", ":"))
+    assert offered.attributes["bytes"] == len(compact.encode())
+    assert state(hass, "sensor.robot_last_call") != "unknown"
+    called = hass.states.get("event.robot_tool_called")
+    assert called is not None
+    assert (called.attributes["event_type"], called.attributes["tool"]) == ("done", TURN_ON)
+    (event,) = events
+    assert event.data.keys() == {"device_id", "name", "tool", "outcome", "milliseconds"}
+    assert not session.violations
+
+
+async def test_the_official_sdk_lists_and_calls(
+    hass: HomeAssistant, offer: Offer, server: EndpointServer
+) -> None:
+    """A standard client, through a self-hosted server."""
+    url = server.url()
+    await offer(url)
+    await server.wait_registered()
+    async with sdk_client(url.replace("/mcp_endpoint/mcp/", "/mcp_endpoint/call/")) as client:
+        greeting = await client.initialize()
+        assert greeting.server_info.name == "Home Assistant"
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert "name" in tools[TURN_ON].input_schema["properties"]
+        result = await client.call_tool(TURN_ON, LAMP)
+        assert not result.is_error
+        live = await client.call_tool(LIVE, {})
+        assert "Kitchen light" in str(live.content[0])
+    assert state(hass, LIGHT) == "on"
+
+
+async def test_a_self_hosted_agent_calls_and_reads_failures(
+    hass: HomeAssistant, offer: Offer, server: EndpointServer
+) -> None:
+    """A failure is a text that the model reads, and nothing is spoken past it."""
+    url = server.url()
+    await offer(url)
+    await server.wait_registered()
+    async with SelfHostedAgent.connected(url) as agent:
+        await agent.ready()
+        answer = await agent.call(TURN_ON, LAMP)
+        assert (answer.spoken, answer.failed) == (False, False)
+        wrong = await agent.call(TURN_ON, {"name": "no such lamp"})
+        assert not wrong.spoken
+        assert "no such lamp" in json.loads(wrong.text)["error"]
+    assert state(hass, LIGHT) == "on"
+
+
+async def test_the_house_is_seen_as_it_is(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+    """Each request sees at once what is exposed; when it is quiet, the list is read again as well."""
+    await offer(cloud.url())
+    session = await (await cloud.session()).ready()
+    assert LIGHT_SET not in session.tools
+    hass.states.async_set("light.desk", "on", {"friendly_name": "Desk lamp"})
+    async_expose_entity(hass, "conversation", LIGHT, False)
+    async_expose_entity(hass, "conversation", "light.desk", True)
+    live = (await session.call(LIVE, {})).text
+    assert "Desk lamp" in live
+    assert "Kitchen light" not in live
+    assert "error" in json.loads((await session.call(TURN_ON, LAMP)).text)
+    assert state(hass, LIGHT) == "off"
+    async with asyncio.timeout(120):
+        session = await (await cloud.session(2)).ready()
+    assert LIGHT_SET in session.tools
+
+
+async def test_the_area_of_the_access_point_is_where_the_light_is(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud
+) -> None:
+    """Two lamps have the same name; the one in the room of the robot is meant."""
+    areas = ar.async_get(hass)
+    kitchen, bedroom = areas.async_create("Kitchen"), areas.async_create("Bedroom")
+    assert await async_setup_component(
+        hass,
+        "template",
+        {
+            "template": [
+                {
+                    "switch": [
+                        {
+                            "name": f"Lamp {room}",
+                            "unique_id": room,
+                            "turn_on": [{"event": f"{room}_on"}],
+                            "turn_off": [],
+                        }
+                        for room in ("kitchen", "bedroom")
+                    ]
+                }
+            ]
+        },
+    )
+    await hass.async_block_till_done()
+    entities = er.async_get(hass)
+    for room, area in (("kitchen", kitchen), ("bedroom", bedroom)):
+        entities.async_update_entity(f"switch.lamp_{room}", area_id=area.id, name="Ceiling")
+        async_expose_entity(hass, "conversation", f"switch.lamp_{room}", True)
+    await hass.async_block_till_done()
+    heard: list[str] = []
+    for room in ("kitchen", "bedroom"):
+        hass.bus.async_listen(f"{room}_on", lambda event: heard.append(event.event_type))
+    entry = await offer(cloud.url())
+    session = await (await cloud.session()).ready()
+    registry = dr.async_get(hass)
+    (device,) = dr.async_entries_for_config_entry(registry, entry.entry_id)
+    assert device.entry_type is dr.DeviceEntryType.SERVICE
+    registry.async_update_device(device.id, area_id=bedroom.id)
+    await session.call(TURN_ON, {"name": "Ceiling"})
+    await hass.async_block_till_done()
+    assert heard == ["bedroom_on"]
+
+
+async def test_two_hundred_calls_at_once(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+    """All are answered; no more than sixty a minute act, and nothing is run twice."""
+    calls: list[Event] = []
+    hass.bus.async_listen("call_service", calls.append)
+    await offer(cloud.url())
+    session = await (await cloud.session()).ready()
+    answers = await asyncio.gather(*(session.call(TURN_ON, LAMP) for _ in range(200)))
+    texts = [json.loads(answer.text) for answer in answers]
+    acted = [text for text in texts if text.get("response_type") == "action_done"]
+    refused = [text for text in texts if "error" in text]
+    assert len(acted) + len(refused) == 200
+    assert 8 <= len(acted) <= 60
+    await hass.async_block_till_done()
+    assert len([call for call in calls if call.data["domain"] == "homeassistant"]) == len(acted)
+    assert not session.violations
+
+
+async def test_a_newer_token_replaces_the_connection_only(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud
+) -> None:
+    """The old connection is closed properly, and the gateway is not loaded again."""
+    entry = await offer(cloud.url())
+    gateway = entry.runtime_data
+    old = await (await cloud.session()).ready()
+    (subentry,) = entry.subentries.values()
+    newer = cloud.url(cloud.token(valid=1e9))
+    hass.config_entries.async_update_subentry(entry, subentry, data={**subentry.data, "url": newer})
+    new = await (await cloud.session(2)).ready()
+    assert old.close_code == 1000
+    assert not (await new.call(TURN_ON, LAMP)).failed
+    assert entry.runtime_data is gateway
+    assert state(hass, "binary_sensor.robot_connectivity") == "on"
+
+
+async def test_access_points_come_and_go_without_the_others(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud
+) -> None:
+    """A second one is added, and the first is removed, with its device and entities."""
+    entry = await offer(cloud.url(cloud.token(1)))
+    first = await (await cloud.session()).ready()
+    (known,) = entry.subentries.values()
+    added = access_point(cloud.url(cloud.token(2)), "Second")
+    hass.config_entries.async_add_subentry(
+        entry,
+        ConfigSubentry(
+            subentry_type=added["subentry_type"],
+            unique_id=added["unique_id"],
+            title=added["title"],
+            data=MappingProxyType(dict(added["data"])),
+        ),
+    )
+    second = await (await cloud.session(2)).ready()
+    assert first.open
+    await hass.async_block_till_done()
+    assert state(hass, "binary_sensor.second_connectivity") == "on"
+    assert hass.config_entries.async_remove_subentry(entry, known.subentry_id)
+    await until(lambda: not first.open)
+    await hass.async_block_till_done()
+    assert first.close_code == 1000
+    assert second.open
+    assert hass.states.get("binary_sensor.robot_connectivity") is None
+    assert not (await second.call(TURN_ON, LAMP)).failed
+
+
+@pytest.mark.parametrize("when", ["dialling", "connected", "calling"])
+async def test_unloading_leaves_nothing_behind(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, when: str
+) -> None:
+    """Neither a task nor a socket."""
+    cloud.opening.black_hole = when == "dialling"
+    entry = await offer(cloud.url())
+    if when == "dialling":
+        await asyncio.sleep(2)
+    else:
+        session = await (await cloud.session()).ready()
+        call = asyncio.create_task(session.call(TURN_ON, LAMP)) if when == "calling" else None
+    assert await hass.config_entries.async_unload(entry.entry_id)
+    assert entry.state is ConfigEntryState.NOT_LOADED
+    names = {task.get_name() for task in asyncio.all_tasks()}
+    assert not {name for name in names if name.startswith("xiaozhi") and "access point" in name}
+    if when != "dialling":
+        await until(lambda: not session.open)
+        assert session.close_code == 1000
+        if call is not None:
+            await asyncio.gather(call, return_exceptions=True)
+
+
+async def test_it_dials_when_home_assistant_has_started(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud
+) -> None:
+    """Earlier, the list of tools would be half empty."""
+    hass.set_state(CoreState.starting)
+    await offer(cloud.url())
+    await asyncio.sleep(30)
+    assert not cloud.attempts
+    hass.set_state(CoreState.running)
+    hass.bus.async_fire("homeassistant_started")
+    await (await cloud.session()).ready()
+
+
+async def test_stopping_home_assistant_closes_the_connection(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud
+) -> None:
+    """Properly: a self-hosted server would believe in it for a while otherwise."""
+    await offer(cloud.url())
+    session = await (await cloud.session()).ready()
+    hass.bus.async_fire("homeassistant_stop")
+    await until(lambda: not session.open)
+    assert session.close_code == 1000
+
+
+async def test_the_button_connects_again_at_once(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+    await offer(cloud.url())
+    await (await cloud.session()).ready()
+    await cloud.stop()
+    await asyncio.sleep(3000)
+    assert state(hass, "binary_sensor.robot_connectivity") == "off"
+    await cloud.start()
+    await hass.services.async_call("button", "press", {"entity_id": "button.robot_reconnect"}, blocking=True)
+    await until(lambda: state(hass, "binary_sensor.robot_connectivity") == "on", seconds=5)
+
+
+async def test_the_logbook_names_the_call(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+    """Without the arguments, which may be private."""
+    describe: dict[str, Any] = {}
+    async_describe_events(hass, lambda domain, event, function: describe.update({(domain, event): function}))
+    await offer(cloud.url())
+    session = await (await cloud.session()).ready()
+    events: list[Event] = []
+    hass.bus.async_listen(EVENT_ACCESS_POINT_CALL, events.append)
+    await session.call(TURN_ON, LAMP)
+    await session.call(TURN_ON, {"name": "nothing"})
+    await session.call("no_such_tool", {})
+    await hass.async_block_till_done()
+    lines = [describe[DOMAIN, EVENT_ACCESS_POINT_CALL](event) for event in events]
+    assert [line["message"] for line in lines] == [
+        f"was asked by its cloud to use {TURN_ON}",
+        f"was asked by its cloud to use {TURN_ON}, which failed",
+        "was asked by its cloud to use no_such_tool, and refused",
+    ]
+    assert {line["name"] for line in lines} == {"Robot"}
+
+
+async def test_the_token_is_nowhere(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not in logs, states, registries, events or diagnostics."""
+    caplog.set_level(logging.DEBUG)
+    token = cloud.token()
+    entry = await offer(cloud.url(token))
+    session = await (await cloud.session()).ready()
+    await session.call(TURN_ON, LAMP)
+    await session.close(4004)
+    await (await cloud.session(2)).ready()
+    await hass.async_block_till_done()
+    (device,) = dr.async_entries_for_config_entry(dr.async_get(hass), entry.entry_id)
+    diagnostics = await async_get_config_entry_diagnostics(hass, entry)
+    of_device = await async_get_device_diagnostics(hass, entry, device)
+    (described,) = diagnostics["access_points"]
+    assert described["agent"] == "1001"
+    assert described["last_ending"]["code"] == 4004
+    assert described["connections"] == 2
+    assert of_device["host"] == described["host"]
+    seen = [str(diagnostics), str(of_device), str(device), str([*hass.states.async_all()])]
+    seen += [record.getMessage() for record in caplog.records if not record.name.startswith("websockets")]
+    text = "".join(seen)
+    assert token not in text
+    assert token.split(".")[2] not in text
+    assert "Kitchen light" not in str(described)

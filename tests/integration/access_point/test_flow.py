@@ -1,0 +1,224 @@
+"""The forms of an access point."""
+
+from typing import Any
+
+from homeassistant.config_entries import SOURCE_USER
+from homeassistant.core import HomeAssistant
+from homeassistant.data_entry_flow import FlowResultType
+from homeassistant.helpers import llm
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from simulator.access_point import Cloud, EndpointServer
+from tests.integration.access_point.conftest import Offer
+from tests.integration.access_point.house import LIVE, TURN_ON, ScriptedApi, ScriptedTool, state
+from tests.integration.provisioning.forms import check_texts, texts
+
+
+def checked(result: Any) -> Any:
+    return check_texts(texts("config_subentries")["access_point"], result)
+
+
+async def add(hass: HomeAssistant, entry: MockConfigEntry, url: str, name: str = "Robot") -> Any:
+    """Press *Add access point* and submit the address."""
+    form = checked(
+        await hass.config_entries.subentries.async_init(
+            (entry.entry_id, "access_point"), context={"source": SOURCE_USER}
+        )
+    )
+    assert form["step_id"] == "user"
+    return await submit(hass, form, name=name, url=url)
+
+
+async def submit(hass: HomeAssistant, form: Any, **user_input: Any) -> Any:
+    return checked(await hass.config_entries.subentries.async_configure(form["flow_id"], user_input))
+
+
+def suggested(form: Any, field: str) -> Any:
+    (marker,) = [key for key in form["data_schema"].schema if key == field]
+    return marker.description["suggested_value"]
+
+
+@pytest.fixture
+async def entry(offer: Offer) -> MockConfigEntry:
+    """A gateway without access points."""
+    return await offer()
+
+
+async def test_adding_an_access_point(hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud) -> None:
+    """The address is tested; what it tells is shown, never the token."""
+    url = cloud.url()
+    form = await add(hass, entry, url)
+    assert form["step_id"] == "offer"
+    told = form["description_placeholders"]
+    assert told["agent"] == "1001"
+    assert told["host"].startswith("127.0.0.1:")
+    assert told["expires"].count("-") == 2
+    assert "not encrypted" in told["encryption"]
+    assert cloud.token() not in str(form)
+    assert suggested(form, "llm_hass_api") == ["assist"]
+    form = await submit(hass, form, llm_hass_api=["assist"], questions_only=False)
+    assert form["step_id"] == "tools"
+    assert {TURN_ON, LIVE} <= set(suggested(form, "tools"))
+    assert int(form["description_placeholders"]["count"]) == len(suggested(form, "tools"))
+    assert float(form["description_placeholders"]["kilobytes"]) > 1
+    labels = [option["label"] for option in form["data_schema"].schema["tools"].config["options"]]
+    assert all(label.endswith(" B)") for label in labels)
+    result = await submit(hass, form, tools=suggested(form, "tools"))
+    assert result["type"] is FlowResultType.CREATE_ENTRY
+    assert result["title"] == "Robot"
+    assert result["data"] == {"url": url, "llm_hass_api": ["assist"], "questions_only": False}
+    await hass.async_block_till_done()
+    session = await (await cloud.session(2)).ready()
+    assert TURN_ON in session.tools
+    assert state(hass, "binary_sensor.robot_connectivity") == "on"
+
+
+async def test_a_choice_of_tools_is_kept(hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud) -> None:
+    llm.async_register_api(hass, ScriptedApi(hass, ScriptedTool("remote_one"), ScriptedTool("remote_two")))
+    form = await add(hass, entry, cloud.url())
+    assert (await submit(hass, form, llm_hass_api=[], questions_only=False))["errors"] == {
+        "llm_hass_api": "no_api"
+    }
+    form = await submit(hass, form, llm_hass_api=["scripted"], questions_only=False)
+    assert suggested(form, "tools") == []
+    result = await submit(hass, form, tools=["remote_two"])
+    assert result["data"]["tools"] == ["remote_two"]
+    await hass.async_block_till_done()
+    session = await (await cloud.session(2)).ready()
+    assert set(session.tools) == {"remote_two"}
+
+
+async def test_questions_only_shows_what_is_left(
+    hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud
+) -> None:
+    form = await add(hass, entry, cloud.url())
+    form = await submit(hass, form, llm_hass_api=["assist"], questions_only=True)
+    options = [option["value"] for option in form["data_schema"].schema["tools"].config["options"]]
+    assert LIVE in options
+    assert TURN_ON not in options
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("https://api.xiaozhi.me/mcp/?token=a", "not_websocket"),
+        ("wss://api.xiaozhi.me/mcp/", "no_token"),
+        ("wss://user:name@host/?token=a", "invalid_url"),
+        ("ws://host:8004/mcp_endpoint/call/?token=a", "agent_side"),
+        ("ws://127.0.0.1:1/mcp/?token=a", "cannot_connect"),
+    ],
+)
+async def test_wrong_addresses(hass: HomeAssistant, entry: MockConfigEntry, url: str, error: str) -> None:
+    form = await add(hass, entry, url)
+    assert form["errors"] == {"url": error}
+
+
+@pytest.mark.parametrize("status", [401, 404, 426])
+async def test_a_server_that_refuses(
+    hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud, status: int
+) -> None:
+    """The form says so, with the status, and can be sent again."""
+    cloud.opening.status = status
+    form = await add(hass, entry, cloud.url())
+    assert form["errors"] == {"url": "refused"}
+    assert form["description_placeholders"]["reason"] == f"HTTP status {status}"
+    cloud.opening.status = None
+    assert (await submit(hass, form, name="Robot", url=cloud.url()))["step_id"] == "offer"
+
+
+async def test_a_server_that_is_broken(hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud) -> None:
+    cloud.opening.status = 502
+    assert (await add(hass, entry, cloud.url()))["errors"] == {"url": "cannot_connect"}
+
+
+async def test_a_server_that_accepts_first_and_refuses_later(
+    hass: HomeAssistant, entry: MockConfigEntry, server: EndpointServer
+) -> None:
+    form = await add(hass, entry, server.url()[:-12] + "AAAAAAAAAAAA")
+    assert form["errors"] == {"url": "refused"}
+    assert "1008" in form["description_placeholders"]["reason"]
+
+
+async def test_a_certificate_that_is_not_trusted(
+    hass: HomeAssistant, home_assistant: None, entry: MockConfigEntry
+) -> None:
+    async with Cloud(tls="localhost") as cloud:
+        form = await add(hass, entry, cloud.url())
+    assert form["errors"] == {"url": "certificate"}
+
+
+async def test_a_self_hosted_server_that_is_silent_is_healthy(
+    hass: HomeAssistant, entry: MockConfigEntry, server: EndpointServer
+) -> None:
+    form = await add(hass, entry, server.url())
+    assert form["step_id"] == "offer"
+    assert form["description_placeholders"]["agent"] == "not told by the address"
+
+
+async def test_a_newer_address_of_a_known_agent_updates_it(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud
+) -> None:
+    """The cloud makes a new one whenever its page is looked at."""
+    entry = await offer(cloud.url(), questions_only=True)
+    await (await cloud.session()).ready()
+    newer = cloud.url(cloud.token(valid=1e9))
+    result = await add(hass, entry, newer)
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "address_updated")
+    (subentry,) = entry.subentries.values()
+    assert subentry.data == {"url": newer, "questions_only": True}
+    await (await cloud.session(3)).ready()
+    assert cloud.attempts[-1].target.endswith(newer.split("token=")[1])
+
+
+async def test_the_address_that_is_in_use_is_not_tested_again(
+    hass: HomeAssistant, offer: Offer, server: EndpointServer
+) -> None:
+    """A self-hosted server would throw the connection out."""
+    url = server.url()
+    entry = await offer(url)
+    await server.wait_registered()
+    result = await add(hass, entry, url)
+    assert result["reason"] == "address_updated"
+    assert len([attempt for attempt in server.attempts if "/mcp_endpoint/mcp/" in attempt.target]) == 1
+
+
+async def test_changing_everything(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+    """An empty address keeps the one that there is; the name, the APIs and the tools change."""
+    url = cloud.url()
+    entry = await offer(url)
+    session = await (await cloud.session()).ready()
+    (subentry,) = entry.subentries.values()
+    form = checked(await entry.start_subentry_reconfigure_flow(hass, subentry.subentry_id))
+    assert suggested(form, "name") == "Robot"
+    form = await submit(hass, form, name="Child's robot")
+    form = await submit(hass, form, llm_hass_api=["assist"], questions_only=True)
+    result = await submit(hass, form, tools=[LIVE])
+    assert result["reason"] == "reconfigure_successful"
+    # The list differs, and no call has come for a while: it is read again.
+    renewed = await (await cloud.session(2)).ready()
+    assert session.close_code == 1000
+    assert set(renewed.tools) == {LIVE}
+    (subentry,) = entry.subentries.values()
+    assert subentry.title == "Child's robot"
+    assert subentry.data["url"] == url
+    assert subentry.data["tools"] == [LIVE]
+    assert (await renewed.call(TURN_ON, {})).failed
+
+
+async def test_an_address_of_another_access_point(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+    """It is told which one; an address of a new agent is taken."""
+    first, second = cloud.url(cloud.token(1)), cloud.url(cloud.token(2))
+    entry = await offer(first, second)
+    await (await cloud.session(2)).ready()
+    subentry = next(iter(entry.subentries.values()))
+    form = checked(await entry.start_subentry_reconfigure_flow(hass, subentry.subentry_id))
+    form = await submit(hass, form, name="Robot", url=second)
+    assert form["errors"] == {"url": "agent_known"}
+    form = await submit(hass, form, name="Robot", url=cloud.url(cloud.token(3)))
+    assert form["description_placeholders"]["agent"] == "3"
+    form = await submit(hass, form, llm_hass_api=["assist"], questions_only=False)
+    await submit(hass, form, tools=suggested(form, "tools"))
+    changed = entry.subentries[subentry.subentry_id]
+    assert changed.unique_id is not None
+    assert changed.unique_id.endswith("agent_3")

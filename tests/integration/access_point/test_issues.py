@@ -1,0 +1,96 @@
+"""What the owner is told to mend, and that it goes away."""
+
+import asyncio
+from datetime import timedelta
+
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import issue_registry as ir, llm
+import pytest
+
+from custom_components.xiaozhi.const import DOMAIN
+from simulator.access_point import Cloud, EndpointServer
+from tests.integration.access_point.conftest import Offer
+from tests.integration.access_point.house import ScriptedApi, ScriptedTool, state, until
+from tests.integration.provisioning.forms import texts
+
+DAY = timedelta(days=1).total_seconds()
+
+
+def issues(hass: HomeAssistant) -> set[str]:
+    """Return the keys of the issues that there are, after checking that their texts are complete."""
+    found = set()
+    for (domain, _), issue in ir.async_get(hass).issues.items():
+        if domain == DOMAIN and issue.translation_key is not None and issue.active:
+            text = texts("issues")[issue.translation_key]
+            placeholders = issue.translation_placeholders or {}
+            for part in ("title", "description"):
+                text[part].format_map(placeholders)
+            found.add(issue.translation_key.removeprefix("access_point_"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("valid", "expected"),
+    [(None, set()), (400 * DAY, set()), (20 * DAY, {"expiring"}), (-10.0, {"expired"})],
+)
+async def test_an_address_that_expires(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, valid: float | None, expected: set[str]
+) -> None:
+    """Once it has, the refusal needs no message of its own."""
+    await offer(cloud.url(cloud.token(valid=valid)))
+    await asyncio.sleep(10)
+    assert issues(hass) == expected
+
+
+async def test_a_refused_address(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+    """It is tried again every five minutes, and the message goes away when it is accepted."""
+    cloud.opening.status = 403
+    entry = await offer(cloud.url())
+    await until(lambda: issues(hass) == {"refused"})
+    await asyncio.sleep(200)
+    assert len(cloud.attempts) == 1
+    cloud.opening.status = None
+    await (await cloud.session()).ready()
+    await until(lambda: not issues(hass))
+    assert state(hass, "binary_sensor.robot_connectivity") == "on"
+    cloud.opening.status = 403
+    await cloud.agent().sessions[0].close(1001)
+    await until(lambda: issues(hass) == {"refused"})
+    assert await hass.config_entries.async_unload(entry.entry_id)
+    assert issues(hass) == set()
+
+
+async def test_too_many_tools(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+    cloud.faults.max_tools = 2
+    await offer(cloud.url())
+    await until(lambda: issues(hass) == {"too_many_tools"})
+    cloud.faults.max_tools = None
+    await until(lambda: not issues(hass))
+
+
+async def test_an_address_that_is_used_elsewhere(
+    hass: HomeAssistant, offer: Offer, server: EndpointServer
+) -> None:
+    """Two houses with one address would throw each other out all the time."""
+    url = server.url()
+    await offer(url, url)
+    await until(lambda: "used_elsewhere" in issues(hass))
+    attempts = len(server.attempts)
+    await asyncio.sleep(280)
+    assert len(server.attempts) - attempts <= 8
+
+
+async def test_an_api_that_is_gone(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+    """The others are offered as before."""
+    gone = llm.async_register_api(hass, ScriptedApi(hass, ScriptedTool("one", open_world=False)))
+    await offer(cloud.url(), llm_hass_api=["assist", "scripted"])
+    session = await (await cloud.session()).ready()
+    assert "scripted__one" in session.tools
+    assert "assist__intent__HassTurnOn" in session.tools
+    assert issues(hass) == set()
+    gone()
+    await session.call("assist__intent__HassTurnOn", {"name": "Kitchen light"})
+    assert issues(hass) == {"api_gone"}
+    llm.async_register_api(hass, ScriptedApi(hass))
+    await session.call("assist__intent__HassTurnOn", {"name": "Kitchen light"})
+    assert issues(hass) == set()
