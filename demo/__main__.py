@@ -21,6 +21,8 @@ _FOLDER: Final = ROOT / ".demo"
 _START_SECONDS: Final = 180
 _CHECK_SECONDS: Final = 360
 _CHECKED: Final = "turn on the kitchen light"
+# Home Assistant asks back, and gets a short answer.
+_ASKED_BACK: Final = ("it is dark", "yes")
 _PORT: Final = 8123
 
 _WELCOME: Final = """
@@ -43,6 +45,7 @@ They understand, and nothing else:
   turn on|off the kitchen|living room light    set the kitchen light to fifty percent
   is the kitchen light on    what time is it    what day is it    never mind
   set a timer for fifteen seconds|one minute    play jazz
+  it is dark, whereupon they ask whether to turn on the kitchen light: yes
 
 Ctrl-C ends everything.
 """
@@ -72,8 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="start on temporary files, switch a lamp by voice over each link, use what a device can do, "
-        "hear what it plays on its own, and end; the last line is JSON",
+        help="start on temporary files, switch a lamp by voice over each link and by a short answer, "
+        "use what a device can do, hear what it plays on its own, and end; the last line is JSON",
     )
     parser.add_argument(
         "--folder",
@@ -171,10 +174,11 @@ async def _check() -> int:
         async with asyncio.timeout(_CHECK_SECONDS), demo(folder, _tell) as running:
             passed = await running.set_idle_volume()
             _tell(f"The idle {DEVICES['mqtt'].name} took another volume within {passed:.0f} ms.")
-            results = {link: await _check_link(running, link) for link in LINKED}
+            results = {link: await _check_link(running, link, _CHECKED) for link in LINKED}
+            results["question"] = await _check_link(running, "mqtt", *_ASKED_BACK)
             used = await _check_abilities(running)
             heard = await _check_unasked(running)
-        print(json.dumps({link: said.as_json() for link, said in results.items()} | used | heard))
+        print(json.dumps({name: said.as_json() for name, said in results.items()} | used | heard))
         _judge(results)
     except TimeoutError:
         keep = True
@@ -188,10 +192,11 @@ async def _check() -> int:
     return 0
 
 
-async def _check_link(running: Demo, link: str) -> Said:
+async def _check_link(running: Demo, link: str, *texts: str) -> Said:
+    """Turn on the light by voice: say a text, and each other one after an answer."""
     await running.switch_lamp_off()
-    _tell(f"Saying to the {DEVICES[link].name}, over {link}: {_CHECKED}")
-    return await running.say(_CHECKED, link)
+    _tell(f"Saying to the {DEVICES[link].name}, over {link}: {' - '.join(texts)}")
+    return await running.say(*texts, link=link)
 
 
 async def _check_abilities(running: Demo) -> dict[str, Any]:
@@ -226,9 +231,9 @@ async def _check_unasked(running: Demo) -> dict[str, Any]:
 
 def _judge(results: dict[str, Said]) -> None:
     """Raise `DemoError` with all wrong results."""
-    faults = [f"over {link} {fault}" for link, said in results.items() for fault in _faults(said)]
+    faults = [f"{name}, {said.said!r}: {fault}" for name, said in results.items() for fault in _faults(said)]
     if faults:
-        raise DemoError(f"{_CHECKED!r} did not work: {', '.join(faults)}")
+        raise DemoError(f"it did not work. {'; '.join(faults)}")
 
 
 def _faults(said: Said) -> list[str]:

@@ -113,7 +113,7 @@ async def _obey(demo: Demo, request: dict[str, Any]) -> dict[str, Any]:
         case {"say": str(text), "link": str(link)}:
             if link not in demo.devices:
                 raise DemoError(f"no device uses {link}")
-            return (await demo.say(text, link)).as_json()
+            return (await demo.say(text, link=link)).as_json()
         case {"notify": str(text)}:
             demo.owner.notify(text)
             return {}

@@ -27,6 +27,7 @@ MEDIA: Final = "media"
 _TEMPORARY: Final = "tmp"
 _COMPONENTS: Final = {
     "xiaozhi": ROOT / "custom_components" / "xiaozhi",
+    "demo_assistant": Path(__file__).with_name("assistant"),
     "demo_vision": Path(__file__).with_name("vision"),
 }
 _CONFIGURATION: Final = Path(__file__).with_name("configuration.yaml")

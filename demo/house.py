@@ -17,6 +17,7 @@ __all__ = [
     "Room",
     "change_link",
     "check_assistant",
+    "enable_entity",
     "furnish",
     "pair",
     "set_idle_volume",
@@ -27,6 +28,7 @@ __all__ = [
 
 LAMP: Final = "light.kitchen_light"
 _DOMAIN: Final = "xiaozhi"
+_ASSISTANT: Final = "demo_assistant"
 _CARD_SECONDS: Final = 15
 _RESTART_SECONDS: Final = 30
 _KNOWN_SECONDS: Final = 10
@@ -68,21 +70,28 @@ async def switch_lamp_off(client: Client) -> None:
 
 
 async def set_up_speech(client: Client, *, speech_to_text: int, text_to_speech: int) -> None:
-    """Add the speech servers on these ports by Home Assistant's own Wyoming integration, and use them."""
+    """Add the speech servers on these ports by Home Assistant's own Wyoming integration, and use them.
+
+    What Home Assistant does not understand by itself is answered by the demo's assistant.
+    """
     entities: dict[str, str] = {}
     for port in (speech_to_text, text_to_speech):
         form = await client.start_flow("wyoming")
         end = await client.submit(form, host=HOST, port=port)
         if end["type"] != "create_entry":
             raise DemoError(f"Wyoming does not take the speech server on port {port}: {end.get('reason')}")
+    end = await client.start_flow(_ASSISTANT)
+    if end["type"] != "create_entry":
+        raise DemoError(f"the assistant is not set up: {end.get('reason', end['type'])}")
     for entity in await client.command("config/entity_registry/list"):
-        if entity["platform"] == "wyoming":
+        if entity["platform"] in ("wyoming", _ASSISTANT):
             entities[entity["entity_id"].partition(".")[0]] = entity["entity_id"]
     pipeline = await client.command(
         "assist_pipeline/pipeline/create",
         name="Demo",
         language="en",
-        conversation_engine="conversation.home_assistant",
+        conversation_engine=entities["conversation"],
+        prefer_local_intents=True,
         conversation_language="en",
         stt_engine=entities["stt"],
         stt_language="en",
@@ -171,6 +180,20 @@ async def set_idle_volume(client: Client, device: SimulatedDevice, percent: int)
             f"the idle device should have volume {percent}; it is {device.state} at {device.values['volume']}"
         )
     return passed
+
+
+async def enable_entity(client: Client, mac: str, key: str) -> None:
+    """Enable an entity that is disabled at first, and wait until its device is connected again."""
+    entity_id = await _entity_id(client, f"{mac}_{key}")
+    await client.command("config/entity_registry/update", entity_id=entity_id, disabled_by=None)
+    for entry in await client.command("config_entries/get", domain=_DOMAIN):
+        await client.post(f"/api/config/config_entries/entry/{entry['entry_id']}/reload")
+    volume = await _entity_id(client, f"{mac}_volume")
+    for _ in range(_RESTART_SECONDS * 10):
+        if await client.state(volume) not in ("unavailable", "unknown"):
+            return
+        await asyncio.sleep(0.1)
+    raise DemoError(f"the device is not connected {_RESTART_SECONDS} s after its {key} was enabled")
 
 
 async def _entity_id(client: Client, unique_id: str) -> str:

@@ -80,6 +80,7 @@ async def _take(folder: Path, work: Path) -> None:
         await _pairing(web, client, device, folder)
         await _conversation(web, device, folder)
         await _firmware(web, folder)
+        await _response_time(web, client, device, folder)
 
 
 def _free_ports() -> dict[str, int]:
@@ -128,10 +129,7 @@ async def _conversation(web: WebPage, device: SimulatedDevice, folder: Path) -> 
     """Show the page of the device while it speaks."""
     await web.show_device(_INTEGRATION, _DEVICE)
     await web.read("Volume")
-    sound, _ = await asyncio.to_thread(
-        synthesize, _SAID, voice="en-us+f2", speed=150, sample_rate=UPLINK_RATE
-    )
-    talking = asyncio.create_task(converse(device, sound))
+    talking = asyncio.create_task(_talk(device))
     await expect(web.entities("Sensors")).to_contain_text("Speaking")
     await expect(web.entities("Assist")).to_contain_text("Responding")
     room = web.page.get_by_role("link", name=f"In {_ROOM}")
@@ -139,11 +137,29 @@ async def _conversation(web: WebPage, device: SimulatedDevice, folder: Path) -> 
     await talking
 
 
+async def _talk(device: SimulatedDevice) -> None:
+    sound, _ = await asyncio.to_thread(
+        synthesize, _SAID, voice="en-us+f2", speed=150, sample_rate=UPLINK_RATE
+    )
+    await converse(device, sound)
+
+
 async def _firmware(web: WebPage, folder: Path) -> None:
     """Show the available firmware."""
     await web.entities("Configuration").get_by_text("Firmware").click()
     await web.read("Installed version")
     await web.picture(folder / "firmware.png", web.dialog)
+
+
+async def _response_time(web: WebPage, client: Client, device: SimulatedDevice, folder: Path) -> None:
+    """Show how long an answer took, and its parts."""
+    await house.enable_entity(client, device.mac, "response_time")
+    await _talk(device)
+    await web.show_device(_INTEGRATION, _DEVICE)
+    await web.entities("Diagnostic").get_by_text("Response time").click()
+    await web.open_menu(web.page.locator("ha-more-info-dialog"), "Details")
+    await web.read("Attributes")
+    await web.picture(folder / "response-time.png", web.dialog)
 
 
 if __name__ == "__main__":

@@ -35,11 +35,13 @@ _LOG_BASE: Final = math.log(1.0001)
 # frame of speech and once. Measured per frame on synthesized speech after Opus: the sentences of the
 # grammar -35 and better, its single words (few frames) -50 and better, everything else -37 to -150.
 _MARGIN: Final = 22.0
-_MARGIN_SHORT: Final = 1400.0
+_MARGIN_SHORT: Final = 1550.0
 # Audio below this level is silence, in which the decoder would find words.
 _QUIET: Final = 200
 # The share of the speech that the sentence must explain.
 _COVERAGE: Final = 0.6
+# Frames of 10 ms. In noise, nine of them may sound like "yes"; somebody who says it takes fifty.
+_SHORTEST: Final = 20
 
 _POCKETSPHINX: Final = Attribution(name="CMU Sphinx", url="https://github.com/cmusphinx/pocketsphinx")
 
@@ -73,7 +75,7 @@ class Recognizer:
             return ""
         with self._lock:
             text, score, frames = self._decode(self._sentences, pcm)
-            if not text:
+            if frames < _SHORTEST:
                 return ""
             _, free_score, free_frames = self._decode("phonemes", pcm)
         fits = score - free_score >= -(_MARGIN * frames + _MARGIN_SHORT)

@@ -78,11 +78,11 @@ LINKED: Final = ("mqtt", "websocket")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """A spoken command and its result."""
+    """What was said in a conversation, and its result."""
 
     said: str
     heard: str
-    """Home Assistant's transcript; empty for none."""
+    """Home Assistant's transcript of all of it; empty for none."""
     light: str
     """State of the kitchen light afterwards."""
     answer: str
@@ -127,13 +127,14 @@ class Demo:
     """Those of `DEVICES` that were asked for."""
     children: list[Child]
 
-    async def say(self, text: str, link: str) -> Said:
-        """Wake a device, say a text to it and stay until its answer has been played, into `answer.wav`.
+    async def say(self, *texts: str, link: str) -> Said:
+        """Wake a device, say a text to it, and each other one after an answer, in one conversation.
 
-        Raises `DemoError` when there is no conversation.
+        Stays until the last answer has been played; the answers go into `answer.wav`. Raises `DemoError` when
+        there is no conversation.
         """
         try:
-            account = await converse(self.devices[link], await spoken(text))
+            account = await converse(self.devices[link], *[await spoken(text) for text in texts])
         except (ConversationError, DeviceCrashed, TimeoutError) as err:
             raise DemoError(
                 f"the conversation with the {DEVICES[link].name} failed: {err or 'it did not come to an end'}"
@@ -141,7 +142,7 @@ class Demo:
         await asyncio.to_thread(write_wav, self.folder / "answer.wav", account.played, account.sample_rate)
         samples = np.frombuffer(account.played, "<i2").astype(float)
         return Said(
-            said=text,
+            said=" ".join(texts),
             heard=" ".join(account.heard),
             light=await self.client.state(house.LAMP),
             answer=" ".join(account.answers),

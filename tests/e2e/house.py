@@ -74,5 +74,5 @@ class House:
     async def talk(self, link: str) -> None:
         """Switch on the light by voice."""
         await self.demo.switch_lamp_off()
-        said = await self.demo.say(COMMAND, link)
+        said = await self.demo.say(COMMAND, link=link)
         assert (said.heard, said.light, said.audible) == (COMMAND, "on", True), f"over {link}: {said}"

@@ -35,7 +35,7 @@ def test_the_check_talks_over_each_link_uses_the_device_and_ends_with_a_line_of_
     results = json.loads(output.splitlines()[-1])
     used = ["light_colour", "photo", "notification", "firmware"]
     heard = ["announcement", "file", "timer", "asked", "music"]
-    assert list(results) == ["mqtt", "websocket", *used, *heard]
+    assert list(results) == ["mqtt", "websocket", "question", *used, *heard]
     for link in ("mqtt", "websocket"):
         result = results[link]
         assert result["said"] == result["heard"] == "turn on the kitchen light"
@@ -44,6 +44,10 @@ def test_the_check_talks_over_each_link_uses_the_device_and_ends_with_a_line_of_
         assert 0.5 < result["answer_seconds"] < 5
         assert 0 < result["stt_end_to_first_audio_ms"] < 5000
         assert 0 <= result["late_frames_pct"] <= 100
+    question = results["question"]
+    assert question["said"] == question["heard"] == "it is dark yes"
+    assert question["answer"].startswith("Shall I turn on the kitchen light? ")
+    assert question["light"] == "on"
     assert results["light_colour"]["colour"] == [255, 96, 0]
     assert results["photo"]["answer"] == f"I see mostly {results['photo']['seen']}."
     assert results["notification"]["method"] == "notifications/message"
