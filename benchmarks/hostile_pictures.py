@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 import io
 from pathlib import Path
 import random
@@ -50,8 +51,11 @@ def png_of(width: int, height: int, *chunks: tuple[bytes, bytes], colour: int = 
 
 def deflated(size: int) -> bytes:
     """Return many zeros, compressed to a thousandth of their size."""
-    packer = zlib.compressobj(9)
-    return b"".join(packer.compress(bytes(_MIB)) for _ in range(size // _MIB)) + packer.flush()
+    packer = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    # A part that does not refer to what comes before it can be repeated. Behind it, the end and the checksum.
+    part = packer.compress(bytes(_MIB)) + packer.flush(zlib.Z_FULL_FLUSH)
+    count = size // _MIB
+    return b"\x78\xda" + part * count + b"\x03\0" + struct.pack(">HH", count * _MIB % 65521, 1)
 
 
 def with_segment(jpeg: bytes, marker: int, body: bytes) -> bytes:
@@ -166,7 +170,8 @@ class PictureTarget:
             raise AssertionError(f"a picture took {grown // _MIB} MiB")
 
 
-def seeds() -> list[bytes]:
+@cache
+def seeds() -> tuple[bytes, ...]:
     """Return small pictures of all kinds."""
     colours = Image.linear_gradient("L").resize((33, 21)).convert("RGB")
     kinds = [
@@ -183,7 +188,7 @@ def seeds() -> list[bytes]:
         ("BMP", "P", {}),
     ]
     made = [encoded(colours.convert(mode), kind, **options) for kind, mode, options in kinds]
-    return [*made, exif_bomb(3, 20), comment_bomb(9), scan_bomb(33, 21, 5)]
+    return (*made, exif_bomb(3, 20), comment_bomb(9), scan_bomb(33, 21, 5))
 
 
 def inputs(chance: random.Random) -> Iterator[bytes]:

@@ -20,8 +20,8 @@ from tests.virtual_time import VirtualTimeLoop
 settings.register_profile("loaded", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loaded")
 
-# A Home Assistant lives as long as its test: to look for garbage every 2,000 objects, as Python does by itself, takes
-# a tenth of the processor time.
+# A Home Assistant lives as long as its test, so there is little garbage to find: to look for it every 2,000
+# objects, as Python does by itself, takes a tenth of the processor time.
 gc.set_threshold(20_000)
 
 # Folders of tests that start other processes, in the order in which they run: the longest first.

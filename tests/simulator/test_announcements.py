@@ -138,7 +138,7 @@ async def test_data_that_comes_late_is_a_pause(broker: MqttServer) -> None:
 async def test_an_endless_stream_is_played_until_something_ends_it(broker: MqttServer) -> None:
     async def serve(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        pages = ogg(silence(3000))
+        pages = ogg(silence(1) * 3000)
         for start in range(0, len(pages), 300):
             part = pages[start : start + 300]
             writer.write(b"%x\r\n%b\r\n" % (len(part), part))
