@@ -23,7 +23,7 @@ _LOGGER = logging.getLogger(__name__)
 
 # What the owner has written does not say of itself how far it reaches.
 _WRITTEN_BY_OWNER: Final = frozenset({"script", "intent_script"})
-# It makes an LLM API of a server somewhere else, whose word about its tools counts for nothing.
+# It makes an LLM API of a server somewhere else, whose word about its tools does not count.
 _REMOTE: Final = "mcp"
 _FAILED: Final = "The tool failed without saying why."
 
@@ -66,8 +66,8 @@ class HouseTool(OfferedTool):
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether the tool only answers questions, by its own word."""
-        return self._tool.annotations.read_only
+        """Whether the tool only answers questions; the word of a remote server does not count."""
+        return self._tool.annotations.read_only and self._tool.integration != _REMOTE
 
     @property
     def reaches_out(self) -> bool:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import llm
@@ -48,8 +49,6 @@ async def test_chosen_tools_are_offered_and_no_others(
 
 async def test_scripts_of_the_owner_are_offered(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
     """They do not say how far they reach, but the owner has exposed each of them."""
-    from homeassistant.components.homeassistant.exposed_entities import async_expose_entity  # noqa: PLC0415
-
     script = {"sequence": [], "description": "Closes everything", "fields": {"room": {"required": True}}}
     assert await async_setup_component(hass, "script", {"script": {"good_night": script}})
     async_expose_entity(hass, "conversation", "script.good_night", True)
@@ -62,6 +61,7 @@ async def test_scripts_of_the_owner_are_offered(hass: HomeAssistant, offer: Offe
 
 
 async def test_questions_only(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+    """Only what changes nothing is listed, and only that can be called."""
     await offer(cloud.url(), questions_only=True)
     session = await (await cloud.session()).ready()
     assert LIVE in session.tools
@@ -134,3 +134,16 @@ async def test_a_tool_that_cannot_be_described_does_not_take_the_others_with_it(
     session = await (await cloud.session()).ready()
     assert session.tools["broken"]["inputSchema"] == {"type": "object", "properties": {}}
     assert "text" in session.tools["good"]["inputSchema"]["properties"]
+
+
+async def test_the_word_of_a_remote_server_does_not_count(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud
+) -> None:
+    """It says that its tool changes nothing."""
+    tools = ScriptedTool("remote_reader", read_only=True, **HOME), ScriptedTool("reader", read_only=True)
+    llm.async_register_api(hass, ScriptedApi(hass, *tools))
+    await offer(
+        cloud.url(), llm_hass_api=["scripted"], tools=["remote_reader", "reader"], questions_only=True
+    )
+    session = await (await cloud.session()).ready()
+    assert set(session.tools) == {"reader"}

@@ -319,7 +319,7 @@ async def test_a_server_that_does_not_hand_us_requests_is_noticed(way: str, kind
             await asyncio.sleep(1300)
             assert site.client.connected
             assert site.client.counters.failures == 2
-            assert site.client.counters.self_tests in {before + 2, before + 3}
+            assert before + 2 <= site.client.counters.self_tests <= before + 4
 
 
 @pytest.mark.parametrize("way", ["silent", "closed", "away"])

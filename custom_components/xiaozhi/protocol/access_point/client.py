@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain, repeat
 import logging
 import random
 import ssl
@@ -260,10 +261,9 @@ class AccessPointClient:
             self._changed()
 
     async def _test_regularly(self) -> None:
-        pause = self._timeouts.first_self_test
-        while True:
+        first = (self._timeouts.first_self_test, self._timeouts.second_self_test)
+        for pause in chain(first, repeat(self._timeouts.self_test)):
             await asyncio.sleep(pause)
-            pause = self._timeouts.self_test
             self.counters.self_tests += 1
             asked = self.dispatcher.counters.requests
             match await self_test(self.address, self._tls, self._timeouts):

@@ -41,8 +41,10 @@ class AccessPointTimeouts:
     connection would otherwise stop for all its users (mcp-endpoint-server 0.0.6)."""
     first_self_test: float = 5
     """From the connection to the first test whether a self-hosted server still hands us requests."""
+    second_self_test: float = 60
+    """From the first to the second: when a server gives up an older connection, it may forget this one."""
     self_test: float = 600
-    """Between two of these tests."""
+    """Between two of these tests after that."""
     self_test_answer: float = 5
     """For our own answer to come back in such a test."""
     quiet: float = 60
