@@ -32,19 +32,24 @@ from homeassistant.util import dt as dt_util
 from homeassistant.util.yaml import load_yaml_dict
 from PIL import Image
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry, async_fire_time_changed
+from pytest_homeassistant_custom_component.common import (
+    MockConfigEntry,
+    async_capture_events,
+    async_fire_time_changed,
+)
 
 from custom_components.xiaozhi.const import CONF_LINK, DOMAIN
 from custom_components.xiaozhi.protocol.faces import Face
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, get_profile
-from tests.integration.boxes import CLIENT_ID, LIGHT, MAC, OTHER_MAC, Boot, introduce, wait_for_state
+from simulator.application.announcement import Outcome
+from tests.integration.boxes import CLIENT_ID, LIGHT, MAC, OTHER_MAC, Boot, Speech, introduce, wait_for_state
 from tests.integration.http_device import paired_device
 from tests.paths import ROOT
 
 _FOLDER: Final = "blueprints/automation/xiaozhi"
 _FILES: Final = sorted((ROOT / _FOLDER).glob("**/*"))
-_DOORBELL, _VOLUME, _WAKE = _TESTED = ("doorbell.yaml", "volume.yaml", "wake.yaml")
+_ASK, _DOORBELL, _VOLUME, _WAKE = _TESTED = ("ask.yaml", "doorbell.yaml", "volume.yaml", "wake.yaml")
 
 VOLUMES: Final = ["number.kitchen_box_volume", "number.hall_box_volume"]
 RANG: Final = {"event_type": "ring", "event_types": ["ring", "motion"], "device_class": "doorbell"}
@@ -132,7 +137,8 @@ async def ring(hass: HomeAssistant, entity_id: str, state: str, **attributes: An
 
 def texts_on(device: SimulatedDevice) -> list[str]:
     """Return the messages that the screen has shown."""
-    return [event["text"] for event in device.events("screen") if event.get("role") == "system"]
+    shown = (event["text"] for event in device.events("screen") if event.get("role") == "system")
+    return [text for text in shown if text]
 
 
 def pictures_on(device: SimulatedDevice) -> int:
@@ -238,6 +244,83 @@ async def test_who_rings_is_shown_and_said_although_one_device_is_out_of_reach(
     await ring(hass, "binary_sensor.doorbell", "on")
     await ring(hass, "input_button.doorbell", now.isoformat())
     assert pictures_on(device) == len(texts_on(device)) == len(speaker.said) == 3
+
+
+@pytest.mark.usefixtures("installed", "speech")
+async def test_a_device_that_can_speak_says_who_rings_and_makes_no_other_sound(
+    hass: HomeAssistant, front_door: str, boot: Boot, device_ids: list[str]
+) -> None:
+    device = await boot(get_profile("camera", version="2.5.0"))
+    await wait_for_state(hass, "image.kitchen_box_photo", "unknown")
+    await use(
+        hass,
+        _DOORBELL,
+        doorbell=["binary_sensor.doorbell"],
+        picture=front_door,
+        devices=device_ids[:1],
+        message="The post is here.",
+        speakers=["assist_satellite.kitchen_box"],
+    )
+    await ring(hass, "binary_sensor.doorbell", "off")
+    await ring(hass, "binary_sensor.doorbell", "on")
+    announcement = await device.wait_announced()
+    assert announcement.outcome is Outcome.PLAYED
+    assert [text for _, text in announcement.shown] == ["The post is here."]
+    assert pictures_on(device) == 1
+    assert not texts_on(device)
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [("yes please", "on"), ("do it", "on"), ("no thanks", "off"), ("what door", "off"), (None, "off")],
+)
+async def test_what_is_asked_for_is_done_only_after_a_yes(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, said: str | None, state: str
+) -> None:
+    device = await boot(get_profile(version="2.5.0"))
+    speech.recognizer.lines = [said]
+    hass.states.async_set("binary_sensor.door", "off")
+    await use(
+        hass,
+        _ASK,
+        happens=[{"trigger": "state", "entity_id": "binary_sensor.door", "to": "on"}],
+        satellite="assist_satellite.kitchen_box",
+        question="Shall I close the door?",
+        do_it=[{"action": "input_boolean.turn_on", "target": {"entity_id": LIGHT}}],
+        otherwise=[{"event": "refused"}],
+        seconds=30,
+    )
+    refused = async_capture_events(hass, "refused")
+    hass.states.async_set("binary_sensor.door", "on")
+    assert (await device.wait_announced()).outcome is Outcome.PLAYED
+    await asyncio.sleep(5)
+    if said is not None:
+        await device.wake()
+        device.say(command)
+    await asyncio.sleep(40)
+    await hass.async_block_till_done()
+    assert hass.states.is_state(LIGHT, state)
+    assert len(refused) == (state == "off")
+
+
+@pytest.mark.usefixtures("installed", "speech")
+async def test_where_nothing_can_be_asked_the_answer_is_no(hass: HomeAssistant, boot: Boot) -> None:
+    await boot()
+    await use(
+        hass,
+        _ASK,
+        happens=[{"trigger": "event", "event_type": "happens"}],
+        satellite="assist_satellite.kitchen_box",
+        question="Shall I close the door?",
+        do_it=[{"action": "input_boolean.turn_on", "target": {"entity_id": LIGHT}}],
+        otherwise=[{"event": "refused"}],
+    )
+    refused = async_capture_events(hass, "refused")
+    hass.bus.async_fire("happens")
+    await hass.async_block_till_done()
+    assert len(refused) == 1
+    assert hass.states.is_state(LIGHT, "off")
 
 
 @pytest.mark.usefixtures("installed")
