@@ -1,6 +1,7 @@
 """Where speech begins and ends: the state machine by itself, and with the real model on real Opus."""
 
 from pathlib import Path
+from statistics import mean
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
 from custom_components.xiaozhi.protocol.audio.detector import (
     CHUNK_SECONDS,
+    STEP_SECONDS,
     DetectorSettings,
     ModelUnavailable,
     SileroDetector,
@@ -24,14 +26,40 @@ from simulator.audio.opus import FRAME_SAMPLES, OpusEncoder
 
 from .sounds import hiss, tone
 
-SPEECH, SILENCE = 0.9, 0.05
+SPEECH, SILENCE = 0.9, 0.02
+VOICE, HUSH = 8000, 20
+STEPS = round(CHUNK_SECONDS / STEP_SECONDS)
 
 
-def judged(settings: DetectorSettings, *stretches: tuple[float, float]) -> list[SpeechEvent]:
-    """Return the events of stretches of (seconds, likelihood of speech)."""
+def judged(
+    settings: DetectorSettings, *stretches: tuple[float, float] | tuple[float, float, int]
+) -> list[SpeechEvent]:
+    """Return the events of stretches of (seconds, likelihood of speech, loudest sample).
+
+    Unless it is given, the loudness is that of a voice or of a quiet room, as the likelihood is.
+    """
     bounds = SpeechBounds(settings)
-    chunks = [likelihood for seconds, likelihood in stretches for _ in range(round(seconds / CHUNK_SECONDS))]
-    return [event for likelihood in chunks if (event := bounds.judge(likelihood)) is not None]
+    events: list[SpeechEvent | None] = []
+    for seconds, likelihood, *loudness in stretches:
+        peak = loudness[0] if loudness else VOICE if likelihood >= 0.5 else HUSH
+        for _ in range(round(seconds / CHUNK_SECONDS)):
+            events += [bounds.step(peak) for _ in range(STEPS - 1)]
+            events.append(bounds.step(peak, likelihood))
+    return [event for event in events if event is not None]
+
+
+def silence_that_ends(*end: tuple[float, float, int]) -> float:
+    """Return how many seconds of the last stretch end speech, on average over where in a packet it begins."""
+
+    def seconds(spoken: float) -> float:
+        *before, (_, likelihood, peak) = (spoken, SPEECH, VOICE), *end
+        return next(
+            chunks * CHUNK_SECONDS
+            for chunks in range(1, 100)
+            if len(judged(DetectorSettings(), *before, (chunks * CHUNK_SECONDS, likelihood, peak))) == 2
+        )
+
+    return mean(seconds(1 + CHUNK_SECONDS * chunks) for chunks in range(15))
 
 
 def through_opus(pcm: bytes) -> bytes:
@@ -57,7 +85,7 @@ def heard(pcm: bytes, settings: DetectorSettings | None = None, piece: int = 320
 @pytest.mark.parametrize("seconds", [0.4, 0.6, 1.0])
 def test_speech_ends_when_the_silence_has_been_long_enough(seconds: float) -> None:
     settings = DetectorSettings(silence=seconds)
-    began, ended = judged(settings, (0.64, SILENCE), (1.6, SPEECH), (seconds + 0.1, SILENCE))
+    began, ended = judged(settings, (0.64, SILENCE), (1.6, SPEECH), (seconds + 0.2, SILENCE))
     assert isinstance(began, SpeechBegan)
     assert isinstance(ended, SpeechEnded)
     assert began.at == pytest.approx(0.64, abs=0.05)
@@ -71,7 +99,7 @@ def test_a_pause_that_is_short_enough_ends_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoken", "pause", "ends"), [(1.0, 0.58, False), (4.0, 0.58, True), (1.0, 0.68, True)]
+    ("spoken", "pause", "ends"), [(1.0, 0.64, False), (4.0, 0.64, True), (1.0, 0.75, True)]
 )
 def test_who_has_said_little_has_more_time_to_think(spoken: float, pause: float, ends: bool) -> None:
     found = judged(DetectorSettings(), (spoken, SPEECH), (pause, SILENCE))
@@ -90,10 +118,38 @@ def test_noises_do_not_keep_speech_from_ending() -> None:
 
 
 def test_speech_does_not_end_while_the_next_word_may_have_begun() -> None:
-    began, ended = judged(DetectorSettings(), (1.0, SPEECH), (1.0, 0.4), (0.032, SILENCE))
+    began, ended = judged(DetectorSettings(), (1.0, SPEECH), (1.0, 0.4), (0.096, SILENCE))
     assert isinstance(began, SpeechBegan)
     assert ended == SpeechEnded(pytest.approx(1.0, abs=0.05))
     assert len(judged(DetectorSettings(), (1.0, SPEECH), (0.6, SILENCE), (0.1, 0.4), (0.5, SPEECH))) == 1
+
+
+def test_silence_counts_from_the_end_of_the_sound_although_the_model_hears_speech_for_longer() -> None:
+    quiet = silence_that_ends((2, SILENCE, HUSH))
+    assert silence_that_ends((0.096, SPEECH, HUSH), (2, SILENCE, HUSH)) == pytest.approx(
+        quiet - 0.096, abs=0.02
+    )
+
+
+def test_in_noise_the_model_alone_tells_when_the_sound_ended() -> None:
+    """And it tells so a little late."""
+    quiet = silence_that_ends((2, SILENCE, HUSH))
+    assert silence_that_ends((2, SILENCE, VOICE // 4)) == pytest.approx(quiet - 0.048, abs=0.02)
+
+
+def test_speech_does_not_end_while_something_begins_of_which_the_model_is_not_sure_yet() -> None:
+
+    def events(chunks: int, peak: int) -> int:
+        pause = (chunks * CHUNK_SECONDS, SILENCE)
+        return len(judged(DetectorSettings(), (1.6, SPEECH), pause, (CHUNK_SECONDS, 0.15, peak)))
+
+    enough = next(chunks for chunks in range(50) if events(chunks, HUSH) == 2)
+    assert events(enough, VOICE) == 1
+
+
+def test_one_bang_does_not_make_the_voice_after_it_too_quiet() -> None:
+    found = judged(DetectorSettings(), (0.32, SPEECH, 500), (0.064, SPEECH, 32000), (3, SPEECH, 500))
+    assert [type(event) for event in found] == [SpeechBegan]
 
 
 def test_speech_can_begin_again() -> None:
