@@ -20,6 +20,8 @@ from homeassistant.components.tts import TTSAudioRequest, TTSAudioResponse, TtsA
 from homeassistant.helpers import intent, llm
 import numpy as np
 
+from simulator.audio.espeak import synthesize
+
 SAMPLE_RATE = 22050
 
 
@@ -116,6 +118,8 @@ class ScriptedTextToSpeech(tts.TextToSpeechEntity):
         self.delay = 0.0
         """Seconds before the first sound."""
         self.fails = False
+        self.says_words = False
+        """Whether it says the text in words instead of a tone."""
         self.error: Exception | None = None
         self.may_go_on: asyncio.Event = asyncio.Event()
         self.may_go_on.set()
@@ -129,7 +133,7 @@ class ScriptedTextToSpeech(tts.TextToSpeechEntity):
             return "wav", b"RIFF this is not a sound at all"
         await self.may_go_on.wait()
         await asyncio.sleep(self.delay)
-        return "wav", tone(len(message) / 20)
+        return "wav", words(message) if self.says_words else tone(len(message) / 20)
 
 
 class StreamingTextToSpeech(ScriptedTextToSpeech):
@@ -214,10 +218,19 @@ class ScriptedAgent(conversation.ConversationEntity):
 def tone(seconds: float) -> bytes:
     """Return a WAV of 440 Hz."""
     samples = 12000 * np.sin(2 * np.pi * 440 / SAMPLE_RATE * np.arange(int(seconds * SAMPLE_RATE)))
+    return _wav(samples.astype("<i2").tobytes())
+
+
+def words(text: str) -> bytes:
+    """Return a WAV of a voice that says a text."""
+    return _wav(synthesize(text, sample_rate=SAMPLE_RATE)[0])
+
+
+def _wav(pcm: bytes) -> bytes:
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(SAMPLE_RATE)
-        file.writeframes(samples.astype("<i2").tobytes())
+        file.writeframes(pcm)
     return buffer.getvalue()

@@ -1,10 +1,13 @@
 """Interruption by speaking: detecting speech during an answer, and recognising the device's own echo."""
 
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from itertools import pairwise
 import re
 from typing import Final
+
+import audioop
 
 from ..protocol.audio.detector import SpeechBegan
 from ..protocol.conversation.conversation import Conversation
@@ -14,6 +17,12 @@ __all__ = ["is_echo", "listen_for_interruption"]
 
 # Seconds for which the echo cancellation of a device needs to learn a new sound.
 _LEARNING: Final = 0.5
+# A person is louder than the loudest that was left of the answer in the last frames, by 12 dB, and at least
+# so loud, of 32,767. A voice goes on through soft frames.
+_ECHO_FRAMES: Final = 25
+_LOUDER: Final = 4
+_LOUD: Final = 800
+_SOFT_FRAMES: Final = 5
 # Chinese and Japanese have no spaces: each character counts as a word.
 _IDEOGRAPH: Final = r"[\u3040-\u30ff\u3400-\u9fff]"
 _WORD: Final = re.compile(_IDEOGRAPH + r"|(?:(?!" + _IDEOGRAPH + r")[^\W_])+")
@@ -29,15 +38,39 @@ async def listen_for_interruption(
     """Interrupt the answer when somebody speaks over it. Goes on until it is cancelled."""
     detector: TurnDetector | None = None
     start = 0.0
-    async with aclosing(conversation.overheard(after=_LEARNING)) as overheard:
-        async for frame in overheard:
+    echo = _Echo()
+    async with aclosing(conversation.overheard()) as overheard:
+        async for spoken, frame in overheard:
+            pcm = echo.removed(frame.pcm)
+            if spoken < _LEARNING:
+                continue
             if detector is None:
                 if (detector := await load()) is None:
                     return
                 start = frame.at
-            for event in await detector.hear(frame.pcm):
+            for event in await detector.hear(pcm):
                 if isinstance(event, SpeechBegan):
                     conversation.spoken_over(start + event.at)
+
+
+class _Echo:
+    """What the echo cancellation of a device leaves of the answer: a soft voice, which is no person's."""
+
+    def __init__(self) -> None:
+        self._peaks: deque[int] = deque([0], maxlen=_ECHO_FRAMES)
+        self._passed = 0
+
+    def removed(self, pcm: bytes) -> bytes:
+        """Return silence in place of a frame in which nobody speaks over the answer."""
+        peak = audioop.max(pcm, 2)
+        if peak >= max(_LOUD, _LOUDER * max(self._peaks)):
+            self._passed = _SOFT_FRAMES
+        elif self._passed:
+            self._passed -= 1
+        if self._passed:
+            return pcm
+        self._peaks.append(peak)
+        return bytes(len(pcm))
 
 
 def is_echo(transcript: str, answer: str) -> bool:

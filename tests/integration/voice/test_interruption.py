@@ -11,14 +11,19 @@ import numpy as np
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
+from custom_components.xiaozhi.protocol.audio.detector import DetectorSettings, load_detector
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.audio.espeak import synthesize
+from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
 from tests.integration.boxes import COMMAND, Boot, Speech
 
 SWITCH = "switch.kitchen_box_interrupt_by_speaking"
 CANCELS_ECHO = get_profile("s3", mode=ListeningMode.REALTIME)
 OFF = "turn off the kitchen light"
+# What is left of the loudspeaker's sound: 34 dB less.
+ECHO = 0.02
 
 
 @pytest.fixture(params=list(LinkKind))
@@ -76,7 +81,7 @@ async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command
 
     async_track_state_change_event(hass, ["event.kitchen_box_conversation"], changed)
     speech.recognizer.lines = [COMMAND, OFF]
-    device = await boot(CANCELS_ECHO, echo=0.02)
+    device = await boot(CANCELS_ECHO, echo=ECHO)
     await begin_long_answer(speech, device, command)
     said = asyncio.get_running_loop().time()
     device.say(next_command)
@@ -94,6 +99,60 @@ async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command
     heard = speech.recognizer.streams[1]
     assert len(heard) / 32000 - len(next_command) / 32000 < 2
     assert loudness(heard) > 0.8 * loudness(next_command)
+
+
+def interrupts_after(sound: bytes) -> float:
+    """Return how many seconds of a sound interrupt at the latest, wherever the detector's chunks begin."""
+
+    def seconds(frames_before: int) -> float:
+        detector = load_detector(DetectorSettings(begin=0.35, maybe_speech=0.6, speech=0.6))
+        encoder, decoder = OpusEncoder(), OpusDecoder(UPLINK_RATE, 60)
+        size = 2 * FRAME_SAMPLES
+        heard = bytes(frames_before * size) + sound + bytes(size)
+        for end in range(size, len(heard), size):
+            if detector.hear(decoder.decode(encoder.encode(heard[end - size : end]))):
+                return (end - frames_before * size) / 2 / UPLINK_RATE
+        raise AssertionError("nobody speaks")
+
+    return max(seconds(frames_before) for frames_before in range(16, 24))
+
+
+async def test_the_last_packet_is_sent_within_120_ms_of_the_speech_that_interrupts(
+    speech: Speech, boot: Boot, command: bytes, next_command: bytes
+) -> None:
+    speech.recognizer.lines = [COMMAND, OFF]
+    device = await boot(CANCELS_ECHO)
+    await begin_long_answer(speech, device, command)
+    device.say(next_command)
+    await device.wait_for(lambda: len(device.speaker.answers) == 2, 30)
+    first_frame = [event for event in device.transcript if event.kind == "speaking begins"][-1]
+    frame = FRAME_SAMPLES / UPLINK_RATE
+    # The device encodes and sends a frame when the next one is full.
+    there = first_frame.time - device.seconds_at(0) + await asyncio.to_thread(interrupts_after, next_command)
+    assert device.speaker.answers[0][-1] < there + 0.12
+    # And it was that which has interrupted, nothing before.
+    assert device.speaker.answers[0][-1] > there - 3 * frame
+    await device.wait_state(State.IDLE, 30)
+
+
+async def test_its_own_voice_from_the_loudspeaker_does_not_interrupt_a_device_but_a_person_does(
+    speech: Speech, boot: Boot, command: bytes, next_command: bytes
+) -> None:
+    """Echo cancellation leaves a rest of the answer, a packet late, in what the microphone hears."""
+    speech.voice.says_words = True
+    speech.recognizer.lines = [COMMAND, OFF]
+    device = await boot(CANCELS_ECHO, echo=ECHO)
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["The quick brown fox jumps over the lazy dog in the garden. " * 3, "Good."]
+    await device.wake()
+    device.say(command)
+    await device.wait_for(lambda: device.played_seconds > 7, 30)
+    assert device.state is State.SPEAKING
+    assert len(speech.recognizer.streams) == 1
+    device.say(next_command)
+    await device.wait_state(State.IDLE, 60)
+    assert device.played_seconds < 10
+    assert speech.agent.heard == [COMMAND, OFF]
 
 
 @pytest.mark.parametrize("paired_settings", [{}], ids=["off"])

@@ -211,11 +211,11 @@ class Conversation:
         self._begin_next_words(loop_time())
         await self._stop()
 
-    async def overheard(self, *, after: float) -> AsyncGenerator[OverheardFrame]:
-        """Yield what a microphone that is never off hears, from `after` seconds of the answer on."""
+    async def overheard(self) -> AsyncGenerator[tuple[float, OverheardFrame]]:
+        """Yield what a microphone that is never off hears, with the seconds of the answer before it."""
         async for frame in self._overheard.follow():
-            if frame.time >= self._spoken_since + after:
-                yield frame
+            if (spoken := frame.time - self._spoken_since) >= 0:
+                yield spoken, frame
 
     def spoken_over(self, at: float) -> None:
         """Note that the user has begun to speak at a moment of what was `overheard`.
