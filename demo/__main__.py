@@ -47,6 +47,9 @@ They understand, and nothing else:
   set a timer for fifteen seconds|one minute    play jazz
   it is dark, whereupon they ask whether to turn on the kitchen light: yes
 
+A simulated cloud uses the home's tools through an access point, which has a page of its own, too:
+  scripts/demo cloud "turn on the kitchen light"     "set the kitchen light to 40 percent"     "what is on"
+
 Ctrl-C ends everything.
 """
 
@@ -60,6 +63,8 @@ def main() -> int:
         work = _check()
     elif options.command == "notify":
         work = _notify(options.folder.resolve(), " ".join(options.text))
+    elif options.command == "cloud":
+        work = _ask_cloud(options.folder.resolve(), " ".join(options.text))
     elif options.command == "say":
         work = _say(options.folder.resolve(), " ".join(options.text), options.link)
     else:
@@ -75,8 +80,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="start on temporary files, switch a lamp by voice over each link and by a short answer, "
-        "use what a device can do, hear what it plays on its own, and end; the last line is JSON",
+        help="start on temporary files, switch a lamp by voice over each link and by a short answer, use what a "
+        "device can do, hear what it plays on its own, have a cloud turn a lamp on, and end; the last line is "
+        "JSON",
     )
     parser.add_argument(
         "--folder",
@@ -101,6 +107,8 @@ def _parser() -> argparse.ArgumentParser:
     say.add_argument("text", nargs="+", help="such as: turn on the kitchen light")
     notify = commands.add_parser("notify", help=f"have the {DEVICES['mqtt'].name} notify something")
     notify.add_argument("text", nargs="+", help="such as: The bin is full")
+    cloud = commands.add_parser("cloud", help="say something to the assistant in the simulated cloud")
+    cloud.add_argument("text", nargs="+", help="such as: turn on the kitchen light")
     return parser
 
 
@@ -134,7 +142,7 @@ async def _stay(folder: Path, port: int) -> int:
         try:
             async with (
                 asyncio.timeout(_START_SECONDS) as limit,
-                demo(folder, _tell, port) as running,
+                demo(folder, _tell, port, with_cloud=True) as running,
             ):
                 limit.reschedule(None)
                 async with control.control(running):
@@ -167,17 +175,25 @@ async def _notify(folder: Path, text: str) -> int:
     return 0
 
 
+async def _ask_cloud(folder: Path, text: str) -> int:
+    heard = await control.ask_cloud(folder, text)
+    print(f"Called:      {heard['called']} {json.dumps(heard['arguments'], ensure_ascii=False)}")
+    print(f"Result:      {heard['heard']}")
+    return 0
+
+
 async def _check() -> int:
     folder = Path(tempfile.mkdtemp(prefix="xiaozhi-demo-"))
     keep = False
     try:
-        async with asyncio.timeout(_CHECK_SECONDS), demo(folder, _tell) as running:
+        async with asyncio.timeout(_CHECK_SECONDS), demo(folder, _tell, with_cloud=True) as running:
             passed = await running.set_idle_volume()
             _tell(f"The idle {DEVICES['mqtt'].name} took another volume within {passed:.0f} ms.")
             results = {link: await _check_link(running, link, _CHECKED) for link in LINKED}
             results["question"] = await _check_link(running, "mqtt", *_ASKED_BACK)
             used = await _check_abilities(running)
             heard = await _check_unasked(running)
+            heard |= await _check_cloud(running)
         print(json.dumps({name: said.as_json() for name, said in results.items()} | used | heard))
         _judge(results)
     except TimeoutError:
@@ -227,6 +243,14 @@ async def _check_unasked(running: Demo) -> dict[str, Any]:
     _tell(f"Asking the {DEVICES['mqtt'].name} for music ...")
     results["music"] = await listener.hear_music()
     return results
+
+
+async def _check_cloud(running: Demo) -> dict[str, Any]:
+    """Have the assistant in the cloud switch the lamp on."""
+    if running.cloud is None:
+        return {}
+    _tell("Having the assistant in the simulated cloud turn on the kitchen light ...")
+    return {"access_point": await running.cloud.switch_lamp_on()}
 
 
 def _judge(results: dict[str, Said]) -> None:

@@ -142,6 +142,11 @@ class Client:
         )
         return form
 
+    async def add_subentry(self, entry_id: str, kind: str) -> Json:
+        """Start adding a subentry, such as an access point; return the first form."""
+        form: Json = await self.post(_SUBENTRY_FLOWS, {"handler": [entry_id, kind]})
+        return form
+
     async def submit(self, form: Json, **answers: Any) -> Json:
         """Fill in a form; return the next one, or the end of the flow."""
         if form["type"] != "form":

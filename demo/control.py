@@ -14,7 +14,7 @@ from .errors import DemoError
 from .speech_server import HOST
 from .stage import Demo
 
-__all__ = ["alone", "control", "notify", "say"]
+__all__ = ["alone", "ask_cloud", "control", "notify", "say"]
 
 _FILE: Final = "control.json"
 _LOCK: Final = "lock"
@@ -73,6 +73,14 @@ async def notify(folder: Path, text: str) -> None:
     await _ask(folder, notify=text)
 
 
+async def ask_cloud(folder: Path, text: str) -> dict[str, Any]:
+    """Say a text to the assistant in the running demo's cloud; return what it called and heard.
+
+    Raises `DemoError`.
+    """
+    return await _ask(folder, cloud=text)
+
+
 async def _ask(folder: Path, **request: str) -> dict[str, Any]:
     try:
         where = json.loads(await asyncio.to_thread((folder / _FILE).read_text))
@@ -117,4 +125,8 @@ async def _obey(demo: Demo, request: dict[str, Any]) -> dict[str, Any]:
         case {"notify": str(text)}:
             demo.owner.notify(text)
             return {}
+        case {"cloud": str(text)} if demo.cloud is not None:
+            spoken = await demo.cloud.ask(text)
+            heard = spoken.answer and spoken.answer.text
+            return {"called": spoken.called, "arguments": spoken.arguments, "heard": heard}
     raise DemoError("not a request")

@@ -15,6 +15,7 @@ from .speech_server import HOST
 __all__ = [
     "LAMP",
     "Room",
+    "add_access_point",
     "change_link",
     "check_assistant",
     "enable_entity",
@@ -126,6 +127,18 @@ async def set_up_gateway(client: Client, *, websocket_port: int, mqtt_port: int,
     end = await client.submit(form)
     if end["type"] != "create_entry":
         raise DemoError(f"the gateway is not set up: {end.get('reason', end['type'])}")
+
+
+async def add_access_point(client: Client, name: str, url: str) -> None:
+    """Offer the home's tools at an address of a cloud: those that the form proposes."""
+    (entry,) = await client.command("config_entries/get", domain=_DOMAIN)
+    form = await client.add_subentry(entry["entry_id"], "access_point")
+    form = await client.submit(form, name=name, url=url)
+    form = await client.submit(form, llm_hass_api=["assist"], questions_only=False)
+    proposed = {field["name"]: field["description"]["suggested_value"] for field in form["data_schema"]}
+    end = await client.submit(form, **proposed)
+    if end["type"] != "create_entry":
+        raise DemoError(f"the access point is not added: {end.get('reason', end['type'])}")
 
 
 async def pair(client: Client, device: SimulatedDevice, name: str, room: Room) -> None:

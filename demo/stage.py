@@ -19,6 +19,7 @@ from simulator.conversation import ConversationError, converse
 from . import house
 from .abilities import Owner, put_firmware, set_up_vision
 from .client import Client
+from .cloud import CloudAssistant, cloud_assistant
 from .errors import DemoError
 from .hass import home_assistant
 from .processes import Child, free_port, speech_server
@@ -126,6 +127,8 @@ class Demo:
     devices: dict[str, SimulatedDevice]
     """Those of `DEVICES` that were asked for."""
     children: list[Child]
+    cloud: CloudAssistant | None = None
+    """An assistant in a simulated cloud, if it was asked for."""
 
     async def say(self, *texts: str, link: str) -> Said:
         """Wake a device, say a text to it, and each other one after an answer, in one conversation.
@@ -197,11 +200,12 @@ async def demo(
     *preferred_ports: int,
     pace: Pace | None = None,
     boxes: Iterable[str] = tuple(DEVICES),
+    with_cloud: bool = False,
 ) -> AsyncGenerator[Demo]:
     """Start everything, with all files in `folder`; `tell` is called with progress messages.
 
     `preferred_ports` are those tried first for the web page; `pace` is that of the devices, `boxes` which of
-    `DEVICES` there are.
+    `DEVICES` there are, `with_cloud` whether there is an access point of a simulated cloud.
     Raises `DemoError`.
     """
     async with AsyncExitStack() as stack:
@@ -240,4 +244,15 @@ async def demo(
             await house.pair(client, device, box.name, box.room)
             if device.link != box.link:
                 await house.change_link(client, device, box.link)
-        yield Demo(url=url, folder=folder, client=client, devices=devices, children=[listener, speaker, hass])
+        cloud = None
+        if with_cloud:
+            tell("Adding an access point of a simulated cloud ...")
+            cloud = await enter(cloud_assistant(client))
+        yield Demo(
+            url=url,
+            folder=folder,
+            client=client,
+            devices=devices,
+            children=[listener, speaker, hass],
+            cloud=cloud,
+        )

@@ -25,7 +25,7 @@ def test_the_check_talks_over_each_link_uses_the_device_and_ends_with_a_line_of_
     """Everything for real: Opus over the link, speech recognition, the assistant, speech, Opus back.
 
     And what the device on MQTT can do: its lights, its camera, its notifications, its firmware. And what Home
-    Assistant says, rings, plays and asks on its own.
+    Assistant says, rings, plays and asks on its own, and an assistant in a cloud that uses the home's tools.
     """
     with started_demo(tmp_path, "--check") as demo:
         output, progress = demo.process.communicate(timeout=400)
@@ -35,7 +35,7 @@ def test_the_check_talks_over_each_link_uses_the_device_and_ends_with_a_line_of_
     results = json.loads(output.splitlines()[-1])
     used = ["light_colour", "photo", "notification", "firmware"]
     heard = ["announcement", "file", "timer", "asked", "music"]
-    assert list(results) == ["mqtt", "websocket", "question", *used, *heard]
+    assert list(results) == ["mqtt", "websocket", "question", *used, *heard, "access_point"]
     for link in ("mqtt", "websocket"):
         result = results[link]
         assert result["said"] == result["heard"] == "turn on the kitchen light"
@@ -58,6 +58,9 @@ def test_the_check_talks_over_each_link_uses_the_device_and_ends_with_a_line_of_
     assert results["timer"]["seconds"] > 2
     assert results["asked"]["answer"]["id"] == "no"
     assert results["music"]["seconds"] > 2
+    assert results["access_point"]["called"].endswith("HassTurnOn")
+    assert results["access_point"]["tools"] > 3
+    assert 0 < results["access_point"]["milliseconds"] < 5000
     assert list(tmp_path.iterdir()) == [], "temporary files are left"
 
 
@@ -69,6 +72,11 @@ def test_a_person_talks_to_the_demo_from_another_terminal(running_demo: DemoProc
     assert "the light is on" in on
     with wave.open(str(running_demo.folder / "answer.wav")) as answer:
         assert answer.getnframes() > answer.getframerate() / 2
+    called = running_demo.run("cloud", "turn off the kitchen light")
+    assert "HassTurnOff" in called
+    assert "success" in called
+    on = running_demo.say("--link", "websocket", "turn on the kitchen light")
+    assert "the light is on" in on
     off = running_demo.say("--link", "websocket", "turn off the kitchen light")
     assert "to the WebSocket box" in off
     assert "the light is off" in off
