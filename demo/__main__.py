@@ -80,9 +80,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="start on temporary files, switch a lamp by voice over each link and by a short answer, use what a "
-        "device can do, hear what it plays on its own, have a cloud turn a lamp on, and end; the last line is "
-        "JSON",
+        help="start on temporary files, switch a lamp by voice over each link and by a short answer, "
+        "use what a device can do, hear what it plays on its own, have a cloud turn the lamp on, and end; "
+        "the last line is JSON",
     )
     parser.add_argument(
         "--folder",
