@@ -1,6 +1,5 @@
 """Access points: how soon a call is answered, what an idle one costs, and how soon it is back."""
 
-from collections.abc import Callable
 import gc
 from time import monotonic, process_time
 import tracemalloc
@@ -21,7 +20,6 @@ from custom_components.xiaozhi.protocol.access_point.address import AccessPointA
 
 from .fleet import Fleet, fleet
 from .house import House, Site
-from .process import proportional_kib, return_free_memory
 from .report import Finding, Row, median, percentile
 
 __all__ = ["measure"]
@@ -51,17 +49,17 @@ async def measure(house: House, *, quick: bool) -> Finding:
     async with fleet("benchmarks.clouds") as clouds:
         urls = await clouds.do("start", count=count)
         # Objects that are created only once are created now.
-        await _connected(house, clouds, urls[:3], lambda: 0.0)
-        idle = await _connected(house, clouds, urls, lambda: 1024 * proportional_kib())
-        rows.append(_row("KiB for each idle access point (PSS)", [idle]))
+        await _memory(house, clouds, urls[:3])
         tracemalloc.start()
         try:
-            idle = await _connected(house, clouds, urls, lambda: tracemalloc.get_traced_memory()[0])
+            added, connected = await _memory(house, clouds, urls)
         finally:
             tracemalloc.stop()
-        rows.append(_row("KiB for each idle access point, allocated by Python", [idle]))
+        rows.append(_row("KiB for each access point, without a connection", [added]))
+        rows.append(_row("KiB more for each idle connection", [connected - added]))
         async with house.site(0, None) as site:
-            await _add(site, clouds, urls)
+            await _add(site, urls)
+            await clouds.do("wait_ready", count=count)
             alone, answered = await _calls(house.hass, clouds, 5 if quick else count * _CALLS_EACH)
             added = [
                 _Cost(total.elapsed - own.elapsed, total.processor - own.processor)
@@ -83,15 +81,24 @@ async def measure(house: House, *, quick: bool) -> Finding:
     )
 
 
-async def _connected(house: House, clouds: Fleet, urls: list[str], memory: Callable[[], float]) -> float:
-    """Connect access points, and return the KiB that each costs."""
+async def _memory(house: House, clouds: Fleet, urls: list[str]) -> tuple[float, float]:
+    """Return the KiB that Python allocates for each access point: while the cloud is away, and connected.
+
+    The process holds more than it uses after its start, so that its size says nothing about so little.
+    """
     async with house.site(0, None) as site:
-        start = _memory(memory)
-        await _add(site, clouds, urls)
-        return (_memory(memory) - start) / 1024 / len(urls)
+        await clouds.do("go_away")
+        start = _traced()
+        await _add(site, urls)
+        added = _traced()
+        await clouds.do("come_back")
+        await clouds.do("wait_ready", count=len(urls))
+        await site.hass.async_block_till_done()
+        connected = _traced()
+    return (added - start) / 1024 / len(urls), (connected - start) / 1024 / len(urls)
 
 
-async def _add(site: Site, clouds: Fleet, urls: list[str]) -> None:
+async def _add(site: Site, urls: list[str]) -> None:
     for number, url in enumerate(urls):
         subentry = ConfigSubentry(
             data=MappingProxyType({CONF_URL: url}),
@@ -100,7 +107,6 @@ async def _add(site: Site, clouds: Fleet, urls: list[str]) -> None:
             unique_id=AccessPointAddress.parse(url).identity,
         )
         site.hass.config_entries.async_add_subentry(site.gateway.entry, subentry)
-    await clouds.do("wait_ready", count=len(urls))
     await site.hass.async_block_till_done()
 
 
@@ -158,10 +164,9 @@ def _check(hass: HomeAssistant) -> None:
         raise RuntimeError(f"the lamp is {state and state.state}")
 
 
-def _memory(memory: Callable[[], float]) -> float:
+def _traced() -> int:
     gc.collect()
-    return_free_memory()
-    return memory()
+    return tracemalloc.get_traced_memory()[0]
 
 
 def _row(figure: str, values: list[float]) -> Row:

@@ -14,7 +14,7 @@ class Clouds:
     """One cloud with many agents."""
 
     def __init__(self) -> None:
-        """Start it with `start`."""
+        """Listen with `start`."""
         self._cloud = Cloud()
 
     async def start(self, count: int) -> list[str]:
@@ -22,14 +22,18 @@ class Clouds:
         await self._cloud.start()
         return [self._cloud.url(self._cloud.token(number)) for number in range(1, count + 1)]
 
-    async def wait_ready(self, count: int) -> float:
-        """Wait until the newest connections of this many agents have listed their tools; return the time.
+    async def go_away(self) -> None:
+        """Stop listening."""
+        await self._cloud.stop()
 
-        It is in seconds of the monotonic clock.
-        """
+    async def come_back(self) -> None:
+        """Listen again."""
+        await self._cloud.start()
+
+    async def wait_ready(self, count: int) -> None:
+        """Wait until this many agents have a connection whose tools are listed."""
         for number in range(1, count + 1):
             await self._ready(number)
-        return monotonic()
 
     async def call(self, agent: int, ending: str, name: str) -> float:
         """Call the tool whose name ends so; return the milliseconds until the answer was here."""
@@ -52,9 +56,9 @@ class Clouds:
         The seconds count from the moment at which the cloud is back.
         """
         known = len(self._cloud.sessions)
-        await self._cloud.stop()
+        await self.go_away()
         await asyncio.sleep(seconds)
-        await self._cloud.start()
+        await self.come_back()
         begun = monotonic()
 
         async def back(agent: int) -> float:

@@ -19,7 +19,7 @@ from ..const import DOMAIN, EVENT_ACCESS_POINT_CALL, MANUFACTURER
 from ..protocol.access_point.client import AccessPointClient
 from ..protocol.access_point.dispatcher import CallRecord
 from ..protocol.access_point.timeouts import AccessPointTimeouts
-from ..protocol.access_point.tools import ToolList
+from ..protocol.access_point.tools import ToolSummary
 from ..protocol.clock import loop_time
 from ..protocol.limits import TokenBucket
 from .house_tools import HouseTools
@@ -78,7 +78,7 @@ class AccessPoint:
         return self._client.connected
 
     @property
-    def offered(self) -> ToolList | None:
+    def offered(self) -> ToolSummary | None:
         """Return the tools at the last look; None before the first."""
         return self._client.dispatcher.current
 
@@ -159,7 +159,7 @@ class AccessPoint:
             "apis_missing": list(self._missing),
             "questions_only": self.settings.questions_only,
             "tools_chosen": None if self.settings.tools is None else list(self.settings.tools),
-            "tools_offered": None if offered is None else [tool["name"] for tool in offered.tools],
+            "tools_offered": None if offered is None else list(offered.names),
             "tools_bytes": None if offered is None else offered.size,
             "connected_at": client.connected_at,
             "problem": client.problem,

@@ -101,7 +101,7 @@ class ToolsOfferedSensor(AccessPointEntity, SensorEntity):
     @override
     def native_value(self) -> int | None:
         """Return their number."""
-        return None if self.point.offered is None else len(self.point.offered.tools)
+        return None if self.point.offered is None else len(self.point.offered.names)
 
     @property
     @override

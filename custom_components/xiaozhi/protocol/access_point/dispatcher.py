@@ -29,7 +29,7 @@ from .rpc import (
     result_reply,
 )
 from .timeouts import AccessPointTimeouts
-from .tools import OfferedTool, ToolError, ToolList, ToolProvider, by_shown_name
+from .tools import OfferedTool, ToolError, ToolList, ToolProvider, ToolSummary, by_shown_name
 
 __all__ = ["MAX_CALLS_AT_ONCE", "CallOutcome", "CallRecord", "Dispatcher", "DispatcherCounters"]
 
@@ -101,10 +101,10 @@ class Dispatcher:
         self.client_name: str | None = None
         """What the other side calls itself."""
         self.protocol_version: str | None = None
-        self.current: ToolList | None = None
-        """The list that was last made."""
-        self.listed: ToolList | None = None
-        """The list that was last sent."""
+        self.current: ToolSummary | None = None
+        """Of the list that was last made."""
+        self.listed: ToolSummary | None = None
+        """Of the list that was last sent."""
         self.listed_at: float | None = None
         """By the clock of the event loop."""
         self.last_call: float | None = None
@@ -148,8 +148,9 @@ class Dispatcher:
         """Make the list of this moment. Raises `TimeoutError`, and errors of the provider."""
         # One at a time, so that many requests do not keep the event loop busy in one go.
         async with asyncio.timeout(self._timeouts.listing), self._one_list:
-            self.current = ToolList.of(await self._provider.tools())
-            return self.current
+            tools = ToolList.of(await self._provider.tools())
+            self.current = tools.summary
+            return tools
 
     async def answer(self, data: bytes) -> str | None:
         """Return the reply to a message; None if it gets none. Never raises."""
@@ -206,7 +207,7 @@ class Dispatcher:
         except Exception:
             _LOGGER.exception("Unexpected error while listing tools for an access point")
             return Fault(INTERNAL_ERROR, _NO_LIST)
-        self.listed, self.listed_at = tools, loop_time()
+        self.listed, self.listed_at = tools.summary, loop_time()
         return {"tools": list(tools.tools)}
 
     async def _call_tool(self, params: JsonObject) -> JsonObject | Fault:

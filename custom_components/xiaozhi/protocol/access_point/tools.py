@@ -11,7 +11,7 @@ from ..messages import JsonObject
 from ..names import distinct_names
 from ..text import clean_text
 
-__all__ = ["OfferedTool", "ToolError", "ToolList", "ToolProvider", "by_shown_name"]
+__all__ = ["OfferedTool", "ToolError", "ToolList", "ToolProvider", "ToolSummary", "by_shown_name"]
 
 _MAX_DESCRIPTION: Final = 1024
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
@@ -48,6 +48,17 @@ class ToolProvider(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ToolSummary:
+    """What is kept of a list of tools. The list of a large house takes some 100 KiB of memory."""
+
+    names: tuple[str, ...]
+    size: int
+    """Bytes of JSON."""
+    digest: bytes
+    """Differs between lists that differ."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolList:
     """The answer to `tools/list`, and what its size and contents are."""
 
@@ -71,6 +82,11 @@ class ToolList:
         encoded = json.dumps(listed, ensure_ascii=False, separators=(",", ":"), default=str)
         data = encoded.encode(errors="replace")
         return cls(listed, len(data), sha256(data).digest())
+
+    @property
+    def summary(self) -> ToolSummary:
+        """Return what is to be kept."""
+        return ToolSummary(tuple(tool["name"] for tool in self.tools), self.size, self.digest)
 
 
 def by_shown_name(tools: Sequence[OfferedTool]) -> dict[str, OfferedTool]:
