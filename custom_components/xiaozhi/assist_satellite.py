@@ -116,7 +116,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     ) -> AssistSatelliteAnswer | None:
         """Ask a question that is answered now, or in the next conversation. Raises `HomeAssistantError`."""
         pipeline = chosen_pipeline(self.hass, self.device)
-        asking = partial(ask, self.hass, self._unasked, question, pipeline, self.question_unheard)
+        asking = partial(ask, self.hass, self._unasked, question, pipeline)
         return await self.async_ask(asking, answers, seconds)
 
     @callback

@@ -41,6 +41,8 @@ class CoreSatellite(AssistSatelliteEntity):
     Only one run at a time is allowed. The caller ends a run by cancelling it.
     """
 
+    _asking = False
+
     @cached_property
     def _announcing(self) -> asyncio.Lock:
         return asyncio.Lock()
@@ -151,20 +153,31 @@ class CoreSatellite(AssistSatelliteEntity):
             )
 
     async def async_ask(
-        self, ask: Callable[[], Awaitable[None]], answers: list[dict[str, Any]], seconds: float
+        self,
+        ask: Callable[[Callable[[], None]], Awaitable[None]],
+        answers: list[dict[str, Any]],
+        seconds: float,
     ) -> AssistSatelliteAnswer | None:
         """Ask, and take what is said next for the answer, also in another conversation. None if nothing is.
 
+        `ask` calls the function that it is given when what is said from then on may be the answer.
         Raises `SatelliteBusyError` if the answer to another question is awaited, and what `ask` raises.
         """
-        if self._ask_question_future is not None:
+        if self._asking:
             raise SatelliteBusyError
-        answer = self._ask_question_future = asyncio.get_running_loop().create_future()
+        answer = asyncio.get_running_loop().create_future()
+
+        @callback
+        def may_be_answered() -> None:
+            self._ask_question_future = answer
+
+        self._asking = True
         try:
             async with self._announcing:
-                await ask()
+                await ask(may_be_answered)
             await asyncio.wait((answer,), timeout=seconds)
         finally:
+            self._asking = False
             if self._ask_question_future is answer:
                 self._ask_question_future = None
         if not answer.done() or not (text := answer.result()):

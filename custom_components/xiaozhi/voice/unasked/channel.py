@@ -41,6 +41,7 @@ class ChannelSpeech:
         self._volume = volume
         self._waiting: _Waiting | None = None
         self._there = asyncio.Event()
+        self._over = asyncio.Event()
 
     # For who wants something said.
 
@@ -66,8 +67,15 @@ class ChannelSpeech:
     @callback
     def over(self) -> None:
         """Note that the conversation has ended."""
+        self._over.set()
         if (waiting := self._take()) is not None and not waiting.said.done():
             waiting.said.set_result(False)
+
+    async def wait_over(self) -> None:
+        """Wait until no conversation is held."""
+        while self._device.in_conversation:
+            self._over.clear()
+            await self._over.wait()
 
     async def speak(self, conversation: Conversation) -> bool:
         """Say what waits. Return whether the user is to answer it. Raises `LinkClosedError`.

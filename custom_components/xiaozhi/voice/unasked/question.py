@@ -1,7 +1,8 @@
 """A question of an automation, asked as well as a device allows it."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
+from dataclasses import replace
 
 from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.core import HomeAssistant
@@ -19,21 +20,31 @@ async def ask(
     unasked: Unasked,
     question: str,
     pipeline: Pipeline,
-    unheard: Callable[[], AbstractContextManager[None]],
+    may_be_answered: Callable[[], None],
 ) -> None:
     """Ask, and return when the user may answer. Raises `UnaskedError`, and as `Device.send`.
 
-    In a conversation the device listens after the question. Otherwise it cannot, and the user is told how to
-    answer. While it is `unheard`, nothing that is said is the answer. A user who interrupts the question
-    may be about to answer it.
+    `may_be_answered` is called when what is said from then on may be the answer. In a conversation the device
+    listens after the question. Otherwise it cannot, and the user is told how to answer. A user who interrupts
+    the question may be about to answer it.
     """
     if unasked.way is Way.CHANNEL:
         in_conversation = text_utterance(hass, question, pipeline, expects_answer=True)
         # The conversation may be over before there is an occasion.
         with suppress(OutOfReachError):
-            with unheard(), suppress(InterruptedSpeechError):
+            with suppress(InterruptedSpeechError):
                 await unasked.say(in_conversation)
+            may_be_answered()
             return
     how = await async_text(hass, "unasked_how_to_answer", pipeline.tts_language or pipeline.language)
+
+    def begun() -> None:
+        # A conversation that has begun meanwhile ends after the question.
+        if unasked.way is not Way.CHANNEL:
+            may_be_answered()
+
+    while_idle = text_utterance(hass, f"{question} {how}", pipeline)
     with suppress(InterruptedSpeechError):
-        await unasked.say(text_utterance(hass, f"{question} {how}", pipeline))
+        await unasked.say(replace(while_idle, on_start=begun))
+        await unasked.channel.wait_over()
+    may_be_answered()

@@ -14,7 +14,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME, CONF_SHOW_ANNOUNCEMENTS
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import SimulatedDevice, State, get_profile
+from simulator import Misbehaviour, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.boxes import CLIENT_ID, MAC, OTHER_MAC, SATELLITE, Boot, Speech, wait_for_state
 from tests.integration.http_device import paired_device
@@ -86,6 +86,28 @@ async def test_media_are_announced_after_a_sound_of_the_owner(
     ((at, text),) = announcement.shown
     assert text == "The door."
     assert at - announcement.played[0].time == pytest.approx(1, abs=0.1)
+
+
+async def test_a_long_sound_before_an_announcement_is_cut(
+    hass: HomeAssistant, boot: Boot, speech: Speech, media: MediaServer
+) -> None:
+    device = await boot(NEW)
+    media.file("/long.mp3", music(40))
+    await announce(hass, message="The door.", preannounce_media_id=media.url("/long.mp3"))
+    announcement = await device.wait_announced()
+    assert announcement.outcome is Outcome.PLAYED
+    assert len(announcement.pcm) / 2 / device.speaker.rate == pytest.approx(30.6, abs=0.3)
+
+
+async def test_media_that_cannot_be_reached_are_an_error_before_any_sound(
+    hass: HomeAssistant, boot: Boot, speech: Speech, media: MediaServer
+) -> None:
+    device = await boot(NEW)
+    with pytest.raises(HomeAssistantError):
+        await announce(hass, media_id=media.url("/nothing.mp3"))
+    with pytest.raises(HomeAssistantError):
+        await announce(hass, message="The door.", preannounce_media_id=media.url("/nothing.mp3"))
+    assert not device.announcements
 
 
 async def test_the_usual_sound_of_home_assistant_is_left_out(
@@ -180,6 +202,22 @@ class TestVolume:
         assert device.values["volume"] == 90
         await saying
         assert device.values["volume"] == 40
+
+    async def test_a_volume_that_is_the_usual_one_or_unknown_is_left_alone(
+        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice
+    ) -> None:
+        for usual in (90, "loud"):
+            device.values["volume"] = usual
+            await announce(hass, message="Dinner is ready.")
+            assert device.values["volume"] == usual
+        assert not [call for call in device.events("tool") if "set_volume" in str(call)]
+
+    async def test_a_device_that_refuses_it_announces_all_the_same(
+        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice
+    ) -> None:
+        device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
+        await announce(hass, message="Dinner is ready.")
+        assert (await device.wait_announced()).outcome is Outcome.PLAYED
 
     async def test_it_is_restored_when_the_user_interrupts(
         self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice

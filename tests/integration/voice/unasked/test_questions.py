@@ -113,6 +113,33 @@ class TestIdle:
         await device.wait_state(State.IDLE, 30)
         assert await asking == nothing
 
+    async def test_what_was_said_before_the_question_is_no_answer(
+        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+    ) -> None:
+        device = await boot(NEW)
+        speech.recognizer.lines = [COMMAND, "yes"]
+        before = hass.async_create_task(
+            hass.services.async_call(
+                SATELLITE_DOMAIN,
+                "announce",
+                {"entity_id": SATELLITE, "message": "This takes some time. " * 10},
+                blocking=True,
+            )
+        )
+        await device.wait_for(lambda: bool(device.announcements and device.announcements[0].played))
+        asking = hass.async_create_task(ask(hass))
+        await asyncio.sleep(1)
+        # The user interrupts the announcement, and the question is asked in the conversation.
+        await say(device, command)
+        with pytest.raises(HomeAssistantError, match="interrupted"):
+            await before
+        assert hass.states.is_state(LIGHT, "on")
+        await asyncio.sleep(20)
+        await say(device, command, "hello again")
+        answer = await asking
+        assert answer is not None
+        assert answer["id"] == "yes"
+
     async def test_announcements_do_not_wait_for_an_answer(
         self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
     ) -> None:
