@@ -18,6 +18,7 @@ from homeassistant.helpers.event import async_track_time_interval
 from homeassistant.helpers.start import async_at_started
 from homeassistant.util.event_type import EventType
 
+from ..protocol.access_point.address import AddressError
 from ..protocol.access_point.timeouts import AccessPointTimeouts
 from ..protocol.closing import close_all
 from .access_point import AccessPoint
@@ -65,10 +66,6 @@ class AccessPoints:
         """Return all access points."""
         return list(self._points.values())
 
-    def find(self, subentry_id: str | None) -> AccessPoint | None:
-        """Return the access point of a subentry."""
-        return None if subentry_id is None else self._points.get(subentry_id)
-
     @callback
     def async_start(self) -> None:
         """Connect as soon as Home Assistant has started."""
@@ -101,7 +98,12 @@ class AccessPoints:
             if (known := self._points.get(subentry_id)) is not None:
                 known.apply(subentry)
                 continue
-            point = AccessPoint(self._hass, self._entry, subentry, self._timeouts)
+            try:
+                point = AccessPoint(self._hass, self._entry, subentry, self._timeouts)
+            except AddressError as err:
+                # One that was stored by another version must not keep the gateway from starting.
+                _LOGGER.warning("The address of %s cannot be used: %s", subentry.title, err)
+                continue
             self._points[subentry_id] = point
             for listener in tuple(self._listeners):
                 listener(point)

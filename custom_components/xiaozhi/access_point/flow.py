@@ -1,6 +1,6 @@
 """Adds an access point, and changes it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from homeassistant.config_entries import ConfigSubentry, ConfigSubentryFlow, SubentryFlowResult
@@ -145,8 +145,8 @@ class AccessPointFlow(ConfigSubentryFlow):
             return self._finish()
         before = self._data.get(CONF_TOOLS)
         chosen = automatic if before is None else [tool.name for tool in possible if tool.name in before]
-        listed = await self.hass.async_add_executor_job(ToolList.of, _named(possible, chosen))
-        schema = vol.Schema({vol.Optional(CONF_TOOLS, default=[]): _choice(_options(possible))})
+        listed, options = await self.hass.async_add_executor_job(_sizes, possible, chosen)
+        schema = vol.Schema({vol.Optional(CONF_TOOLS, default=[]): _choice(options)})
         return self.async_show_form(
             step_id="tools",
             data_schema=self.add_suggested_values_to_schema(schema, {CONF_TOOLS: chosen}),
@@ -211,15 +211,13 @@ class AccessPointFlow(ConfigSubentryFlow):
         }
 
 
-def _named(tools: Iterable[HouseTool], names: Iterable[str]) -> list[HouseTool]:
-    wanted = set(names)
-    return [tool for tool in tools if tool.name in wanted]
-
-
-def _options(tools: Iterable[HouseTool]) -> Iterable[SelectOptionDict]:
-    for tool in tools:
-        size = ToolList.of([tool]).size
-        yield SelectOptionDict(value=tool.name, label=f"{tool.name} ({size} B)")
+def _sizes(tools: Sequence[HouseTool], chosen: Collection[str]) -> tuple[ToolList, list[SelectOptionDict]]:
+    """Return the list of the chosen tools, and all tools as options with their sizes."""
+    options = [
+        SelectOptionDict(value=tool.name, label=f"{tool.name} ({ToolList.of([tool]).size} B)")
+        for tool in tools
+    ]
+    return ToolList.of([tool for tool in tools if tool.name in chosen]), options
 
 
 def _choice(options: Iterable[SelectOptionDict]) -> SelectSelector:

@@ -63,7 +63,14 @@ class ScriptedApi(llm.API):
         """Have some tools."""
         super().__init__(hass=hass, id=api_id, name=api_id.title())
         self.tools = list(tools)
+        self.serializer: Any = None
 
     async def async_get_api_instance(self, llm_context: llm.LLMContext) -> llm.APIInstance:
         """Return the tools of this moment."""
-        return llm.APIInstance(api=self, api_prompt="", llm_context=llm_context, tools=list(self.tools))
+        return llm.APIInstance(
+            api=self,
+            api_prompt="",
+            llm_context=llm_context,
+            tools=list(self.tools),
+            custom_serializer=self.serializer,
+        )

@@ -321,3 +321,18 @@ async def test_the_token_is_nowhere(
     assert token not in text
     assert token.split(".")[2] not in text
     assert "Kitchen light" not in str(described)
+
+
+async def test_an_address_that_cannot_be_read_stops_nothing_else(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud
+) -> None:
+    """It was stored by another version; the gateway and the other access points run."""
+    entry = await offer(cloud.url())
+    session = await (await cloud.session()).ready()
+    (subentry,) = entry.subentries.values()
+    assert await hass.config_entries.async_unload(entry.entry_id)
+    await until(lambda: not session.open)
+    hass.config_entries.async_update_subentry(entry, subentry, data={"url": "nonsense"})
+    assert await hass.config_entries.async_setup(entry.entry_id)
+    assert entry.state is ConfigEntryState.LOADED
+    assert entry.runtime_data.access_points.all == []

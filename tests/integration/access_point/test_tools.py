@@ -128,8 +128,17 @@ async def test_a_tool_that_cannot_be_described_does_not_take_the_others_with_it(
     hass: HomeAssistant, offer: Offer, cloud: Cloud
 ) -> None:
     broken, good = ScriptedTool("broken", **HOME), ScriptedTool("good", **HOME)
-    broken.parameters = None  # type: ignore[assignment]
-    llm.async_register_api(hass, ScriptedApi(hass, broken, good))
+    unreadable = object()
+    broken.parameters = probatio.Schema({"text": unreadable})
+
+    def serialize(value: Any) -> Any:
+        if value is unreadable:
+            raise RuntimeError
+        return probatio.UNSUPPORTED
+
+    api = ScriptedApi(hass, broken, good)
+    api.serializer = serialize
+    llm.async_register_api(hass, api)
     await offer(cloud.url(), llm_hass_api=["scripted"])
     session = await (await cloud.session()).ready()
     assert session.tools["broken"]["inputSchema"] == {"type": "object", "properties": {}}

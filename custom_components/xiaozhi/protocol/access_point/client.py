@@ -148,13 +148,17 @@ class AccessPointClient:
             self._renewal = asyncio.create_task(self._renew(connection), name="xiaozhi renew access point")
 
     async def _renew(self, connection: ClientConnection) -> None:
-        while (last := self.dispatcher.last_call) is not None:
-            quiet = loop_time() - last
-            if quiet >= self._timeouts.quiet and not self.dispatcher.running:
+        while True:
+            rest = self._timeouts.quiet - self._quiet_for()
+            if rest <= 0 and not self.dispatcher.running:
                 break
-            await asyncio.sleep(max(1.0, self._timeouts.quiet - quiet))
+            await asyncio.sleep(max(1.0, rest))
         if self._connection is connection:
             await self._hang_up(EndingKind.WANTED)
+
+    def _quiet_for(self) -> float:
+        """Return the seconds since the last call, or since the connection was opened."""
+        return loop_time() - max(self._connected_since, self.dispatcher.last_call or 0.0)
 
     async def _hang_up(self, why: EndingKind) -> None:
         if (connection := self._connection) is not None:

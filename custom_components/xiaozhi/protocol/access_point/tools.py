@@ -34,7 +34,7 @@ class OfferedTool(Protocol):
 
     @property
     def schema(self) -> JsonObject:
-        """Return the JSON schema of its arguments."""
+        """Return the JSON schema of its arguments. May take milliseconds, and is called in a thread."""
 
     async def call(self, arguments: JsonObject) -> Any:
         """Call it, and return data for JSON. Raises `ToolError`; other errors are logged."""
@@ -70,7 +70,7 @@ class ToolList:
 
     @classmethod
     def of(cls, tools: Sequence[OfferedTool]) -> Self:
-        """Describe tools, with three members each: not every server accepts others."""
+        """Describe tools, in a thread. Each has three members: not every server accepts others."""
         listed = tuple(
             {
                 "name": shown,
