@@ -28,7 +28,8 @@ __all__ = ["AccessPoints"]
 
 _LOGGER = logging.getLogger(__name__)
 
-_CHECK_INTERVAL: Final = timedelta(hours=12)
+# What happens without an event: tokens expire, and the server of a remote API comes back.
+_CHECK_INTERVAL: Final = timedelta(hours=1)
 # For the closing handshakes with servers that do not answer any more.
 _PATIENCE: Final = 8
 # What may change the tools of the house, besides what is exposed.
@@ -140,3 +141,4 @@ class AccessPoints:
     def _check(self, _now: datetime) -> None:
         for point in self.all:
             point.async_check()
+        self._house_changed()

@@ -94,3 +94,16 @@ async def test_an_api_that_is_gone(hass: HomeAssistant, offer: Offer, cloud: Clo
     llm.async_register_api(hass, ScriptedApi(hass))
     await session.call("assist__intent__HassTurnOn", {"name": "Kitchen light"})
     assert issues(hass) == set()
+
+
+async def test_an_api_that_comes_back_unseen(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+    """The server of a remote API was away when Home Assistant started; nobody calls a tool meanwhile."""
+    await offer(cloud.url(), llm_hass_api=["assist", "scripted"])
+    await (await cloud.session()).ready()
+    await asyncio.sleep(100)
+    assert issues(hass) == {"api_gone"}
+    llm.async_register_api(hass, ScriptedApi(hass, ScriptedTool("one", open_world=False)))
+    await until(lambda: not issues(hass), seconds=3700)
+    async with asyncio.timeout(100):
+        renewed = await (await cloud.session(2)).ready()
+    assert "scripted__one" in renewed.tools
