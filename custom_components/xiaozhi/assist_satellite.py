@@ -126,7 +126,11 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     async def _say(self, announcement: AssistSatelliteAnnouncement, *, expects_answer: bool) -> None:
         await self._unasked.say(
             await announcement_utterance(
-                self.hass, announcement, self.device.timeouts.media, expects_answer=expects_answer
+                self.hass,
+                announcement,
+                self.device.timeouts.media,
+                origin=self.device.state.origin,
+                expects_answer=expects_answer,
             )
         )
 

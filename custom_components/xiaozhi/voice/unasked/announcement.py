@@ -11,6 +11,8 @@ from homeassistant.components.assist_satellite import AssistSatelliteAnnouncemen
 from homeassistant.components.assist_satellite.connection_test import CONNECTION_TEST_URL_BASE
 from homeassistant.components.assist_satellite.const import PREANNOUNCE_URL
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers.network import is_hass_url
+from yarl import URL
 
 from ...media.stream import MediaStream
 from ...media.timeouts import MediaTimeouts
@@ -31,17 +33,19 @@ async def announcement_utterance(
     announcement: AssistSatelliteAnnouncement,
     timeouts: MediaTimeouts,
     *,
+    origin: str | None,
     expects_answer: bool = False,
 ) -> Utterance:
     """Return what is to be said, when the sound before it is there. Raises `PlaybackError`.
 
-    The device plays a sound of its own first, so Home Assistant's usual one is left out.
+    The device plays a sound of its own first, so Home Assistant's usual one is left out. `origin` is where
+    the device reaches Home Assistant, and so do we: the address that is set may be one for the internet.
     """
     sound = b""
     before = announcement.preannounce_media_id
     if before is not None and urlsplit(before).path != PREANNOUNCE_URL:
-        sound = await _short_sound(hass, before, timeouts)
-    speech = _speech_of(hass, announcement, timeouts)
+        sound = await _short_sound(hass, _near(hass, before, origin), timeouts)
+    speech = _speech_of(hass, announcement, timeouts, origin)
     return Utterance(
         speech=_after(sound, speech) if sound else speech,
         text=announcement.message,
@@ -74,16 +78,25 @@ def text_utterance(
 
 
 def _speech_of(
-    hass: HomeAssistant, announcement: AssistSatelliteAnnouncement, timeouts: MediaTimeouts
+    hass: HomeAssistant,
+    announcement: AssistSatelliteAnnouncement,
+    timeouts: MediaTimeouts,
+    origin: str | None,
 ) -> OpenSpeech:
     token = announcement.tts_token
     if token is not None and (stream := tts.async_get_stream(hass, token)) is not None:
         return spoken_text(stream)
     # Only the library knows where its media are, and needs no detour over our web server.
-    from_library = announcement.media_id_source == "media_id"
-    return media_speech(
-        hass, announcement.original_media_id if from_library else announcement.media_id, timeouts
-    )
+    if announcement.media_id_source == "media_id":
+        return media_speech(hass, announcement.original_media_id, timeouts)
+    return media_speech(hass, _near(hass, announcement.media_id, origin), timeouts)
+
+
+def _near(hass: HomeAssistant, address: str, origin: str | None) -> str:
+    """Return the address of something on our own web server as the device would call it."""
+    if origin is None or not is_hass_url(hass, address):
+        return address
+    return str(URL(origin).join(URL(address).relative()))
 
 
 def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
