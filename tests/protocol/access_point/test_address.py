@@ -155,6 +155,11 @@ def test_the_token_is_in_no_text() -> None:
             assert token.split(".")[1] not in text
 
 
+def test_a_token_that_a_server_repeats_is_taken_out() -> None:
+    address = AccessPointAddress.parse("ws://host/mcp/?a=token=&token=ab%2Bcd&token=&token=ef")
+    assert address.without_token("ab+cd or ab%2Bcd or ef") == "… or … or …"
+
+
 @given(st.text(max_size=200), st.sampled_from(["", "ws://", "wss://", "wss://h/?token="]))
 def test_any_text_is_an_address_or_an_error(text: str, start: str) -> None:
     try:

@@ -409,12 +409,14 @@ async def test_the_token_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
     async with serving() as server, running(server) as site:
         await until(lambda: bool(server.connections))
         await ask(server.connections[0], "ping")
-        await server.connections[0].close(1011)
+        await server.connections[0].close(1011, "token secret is old")
         await until(lambda: len(server.connections) == 2)
         await site.client.close()
+        assert site.client.last_ending is not None
+        assert site.client.last_ending.reason == "token … is old"
     mine = [record for record in caplog.records if "access_point" in record.name]
     assert [record.getMessage() for record in mine if record.levelno >= logging.INFO] == [
-        f"127.0.0.1:{server.port}: not connected: closed with code 1011",
+        f"127.0.0.1:{server.port}: not connected: closed with code 1011: token … is old",
         f"127.0.0.1:{server.port}: connected again",
     ]
     assert "secret" not in "".join(

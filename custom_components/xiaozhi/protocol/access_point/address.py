@@ -110,6 +110,14 @@ class AccessPointAddress:
         """Whether this is a mcp-endpoint-server, with its rules and faults."""
         return self.agent_side_url is not None
 
+    def without_token(self, text: str) -> str:
+        """Return a text of the other side without our token, which it may repeat."""
+        query = urlsplit(self.url).query
+        written = [pair.removeprefix("token=") for pair in query.split("&") if pair.startswith("token=")]
+        for token in filter(None, (*written, *parse_qs(query).get("token", ()))):
+            text = text.replace(token, "…")
+        return text
+
     def __str__(self) -> str:
         """Return the host and the agent, for logs."""
         return self.host if self.agent is None else f"{self.host}, agent {self.agent}"

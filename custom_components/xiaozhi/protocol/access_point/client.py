@@ -228,7 +228,7 @@ class AccessPointClient:
                 self._answers.add(answer)
                 answer.add_done_callback(self._answers.discard)
         except ConnectionClosed as closed:
-            ending = ending_of(closed)
+            ending = ending_of(closed, self.address)
         if self._closing is not None:
             return replace(ending, kind=self._closing, code=None, detail=self._closing.value)
         listed = self.dispatcher.listed_at

@@ -92,10 +92,10 @@ async def dial(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> 
         raise DialError(EndingKind.UNREACHABLE, f"no WebSocket server ({type(err).__name__})") from None
 
 
-def ending_of(closed: ConnectionClosed) -> Ending:
+def ending_of(closed: ConnectionClosed, address: AccessPointAddress) -> Ending:
     """Describe the end of a connection, without its times."""
     if closed.rcvd is not None:
-        reason = one_line(closed.rcvd.reason, _MAX_REASON)
+        reason = one_line(address.without_token(closed.rcvd.reason), _MAX_REASON)
         detail = f"closed with code {closed.rcvd.code}" + (f": {reason}" if reason else "")
         return Ending(kind=EndingKind.CLOSED, code=closed.rcvd.code, reason=reason, detail=detail)
     if closed.sent is not None and "keepalive" in closed.sent.reason:
@@ -121,7 +121,7 @@ async def check_address(
     except TimeoutError:
         return
     except ConnectionClosed as closed:
-        ending = ending_of(closed)
+        ending = ending_of(closed, address)
         refused = ending.code == _POLICY_VIOLATION
         kind = EndingKind.REFUSED if refused else EndingKind.UNREACHABLE
         raise DialError(kind, ending.detail, status=ending.code) from None
