@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 from websockets.asyncio.server import ServerConnection
-from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
-from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
-from custom_components.xiaozhi.protocol.access_point.dialling import DialError, check_address
 from custom_components.xiaozhi.protocol.access_point.reconnecting import EndingKind, Problem
 from custom_components.xiaozhi.protocol.access_point.timeouts import AccessPointTimeouts
-from tests.protocol.access_point.site import TLS, ask, hold, reply, running, serving, text_of, until
+from tests.protocol.access_point.site import ask, hold, reply, running, serving, text_of, until
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
 
@@ -422,84 +419,3 @@ async def test_the_token_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
     assert "secret" not in "".join(
         record.getMessage() for record in caplog.records if record.name != "websockets.server"
     )
-
-
-# The test of an address
-
-
-async def check(url: str) -> None:
-    await check_address(AccessPointAddress.parse(url), TLS, AccessPointTimeouts(open=5))
-
-
-async def test_silence_and_requests_are_healthy() -> None:
-    async def begin(connection: ServerConnection) -> None:
-        await connection.send('{"id":0,"method":"initialize","params":{}}')
-        with pytest.raises(ConnectionClosed):
-            await connection.recv()
-
-    async with serving() as server:
-        began = now()
-        await check(server.url)
-        assert 2.9 < now() - began < 4
-        server.handler = begin
-        await check(server.url)
-        assert server.connections[1].close_code == 1000
-
-
-@pytest.mark.parametrize(("code", "kind"), [(1008, EndingKind.REFUSED), (1011, EndingKind.UNREACHABLE)])
-async def test_a_server_that_accepts_first_and_refuses_later(code: int, kind: EndingKind) -> None:
-    async def refuse(connection: ServerConnection) -> None:
-        await asyncio.sleep(1)
-        await connection.close(code, "token 无效")
-
-    async with serving() as server:
-        server.handler = refuse
-        with pytest.raises(DialError) as caught:
-            await check(server.url)
-    assert (caught.value.kind, caught.value.status) == (kind, code)
-    assert "secret" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("answer", "kind"),
-    [
-        (b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", EndingKind.REFUSED),
-        (b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", EndingKind.UNREACHABLE),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", EndingKind.UNREACHABLE),
-        (b"HTTP/1.1 302 Found\r\nLocation: ftp://x?token=secret\r\n\r\n", EndingKind.UNREACHABLE),
-        (b"SSH-2.0-OpenSSH_9.6\r\n", EndingKind.UNREACHABLE),
-        (b"", EndingKind.UNREACHABLE),
-    ],
-)
-async def test_what_is_no_access_point(answer: bytes, kind: EndingKind) -> None:
-    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(answer)
-        writer.close()
-
-    async with await asyncio.start_server(respond, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        with pytest.raises(DialError) as caught:
-            await check(f"ws://127.0.0.1:{port}/mcp/?token=secret")
-    assert caught.value.kind is kind
-    assert "secret" not in repr(caught.value)
-    assert caught.value.__suppress_context__
-
-
-async def test_a_server_that_never_answers() -> None:
-    async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read()
-        writer.close()
-
-    async with await asyncio.start_server(wait, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        with pytest.raises(DialError, match="no answer in time"):
-            await check(f"ws://127.0.0.1:{port}/mcp/?token=secret")
-
-
-async def test_nobody_listens() -> None:
-    async with serving() as server:
-        url = server.url
-    with pytest.raises(DialError) as caught:
-        await check(url)
-    assert caught.value.kind is EndingKind.UNREACHABLE
