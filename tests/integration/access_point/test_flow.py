@@ -6,8 +6,10 @@ from homeassistant.config_entries import SOURCE_USER
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import FlowResultType
 from homeassistant.helpers import llm
+from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from simulator.access_point import Cloud, EndpointServer
 from tests.integration.access_point.conftest import Offer
@@ -72,6 +74,32 @@ async def test_adding_an_access_point(hass: HomeAssistant, entry: MockConfigEntr
     session = await (await cloud.session(2)).ready()
     assert TURN_ON in session.tools
     assert state(hass, "binary_sensor.robot_connectivity") == "on"
+
+
+async def test_the_forms_in_the_web_page(
+    hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud, hass_client: ClientSessionGenerator
+) -> None:
+    """They are sent as JSON; the address is typed like a password."""
+    assert await async_setup_component(hass, "config", {})
+    client = await hass_client()
+    path = "/api/config/config_entries/subentries/flow"
+    response = await client.post(path, json={"handler": [entry.entry_id, "access_point"]})
+    form = await response.json()
+    assert form["data_schema"][1]["selector"]["text"]["type"] == "password"
+    steps = [form["step_id"]]
+    for answer in (
+        {"name": "Robot", "url": cloud.url()},
+        {"llm_hass_api": ["assist"], "questions_only": False},
+        {"tools": [LIVE]},
+    ):
+        response = await client.post(f"{path}/{form['flow_id']}", json=answer)
+        assert response.status == 200
+        form = await response.json()
+        steps.append(form.get("step_id") or form["type"])
+    assert steps == ["user", "offer", "tools", "create_entry"]
+    await hass.async_block_till_done()
+    session = await (await cloud.session(2)).ready()
+    assert set(session.tools) == {LIVE}
 
 
 async def test_a_choice_of_tools_is_kept(hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud) -> None:
