@@ -16,7 +16,7 @@ from demo.errors import DemoError
 from demo.hass import PASSWORD, USERNAME, home_assistant
 from demo.processes import free_port
 from demo.speech_server import HOST
-from simulator import SimulatedDevice, State, get_profile
+from simulator import Outcome, SimulatedDevice, State, get_profile
 
 pytestmark = [
     pytest.mark.timeout(120),
@@ -26,6 +26,7 @@ pytestmark = [
 
 _NAME = "XiaoZhi"
 _DOMAIN = "xiaozhi"
+_WAKE_WORD = "hi xiaozhi"
 # What the page of a device shows, by the heading of the card that shows it.
 _ENTITIES = {
     "Controls": ["Volume"],
@@ -260,3 +261,32 @@ async def test_a_device_is_deleted_and_must_be_paired_again(
         assert device.pairing_code
         await web.show_integrations()
         await web.read("(C0:04)")
+
+
+async def test_the_voice_set_up_of_home_assistant_ends_without_an_error(
+    house: tuple[str, Client], web: WebPage, gateway: str
+) -> None:
+    """It plays a test sound, has the user say the wake word, and asks for the area and the assistant."""
+    _, client = house
+    profile = get_profile(version="2.5.0")
+    async with SimulatedDevice(profile, gateway, mac="24:6f:28:aa:c0:77") as device:
+        await _pair(client, device, "Hall XiaoZhi")
+        await device.wait_state(State.IDLE)
+        # The step for the wake word is left out until the device has told of one.
+        await device.wake(_WAKE_WORD)
+        await device.wait_state(State.IDLE, 30)
+        await web.show_device(_NAME, "Hall XiaoZhi")
+        await web.page.get_by_text("Set up voice assistant").first.click()
+        announcement = await device.wait_announced()
+        assert announcement.outcome is Outcome.PLAYED
+        await web.read(f"Say '{_WAKE_WORD}' to wake the device up")
+        await expect(web.page.get_by_text("Change wake word")).to_have_count(0)
+        await device.wake(_WAKE_WORD)
+        await web.read(f"Say '{_WAKE_WORD}' again")
+        await device.wait_state(State.IDLE, 30)
+        await device.wake(_WAKE_WORD)
+        await web.read("Select area")
+        await web.press("Skip")
+        # From here on it is about Home Assistant's own speech engines, of which this house has none.
+        await web.read("How do you want your voice to be processed?")
+        await expect(web.page.locator("ha-alert")).to_have_count(0)
