@@ -54,6 +54,8 @@ async def test_every_benchmark_has_something_to_tell() -> None:
     of_access_points = {row["figure"]: row["median"] for row in found["access_point"]}
     assert of_access_points["ms from the cloud's call to its answer"] > 0
     assert of_access_points["s until it is back, the cloud away for 0 s"] > 0.5
+    assert [row["way"] for row in found["media"]] == ["notify", "channel"] * 3 + ["notify"]
+    assert all(row["CPU ms for each second"] > 0 for row in found["media"])
     assert found["loss"][0]["sentences"] == 2
     assert found["loss"][0]["packets missing %"] > 1
 
