@@ -232,7 +232,12 @@ class VoiceConversations:
             nothing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             return nothing
         listening = asyncio.create_task(
-            listen_for_interruption(conversation, self._pipelines.load_interruption_detector),
+            listen_for_interruption(
+                conversation,
+                self._pipelines.load_interruption_detector,
+                # A singer would be taken for the user.
+                heeds=lambda: not self._unasked.plays_music,
+            ),
             name="listening for an interruption",
         )
         listening.add_done_callback(log_failure)

@@ -7,12 +7,14 @@ from typing import Any
 
 from homeassistant.core import HomeAssistant, State as EntityState
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
+from homeassistant.helpers import intent
 from homeassistant.helpers.llm import ToolInput
+from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import Pace, State, converse, get_profile
+from simulator import ListeningMode, Pace, State, converse, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.boxes import Boot, Speech, wait_for_state
 from tests.integration.media.media_server import MediaServer, music, with_titles
@@ -343,6 +345,53 @@ async def test_in_a_conversation_the_music_plays_until_somebody_ends_it(
     assert player(hass).state in ("idle", "unavailable")
 
 
+async def test_in_a_conversation_the_music_gives_way_to_an_announcement_and_goes_on(
+    hass: HomeAssistant, boot: Boot, assistant: Speech, server: MediaServer, command: bytes
+) -> None:
+    device = await boot(OLD)
+    ask_for(assistant, endless(server))
+    await device.wake()
+    device.say(command)
+    await wait_for_state(hass, PLAYER, "playing", 30)
+    await asyncio.sleep(3)
+    before = len(device.played)
+    await play(hass, server.file("/bell.mp3", music(2, hertz=880)), announce=True)
+    assert pitch_level(device.played[before:], device.speaker.rate, 880) > 2000
+    await wait_for_state(hass, PLAYER, "playing", 10)
+    await asyncio.sleep(3)
+    assert device.state is State.SPEAKING
+    await do(hass, "media_stop")
+    await device.wait_state(State.IDLE)
+    await server.wait_unused()
+
+
+async def test_a_singer_is_not_taken_for_the_user(
+    hass: HomeAssistant,
+    boot: Boot,
+    assistant: Speech,
+    server: MediaServer,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+) -> None:
+    (subentry,) = linked_entry.subentries.values()
+    hass.config_entries.async_update_subentry(
+        linked_entry, subentry, data={**subentry.data, "interrupt_by_speaking": True}
+    )
+    device = await boot(get_profile("s3", mode=ListeningMode.REALTIME))
+    ask_for(assistant, endless(server))
+    await device.wake()
+    device.say(command)
+    await wait_for_state(hass, PLAYER, "playing", 30)
+    await asyncio.sleep(2)
+    device.say(command)
+    await device.wait_said()
+    await asyncio.sleep(2)
+    assert player(hass).state == "playing"
+    await device.click()
+    await wait_for_state(hass, PLAYER, "idle", 10)
+    await server.wait_unused()
+
+
 @pytest.mark.parametrize("link", [LinkKind.MQTT, LinkKind.WEBSOCKET])
 async def test_an_idle_device_that_cannot_play_says_what_would_help(
     hass: HomeAssistant, boot: Boot, server: MediaServer, link: LinkKind
@@ -378,3 +427,37 @@ async def test_the_volume_is_that_of_the_device_and_a_mute_is_remembered(
     await do(hass, "volume_mute", is_volume_muted=False)
     assert device.values["volume"] == 50
     assert player(hass).attributes["is_volume_muted"] is False
+
+
+async def test_home_assistants_sentences_reach_the_player(
+    hass: HomeAssistant, boot: Boot, server: MediaServer
+) -> None:
+    device = await boot(NEW)
+    assert await async_setup_component(hass, "intent", {})
+    await wait_for_state(hass, "number.kitchen_box_volume", str(device.values["volume"]), 30)
+    await play(hass, server.file("/song.mp3", music(20)))
+    await asyncio.sleep(3)
+
+    async def intend(intent_type: str, **slots: Any) -> None:
+        values = {"name": {"value": "Kitchen box Speaker"}} | {
+            name: {"value": value} for name, value in slots.items()
+        }
+        response = await intent.async_handle(hass, "test", intent_type, values)
+        assert response.response_type is intent.IntentResponseType.ACTION_DONE
+
+    await intend("HassMediaPause")
+    assert player(hass).state == "paused"
+    await device.wait_state(State.IDLE)
+    await asyncio.sleep(6)
+    await intend("HassMediaUnpause")
+    assert player(hass).state == "playing"
+    await intend("HassSetVolume", volume_level=30)
+    assert device.values["volume"] == 30
+    await intend("HassSetVolumeRelative", volume_step=20)
+    assert device.values["volume"] == 50
+    await intend("HassMediaPlayerMute")
+    assert device.values["volume"] == 0
+    await intend("HassMediaPlayerUnmute")
+    assert device.values["volume"] == 50
+    await do(hass, "media_stop")
+    await server.wait_unused()

@@ -14,6 +14,7 @@ from custom_components.xiaozhi.media.errors import MediaProblem, PlaybackError
 from custom_components.xiaozhi.media.stream import MediaStream
 from custom_components.xiaozhi.media.timeouts import MediaTimeouts
 from custom_components.xiaozhi.protocol.clock import loop_time
+from tests.integration.boxes import Speech
 from tests.integration.media.media_server import MediaServer, music, with_titles
 from tests.protocol.audio.sounds import pitch_level
 
@@ -342,3 +343,79 @@ async def test_closing_before_the_end_leaves_nothing(hass: HomeAssistant, server
     await server.wait_unused()
     # Also if it was never opened.
     await Player(hass, address).stream.close()
+
+
+async def test_speech_that_cannot_be_made_is_refused_with_the_reason(
+    hass: HomeAssistant, speech: Speech
+) -> None:
+    engine = speech.voice.entity_id
+    said = await play(hass, f"media-source://tts/{engine}?message=Dinner+is+ready.&cache=false")
+    assert said.seconds > 0.5
+    for media_id in (
+        "media-source://tts/tts.nobody?message=Hello",
+        f"media-source://tts/{engine}",
+        f"media-source://tts/{engine}?message=Hello&tts_options=%5B",
+        "media-source://tts/-stream-/unknown.mp3",
+        f"media-source://tts/{engine}?message=Hello&language=xx",
+    ):
+        error = await problem_of(hass, media_id)
+        assert error.problem is MediaProblem.SPEECH_FAILED, media_id
+
+
+async def test_hls_goes_on_after_a_gap_and_ends_where_too_much_is_missing(
+    hass: HomeAssistant, server: MediaServer
+) -> None:
+    segment = music(2, "adts", "aac")
+    for number in (0, 2):
+        server.file(f"/{number}.aac", segment)
+    lines = [line for number in range(6) for line in ("#EXTINF:2,", f"{number}.aac")]
+    player = Player(hass, server.file("/list.m3u8", hls(2, *lines, "#EXT-X-ENDLIST")))
+    with pytest.raises(PlaybackError) as caught:
+        await player.play()
+    assert caught.value.problem is MediaProblem.REFUSED
+    assert player.seconds == pytest.approx(4, abs=0.3)
+
+
+@pytest.mark.parametrize("becomes", ["#EXTM3U\na.mp3\n", '#EXTM3U\n#EXT-X-KEY:METHOD=AES-128,URI="k"\n'])
+async def test_a_live_playlist_that_becomes_another_one_ends_it(
+    hass: HomeAssistant, server: MediaServer, becomes: str
+) -> None:
+    server.file("/0.aac", music(2, "adts", "aac"))
+    texts = [hls(2, "#EXT-X-MEDIA-SEQUENCE:0", "#EXTINF:2,", "0.aac"), becomes]
+
+    async def live(_request: web.Request) -> web.StreamResponse:
+        return _text(texts.pop(0))
+
+    server.handlers["/live.m3u8"] = live
+    error = await problem_of(hass, server.url("/live.m3u8"))
+    assert error.problem is MediaProblem.NO_PLAYLIST
+
+
+async def test_a_live_stream_that_counts_again_goes_on(hass: HomeAssistant, server: MediaServer) -> None:
+    segment = music(2, "adts", "aac")
+    for number in (100, 1, 2):
+        server.file(f"/{number}.aac", segment)
+    texts = [
+        hls(2, "#EXT-X-MEDIA-SEQUENCE:100", "#EXTINF:2,", "100.aac"),
+        hls(2, "#EXT-X-MEDIA-SEQUENCE:1", "#EXTINF:2,", "1.aac", "#EXTINF:2,", "2.aac", "#EXT-X-ENDLIST"),
+    ]
+
+    async def live(_request: web.Request) -> web.StreamResponse:
+        return _text(texts.pop(0))
+
+    server.handlers["/live.m3u8"] = live
+    player = await play(hass, server.url("/live.m3u8"))
+    assert player.seconds == pytest.approx(6, abs=0.4)
+
+
+async def test_a_server_that_sends_no_parts_of_files_is_refused(
+    hass: HomeAssistant, server: MediaServer
+) -> None:
+    async def whole(_request: web.Request) -> web.StreamResponse:
+        return web.Response(body=b"whole")
+
+    server.handlers["/all.mp4"] = whole
+    lines = [line for _ in range(3) for line in ("#EXTINF:2,", "#EXT-X-BYTERANGE:100@0", "all.mp4")]
+    error = await problem_of(hass, server.file("/list.m3u8", hls(2, *lines, "#EXT-X-ENDLIST")))
+    assert error.problem is MediaProblem.REFUSED
+    assert "parts" in (error.translation_placeholders or {})["reason"]

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from typing import Final
 
 from homeassistant.core import callback
 
@@ -19,6 +20,9 @@ from .utterance import Utterance
 from .volume import AnnouncementVolume
 
 __all__ = ["ChannelSpeech"]
+
+# Seconds after which nothing more comes of what is to be said at the same occasion.
+_NEXT: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class ChannelSpeech:
         self._waiting: _Waiting | None = None
         self._there = asyncio.Event()
         self._over = asyncio.Event()
+        self.plays_music = False
+        """Whether what is heard now is music."""
 
     # For who wants something said.
 
@@ -95,6 +101,10 @@ class ChannelSpeech:
                 self._tell(waiting.said, speaking)
             if not speaking.cancelled() and isinstance(err := speaking.exception(), LinkClosedError):
                 raise err
+            # What music gives way to comes at once, and so does the music after that.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_NEXT):
+                    await self._there.wait()
         return expects_answer
 
     @callback
@@ -116,8 +126,12 @@ class ChannelSpeech:
             said.set_result(True)
 
     async def _say(self, conversation: Conversation, utterance: Utterance) -> None:
-        async with self._volume.changed(wanted=utterance.at_announcement_volume):
-            await self._speak(conversation, utterance)
+        self.plays_music = utterance.gives_way
+        try:
+            async with self._volume.changed(wanted=utterance.at_announcement_volume):
+                await self._speak(conversation, utterance)
+        finally:
+            self.plays_music = False
 
     async def _speak(self, conversation: Conversation, utterance: Utterance) -> None:
         if not conversation.answering:
