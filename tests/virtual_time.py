@@ -5,13 +5,11 @@ real. What other processes do takes real time, so tests with those are marked `r
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future
+from collections.abc import Callable
+from concurrent.futures import Executor
 from contextvars import Context
 import selectors
-import sys
 import threading
-from types import FrameType
 from typing import override
 
 __all__ = ["VirtualTimeLoop"]
@@ -21,11 +19,9 @@ __all__ = ["VirtualTimeLoop"]
 _VIRTUAL_SECONDS = 0.02
 _IO_SECONDS = 0.001
 # Real seconds for which the clock waits for work in threads; fewer for a call that has handed something to
-# the loop and waits for what may be the answer, and none if it certainly is.
+# the loop, since it may wait for the answer.
 _THREAD_SECONDS = 5.0
 _WAITING_THREAD_SECONDS = 0.02
-# Between a thread's own code and the lock it waits for are a few functions of the standard library.
-_WAITING_FRAMES = 4
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
@@ -35,8 +31,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """Begin at a time that is no special one."""
         self.patience: dict[object, float] = {}
         """Real seconds that the clock waits for each call that runs in a thread."""
-        self._threads: dict[object, int] = {}
-        """The threads of these calls."""
         self._in_thread = threading.local()
         self._now = 1000.0
         super().__init__(_Selector(self))
@@ -65,35 +59,15 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
         def run(*args: *Ts) -> T:
             self._in_thread.call = call
-            self._threads[call] = threading.get_ident()
             try:
                 return func(*args)
             finally:
                 self._in_thread.call = None
-                self._threads.pop(call, None)
 
         self.patience[call] = _THREAD_SECONDS
         future = super().run_in_executor(executor, run, *args)
         future.add_done_callback(lambda _: self.patience.pop(call))
         return future
-
-    def thread_seconds(self) -> float:
-        """Return for how many real seconds the work in threads may go on now."""
-        frames = sys._current_frames()
-        return max((self._seconds_of(call, frames) for call in tuple(self.patience)), default=0.0)
-
-    def _seconds_of(self, call: object, frames: Mapping[int, FrameType]) -> float:
-        seconds = self.patience.get(call, 0.0)
-        frame = frames.get(self._threads.get(call, 0))
-        if seconds != _WAITING_THREAD_SECONDS or frame is None:
-            return seconds
-        if frame.f_code.co_filename != threading.__file__:
-            return _THREAD_SECONDS
-        for _ in range(_WAITING_FRAMES):
-            if frame is not None and isinstance(answer := frame.f_locals.get("self"), Future):
-                return _THREAD_SECONDS if answer.done() else 0.0
-            frame = frame and frame.f_back
-        return seconds
 
     @override
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
@@ -131,7 +105,7 @@ class _Selector(selectors.DefaultSelector):
         if timeout is None or timeout <= 0:
             return ready
         self._unchecked += timeout
-        threads = self._loop.thread_seconds()
+        threads = max(tuple(self._loop.patience.values()), default=0.0)
         if threads or self._unchecked >= _VIRTUAL_SECONDS:
             self._unchecked = 0.0
             if ready := super().select(threads or _IO_SECONDS):

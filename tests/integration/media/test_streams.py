@@ -1,7 +1,7 @@
 """Any media as one stream of PCM, from real servers on the loopback interface."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 import threading
 from typing import Any
 
@@ -27,6 +27,19 @@ def no_thread_stays() -> Iterator[None]:
     """Every stream must end its thread."""
     yield
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("xiaozhi-media")]
+
+
+@pytest.fixture(autouse=True)
+async def short_steps() -> AsyncIterator[None]:
+    """Let the clock jump by short steps, so that it does not overtake a decoder on a busy machine."""
+
+    async def tick() -> None:
+        while True:
+            await asyncio.sleep(0.05)
+
+    ticking = asyncio.create_task(tick())
+    yield
+    ticking.cancel()
 
 
 class Player:
