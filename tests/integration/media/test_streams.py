@@ -32,14 +32,15 @@ def no_thread_stays() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 async def short_steps() -> AsyncIterator[None]:
     """Let the clock jump by short steps, so that it does not overtake a decoder on a busy machine."""
+    loop = asyncio.get_running_loop()
 
-    async def tick() -> None:
-        while True:
-            await asyncio.sleep(0.05)
+    def tick() -> None:
+        nonlocal timer
+        timer = loop.call_later(0.05, tick)
 
-    ticking = asyncio.create_task(tick())
+    timer = loop.call_later(0.05, tick)
     yield
-    ticking.cancel()
+    timer.cancel()
 
 
 class Player:
