@@ -319,5 +319,6 @@ class TestOnWebSocket:
         device.say(command)
         await unasked.say(Utterance(text="Dinner is ready.", speech=beep(1)))
         assert device.screen.captions[-1] == "Dinner is ready."
+        await unasked.channel.wait_over()
         with pytest.raises(HomeAssistantError):
             await unasked.say(Utterance(text="Too late.", speech=beep(1)))
