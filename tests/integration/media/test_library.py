@@ -45,6 +45,10 @@ class Stations(MediaSource):
         )
 
 
+class Silent(MediaSource):
+    """A source that cannot be searched."""
+
+
 @pytest.fixture
 async def library(hass: HomeAssistant, tmp_path: Path) -> None:
     """A library with local files, and a source of stations."""
@@ -56,9 +60,15 @@ async def library(hass: HomeAssistant, tmp_path: Path) -> None:
     async def get_stations(hass: HomeAssistant) -> Stations:
         return Stations()
 
+    async def get_silent(hass: HomeAssistant) -> Silent:
+        return Silent("silent")
+
+    mock_integration(hass, MockModule("silent"))
+    mock_platform(hass, "silent.media_source", Mock(async_get_media_source=get_silent))
     mock_integration(hass, MockModule("stations"))
     mock_platform(hass, "stations.media_source", Mock(async_get_media_source=get_stations))
     assert await async_setup_component(hass, "media_source", {})
+    assert await async_setup_component(hass, "silent", {})
     assert await async_setup_component(hass, "stations", {})
     await hass.async_block_till_done()
 
@@ -89,7 +99,7 @@ async def test_a_search_finds_sounds_in_every_source_that_can_be_searched(hass: 
     [
         ("media-source://tts/tts.piper?message=Dinner+is+ready.&language=en", "Dinner is ready."),
         ("media-source://tts/-stream-/abc.mp3", ""),
-        ("media-source://tts//[", ""),
+        ("media-source://tts/http://[?message=a", ""),
         ("media-source://media_source/local/a.mp3", ""),
         ("http://radio.example/", ""),
     ],

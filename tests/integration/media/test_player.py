@@ -135,6 +135,11 @@ async def test_a_file_is_paused_and_goes_on_where_it_was(
     assert 4 <= position <= 6
     await device.wait_state(State.IDLE)
     await asyncio.sleep(6)
+    handler = server.handlers.pop("/song.mp3")
+    with pytest.raises(HomeAssistantError, match="404"):
+        await do(hass, "media_play")
+    assert player(hass).state == "paused"
+    server.handlers["/song.mp3"] = handler
     await do(hass, "media_play")
     assert player(hass).state == "playing"
     await wait_for_state(hass, PLAYER, "idle", 30)
