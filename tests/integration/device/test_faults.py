@@ -106,7 +106,8 @@ async def misbehave(device: SimulatedDevice, word: str, *, is_ended: bool) -> No
         await device.wait_for(lambda: device.state is State.IDLE or not device.channel_open, 6)
     else:
         await device.wait_said(10)
-        assert device.state is State.LISTENING
+        # Random packets that pass for audio may pass for speech, which is answered.
+        assert device.state is State.LISTENING or device.played_seconds
 
 
 # A silent device stays for longer than the gateway waits for speech.
