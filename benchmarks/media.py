@@ -150,7 +150,8 @@ async def _send(house: House, url: str, seconds: int) -> Row:
                 await offered.wait_requested()
                 # What is buffered first is not the cost of a second.
                 await asyncio.sleep(0 if seconds < 10 else 5)
-                used, played, memory = process_time(), stream.played, _memory()
+                memory = _memory()
+                used, played = process_time(), stream.played
                 await asyncio.sleep(seconds)
                 return _row(stream.played - played, process_time() - used, _memory() - memory)
             finally:
