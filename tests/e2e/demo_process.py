@@ -47,13 +47,17 @@ class DemoProcess:
         """Return all processes of this demo that run: their ids and commands."""
         return marked_processes(self.mark)
 
-    def wait_for(self, module: str) -> None:
-        """Wait until a process of this demo runs a Python module."""
+    def wait_for(self, module: str) -> int:
+        """Wait until a process of this demo runs a Python module, and return its id.
+
+        Looked for again, a process that is just starting may not be readable.
+        """
         deadline = time.monotonic() + START_SECONDS
-        while not any(f"-m {module}" in command for command in self.processes().values()):
+        while not (found := [pid for pid, command in self.processes().items() if f"-m {module}" in command]):
             assert self.process.poll() is None, "the demo has ended"
             assert time.monotonic() < deadline, f"{module} does not start"
             time.sleep(0.1)
+        return found[0]
 
     def wait_for_processes(self, number: int) -> None:
         """Wait until so many processes of this demo run. One that is just starting may not be readable."""

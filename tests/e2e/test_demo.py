@@ -148,9 +148,7 @@ def test_a_part_that_does_not_start_is_the_reason_that_is_given(tmp_path: Path) 
 def test_a_home_assistant_that_ends_while_it_starts_is_reported(tmp_path: Path) -> None:
     """At once, not when the time is up."""
     with started_demo(tmp_path, "--check") as demo:
-        demo.wait_for("homeassistant")
-        [hass] = [pid for pid, command in demo.processes().items() if "-m homeassistant" in command]
-        os.kill(hass, signal.SIGKILL)
+        os.kill(demo.wait_for("homeassistant"), signal.SIGKILL)
         _, progress = demo.process.communicate(timeout=60)
         assert demo.process.returncode == 1
         assert "Home Assistant" in progress
@@ -170,10 +168,7 @@ def test_talking_to_a_demo_that_does_not_run_says_how_to_start_it(
 
 def test_a_running_demo_ends_when_one_of_its_parts_does(running_demo: DemoProcess) -> None:
     """And says which. The last test of this file, since it ends the demo that the others share."""
-    [voice] = [
-        pid for pid, command in running_demo.processes().items() if "-m demo.text_to_speech" in command
-    ]
-    os.kill(voice, signal.SIGKILL)
+    os.kill(running_demo.wait_for("demo.text_to_speech"), signal.SIGKILL)
     _, progress = running_demo.process.communicate(timeout=60)
     assert running_demo.process.returncode == 1
     assert "Speech synthesis has ended" in progress
