@@ -6,7 +6,7 @@ from pathlib import Path
 import re
 from socket import SOCK_DGRAM
 
-from playwright.async_api import expect
+from playwright.async_api import TimeoutError as NotThereError, expect
 import pytest
 import pytest_asyncio
 
@@ -270,13 +270,21 @@ async def test_the_voice_set_up_of_home_assistant_ends_without_an_error(
     _, client = house
     profile = get_profile(version="2.5.0")
     async with SimulatedDevice(profile, gateway, mac="24:6f:28:aa:c0:77") as device:
-        await _pair(client, device, "Hall XiaoZhi")
+        await _pair(client, device, "Attic XiaoZhi")
         await device.wait_state(State.IDLE)
         # The step for the wake word is left out until the device has told of one.
         await device.wake(_WAKE_WORD)
         await device.wait_state(State.IDLE, 30)
-        await web.show_device(_NAME, "Hall XiaoZhi")
-        await web.page.get_by_text("Set up voice assistant").first.click()
+        await web.show_device(_NAME, "Attic XiaoZhi")
+        # Home Assistant's page looks only once for a voice assistant, sometimes before it knows the entities.
+        set_up = web.page.get_by_text("Set up voice assistant").first
+        for _ in range(5):
+            with contextlib.suppress(NotThereError):
+                await set_up.wait_for(timeout=5000)
+                break
+            await web.page.go_back()
+            await web.device_row("Attic XiaoZhi").click()
+        await set_up.click()
         announcement = await device.wait_announced()
         assert announcement.outcome is Outcome.PLAYED
         await web.read(f"Say '{_WAKE_WORD}' to wake the device up")

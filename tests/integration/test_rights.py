@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from homeassistant.auth.const import GROUP_ID_READ_ONLY
 from homeassistant.components.homeassistant.exposed_entities import async_should_expose
 from homeassistant.core import Context, HomeAssistant
-from homeassistant.exceptions import Unauthorized
+from homeassistant.exceptions import Unauthorized, UnknownUser
 from homeassistant.helpers import entity_registry as er
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -114,6 +115,26 @@ async def test_a_user_calls_harmless_tools(
     volume = {"tool": "self.audio_speaker.set_volume", "arguments": {"volume": 35}}
     await call(hass, anna, "call_tool", device_id, **volume)
     assert camera.values["volume"] == 35
+
+
+async def test_who_may_only_look_does_not_ask_through_a_device(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context
+) -> None:
+    guest = await hass.auth.async_create_user("Guest", group_ids=[GROUP_ID_READ_ONLY])
+    question = {"device_id": device_id, "question": "Shall I open the garage?"}
+    for context in (Context(user_id=guest.id), Context(user_id="deleted")):
+        with pytest.raises(Unauthorized):
+            await hass.services.async_call(
+                DOMAIN, "ask", question, blocking=True, context=context, return_response=True
+            )
+    assert not camera.announcements
+
+
+async def test_somebody_whose_account_is_gone_calls_nothing_that_is_for_administrators(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
+) -> None:
+    with pytest.raises(UnknownUser):
+        await call(hass, Context(user_id="deleted"), "call_tool", device_id, tool="self.reboot")
 
 
 async def test_administrators_and_automations_call_everything(

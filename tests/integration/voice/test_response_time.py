@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
@@ -73,17 +74,12 @@ async def test_a_slow_voice_shows_in_its_part_of_the_response_time(
 async def test_automations_are_told_how_long_an_answer_took(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
-    told: list[dict[str, Any]] = []
-    hass.bus.async_listen(
-        "state_changed",
-        lambda event: (
-            told.append(event.data["new_state"].attributes) if event.data["entity_id"] == TOLD else None
-        ),
-    )
+    changes = async_capture_events(hass, EVENT_STATE_CHANGED)
     device = await boot()
     speech.recognizer.lines = [COMMAND]
     await converse(device, command)
     await hass.async_block_till_done()
+    told = [change.data["new_state"].attributes for change in changes if change.data["entity_id"] == TOLD]
     (answered,) = [attributes for attributes in told if attributes["event_type"] == "answered"]
     (turn,) = await _turns(hass, linked_entry)
     assert answered["response_time"] == turn["response_time"] > 0
