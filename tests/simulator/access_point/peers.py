@@ -112,14 +112,15 @@ async def sdk_streams(url: str) -> AsyncIterator[tuple[Any, Any]]:
 @asynccontextmanager
 async def sdk_server(url: str) -> AsyncIterator[None]:
     """Serve two tools with the SDK."""
+    # Coroutines, since the SDK runs functions in threads that outlive the test.
     server = MCPServer("house")
 
     @server.tool()
-    def HassTurnOn(name: str) -> str:  # noqa: N802
+    async def HassTurnOn(name: str) -> str:  # noqa: N802
         return f"{name} is on"
 
     @server.tool()
-    def HassTurnOff(name: str) -> str:  # noqa: N802
+    async def HassTurnOff(name: str) -> str:  # noqa: N802
         return f"{name} is off"
 
     async with sdk_streams(url) as (read, write):
