@@ -111,7 +111,7 @@ class AccessPoint:
         self._changed()
 
     async def async_reconnect(self) -> None:
-        """Connect anew at once."""
+        """Connect again at once."""
         await self._client.reconnect()
 
     async def async_refresh(self) -> None:

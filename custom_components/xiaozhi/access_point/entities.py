@@ -111,7 +111,7 @@ class ToolsOfferedSensor(AccessPointEntity, SensorEntity):
 
 
 class ReconnectButton(AccessPointEntity, ButtonEntity):
-    """Connects anew at once."""
+    """Connects again at once."""
 
     _key = "reconnect"
     _attr_translation_key = "reconnect"
@@ -119,7 +119,7 @@ class ReconnectButton(AccessPointEntity, ButtonEntity):
 
     @override
     async def async_press(self) -> None:
-        """Connect anew."""
+        """Connect again."""
         await self.point.async_reconnect()
 
 

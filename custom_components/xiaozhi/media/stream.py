@@ -110,7 +110,7 @@ class MediaStream:
     async def _next_piece(self, patience: float) -> bytes | None:
         """Return the next piece, which is empty at the end; None if there is none in time."""
         if self._next is None:
-            # Whoever waits for it may be cancelled; the source may not.
+            # The caller may be cancelled; the source may not.
             self._next = asyncio.create_task(_first_of(self._decoded))
         if not (await asyncio.wait((self._next,), timeout=patience))[0]:
             return None

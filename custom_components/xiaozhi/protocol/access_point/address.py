@@ -1,7 +1,7 @@
 """The address of an access point, and what its token tells.
 
-Whoever has the address can use the tools, so it is never shown or logged, nor are its parts but the host and
-the agent's id.
+Anybody who has the address can use the tools. So it is never shown or logged, nor are its parts except the
+host and the agent's id.
 """
 
 import base64

@@ -126,7 +126,7 @@ class AccessPointClient:
         await asyncio.gather(*tasks, self.dispatcher.close(), return_exceptions=True)
 
     async def reconnect(self) -> None:
-        """Connect anew at once, whatever the pause is."""
+        """Connect again at once, without waiting for the end of the pause."""
         self._reconnecting.healthy()
         await self._hang_up(EndingKind.WANTED)
         self._again.set()

@@ -138,7 +138,7 @@ def parse_playlist(text: str, address: str) -> Playlist:
 
 
 def _resolve(address: str, base: str) -> str:
-    """Return the address of an entry. Raises `PlaylistError` if it is none of the web."""
+    """Return the address of an entry. Raises `PlaylistError` if it is not http or https."""
     try:
         resolved = urljoin(base, address)
         if urlsplit(resolved).scheme in ("http", "https") and urlsplit(resolved).hostname:

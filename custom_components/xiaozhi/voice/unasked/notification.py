@@ -96,7 +96,7 @@ class Notification:
         if stream.error is not None:
             raise sound_error(stream.error, self._device) from stream.error
         ends_at = requested_at + self._encoder.seconds
-        # Whoever reads all of it at once, as proxies do, may close the connection before it is heard.
+        # A proxy reads all of it at once, and may close the connection before it is heard.
         read_too_soon = stream.direct and closed_at < ends_at - self._timeouts.read_ahead
         if not stream.delivered or read_too_soon:
             raise unasked_error(InterruptedSpeechError, "unasked_interrupted", self._device)
