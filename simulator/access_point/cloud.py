@@ -1,4 +1,4 @@
-"""The XiaoZhi cloud: it speaks first, keeps pinging, and closes with 4004 whatever it does not like."""
+"""The XiaoZhi cloud: it speaks first, keeps pinging, and closes a connection with 4004 for any violation."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable

@@ -14,7 +14,7 @@ from ..const import DOMAIN
 __all__ = ["DeviceTimers", "SetTimer"]
 
 _KNOWN: Final[HassKey[set[str]]] = HassKey(f"{DOMAIN}_timers")
-"""Ids of the timers that were set since Home Assistant started; all others are gone."""
+"""Ids of the running timers that were set since Home Assistant started; all others are gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +71,7 @@ class DeviceTimers:
     @callback
     def remove(self, timer_id: str) -> None:
         """Remove a timer that has ended or was cancelled."""
+        self._known.discard(timer_id)
         if self._timers.pop(timer_id, None) is not None:
             self._changed()
 
