@@ -1,7 +1,8 @@
 """When to connect again, and what to tell the owner: rules without a clock or a socket.
 
 Pauses double from 1 s to 300 s and never end: the longest are for servers that refuse us, since nobody else
-would notice that they have changed their mind.
+would notice that they have changed their mind. A server that is away for a minute most often restarts, so the
+pauses grow only after that.
 """
 
 from collections.abc import Callable
@@ -14,12 +15,16 @@ from .timeouts import AccessPointTimeouts
 __all__ = ["CLOUD_ERROR", "Ending", "EndingKind", "Problem", "Reconnecting"]
 
 _JITTER: Final = 0.2
+# Of the short pauses: all houses of a server that restarts would otherwise come back in step.
+_RESTART_JITTER: Final = 1.0
 # Close codes: RFC 6455, and the cloud's own, which stands for any of its faults.
 _NORMAL: Final = 1000
 _POLICY_VIOLATION: Final = 1008
 CLOUD_ERROR: Final = 4004
 _TIMES_UNTIL_USED_ELSEWHERE: Final = 2
 _TIMES_UNTIL_TOO_MANY: Final = 3
+# HTTP statuses of a proxy whose server is away; all others come from a server that does not want us now.
+_PROXY_WAITS: Final = frozenset({502, 503, 504})
 
 
 class EndingKind(StrEnum):
@@ -81,6 +86,8 @@ class Reconnecting:
         self._random = random
         self._self_hosted = self_hosted
         self._pause = timeouts.first_retry
+        self._waited = 0.0
+        """Seconds of pauses for a server that is away, since the connection was last healthy."""
         self._replaced = 0
         self._after_list = 0
 
@@ -89,6 +96,7 @@ class Reconnecting:
         self.problem = None
         self.attempts = 0
         self._pause = self._timeouts.first_retry
+        self._waited = 0.0
         self._replaced = 0
         self._after_list = 0
 
@@ -97,15 +105,27 @@ class Reconnecting:
         if ending.kind is EndingKind.WANTED:
             return 0.0
         self.attempts += 1
-        pause = self._pause
-        self._pause = min(2 * pause, self._timeouts.last_retry)
+        restarts = self._may_restart(ending)
+        pause = self._timeouts.first_retry if restarts else self._next_pause()
         if problem := self._problem_of(ending):
             self.problem = problem
         if problem in {Problem.REFUSED, Problem.USED_ELSEWHERE}:
             pause = self._timeouts.last_retry
         elif ending.kind is EndingKind.SILENT and self._self_hosted:
             pause = max(pause, self._timeouts.half_open)
-        return pause * (1 + _JITTER * self._random())
+        pause *= 1 + (_RESTART_JITTER if restarts else _JITTER) * self._random()
+        self._waited += pause if restarts else 0.0
+        return pause
+
+    def _next_pause(self) -> float:
+        pause = self._pause
+        self._pause = min(2 * pause, self._timeouts.last_retry)
+        return pause
+
+    def _may_restart(self, ending: Ending) -> bool:
+        """Whether this is a server that has been away for so short a time that it may be restarting."""
+        away = ending.kind is EndingKind.UNREACHABLE and (ending.code is None or ending.code in _PROXY_WAITS)
+        return away and self._waited < self._timeouts.restart
 
     def _problem_of(self, ending: Ending) -> Problem | None:
         if ending.kind is EndingKind.REFUSED or ending.code == _POLICY_VIOLATION:

@@ -30,6 +30,8 @@ class AccessPointTimeouts:
     """For an action in all. Then it is cancelled."""
     first_retry: float = 1
     """Until the next attempt to connect. Each pause is twice as long as the one before."""
+    restart: float = 60
+    """For which a server that cannot be reached may be restarting: so long the pauses do not grow."""
     last_retry: float = 300
     """Between two attempts at most, and at once after a refusal."""
     steady: float = 60
