@@ -28,6 +28,9 @@ __all__ = [
 # task), so one that has been silent for this long is off or was pointed elsewhere.
 _SILENCE_SECONDS: Final = 600.0
 CODE_SECONDS: Final = 600.0
+# It asks ten times, 3 s apart, and then checks in again (the firmware's main/application.cc), which brings
+# a new code onto its screen.
+_ROUND_SECONDS: Final = 40.0
 MAX_TRIES: Final = 5
 MAX_PENDING: Final = 16
 MAX_PENDING_FROM_ADDRESS: Final = 4
@@ -37,15 +40,6 @@ _MAX_TYPED: Final = 64
 _MAX_BOARD: Final = 40
 # A discovery card cuts longer titles at the end, where the MAC is.
 _MAX_LABEL_BOARD: Final = 25
-_SPELLING: Final = {
-    "4g": "4G",
-    "amoled": "AMOLED",
-    "esp": "ESP",
-    "esp32": "ESP32",
-    "lcd": "LCD",
-    "oled": "OLED",
-    "wifi": "Wi-Fi",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +53,10 @@ class PendingDevice:
     board: str
     """Board name from the device; only its letters, digits, spaces and `._-`."""
     code: str = field(repr=False)
+    old_code: str = field(default="", repr=False)
+    """The code before this one: its owner may still be typing it."""
+    shown: bool = True
+    """Whether the device has been told its code; if not, it still shows the old one."""
     challenge: str = field(repr=False)
     tries_left: int
     code_until: float
@@ -74,14 +72,6 @@ class PendingDevice:
             board = f"{board[: _MAX_LABEL_BOARD - 1]}…"
         return f"{board} ({self.mac[-5:].upper()})"
 
-    @property
-    def suggested_name(self) -> str:
-        """The board name as a person would write it, such as `Bread Compact Wi-Fi`."""
-        words = re.split(r"[\s_-]+", self.board)
-        return (
-            " ".join(_SPELLING.get(word.lower(), word[:1].upper() + word[1:]) for word in words) or "XiaoZhi"
-        )
-
 
 class Outcome(StrEnum):
     """Result of a typed code."""
@@ -90,6 +80,8 @@ class Outcome(StrEnum):
     WRONG = "wrong"
     REPLACED = "replaced"
     """Too many wrong tries: the device has a new code, and shows it after its next check-in."""
+    OLD = "old"
+    """The code before a replaced one. It costs no try."""
     EXPIRED = "expired"
     """No device waits, or only devices with expired codes."""
 
@@ -102,6 +94,8 @@ class Verdict:
     device: PendingDevice | None = None
     """The device with the code, if accepted."""
     tries_left: int = 0
+    new_code_in: float = 0.0
+    """Seconds until the device shows its new code, about; 0 if it shows it already."""
 
 
 class PairingRegistry:
@@ -140,10 +134,12 @@ class PairingRegistry:
         """
         board = re.sub(r"[^A-Za-z0-9 ._-]", "", board)[:_MAX_BOARD]
         device = self._pending.pop((mac, client_id), None)
-        if device is None or now >= device.code_until:
+        if device is None:
             device = self._new(mac, client_id, board, remote, now)
+        elif now >= device.code_until:
+            device = replace(self._new(mac, client_id, board, remote, now), old_code=device.code)
         else:
-            device = replace(device, board=board, remote=remote, seen=now)
+            device = replace(device, board=board, remote=remote, seen=now, shown=True)
         gone = [] if (other := self._to_drop(remote)) is None else [other]
         for key in gone:
             del self._pending[key]
@@ -153,8 +149,8 @@ class PairingRegistry:
     def verify(self, typed: str, now: float, mac: str | None = None) -> Verdict:
         """Check a typed code against the waiting devices with this MAC, or against all.
 
-        A wrong code counts as a try for each of them; after `MAX_TRIES`, a device gets a new code. An
-        accepted device goes on waiting until it is removed.
+        A wrong code counts as a try for each of them, unless it is the old code of one; after `MAX_TRIES`, a
+        device gets a new code. An accepted device goes on waiting until it is removed.
         """
         candidates = [
             device
@@ -163,17 +159,22 @@ class PairingRegistry:
         ]
         if not candidates:
             return Verdict(outcome=Outcome.EXPIRED)
-        if device := _device_with(_normalised(typed), candidates):
+        code = _normalised(typed)
+        if device := _device_with(code, candidates):
             return Verdict(outcome=Outcome.ACCEPTED, device=device)
+        if device := next((known for known in candidates if _same(known.old_code, code)), None):
+            return Verdict(outcome=Outcome.OLD, new_code_in=_new_code_in(device, now))
         for device in candidates:
             if device.tries_left > 1:
                 changed = replace(device, tries_left=device.tries_left - 1)
             else:
                 renewed = self._new(device.mac, device.client_id, device.board, device.remote, now)
-                changed = replace(renewed, seen=device.seen)
+                changed = replace(renewed, seen=device.seen, old_code=device.code, shown=False)
             self._pending[device.mac, device.client_id] = changed
-        tries_left = max(device.tries_left for device in candidates) - 1
-        return Verdict(outcome=Outcome.WRONG if tries_left else Outcome.REPLACED, tries_left=tries_left)
+        if tries_left := max(device.tries_left for device in candidates) - 1:
+            return Verdict(outcome=Outcome.WRONG, tries_left=tries_left)
+        new_code_in = max(_new_code_in(device, now) for device in self._pending.values() if not device.shown)
+        return Verdict(outcome=Outcome.REPLACED, new_code_in=new_code_in)
 
     def expire(self, now: float) -> list[str]:
         """Remove the devices that have been silent for ten minutes; return their MACs that no longer wait."""
@@ -228,5 +229,13 @@ def _normalised(typed: str) -> bytes:
 
 def _device_with(code: bytes, candidates: Iterable[PendingDevice]) -> PendingDevice | None:
     """Return the device with this code. Compares in constant time."""
-    matching = [device for device in candidates if compare_digest(device.code.encode(), code)]
+    matching = [device for device in candidates if _same(device.code, code)]
     return matching[0] if matching else None
+
+
+def _same(code: str, typed: bytes) -> bool:
+    return bool(code) and compare_digest(code.encode(), typed)
+
+
+def _new_code_in(device: PendingDevice, now: float) -> float:
+    return 0.0 if device.shown else max(0.0, device.seen + _ROUND_SECONDS - now)

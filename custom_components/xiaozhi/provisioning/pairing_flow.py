@@ -1,14 +1,21 @@
 """The forms that add a device: wait, code, details."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from itertools import chain, count
 import secrets
 from typing import Any, Final
 
 from homeassistant.const import ATTR_AREA_ID, CONF_CLIENT_ID, CONF_CODE, CONF_NAME, CONF_TOKEN
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.data_entry_flow import AbortFlow, FlowContext, FlowHandler, FlowResult
-from homeassistant.helpers.selector import AreaSelector, TextSelector, TextSelectorConfig
+from homeassistant.helpers import area_registry as ar
+from homeassistant.helpers.selector import (
+    AreaSelector,
+    TextSelector,
+    TextSelectorConfig,
+    TextSelectorType,
+)
 from homeassistant.loader import async_get_integration
 import voluptuous as vol
 
@@ -22,15 +29,22 @@ from .views import check_in_url
 _PORTAL_URL: Final = "http://192.168.4.1"
 # For firmware that hides the field for the address.
 _HIDDEN_FIELD_PAGE: Final = "/blob/main/docs/devices.md#no-field-for-the-address"
+_NAME: Final = "XiaoZhi"
 # 256 bit.
 _TOKEN_BYTES: Final = 32
 
 _CODE_SCHEMA: Final = vol.Schema(
-    {vol.Required(CONF_CODE): TextSelector(TextSelectorConfig(autocomplete="one-time-code"))}
+    {
+        vol.Required(CONF_CODE): TextSelector(
+            # Phones show digits for a telephone number. A field for numbers would drop leading zeros.
+            TextSelectorConfig(type=TextSelectorType.TEL, autocomplete="one-time-code")
+        )
+    }
 )
 _ERRORS: Final = {
     Outcome.WRONG: "wrong_code",
     Outcome.REPLACED: "code_replaced",
+    Outcome.OLD: "old_code",
     Outcome.EXPIRED: "code_expired",
 }
 
@@ -67,14 +81,16 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         """Ask for the six digits."""
         discovery = self._gateway().discovery
         errors: dict[str, str] = {}
-        tries_left = 0
+        tries_left, new_code_in = 0, 0.0
         if user_input is not None:
             verdict = discovery.verify(user_input[CONF_CODE], self._card.mac if self._card else None)
             if verdict.device is not None:
                 self._accepted = verdict.device
                 return await self.async_step_details()
             errors[CONF_CODE] = _ERRORS[verdict.outcome]
-            tries_left = verdict.tries_left
+            tries_left, new_code_in = verdict.tries_left, verdict.new_code_in
+            if verdict.outcome is Outcome.OLD and new_code_in:
+                errors[CONF_CODE] = "code_replaced_soon"
         elif not discovery.devices:
             return await self.async_step_wait()
         waiting = (self._card,) if self._card else discovery.devices
@@ -85,6 +101,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             description_placeholders={
                 "devices": ", ".join(device.label for device in waiting) or "–",
                 "tries": str(tries_left),
+                "seconds": str(_rounded_up(new_code_in)),
             },
         )
 
@@ -104,11 +121,18 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             return self.async_abort(
                 reason="device_paired_again", description_placeholders={"name": known.title}
             )
+        taken = {subentry.title for subentry in device_subentries(gateway.entry).values()}
+        suggested = _free_name(_NAME, taken)
         if user_input is not None:
-            gateway.remember_area(device.mac, user_input.get(ATTR_AREA_ID))
+            area_id = user_input.get(ATTR_AREA_ID)
+            gateway.remember_area(device.mac, area_id)
+            name = user_input.get(CONF_NAME, "").strip() or suggested
+            area = None if area_id is None else ar.async_get(self.hass).async_get_area(area_id)
+            if name == suggested and area is not None:
+                name = _free_name(f"{_NAME} {area.name}", taken)
             return self._add_device(
                 device.mac,
-                user_input[CONF_NAME].strip() or device.suggested_name,
+                name,
                 {
                     **identity,
                     CONF_CONVERSATION_STYLE: ConversationStyle.SINGLE.value,
@@ -119,8 +143,8 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             step_id="details",
             data_schema=vol.Schema(
                 {
-                    vol.Required(CONF_NAME, default=device.suggested_name): TextSelector(),
                     vol.Optional(ATTR_AREA_ID): AreaSelector(),
+                    vol.Optional(CONF_NAME, default=suggested): TextSelector(),
                 }
             ),
             description_placeholders={"device": device.label},
@@ -133,6 +157,17 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         if (gateway := running_gateway(self.hass)) is None:
             raise AbortFlow("gateway_not_running")
         return gateway
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """Return a name that no device has yet: with a number, if need be."""
+    numbered = (f"{name} {number}" for number in count(2))
+    return next(free for free in chain([name], numbered) if free not in taken)
+
+
+def _rounded_up(seconds: float) -> int:
+    """Return a time as people say it: in tens of seconds."""
+    return max(10, -int(-seconds // 10) * 10)
 
 
 async def address_placeholders(hass: HomeAssistant, url: str | None) -> dict[str, str]:

@@ -384,8 +384,8 @@ async def test_the_frontend_gets_every_form(
     code = await make_device(mac=OTHER_MAC).code()
     form = await post(f"subentries/flow/{wait['flow_id']}", {})
     form = await post(f"subentries/flow/{form['flow_id']}", {"code": code})
-    name, area = form["data_schema"]
-    assert (name["default"], area["name"]) == ("Bread Compact Wi-Fi", "area_id")
+    area, name = form["data_schema"]
+    assert (name["default"], area["name"]) == ("XiaoZhi", "area_id")
     form = await post("subentries/flow", {"handler": handler, "subentry_id": subentry_id})
     style, share, *_ = form["data_schema"]
     assert style["selector"]["select"]["options"] == ["single", "open"]

@@ -48,7 +48,7 @@ async def test_a_card_adds_its_device(
     assert form["description_placeholders"]["devices"] == "bread-compact-wifi (A4:5F)"
     form = await submit(hass, form, code=f" {code[:3]}-{code[3:]} ")
     assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "details")
-    assert form["data_schema"]({}) == {"name": "Bread Compact Wi-Fi"}
+    assert form["data_schema"]({}) == {"name": "XiaoZhi"}
     result = await submit(hass, form, name=" Kitchen box ", area_id=area.id)
     await hass.async_block_till_done()
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "device_added")
@@ -94,11 +94,37 @@ async def test_wrong_codes_are_counted_down_until_the_device_shows_another(
         assert form["description_placeholders"]["tries"] == str(left)
     form = await submit(hass, form, code=wrong(code))
     assert form["errors"] == {"code": "code_replaced"}
-    form = await submit(hass, form, code=await device.code())
+    assert form["description_placeholders"]["seconds"] == "40"
+    await asyncio.sleep(15)
+    form = await submit(hass, form, code=code)
+    assert form["errors"] == {"code": "code_replaced_soon"}
+    assert form["description_placeholders"]["seconds"] == "30"
+    new_code = await device.code()
+    form = await submit(hass, form, code=code)
+    assert form["errors"] == {"code": "old_code"}
+    form = await submit(hass, form, code=wrong(new_code))
+    assert form["description_placeholders"]["tries"] == str(MAX_TRIES - 1)
+    form = await submit(hass, form, code=new_code)
     assert form["step_id"] == "details"
     result = await submit(hass, form, name="  ")
-    assert result["description_placeholders"] == {"name": "Bread Compact Wi-Fi"}
+    assert result["description_placeholders"] == {"name": "XiaoZhi"}
     assert len(gateway_entry.subentries) == 1
+
+
+async def test_a_device_whose_name_is_left_as_it_is_is_named_after_its_area(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """Names are short, and no two devices get the same one unless somebody types it."""
+    kitchen = ar.async_get(hass).async_create("厨房").id
+    names = []
+    for number, answers in enumerate(
+        ({"area_id": kitchen}, {"area_id": kitchen}, {}, {}, {"area_id": kitchen, "name": "Box"})
+    ):
+        code = await make_device(mac=f"94:a9:90:00:00:{number:02x}").code()
+        form = await submit(hass, await card(hass), code=code)
+        result = await submit(hass, form, **(form["data_schema"]({}) | answers))
+        names.append(result["description_placeholders"]["name"])
+    assert names == ["XiaoZhi 厨房", "XiaoZhi 厨房 2", "XiaoZhi", "XiaoZhi 2", "Box"]
 
 
 async def test_a_code_that_is_too_old_is_said_and_the_next_one_taken(
