@@ -6,8 +6,8 @@ from importlib.util import find_spec
 import json
 from pathlib import Path
 
+from .languages import leaves
 from .project import Project, at
-from .texts import leaves
 
 
 def check(project: Project) -> Iterator[str]:

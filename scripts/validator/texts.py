@@ -6,11 +6,11 @@ from functools import cache
 import json
 from pathlib import Path
 import re
-import string
 from typing import Any, Final
 
 import homeassistant
 
+from .languages import placeholders
 from .project import JsonObject, Project, at
 from .strings import Code, keyword, last_name
 
@@ -23,35 +23,9 @@ _INHERITED: Final = frozenset(
 
 
 def check(project: Project) -> Iterator[str]:
-    """Check texts and code against each other, and the languages against English."""
+    """Check texts and code against each other."""
     for fault in (*_asked(project), *_asked_by_flows(project), *_unused(project)):
         yield project.fault(project.english, fault)
-    wanted = dict(leaves(project.texts))
-    for path in sorted(project.english.parent.glob("*.json")):
-        found = dict(leaves(project.read(path)))
-        for keys in sorted(wanted.keys() ^ found.keys()):
-            fault = "is missing" if keys in wanted else "is not in the English texts"
-            yield project.fault(path, f"{'.'.join(keys)}: {fault}")
-        for keys in sorted(wanted.keys() & found.keys()):
-            if placeholders(wanted[keys]) != placeholders(found[keys]):
-                yield project.fault(path, f"{'.'.join(keys)}: has other placeholders than the English text")
-
-
-def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield all texts of a file, with the keys that lead to them."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from leaves(item, (*path, key))
-    else:
-        yield path, str(value)
-
-
-def placeholders(text: str) -> frozenset[str]:
-    """Return the placeholders of a text; unbalanced braces count as a placeholder."""
-    try:
-        return frozenset(name for _, name, _, _ in string.Formatter().parse(text) if name is not None)
-    except ValueError:
-        return frozenset({"{"})
 
 
 def _asked(project: Project) -> Iterator[str]:

@@ -56,9 +56,6 @@ _FAULTS: list[tuple[Change, str]] = [
     ((EN, '"no_box":', '"rain": "It rains.", "no_box":'), "config.abort.rain: nothing in the code asks"),
     ((EN, '"port": "Port"', '"port": "Port", "host": "Host"'), "step.user.data.host: nothing in the code"),
     ((EN, '"config": {', '"config": '), "en.json: cannot be read"),
-    ((_GERMAN, "", '{"config": {"step": {}}}'), "de.json: config.error.port_taken: is missing"),
-    ((_GERMAN, "", FILES[EN].replace("{reason}", "!")), "exceptions.gone.message: has other placeholders"),
-    ((_GERMAN, "", FILES[EN].replace('"port_taken"', '"x"')), "config.error.x: is not in the English texts"),
     ((ICONS, "mdi:robot-happy", "mdi:robot-glad"), "there is no icon mdi:robot-glad"),
     ((ICONS, "mdi:robot-happy", "mdi:robot"), "mood.state.happy: is the default anyway"),
     ((ICONS, '"happy"', '"glad"'), "mood.state.glad: is no state in the texts"),
@@ -113,7 +110,7 @@ def test_the_command_prints_the_problems_and_fails(check: Check, tmp_path: Path)
     good = run()
     (tmp_path / "uv.lock").touch()
     bad = run()
-    assert (good.returncode, good.stdout) == (0, "0 problems\n")
+    assert (good.returncode, good.stdout.splitlines()[-1]) == (0, "0 problems")
     assert (bad.returncode, bad.stdout.splitlines()[-1]) == (1, "1 problem")
 
 

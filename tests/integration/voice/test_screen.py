@@ -10,7 +10,6 @@ from homeassistant.components.tts import TTSAudioRequest, TTSAudioResponse
 from homeassistant.core import HomeAssistant
 import pytest
 
-from custom_components.xiaozhi.texts import async_text
 from custom_components.xiaozhi.voice.speech_format import OTHER_FORMATS, speech_options
 from simulator import State, converse
 from tests.integration.boxes import COMMAND, Boot, Speech
@@ -120,9 +119,3 @@ async def test_a_long_text_without_a_voice_is_shown_in_parts(
     captions = device.screen.captions
     assert all(len(caption) <= 300 for caption in captions)
     assert " ".join(captions) == said.replace("*", "").strip()
-
-
-async def test_a_language_without_translations_is_replaced_by_english(hass: HomeAssistant) -> None:
-    english = await async_text(hass, "voice_nothing_heard", "en")
-    assert english.startswith("I did not hear")
-    assert await async_text(hass, "voice_nothing_heard", "xx") == english
