@@ -1,0 +1,222 @@
+"""Sentence templates, walked with a text that may end in their middle.
+
+hassil knows whether a text is a sentence, but not whether one begins with it. Here its parsed templates are
+walked as far as a text goes. The walk is kinder than hassil: it overlooks spaces, and checks what a name
+needs (such as being a light) only with the name itself. So it may find a sentence where hassil finds none,
+which costs time, but hardly overlooks one.
+
+A walk keeps the positions in the text that it may have come to as the bits of a number: one for each
+character, and for the end of the text three: touching the last word, after a space, and in a wildcard.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Protocol, override
+
+from hassil.expression import (
+    Alternative,
+    Expression,
+    Group,
+    ListReference,
+    Permutation,
+    RuleReference,
+    TextChunk,
+)
+from hassil.intents import RangeSlotList
+
+from .words import Squashed
+
+__all__ = ["WILDCARD", "Node", "Values", "Walk", "compile_template"]
+
+# Templates refer to rules, and rules to others, never so deep; more may be a circle.
+_DEEPEST: Final = 32
+
+
+class Values(Protocol):
+    """What may stand for a list in a template."""
+
+    def walk(self, walk: Walk, states: int) -> int:
+        """Return where a walk may be after a value."""
+
+
+class Walk:
+    """One text on its way through templates."""
+
+    def __init__(self, text: Squashed, values: Mapping[str, Values], rules: Mapping[str, Node]) -> None:
+        self.text: Final = text
+        self.values: Final = values
+        """The lists that templates refer to; others are wildcards."""
+        self.rules: Final = rules
+        n = len(text.text)
+        self.end: Final = 1 << n
+        self.spaced: Final = 1 << (n + 1)
+        self.open: Final = 1 << (n + 2)
+        self.ready: Final = self.spaced | (self.end if text.spaceless_end else 0)
+        """States in which the text is used up, and the next word may begin."""
+        self.memo: Final[dict[tuple[int, int], int]] = {}
+        self.depth = 0
+        self.needed = False
+        """More must follow, or may, since the text ended within a template."""
+        self.in_wildcard = False
+        """The text ended within a wildcard, which a word or more led to."""
+
+    def positions(self, states: int) -> Iterator[int]:
+        """Yield the positions of states within the text."""
+        states &= self.end - 1
+        while states:
+            lowest = states & -states
+            yield lowest.bit_length() - 1
+            states ^= lowest
+
+
+class Node:
+    """A part of a template."""
+
+    def walk(self, walk: Walk, states: int) -> int:
+        """Return where a walk may be after this part."""
+        raise NotImplementedError
+
+
+class _Text(Node):
+    def __init__(self, text: str) -> None:
+        self._squashed: Final = Squashed(text)
+        self._leads: Final = text[:1].isspace()
+        self._trails: Final = text[-1:].isspace()
+
+    @override
+    def walk(self, walk: Walk, states: int) -> int:
+        text, chunk = walk.text.text, self._squashed.text
+        if self._leads and states & walk.end:
+            states ^= walk.end | walk.spaced
+        if not chunk:
+            return states
+        if states & walk.ready:
+            walk.needed = True
+        after = 0
+        for position in walk.positions(states):
+            if text.startswith(chunk, position):
+                after |= 1 << (position + len(chunk))
+            elif chunk.startswith(text[position:]):
+                left = len(text) - position
+                if left in self._squashed.breaks or walk.text.spaceless_end:
+                    walk.needed = True
+        if self._trails and after & walk.end:
+            after ^= walk.end | walk.spaced
+        return after
+
+
+class _Sequence(Node):
+    def __init__(self, items: list[Node]) -> None:
+        self._items: Final = items
+
+    @override
+    def walk(self, walk: Walk, states: int) -> int:
+        for item in self._items:
+            if not (states := item.walk(walk, states)):
+                break
+        return states
+
+
+class _Alternative(Node):
+    def __init__(self, items: list[Node]) -> None:
+        self._items: Final = items
+
+    @override
+    def walk(self, walk: Walk, states: int) -> int:
+        after = 0
+        for item in self._items:
+            after |= item.walk(walk, states)
+        return after
+
+
+class _Permutation(Node):
+    def __init__(self, items: list[Node]) -> None:
+        self._items: Final = items
+
+    @override
+    def walk(self, walk: Walk, states: int) -> int:
+        every = (1 << len(self._items)) - 1
+        after = {0: states}
+        for done in range(1, every + 1):
+            after[done] = 0
+            for i, item in enumerate(self._items):
+                if done >> i & 1 and (before := after[done ^ (1 << i)]):
+                    after[done] |= item.walk(walk, before)
+        return after[every]
+
+
+class _Rule(Node):
+    def __init__(self, name: str) -> None:
+        self._name: Final = name
+
+    @override
+    def walk(self, walk: Walk, states: int) -> int:
+        rule = walk.rules.get(self._name)
+        if rule is None or walk.depth > _DEEPEST:
+            return 0
+        key = (id(rule), states)
+        if (after := walk.memo.get(key)) is None:
+            walk.depth += 1
+            after = walk.memo[key] = rule.walk(walk, states)
+            walk.depth -= 1
+        return after
+
+
+class _List(Node):
+    def __init__(self, name: str) -> None:
+        self._name: Final = name
+
+    @override
+    def walk(self, walk: Walk, states: int) -> int:
+        values = walk.values.get(self._name, WILDCARD)
+        key = (id(values), states)
+        if (after := walk.memo.get(key)) is None:
+            after = walk.memo[key] = values.walk(walk, states)
+        return after
+
+
+class Wildcard:
+    """A list in whose place any words may stand."""
+
+    def walk(self, walk: Walk, states: int) -> int:
+        """Return the ends of all words that follow."""
+        if states & walk.ready:
+            walk.needed = True
+        first = (states & -states).bit_length() - 1
+        after = 0
+        for end in walk.text.breaks:
+            if end > first:
+                after |= 1 << end
+        if not after:
+            return 0
+        if first > 0:
+            walk.in_wildcard = True
+        return after & ~walk.end | walk.open
+
+
+WILDCARD: Final = Wildcard()
+
+
+def compile_template(expression: Expression, ranges: dict[str, RangeSlotList]) -> Node:
+    """Return a parsed template in the form that can be walked, and note the ranges of numbers written in it.
+
+    Raises ValueError if it has unknown parts.
+    """
+    match expression:
+        case TextChunk():
+            return _Text(expression.text)
+        case Group():
+            items = [compile_template(item, ranges) for item in expression.items]
+            match expression:
+                case Alternative():
+                    return _Alternative(items)
+                case Permutation():
+                    return _Permutation(items)
+            return _Sequence(items)
+        case RuleReference():
+            return _Rule(expression.rule_name)
+        case ListReference():
+            name = expression.list_name
+            if inline := expression.get_inline_range():
+                ranges[name] = RangeSlotList(name, *inline)
+            return _List(name)
+    raise ValueError(f"A template has an unknown part, {type(expression).__name__}")
