@@ -14,8 +14,8 @@ from typing import Any, Final
 from . import control
 from .errors import DemoError
 from .hass import PASSWORD, USERNAME
-from .processes import ROOT
-from .stage import DEVICES, LINKED, Demo, Said, demo
+from .processes import ROOT, last_lines
+from .stage import DEVICES, LINKED, LOGS, Demo, Said, demo
 
 _FOLDER: Final = ROOT / ".demo"
 _START_SECONDS: Final = 180
@@ -24,6 +24,8 @@ _CHECKED: Final = "turn on the kitchen light"
 # Home Assistant asks back, and gets a short answer.
 _ASKED_BACK: Final = ("it is dark", "yes")
 _PORT: Final = 8123
+# Of each log, when the check fails.
+_LINES: Final = 40
 
 _WELCOME: Final = """
 Ready.
@@ -198,14 +200,20 @@ async def _check() -> int:
         _judge(results)
     except TimeoutError:
         keep = True
-        raise DemoError(f"not done within {_CHECK_SECONDS} s; logs are in {folder}") from None
+        raise DemoError(f"not done within {_CHECK_SECONDS} s\n{_ends_of_logs(folder)}") from None
     except DemoError as err:
         keep = True
-        raise DemoError(f"{err}\nAll logs are in {folder}") from err
+        raise DemoError(f"{err}\n{_ends_of_logs(folder)}") from err
     finally:
         if not keep:
             await asyncio.to_thread(shutil.rmtree, folder)
     return 0
+
+
+def _ends_of_logs(folder: Path) -> str:
+    ends = {log: last_lines(folder / log, _LINES) for log in LOGS}
+    shown = [f"The end of {log}:\n{end}" for log, end in ends.items() if end]
+    return "\n".join([*shown, f"All logs are in {folder}"])
 
 
 async def _check_link(running: Demo, link: str, *texts: str) -> Said:

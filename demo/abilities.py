@@ -71,6 +71,7 @@ class Owner:
     client: Client
     device: SimulatedDevice
     name: str
+    wake_word: str
 
     async def colour_light(self) -> Json:
         """Set the colour of the device's light."""

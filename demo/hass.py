@@ -17,7 +17,7 @@ from .errors import DemoError
 from .processes import ROOT, Child, started
 from .speech_server import HOST
 
-__all__ = ["MEDIA", "PASSWORD", "USERNAME", "home_assistant", "home_assistant_again", "write_storage"]
+__all__ = ["LOG", "MEDIA", "PASSWORD", "USERNAME", "home_assistant", "home_assistant_again", "write_storage"]
 
 USERNAME: Final = "demo"
 PASSWORD: Final = "demo-password"
@@ -25,6 +25,8 @@ _START_SECONDS: Final = 90
 MEDIA: Final = "media"
 """Folder of the media library, in the configuration folder."""
 _TEMPORARY: Final = "tmp"
+LOG: Final = "output.log"
+"""What it wrote, in the configuration folder."""
 _COMPONENTS: Final = {
     "xiaozhi": ROOT / "custom_components" / "xiaozhi",
     "demo_assistant": Path(__file__).with_name("assistant"),
@@ -65,7 +67,7 @@ async def _running(folder: Path, port: int, enter: _Enter) -> AsyncGenerator[tup
     async with (
         # A Home Assistant that ends soon after a photo was shown to a model leaves its file behind.
         started(
-            "Home Assistant", command, folder / "output.log", folder=folder, temporary=folder / _TEMPORARY
+            "Home Assistant", command, folder / LOG, folder=folder, temporary=folder / _TEMPORARY
         ) as child,
         aiohttp.ClientSession(url) as session,
     ):

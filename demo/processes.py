@@ -15,10 +15,12 @@ from typing import Final
 from .errors import DemoError
 from .speech_server import HOST, READY
 
-__all__ = ["ROOT", "Child", "free_port", "speech_server", "started"]
+__all__ = ["ROOT", "Child", "free_port", "last_lines", "speech_server", "started"]
 
 ROOT: Final = Path(__file__).parent.parent
-_LOG_TAIL_BYTES: Final = 4000
+# Of a log, in an error.
+_LINES: Final = 15
+_LINE_BYTES: Final = 300
 # Home Assistant gives its integrations this long to finish; processes that still run afterwards are killed.
 _STOP_SECONDS: Final = 15
 _READY_SECONDS: Final = 30
@@ -47,9 +49,8 @@ class Child:
 
     def failure(self, what: str) -> DemoError:
         """Return an error with the last lines that the process wrote."""
-        tail = self.log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip()
-        lines = "\n".join(tail.splitlines()[-15:])
-        return DemoError(f"{self.name} {what}. The end of its log ({self.log}):\n{lines or '(empty)'}")
+        lines = last_lines(self.log, _LINES) or "(empty)"
+        return DemoError(f"{self.name} {what}. The end of its log ({self.log}):\n{lines}")
 
     async def read_line(self) -> str:
         """Return the next line of its standard output; empty when it has ended."""
@@ -68,6 +69,14 @@ class Child:
         # Children that it left behind.
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def last_lines(log: Path, number: int) -> str:
+    """Return the last lines of a log; empty for none."""
+    tail = (
+        (log.read_bytes() if log.exists() else b"")[-number * _LINE_BYTES :].decode(errors="replace").strip()
+    )
+    return "\n".join(tail.splitlines()[-number:])
 
 
 @asynccontextmanager

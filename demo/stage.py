@@ -21,18 +21,24 @@ from .abilities import Owner, put_firmware, set_up_vision
 from .client import Client
 from .cloud import CloudAssistant, cloud_assistant
 from .errors import DemoError
-from .hass import home_assistant
+from .hass import LOG, home_assistant
 from .processes import Child, free_port, speech_server
 from .speech_server import HOST
 from .unasked import Listener, put_music
 
-__all__ = ["DEVICES", "LINKED", "Demo", "Said", "demo"]
+__all__ = ["DEVICES", "LINKED", "LOGS", "Demo", "Said", "demo"]
 
 # The user's voice: of espeak-ng's voices, it is recognised best.
 _VOICE: Final = "en-us+f2"
 _WORDS_PER_MINUTE: Final = 150
 # Root mean square of 16 bit samples; speech is at some thousands, a hum of the codec below 10.
 _AUDIBLE: Final = 200
+
+_STT_LOG: Final = "stt.log"
+_TTS_LOG: Final = "tts.log"
+_CONFIGURATION: Final = "demo-config"
+LOGS: Final = (_STT_LOG, _TTS_LOG, f"{_CONFIGURATION}/{LOG}")
+"""Files with what each process wrote, in the folder of the demo."""
 
 # A volume other than the initial one.
 _OTHER_VOLUME: Final = 55
@@ -47,18 +53,25 @@ class _Box:
     name: str
     room: house.Room
     mac: str
+    wake_word: str
+    """Only this device has it: of two that hear the same word within two seconds, only the first answers."""
     link: str = "mqtt"
     profile: Profile
 
 
 DEVICES: Final = {
     "mqtt": _Box(
-        name="MQTT box", room=house.Room.BEDROOM, mac="02:00:00:c0:ff:01", profile=get_profile("rover")
+        name="MQTT box",
+        room=house.Room.BEDROOM,
+        mac="02:00:00:c0:ff:01",
+        wake_word="hi xiaozhi",
+        profile=get_profile("rover"),
     ),
     "websocket": _Box(
         name="WebSocket box",
         room=house.Room.LIVING_ROOM,
         mac="02:00:00:c0:ff:02",
+        wake_word="hi esp",
         link="websocket",
         profile=get_profile(),
     ),
@@ -66,6 +79,7 @@ DEVICES: Final = {
         name="Announcer",
         room=house.Room.HALL,
         mac="02:00:00:c0:ff:04",
+        wake_word="hi jason",
         profile=get_profile(version="2.5.0", ogg=OggReader.STRICT),
     ),
 }
@@ -137,7 +151,8 @@ class Demo:
         there is no conversation.
         """
         try:
-            account = await converse(self.devices[link], *[await spoken(text) for text in texts])
+            sounds = [await spoken(text) for text in texts]
+            account = await converse(self.devices[link], *sounds, word=DEVICES[link].wake_word)
         except (ConversationError, DeviceCrashed, TimeoutError) as err:
             raise DemoError(
                 f"the conversation with the {DEVICES[link].name} failed: {err or 'it did not come to an end'}"
@@ -175,7 +190,12 @@ class Demo:
 
     def owner_of(self, box: str) -> Owner:
         """Return the user of a device."""
-        return Owner(client=self.client, device=self.devices[box], name=DEVICES[box].name)
+        return Owner(
+            client=self.client,
+            device=self.devices[box],
+            name=DEVICES[box].name,
+            wake_word=DEVICES[box].wake_word,
+        )
 
     @property
     def owner(self) -> Owner:
@@ -212,14 +232,14 @@ async def demo(
         enter = stack.enter_async_context
         tell("Starting speech recognition and speech synthesis ...")
         listener, stt = await enter(
-            speech_server("Speech recognition", "demo.speech_to_text", folder / "stt.log")
+            speech_server("Speech recognition", "demo.speech_to_text", folder / _STT_LOG)
         )
         speaker, tts = await enter(
-            speech_server("Speech synthesis", "demo.text_to_speech", folder / "tts.log")
+            speech_server("Speech synthesis", "demo.text_to_speech", folder / _TTS_LOG)
         )
         tell("Starting Home Assistant ...")
         port = free_port(*preferred_ports)
-        configuration = folder / "demo-config"
+        configuration = folder / _CONFIGURATION
         hass, client = await enter(home_assistant(configuration, port))
         await asyncio.to_thread(put_firmware, configuration, DEVICES["mqtt"].profile.board)
         await asyncio.to_thread(put_music, configuration)

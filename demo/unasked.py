@@ -9,13 +9,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
+from typing import Final, override
 
 import av
 import numpy as np
 
 from simulator import Announcement, Outcome, SimulatedDevice, State
 from simulator.audio.speaker import Played
+from simulator.board.recorder import Event
 
 from .abilities import Owner
 from .client import Client, Json
@@ -58,6 +59,37 @@ def put_music(configuration: Path) -> None:
             file.mux(packet)
 
 
+@dataclass(frozen=True, slots=True)
+class _Talk:
+    """A conversation of a device, from an event of its transcript on."""
+
+    device: SimulatedDevice
+    first: int
+
+    @property
+    def answers(self) -> list[str]:
+        """The captions of the answers."""
+        messages = [event.data.get("message", {}) for event in self.device.transcript[self.first :]]
+        return [message["text"] for message in messages if message.get("state") == "sentence_start"]
+
+    @override
+    def __str__(self) -> str:
+        """Tell what has happened since, for an error."""
+        steps = [step for event in self.device.transcript[self.first :] if (step := _step(event))]
+        return f"since then: {', '.join(steps) or 'nothing'}"
+
+
+def _step(event: Event) -> str:
+    match event.kind, event.data:
+        case "state", {"state": state}:
+            return f"it was {state}"
+        case "received", {"message": {"type": "stt" | "tts" | "alert" as kind, **message}}:
+            return " ".join(map(str, (kind, *message.values())))
+        case ("error" | "said" | "speaking begins" | "channel_closed") as kind, data:
+            return " ".join(map(str, (kind, *data.values())))
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
     """Hears what Home Assistant says and plays on its own."""
@@ -85,13 +117,11 @@ class Listener:
         """Set a timer by voice; when it rings, wake the device, which only ends the ringing."""
         device = self.announcer.device
         earlier = len(device.announcements)
-        await self._say(device, _TIMER)
+        talk = await self._say(self.announcer, _TIMER)
         await self._until(device, lambda: device.state is State.IDLE, f"{_TIMER!r} is not answered")
-        answer = device.screen.captions[-1:]
+        answer = talk.answers
         await self._until(
-            device,
-            lambda: len(device.announcements) > earlier,
-            f"a timer of 15 s does not ring; it was answered with {answer}",
+            device, lambda: len(device.announcements) > earlier, f"a timer of 15 s does not ring; {talk}"
         )
         ring = device.announcements[earlier]
         await self._until(
@@ -99,7 +129,7 @@ class Listener:
         )
         if ring.over or not _audible(ring.played):
             raise DemoError(f"the ringing of the timer is silent or too short: {ring.outcome} {ring.reason}")
-        await device.wake()
+        await device.wake(self.announcer.wake_word)
         await self._until(device, lambda: device.state is State.IDLE, "after the ringing it does not rest")
         return {"said": _TIMER, "answer": answer, "seconds": _seconds(ring.played)}
 
@@ -122,7 +152,7 @@ class Listener:
         device = self.older.device
         player = await self.older.entity("media_player")
         first = len(device.speaker.played)
-        await self._say(device, _MUSIC)
+        talk = await self._say(self.older, _MUSIC)
         await self._until(
             device,
             lambda: (
@@ -131,7 +161,8 @@ class Listener:
             f"after {_MUSIC!r} there is no music",
         )
         if device.state is State.IDLE:
-            raise DemoError(f"after {_MUSIC!r} there was no music, but {device.screen.captions[-1:]}")
+            played = _tune_seconds(device.speaker.played[first:])
+            raise DemoError(f"after {_MUSIC!r} there was no music, but {played} s of it; {talk}")
         await self._becomes(player, "playing")
         await device.click()
         await self._until(device, lambda: device.state is not State.SPEAKING, "the button does not end music")
@@ -160,25 +191,33 @@ class Listener:
         try:
             await self._until(device, lambda: len(device.announcements) > earlier, "no question is asked")
             asked = await self._played(earlier)
-            await self._say(device, _ANSWER)
-            async with asyncio.timeout(_WAIT_SECONDS):
-                reply = await asking
-        except TimeoutError:
-            raise DemoError(f"the answer {_ANSWER!r} is not told within {_WAIT_SECONDS:g} s") from None
+            talk = await self._say(self.announcer, _ANSWER)
+            try:
+                async with asyncio.timeout(_WAIT_SECONDS):
+                    reply = await asking
+            except TimeoutError:
+                raise DemoError(
+                    f"the answer {_ANSWER!r} is not told within {_WAIT_SECONDS:g} s; {talk}"
+                ) from None
         finally:
             asking.cancel()
         if (reply["id"], reply["sentence"]) != ("no", _ANSWER):
-            raise DemoError(f"{_QUESTION!r} was answered with {_ANSWER!r}, and that was taken for {reply}")
+            raise DemoError(f"{_ANSWER!r}, said after {_QUESTION!r}, was taken for {reply}; {talk}")
         await self._until(device, lambda: device.state is State.IDLE, "after the answer it does not rest")
         return {"question": " ".join(text for _, text in asked.shown), "answer": reply}
 
-    async def _say(self, device: SimulatedDevice, text: str) -> None:
+    async def _say(self, owner: Owner, text: str) -> _Talk:
         """Wake a device and begin to say something to it."""
+        device = owner.device
         sound = await self.speak(text)
-        await device.wake()
+        talk = _Talk(device, len(device.transcript))
+        await device.wake(owner.wake_word)
         if device.state is State.IDLE:
-            raise DemoError(f"the device could not connect: {device.last_error or 'the server hung up'}")
+            raise DemoError(
+                f"the device could not connect: {device.last_error or 'the server hung up'}; {talk}"
+            )
         device.say(sound)
+        return talk
 
     async def _played(self, earlier: int) -> Announcement:
         """Return the announcement after so many earlier ones, once it has been played to its end."""

@@ -141,6 +141,7 @@ def test_a_part_that_does_not_start_is_the_reason_that_is_given(tmp_path: Path) 
         _, progress = demo.process.communicate(timeout=100)
         assert demo.process.returncode == 1
         assert "Speech recognition does not start" in progress
+        assert "The end of stt.log:" in progress
         assert "no ears" in progress
         demo.wait_gone(0)
 

@@ -254,6 +254,7 @@ class VoiceConversations:
         else:
             end = await self._run_spoken(voice_turn, turn.start, followed_up=followed_up)
         if end is TurnEnd.ELSEWHERE:
+            _LOGGER.debug("%s: another device answers this wake word", self._device.name)
             return False
         if end is TurnEnd.FAILED:
             self._device.events.happened(ConversationEvent.FAILED, reason=voice_turn.error or "unknown")
