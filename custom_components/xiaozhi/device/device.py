@@ -21,6 +21,8 @@ from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import FirmwareOffer
 from ..protocol.conversation.conversation import Conversation, ConversationState
 from ..protocol.mcp.client import (
+    Capabilities,
+    ClientOffer,
     McpError,
     ServerInfo,
     Tool,
@@ -191,6 +193,11 @@ class Device:
         if self.state.origin is None:
             return None
         return VisionEndpoint(url=self.state.origin + VISION_PATH, token=self.vision_token)
+
+    @property
+    def offer(self) -> ClientOffer:
+        """What is announced to the device's MCP server."""
+        return ClientOffer(vision=self.vision, extended=self.state.capabilities.extended)
 
     def describe(self) -> dict[str, Any]:
         """Return the whole state of the device for diagnostics. Much of it is private."""
@@ -389,8 +396,9 @@ class Device:
             self._contacted()
 
     @callback
-    def identified(self, server: ServerInfo) -> None:
-        """Take the version of the firmware from the MCP handshake."""
+    def identified(self, server: ServerInfo, capabilities: Capabilities) -> None:
+        """Take the version of the firmware, and what the device announces, from the MCP handshake."""
+        self.state.capabilities = capabilities
         self.state.contacted(firmware=server.version or None)
         self.changed()
 

@@ -14,6 +14,8 @@ from ..protocol import messages
 from ..protocol.conversation.conversation import Conversation, ConversationState
 from ..protocol.conversation.main_task import MainTask
 from ..protocol.mcp.client import (
+    Capabilities,
+    ClientOffer,
     McpCallError,
     McpClient,
     McpError,
@@ -21,7 +23,6 @@ from ..protocol.mcp.client import (
     ServerInfo,
     Tool,
     ToolResult,
-    VisionEndpoint,
 )
 from ..protocol.messages import (
     Abort,
@@ -62,8 +63,8 @@ class SessionDevice(CallingDevice, ReadDevice, Protocol):
         """Events of the device."""
 
     @property
-    def vision(self) -> VisionEndpoint | None:
-        """Where the device is to send its photos."""
+    def offer(self) -> ClientOffer:
+        """What is announced to the device's MCP server."""
 
     def changed(self) -> None:
         """Call the listeners: the device listens, speaks, ..."""
@@ -74,7 +75,7 @@ class SessionDevice(CallingDevice, ReadDevice, Protocol):
     def detach(self, session: DeviceSession, reason: str) -> None:
         """Remove a session whose link has ended."""
 
-    def identified(self, server: ServerInfo) -> None:
+    def identified(self, server: ServerInfo, capabilities: Capabilities) -> None:
         """Store what the device reports about itself."""
 
     async def tools_listed(self, tools: tuple[Tool, ...]) -> None:
@@ -322,9 +323,9 @@ class DeviceSession(LinkHandler):
 
     async def _initialize(self) -> None:
         server = await self._mcp.initialize(
-            client_name="Home Assistant", client_version=const.__version__, vision=self._device.vision
+            client_name="Home Assistant", client_version=const.__version__, offer=self._device.offer
         )
-        self._device.identified(server)
+        self._device.identified(server, self._mcp.capabilities)
 
     async def _list_tools(self) -> None:
         async with self._listing:

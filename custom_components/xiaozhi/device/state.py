@@ -10,7 +10,7 @@ from homeassistant.util import dt as dt_util
 from ..pictures.jpeg import Picture, PictureKind
 from ..protocol.checkin import CheckIn
 from ..protocol.firmware import FirmwareVersion
-from ..protocol.mcp.client import Tool
+from ..protocol.mcp.client import Capabilities, Tool
 from ..protocol.status import DeviceStatus
 from ..protocol.transport.link import LinkKind
 from .timers import SetTimer
@@ -48,6 +48,8 @@ class DeviceState:
     """Whether its microphone stays on while it speaks; None before its first conversation."""
     wake_words: tuple[str, ...] = ()
     """The last wake words that it has told of, the latest first."""
+    capabilities: Capabilities = field(default_factory=Capabilities)
+    """What its MCP server announced at the last handshake."""
     tools: tuple[Tool, ...] = ()
     status: DeviceStatus = field(default_factory=DeviceStatus)
     answers: dict[str, Any] = field(default_factory=dict)
@@ -83,6 +85,7 @@ class DeviceState:
             session=_get(data, "session", str),
             listens_while_speaking=_get(data, "listens_while_speaking", bool),
             wake_words=tuple(word for word in _get(data, "wake_words", list) or () if isinstance(word, str)),
+            capabilities=Capabilities.from_storage(data.get("capabilities")),
             tools=tuple(tool for stored in tools if (tool := Tool.from_dict(stored))),
             status=DeviceStatus.from_dict(data.get("status")),
             answers=_get(data, "answers", dict) or {},
@@ -120,6 +123,7 @@ class DeviceState:
             "session": self.session,
             "listens_while_speaking": self.listens_while_speaking,
             "wake_words": list(self.wake_words),
+            "capabilities": self.capabilities.as_dict(),
             "tools": [tool.as_dict() for tool in self.tools],
             "status": self.status.as_dict(),
             "answers": self.answers,

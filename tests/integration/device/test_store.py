@@ -33,6 +33,7 @@ STORED_AS = {
     "session": "id of the last conversation",
     "listens_while_speaking": "whether it listens while it speaks",
     "wake_words": "the last wake words",
+    "capabilities": "what it announces",
     "tools": "tools",
     "status": "last status",
     "answers": "what they last answered",

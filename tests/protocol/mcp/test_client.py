@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.client import (
+    ClientOffer,
     McpCallError,
     McpClient,
     McpDisconnectedError,
@@ -37,7 +38,9 @@ async def test_initialize_tells_who_we_are_and_where_photos_go() -> None:
         }
     )
     vision = VisionEndpoint(url="http://192.0.2.1:8123/v", token="secret")
-    info = await device.client.initialize(client_name="us", client_version="1", vision=vision)
+    info = await device.client.initialize(
+        client_name="us", client_version="1", offer=ClientOffer(vision=vision)
+    )
     assert info == ServerInfo(name="bread-compact-wifi", version="2.4.2")
     assert ServerInfo.from_dict(info.as_dict()) == info
     assert "secret" not in repr(vision)
@@ -53,11 +56,13 @@ async def test_initialize_tells_who_we_are_and_where_photos_go() -> None:
 async def test_initialize_without_a_camera_and_with_a_silent_server() -> None:
     """Without vision the capability is left out; a server without name or version is accepted."""
     device = Device(initialize=lambda _: {"result": {"serverInfo": {"name": 7, "version": ""}}})
-    info = await device.client.initialize(client_name="us", client_version="1", vision=None)
+    info = await device.client.initialize(
+        client_name="us", client_version="1", offer=ClientOffer(vision=None)
+    )
     assert info == ServerInfo(name=None, version=None)
     assert device.sent[0]["params"]["capabilities"] == {}
     vision = VisionEndpoint(url="http://192.0.2.1/v")
-    await device.client.initialize(client_name="us", client_version="1", vision=vision)
+    await device.client.initialize(client_name="us", client_version="1", offer=ClientOffer(vision=vision))
     assert device.sent[2]["params"]["capabilities"] == {"vision": {"url": "http://192.0.2.1/v"}}
 
 
@@ -70,7 +75,7 @@ async def test_a_link_that_breaks_after_initialize_is_reported() -> None:
 
     device = Device(initialize=answer_and_go)
     with pytest.raises(McpDisconnectedError, match="hung up"):
-        await device.client.initialize(client_name="us", client_version="1", vision=None)
+        await device.client.initialize(client_name="us", client_version="1", offer=ClientOffer(vision=None))
 
 
 async def test_a_call_sends_an_object_and_returns_the_result() -> None:
@@ -93,7 +98,7 @@ async def test_ids_fit_32_bits_and_skip_pending_calls() -> None:
     """After the largest id comes 1, unless a call still waits with it."""
     device = Device()
     first = await device.begin()
-    device.client._last_id = 2**31 - 2
+    device.client._rpc._last_id = 2**31 - 2
     others = [await device.begin(), await device.begin()]
     assert [message["id"] for message in device.sent] == [1, 2**31 - 1, 2]
     for request, task in zip(device.sent, [first, *others], strict=True):
@@ -195,7 +200,7 @@ async def test_progress_of_a_call_that_has_just_expired_changes_nothing() -> Non
         finally:
             device.client.receive({"method": "notifications/progress", "params": {"progressToken": 1}})
 
-    device.client._send = send
+    device.client._rpc._send = send
     with pytest.raises(McpTimeoutError) as raised:
         await device.client.call_tool("self.reboot", timeout=0, restarts=True)
     assert not raised.value.sent
@@ -257,7 +262,7 @@ async def test_a_cancelled_call_leaves_nothing_behind() -> None:
     device.client.receive({"id": 1, **DONE})
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert device.client._calls == {}
+    assert device.client._rpc._calls == {}
     assert device.client.dropped == 1
 
 
@@ -290,6 +295,15 @@ def test_requests_of_the_device_are_answered() -> None:
     assert client.receive({"method": "roots/list", "id": "a", "params": {}}) == {
         "jsonrpc": "2.0",
         "id": "a",
+        "error": {
+            "code": -32601,
+            "message": "Roots not supported",
+            "data": {"reason": "Client does not have roots capability"},
+        },
+    }
+    assert client.receive({"method": "house/open", "id": 6}) == {
+        "jsonrpc": "2.0",
+        "id": 6,
         "error": {"code": -32601, "message": "Method not found"},
     }
     for bad_id in (None, True, 1.5, [1], "x" * 1000, "\ud800", 2**70):
@@ -378,4 +392,4 @@ async def test_whatever_a_device_sends_is_survived(payloads: list[JsonObject]) -
     else:
         with contextlib.suppress(McpError):
             assert isinstance(await task, ToolResult)
-    assert device.client._calls == {}
+    assert device.client._rpc._calls == {}

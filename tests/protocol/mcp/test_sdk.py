@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.client import (
+    ClientOffer,
     ImageContent,
     McpCallError,
     ServerInfo,
@@ -23,7 +24,9 @@ def sdk() -> Any:
 async def handshake(bench: Any) -> ServerInfo:
     """Initialize as the product does, with the firmware's own capability."""
     vision = VisionEndpoint(url="http://192.0.2.1/vision", token="secret")
-    return await bench.client.initialize(client_name="Home Assistant", client_version="1", vision=vision)
+    return await bench.client.initialize(
+        client_name="Home Assistant", client_version="1", offer=ClientOffer(vision=vision)
+    )
 
 
 async def test_the_handshake_opens_the_session(sdk: Any) -> None:
@@ -73,7 +76,7 @@ async def test_progress_and_pings_in_the_middle_of_a_call(sdk: Any) -> None:
     methods = [method for method, _ in bench.notified]
     assert methods == ["notifications/progress", "notifications/tools/list_changed"]
     assert bench.notified[0][1] == {
-        "progressToken": 2,
+        "progressToken": 3,
         "progress": 1,
         "total": 2,
         "message": "half way",

@@ -1,18 +1,18 @@
 """The client of a device's MCP server, over any link.
 
-It bends the standard where the firmware does (`main/mcp_server.cc`): 32-bit ids, parameters always an
-object, errors without code, tool lists that end with an error, tools that restart the device unanswered.
+It bends the standard where the firmware does (`main/mcp_server.cc`): tool lists that end with an error, tools
+that restart the device unanswered. What stock firmware does not have is asked only where it is announced.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 import logging
 from typing import Any, Final
 
 from ..messages import JsonObject
-from ..shortening import MessageTooLongError
 from ..text import one_line
+from .content import ImageContent
+from .incoming import IncomingRequests, RequestError, RequestHandler
 from .model import (
     McpCallError,
     McpDisconnectedError,
@@ -23,16 +23,24 @@ from .model import (
     McpTimeoutError,
     ServerInfo,
     VisionEndpoint,
-    is_bounded,
 )
-from .result import ImageContent, ToolResult
+from .negotiation import Capabilities, ClientOffer
+from .paging import ListCollector
+from .prompt import Prompt, PromptResult
+from .resource import Resource, ResourceContents, ResourceTemplate, parse_contents
+from .result import ToolResult
+from .rpc import McpTimeouts, Progress, Rpc, refusal
+from .task import fetch_result, is_task, task_params
 from .tool import ArgumentError, ArgumentFault, PropertyKind, Tool, ToolProperty, check_arguments
 
 __all__ = [
     "MAX_TOOLS",
     "ArgumentError",
     "ArgumentFault",
+    "Capabilities",
+    "ClientOffer",
     "ImageContent",
+    "IncomingRequests",
     "McpCallError",
     "McpClient",
     "McpDisconnectedError",
@@ -42,7 +50,15 @@ __all__ = [
     "McpProtocolError",
     "McpTimeoutError",
     "McpTimeouts",
+    "Progress",
+    "Prompt",
+    "PromptResult",
     "PropertyKind",
+    "RequestError",
+    "RequestHandler",
+    "Resource",
+    "ResourceContents",
+    "ResourceTemplate",
     "ServerInfo",
     "Tool",
     "ToolProperty",
@@ -53,45 +69,14 @@ __all__ = [
 
 _LOGGER = logging.getLogger(__name__)
 
-# The version of the firmware; newer servers accept it too.
-_PROTOCOL_VERSION: Final = "2024-11-05"
-_METHOD_NOT_FOUND: Final = -32601
-# The firmware reads ids into a 32-bit integer, and answers with the truncated id.
-_MAX_ID: Final = 2**31 - 1
-
 MAX_TOOLS: Final = 512
 """Limit for the tools of one device."""
-_MAX_PAGES: Final = 64
-_MAX_CURSOR: Final = 1024
-_MAX_METHOD: Final = 128
-_MAX_PARAMS: Final = 8 * 1024
-_MAX_PARAMS_DEPTH: Final = 16
-_MAX_ERROR: Final = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpTimeouts:
-    """How long a device may take to answer, in seconds."""
-
-    initialize: float = 10
-    list_tools: float = 10
-    """For one page of its tools."""
-    tool: float = 10
-    """For a call or its next progress, unless the caller gives another time."""
-    progress: float = 600
-    """For a whole call, however often it reports progress."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Call:
-    """A request that waits for its answer."""
-
-    reply: asyncio.Future[JsonObject | McpError]
-    deadline: asyncio.Timeout
-    patience: float
-    """Seconds to wait for an answer or for progress."""
-    latest: float
-    """Loop time until which progress extends the wait."""
+MAX_RESOURCES: Final = 256
+"""Limit for the resources of one device, and for its templates."""
+MAX_PROMPTS: Final = 128
+"""Limit for the prompts of one device."""
+_MAX_VALUES: Final = 100
+_MAX_VALUE: Final = 256
 
 
 class McpClient:
@@ -102,42 +87,55 @@ class McpClient:
         send: Callable[[JsonObject], Awaitable[None]],
         *,
         on_notification: Callable[[str, JsonObject], None] | None = None,
+        incoming: IncomingRequests | None = None,
         timeouts: McpTimeouts | None = None,
     ) -> None:
         """Use `send` for JSON-RPC objects; it raises `ConnectionError` when the device is gone.
 
-        `on_notification` gets the method and the params of every notification.
+        `on_notification` gets the method and the params of every notification; `incoming` answers the
+        requests of the device.
         """
-        self._send = send
         self._timeouts = timeouts or McpTimeouts()
-        self._on_notification = on_notification
-        self._calls: dict[int, _Call] = {}
-        self._last_id = 0
-        self._closed: str | None = None
-        self.dropped = 0
-        """Invalid messages from the device, including late answers."""
+        self._rpc = Rpc(send, self._timeouts, on_notification, incoming)
+        self.capabilities = Capabilities()
+        """What the device has announced on this link."""
 
-    async def initialize(
-        self, *, client_name: str, client_version: str, vision: VisionEndpoint | None
-    ) -> ServerInfo:
+    @property
+    def dropped(self) -> int:
+        """Invalid messages from the device, including late answers."""
+        return self._rpc.dropped
+
+    def receive(self, payload: JsonObject) -> JsonObject | None:
+        """Handle a JSON-RPC object from the device; return the reply unless it follows. Never raises."""
+        return self._rpc.receive(payload)
+
+    def close(self, reason: str) -> None:
+        """Fail all calls, now and later, with `McpDisconnectedError`."""
+        self._rpc.close(reason)
+
+    async def initialize(self, *, client_name: str, client_version: str, offer: ClientOffer) -> ServerInfo:
         """Shake hands. Raises `McpError`.
 
-        Tells the device where its photos go, which it forgets when it restarts.
+        Tells the device where its photos go, which it forgets when it restarts. The first handshake with a
+        device is that of stock firmware; with a device that turns out to be more, it is repeated in the
+        latest version.
         """
-        capabilities: JsonObject = {}
-        if vision:
-            token = {"token": vision.token} if vision.token is not None else {}
-            capabilities["vision"] = {"url": vision.url, **token}
-        params = {
-            "protocolVersion": _PROTOCOL_VERSION,
-            "capabilities": capabilities,
-            "clientInfo": {"name": client_name, "version": client_version},
-        }
-        result = await self._request("initialize", params, self._timeouts.initialize)
-        try:
-            await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        except ConnectionError as err:
-            raise McpDisconnectedError(str(err), sent=False) from err
+        info = await self._initialize(offer.params(client_name, client_version))
+        if self.capabilities.extended and not offer.latest:
+            latest = replace(offer, extended=True)
+            try:
+                info = await self._initialize(latest.params(client_name, client_version))
+            except McpDisconnectedError:
+                raise
+            except McpError as err:
+                _LOGGER.debug("The handshake could not be repeated: %s", err)
+        return info
+
+    async def _initialize(self, params: JsonObject) -> ServerInfo:
+        result = await self._rpc.request("initialize", params, self._timeouts.initialize)
+        await self._rpc.notify("notifications/initialized")
+        self.capabilities = Capabilities.from_dict(result)
+        self._rpc.cancels = self.capabilities.extended
         return ServerInfo.from_dict(result.get("serverInfo"))
 
     async def list_tools(self, *, with_user_tools: bool) -> tuple[Tool, ...]:
@@ -147,27 +145,25 @@ class McpClient:
         an error. Raises `McpError`.
         """
         params: JsonObject = {"withUserTools": True} if with_user_tools else {}
-        collector = _ToolCollector()
-        cursor: str | None = None
-        while True:
-            page_params = params if cursor is None else params | {"cursor": cursor}
-            try:
-                page = await self._request("tools/list", page_params, self._timeouts.list_tools)
-                cursor = collector.add(page)
-            except (McpCallError, McpProtocolError) as err:
-                if cursor is None:
-                    raise
-                _LOGGER.debug("The tool list ends with an error: %s", err)
-                break
-            if cursor is None:
-                break
-        if collector.excess:
-            _LOGGER.warning(
-                "A device's tool list was cut at %d tools: %s", len(collector.tools), collector.excess
-            )
-        if collector.skipped:
-            _LOGGER.debug("%d malformed, too large or repeated tools were skipped", collector.skipped)
-        return tuple(collector.tools.values())
+        collector = ListCollector("tools", Tool.from_dict, lambda tool: tool.name, MAX_TOOLS)
+        return await self._list("tools/list", params, collector)
+
+    async def list_resources(self) -> tuple[Resource, ...]:
+        """Fetch the list of resources. Raises `McpError`."""
+        collector = ListCollector("resources", Resource.from_dict, lambda item: item.uri, MAX_RESOURCES)
+        return await self._list("resources/list", {}, collector)
+
+    async def list_templates(self) -> tuple[ResourceTemplate, ...]:
+        """Fetch the list of templates for resources. Raises `McpError`."""
+        collector = ListCollector(
+            "resourceTemplates", ResourceTemplate.from_dict, lambda item: item.uri_template, MAX_RESOURCES
+        )
+        return await self._list("resources/templates/list", {}, collector)
+
+    async def list_prompts(self) -> tuple[Prompt, ...]:
+        """Fetch the list of prompts. Raises `McpError`."""
+        collector = ListCollector("prompts", Prompt.from_dict, lambda item: item.name, MAX_PROMPTS)
+        return await self._list("prompts/list", {}, collector)
 
     async def call_tool(
         self,
@@ -176,183 +172,107 @@ class McpClient:
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - progress extends it, which asyncio.timeout around this cannot
         restarts: bool = False,
+        as_task: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> ToolResult:
         """Call a tool; `timeout` in seconds, by default `McpTimeouts.tool`.
 
         `restarts` says that the tool restarts the device or closes its channel: a call without an answer has
-        then succeeded, with an empty result. Raises `McpCallError` with the device's message when the tool
-        fails, `McpTimeoutError`, `McpDisconnectedError` or `McpProtocolError`.
+        then succeeded, with an empty result. With `as_task`, the device may answer with a task, which is then
+        looked at until it ends. Raises `McpCallError` with the device's message when the tool fails,
+        `McpTimeoutError`, `McpDisconnectedError` or `McpProtocolError`.
         """
         patience = self._timeouts.tool if timeout is None else timeout
-        params = {"name": name, "arguments": dict(arguments or {})}
+        params: JsonObject = {"name": name, "arguments": dict(arguments or {})}
+        if as_task and self.capabilities.tasks:
+            params |= task_params(self._timeouts.progress)
         try:
-            reply = await self._request("tools/call", params, patience, progress=True)
+            reply = await self._rpc.request(
+                "tools/call", params, patience, progress=True, on_progress=on_progress
+            )
         except McpNoAnswerError as err:
             if restarts and err.sent:
                 return ToolResult()
             raise
+        if is_task(reply):
+            reply = await fetch_result(
+                self._rpc,
+                reply,
+                self._timeouts,
+                cancels=self.capabilities.cancels_tasks,
+                on_progress=on_progress,
+            )
         result = ToolResult.from_dict(reply)
         if result.is_error:
-            raise _refusal(result.reason)
+            raise refusal(result.reason)
         return result
 
-    def receive(self, payload: JsonObject) -> JsonObject | None:
-        """Handle a JSON-RPC object from the device; return the reply if it is a request. Never raises."""
-        method = payload.get("method")
-        if "method" not in payload:
-            self._take_reply(payload)
-        elif not isinstance(method, str) or len(method) > _MAX_METHOD or not method.isprintable():
-            self._drop("a method that is no short text")
-        elif "id" in payload:
-            return self._answer(method, payload["id"])
-        else:
-            self._notify(method, payload.get("params"))
-        return None
+    async def read_resource(self, uri: str) -> tuple[ResourceContents, ...]:
+        """Read a resource. Raises `McpError`."""
+        params = {"uri": uri}
+        reply = await self._rpc.request("resources/read", params, self._timeouts.read, progress=True)
+        return parse_contents(reply)
 
-    def close(self, reason: str) -> None:
-        """Fail all calls, now and later, with `McpDisconnectedError`."""
-        self._closed = self._closed or reason
-        for call in self._calls.values():
-            if not call.reply.done():
-                call.reply.set_result(McpDisconnectedError(reason, sent=True))
+    async def subscribe(self, uri: str) -> None:
+        """Have changes of a resource reported. Raises `McpError`."""
+        await self._rpc.request("resources/subscribe", {"uri": uri}, self._timeouts.read)
 
-    async def _request(
-        self, method: str, params: JsonObject, patience: float, *, progress: bool = False
-    ) -> JsonObject:
-        if self._closed is not None:
-            raise McpDisconnectedError(self._closed, sent=False)
-        loop = asyncio.get_running_loop()
-        request_id = self._take_id()
-        if progress:
-            # The firmware ignores unknown members of params.
-            params = params | {"_meta": {"progressToken": request_id}}
-        sent = False
-        try:
-            async with asyncio.timeout(patience) as deadline:
-                call = self._calls[request_id] = _Call(
-                    reply=loop.create_future(),
-                    deadline=deadline,
-                    patience=patience,
-                    latest=loop.time() + max(patience, self._timeouts.progress),
-                )
-                await self._send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
-                sent = True
-                reply = await call.reply
-        except TimeoutError as err:
-            raise McpTimeoutError(f"the device did not answer {method} in time", sent=sent) from err
-        except ConnectionError as err:
-            raise McpDisconnectedError(str(err), sent=sent) from err
-        except MessageTooLongError as err:
-            raise McpCallError(str(err)) from err
-        finally:
-            self._calls.pop(request_id, None)
-        if isinstance(reply, McpError):
-            raise reply
-        return _result_of(reply)
+    async def unsubscribe(self, uri: str) -> None:
+        """End the reports of changes of a resource. Raises `McpError`."""
+        await self._rpc.request("resources/unsubscribe", {"uri": uri}, self._timeouts.read)
 
-    def _take_id(self) -> int:
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> PromptResult:
+        """Return a prompt with its arguments put in. Raises `McpError`."""
+        params = {"name": name, "arguments": dict(arguments)}
+        reply = await self._rpc.request("prompts/get", params, self._timeouts.read, progress=True)
+        return PromptResult.from_dict(reply)
+
+    async def complete(
+        self, reference: JsonObject, argument: str, value: str, others: Mapping[str, str] | None = None
+    ) -> tuple[str, ...]:
+        """Return the values that the device proposes for an argument that begins with `value`.
+
+        `reference` names the prompt or the template; `others` are the values of its other arguments. Raises
+        `McpError`.
+        """
+        params: JsonObject = {"ref": reference, "argument": {"name": argument, "value": value}}
+        if others:
+            params["context"] = {"arguments": dict(others)}
+        reply = await self._rpc.request("completion/complete", params, self._timeouts.read)
+        match reply:
+            case {"completion": {"values": [*values]}}:
+                texts = (one_line(text, _MAX_VALUE) for text in values[:_MAX_VALUES] if isinstance(text, str))
+                return tuple(dict.fromkeys(texts))
+        raise McpProtocolError("the completion has no values")
+
+    async def set_log_level(self, level: str) -> None:
+        """Have only log messages of this level and above sent. Raises `McpError`."""
+        await self._rpc.request("logging/setLevel", {"level": level}, self._timeouts.read)
+
+    async def _list[ItemT](
+        self, method: str, params: JsonObject, collector: ListCollector[ItemT]
+    ) -> tuple[ItemT, ...]:
+        """Fetch all pages of a list. An error ends it, unless it is the first page."""
+        cursor: str | None = None
         while True:
-            self._last_id = self._last_id % _MAX_ID + 1
-            if self._last_id not in self._calls:
-                return self._last_id
-
-    def _take_reply(self, payload: JsonObject) -> None:
-        reply_id = payload.get("id")
-        # True and 1.0 are equal to 1, but never our ids.
-        call = self._calls.get(reply_id) if type(reply_id) is int else None
-        if call is None or call.reply.done():
-            self._drop("an answer to no call")
-        else:
-            call.reply.set_result(payload)
-
-    def _answer(self, method: str, request_id: Any) -> JsonObject | None:
-        if type(request_id) not in {int, str} or not is_bounded(request_id, size=_MAX_METHOD, depth=1):
-            self._drop("a request whose id is neither a number nor a short text")
-            return None
-        reply: JsonObject = {"jsonrpc": "2.0", "id": request_id}
-        if method == "ping":
-            return reply | {"result": {}}
-        return reply | {"error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
-
-    def _notify(self, method: str, params: Any) -> None:
-        params = {} if params is None else params
-        if not isinstance(params, dict) or not is_bounded(params, size=_MAX_PARAMS, depth=_MAX_PARAMS_DEPTH):
-            self._drop("a notification whose params are no object, or too large")
-            return
-        if method == "notifications/progress":
-            self._extend(params.get("progressToken"))
-        if self._on_notification:
+            page_params = params if cursor is None else params | {"cursor": cursor}
             try:
-                self._on_notification(method, params)
-            except Exception:
-                _LOGGER.exception("A notification could not be handled")
-
-    def _extend(self, token: Any) -> None:
-        call = self._calls.get(token) if type(token) is int else None
-        if call and not call.deadline.expired():
-            now = asyncio.get_running_loop().time()
-            call.deadline.reschedule(min(now + call.patience, call.latest))
-
-    def _drop(self, what: str) -> None:
-        self.dropped += 1
-        if self.dropped == 1:
-            _LOGGER.debug("Dropped %s; later ones are only counted", what)
-
-
-def _result_of(reply: JsonObject) -> JsonObject:
-    result, error = reply.get("result"), reply.get("error")
-    if result is not None and error is not None:
-        raise McpProtocolError("the answer has both a result and an error")
-    match error:
-        case None:
-            pass
-        case {"message": str(message)} | str(message):
-            code = error.get("code") if isinstance(error, dict) else None
-            raise _refusal(message, code if type(code) is int else None)
-        case _:
-            raise McpProtocolError("the error has no message")
-    if not isinstance(result, dict):
-        raise McpProtocolError("the answer has no result object")
-    return result
-
-
-def _refusal(reason: str, code: int | None = None) -> McpCallError:
-    shown = one_line(reason, _MAX_ERROR)
-    return McpCallError(shown, code) if shown else McpNoReasonError("the device gave no reason", code)
-
-
-class _ToolCollector:
-    """Gathers the pages of a tool list, within bounds."""
-
-    def __init__(self) -> None:
-        self.tools: dict[str, Tool] = {}
-        self.skipped = 0
-        self.excess: str | None = None
-        """Why the list was cut, if so."""
-        self._cursors: set[str] = set()
-
-    def add(self, page: JsonObject) -> str | None:
-        """Add a page; return the cursor of the next, None at the end. Raises `McpProtocolError`."""
-        entries, cursor = page.get("tools"), page.get("nextCursor")
-        if not isinstance(entries, list):
-            raise McpProtocolError("the page of the tool list has no tools")
-        # A longer page could only keep us busy.
-        for entry in entries[: MAX_TOOLS + 1]:
-            tool = Tool.from_dict(entry)
-            if tool is None or tool.name in self.tools:
-                self.skipped += 1
-            elif len(self.tools) == MAX_TOOLS:
-                self.excess = "it has more"
-                return None
-            else:
-                self.tools[tool.name] = tool
-        if not isinstance(cursor, str) or not cursor:
-            return None
-        if cursor in self._cursors or len(cursor) > _MAX_CURSOR:
-            self.excess = "its pages go in circles"
-            return None
-        if len(self._cursors) == _MAX_PAGES - 1:
-            self.excess = f"it has more than {_MAX_PAGES} pages"
-            return None
-        self._cursors.add(cursor)
-        return cursor
+                page = await self._rpc.request(method, page_params, self._timeouts.list_tools)
+                cursor = collector.add(page)
+            except (McpCallError, McpProtocolError) as err:
+                if cursor is None:
+                    raise
+                _LOGGER.debug("The answers to %s end with an error: %s", method, err)
+                break
+            if cursor is None:
+                break
+        if collector.excess:
+            _LOGGER.warning(
+                "A device's answer to %s was cut at %d items: %s",
+                method,
+                len(collector.items),
+                collector.excess,
+            )
+        if collector.skipped:
+            _LOGGER.debug("%d malformed, too large or repeated items were skipped", collector.skipped)
+        return tuple(collector.items.values())

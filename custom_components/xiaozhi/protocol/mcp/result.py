@@ -1,32 +1,15 @@
 """Results of tools, bounded and checked."""
 
-import base64
 from dataclasses import dataclass, field
 import json
-import re
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from ..messages import MAX_MESSAGE_BYTES, JsonObject
 from ..text import clean_text
-from .model import McpProtocolError, is_bounded
+from .content import CONTENT_TYPES, ImageContent, is_content_bounded, parse_image
+from .model import McpProtocolError
 
-__all__ = ["ImageContent", "ToolResult"]
-
-_MAX_RESULT_DEPTH: Final = 32
-_IMAGE_TYPE: Final = re.compile(r"image/[a-z0-9][a-z0-9.+-]{0,40}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageContent:
-    """An image in a result."""
-
-    data: bytes = field(repr=False)
-    mime_type: str
-
-    def as_item(self) -> JsonObject:
-        """Return the image in the standard's form."""
-        data = base64.b64encode(self.data).decode()
-        return {"type": "image", "data": data, "mimeType": self.mime_type}
+__all__ = ["ToolResult"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +30,7 @@ class ToolResult:
     def from_dict(cls, result: JsonObject) -> Self:
         """Read the result of `tools/call`; unknown content is ignored. Raises `McpProtocolError`."""
         content, structured = result.get("content"), result.get("structuredContent")
-        if not isinstance(structured, dict) or not _is_bounded(structured):
+        if not isinstance(structured, dict) or not is_content_bounded(structured):
             structured = None
         if not isinstance(content, list):
             if structured is None:
@@ -63,12 +46,12 @@ class ToolResult:
                 case {"type": "text"}:
                     raise McpProtocolError("a text of the result is not a text")
                 case {"type": "image"} if image is None:
-                    image = _parse_image(item)
+                    image = parse_image(item)
                     items.append(image.as_item())
-                case {"type": "audio" | "image" | "resource" | "resource_link"}:
+                case {"type": str(kind)} if kind in CONTENT_TYPES:
                     items.append(item)
         text = "\n".join(texts)
-        if len(text) > MAX_MESSAGE_BYTES or not _is_bounded(items):
+        if len(text) > MAX_MESSAGE_BYTES or not is_content_bounded(items):
             raise McpProtocolError(f"the result has more than {MAX_MESSAGE_BYTES} characters")
         return cls(
             text=clean_text(text, MAX_MESSAGE_BYTES) if texts else None,
@@ -84,7 +67,7 @@ class ToolResult:
             value = json.loads(self.text or "")
         except ValueError, RecursionError:
             return None
-        return value if _is_bounded(value) else None
+        return value if is_content_bounded(value) else None
 
     @property
     def value(self) -> Any:
@@ -103,26 +86,3 @@ class ToolResult:
             return self.text or ""
         told = (self.structured.get(name) for name in ("message", "error", "reason", "detail"))
         return next((text for text in told if isinstance(text, str) and text), json.dumps(self.structured))
-
-
-def _is_bounded(value: Any) -> bool:
-    return is_bounded(value, size=MAX_MESSAGE_BYTES, depth=_MAX_RESULT_DEPTH)
-
-
-def _parse_image(item: JsonObject) -> ImageContent:
-    """Read a standard image item, or the firmware's: the same object, as JSON text under the key `image`."""
-    source: Any = item.get("image", item)
-    if isinstance(source, str):
-        try:
-            source = json.loads(source)
-        except (ValueError, RecursionError) as err:
-            raise McpProtocolError("the image is not a JSON object") from err
-    match source:
-        case {"data": str(data), "mimeType": str(mime_type)} if _IMAGE_TYPE.fullmatch(mime_type):
-            if len(data) > MAX_MESSAGE_BYTES:
-                raise McpProtocolError(f"the image has more than {MAX_MESSAGE_BYTES} characters")
-            try:
-                return ImageContent(data=base64.b64decode(data, validate=True), mime_type=mime_type)
-            except ValueError as err:
-                raise McpProtocolError("the image is not base64") from err
-    raise McpProtocolError("the image has no data or no image type")

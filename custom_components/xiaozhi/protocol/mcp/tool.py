@@ -9,7 +9,8 @@ from enum import StrEnum
 from typing import Any, Final, Literal, Self
 
 from ..messages import JsonObject
-from ..text import clean_text, is_encodable, label, one_line
+from ..text import clean_text, is_encodable, one_line
+from .content import is_for_user_only, title_of
 from .model import is_bounded
 
 __all__ = [
@@ -172,6 +173,8 @@ class Tool:
     title: str | None = None
     """Name for people; stock firmware has none."""
     hints: ToolHints = field(default_factory=ToolHints)
+    as_task: bool = False
+    """Whether it can be called as a task only."""
     schema: JsonObject = field(hash=False, repr=False)
     """`inputSchema` as the device sent it; read-only."""
 
@@ -195,9 +198,10 @@ class Tool:
             description=clean_text(description, _MAX_DESCRIPTION) if isinstance(description, str) else "",
             properties={key: ToolProperty.from_schema(value) for key, value in properties.items()},
             required=tuple(key for key in properties if key in required_names),
-            user_only=_is_for_user_only(data.get("annotations")),
-            title=_title(data),
+            user_only=is_for_user_only(data.get("annotations")),
+            title=title_of(data),
             hints=ToolHints.from_dict(data.get("annotations")),
+            as_task=_requires_task(data.get("execution")),
             schema=schema,
         )
 
@@ -206,22 +210,14 @@ class Tool:
         data: JsonObject = {"name": self.name, "description": self.description, "inputSchema": self.schema}
         if self.title is not None:
             data["title"] = self.title
+        if self.as_task:
+            data["execution"] = {"taskSupport": "required"}
         annotations = self.hints.as_dict() | ({"audience": ["user"]} if self.user_only else {})
         return data | ({"annotations": annotations} if annotations else {})
 
 
-def _title(data: JsonObject) -> str | None:
-    """Return the name for people, which is among the annotations in the standard of 2025-03-26."""
-    annotations = data.get("annotations")
-    titles = [data.get("title"), annotations.get("title") if isinstance(annotations, dict) else None]
-    return next((shown for title in titles if (shown := label(title))), None)
-
-
-def _is_for_user_only(annotations: Any) -> bool:
-    match annotations:
-        case {"audience": [*audience]}:
-            return "user" in audience and "assistant" not in audience
-    return False
+def _requires_task(execution: Any) -> bool:
+    return isinstance(execution, dict) and execution.get("taskSupport") == "required"
 
 
 class ArgumentError(ValueError):
