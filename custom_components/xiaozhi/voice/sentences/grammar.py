@@ -1,19 +1,20 @@
 """All sentences of a language, asked what may follow a text."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum, auto
 import time
 from typing import Any, Final
 
-from hassil.expression import Sentence
+from hassil.expression import Group, Sentence
 from hassil.intents import IntentData, Intents, RangeSlotList, SlotList
 from hassil.util import check_excluded_context, check_required_context
 
-from .templates import Node, Values, Walk, compile_template
+from .meaning import Kind, Meaning
+from .templates import Ends, Node, Values, Walk, compile_template
 from .values import TextValues, values_of
 from .words import Squashed
 
-__all__ = ["Grammar", "OutOfTimeError", "Outlook"]
+__all__ = ["Grammar", "Lists", "OutOfTimeError", "Outlook", "values_of_lists"]
 
 type Lists = Mapping[str, Values | TextValues]
 
@@ -22,37 +23,27 @@ class OutOfTimeError(Exception):
     """A walk through all sentences took too long."""
 
 
-@dataclass
-class Outlook:
+class Outlook(Enum):
     """How a text may go on."""
 
-    whole: bool = False
-    """It is a sentence, and ends with none of its wildcards."""
-    ends_in_wildcard: bool = False
-    """It is a sentence that ends with a wildcard, so any words may follow."""
-    goes_on: bool = False
-    """A longer sentence begins with it: the last word matched, and words that are known may follow."""
-    in_wildcard: bool = False
-    """A longer sentence may begin with it: the last word may be part of a wildcard in its middle."""
-
-    def add(self, other: Outlook) -> None:
-        """Add what is true of other sentences."""
-        self.whole |= other.whole
-        self.ends_in_wildcard |= other.ends_in_wildcard
-        self.goes_on |= other.goes_on
-        self.in_wildcard |= other.in_wildcard
+    GOES_ON = auto()
+    """A longer sentence begins with it, and means something else."""
+    ENDS = auto()
+    """It is a sentence, and no longer one changes what it means."""
+    NOTHING = auto()
+    """It is no sentence, and none begins with it."""
 
 
 class _Scope:
     """Sentences that demand the same of names and of where they are said."""
 
-    def __init__(self, key: str, block: IntentData) -> None:
+    def __init__(self, key: str, block: IntentData, rules: Mapping[str, Node], lists: Lists) -> None:
         self.key: Final = key
         self.required: Final = block.requires_context
         self.excluded: Final = block.excludes_context
-        self.rules: Mapping[str, Node] = {}
-        self.lists: Lists = {}
-        self.templates: Final[list[Node]] = []
+        self.rules: Final = rules
+        self.lists: Final = lists
+        self.templates: Final[list[tuple[Node, Kind]]] = []
 
     def admits(self, context: Mapping[str, Any], later: set[str]) -> bool:
         """Whether the sentences can be said here; `later` is what names may add to the context."""
@@ -62,15 +53,22 @@ class _Scope:
             self.required, dict(context), allow_missing_keys=True
         ) and check_excluded_context(self.excluded, dict(context))
 
+    def fitting(self, lists: Lists) -> dict[str, Values]:
+        """Return the values that these sentences take."""
+        return {
+            name: values.fitting(self.key, self.required, self.excluded)
+            if isinstance(values, TextValues)
+            else values
+            for name, values in {**lists, **self.lists}.items()
+        }
+
 
 class Grammar:
     """The compiled sentences of hassil's intents."""
 
     def __init__(self, intents: Intents, language: str) -> None:
-        self._language: Final = language
         self._ranges: Final[dict[str, RangeSlotList]] = {}
-        self._rules: Final = self._compile_rules(intents.expansion_rules)
-        self._lists: Final = {**home_lists(intents.slot_lists, language)}
+        rules = self._compile_rules(intents.expansion_rules)
         scopes: dict[str, _Scope] = {}
         for intent in intents.intents.values():
             for block in intent.data:
@@ -78,56 +76,70 @@ class Grammar:
                 if block.expansion_rules or block.slot_lists:
                     key = f"{key} {len(scopes)}"
                 if (scope := scopes.get(key)) is None:
-                    scope = scopes[key] = _Scope(key, block)
-                    scope.rules = self._rules | self._compile_rules(block.expansion_rules)
-                    scope.lists = home_lists(block.slot_lists, language)
-                scope.templates.extend(
-                    compile_template(sentence.expression, self._ranges) for sentence in block.sentences
-                )
+                    scope = scopes[key] = _Scope(
+                        key,
+                        block,
+                        {**rules, **self._compile_rules(block.expansion_rules)},
+                        values_of_lists(block.slot_lists, language),
+                    )
+                all_rules = {**intents.expansion_rules, **block.expansion_rules}
+                for sentence in block.sentences:
+                    kind = Kind.of(intent.name, block, _slots(sentence, all_rules))
+                    scope.templates.append((compile_template(sentence.expression, self._ranges), kind))
         self._scopes: Final = [*scopes.values()]
-        self._lists.update(home_lists(self._ranges, language))
+        self._lists: Final = values_of_lists({**intents.slot_lists, **self._ranges}, language)
 
     def outlook(
         self,
         text: str,
         lists: Lists,
         context: Mapping[str, Any],
+        meaning: Meaning | None,
         deadline: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> Outlook:
-        """Return how a text may go on, with the names of the home. Raises OutOfTimeError."""
+        """Return how a text may go on.
+
+        `lists` are the names of the home, and `meaning` is what the text means if it is a sentence.
+        Raises OutOfTimeError.
+        """
         squashed = Squashed(text)
-        outlook = Outlook()
+        if not squashed.text:
+            return Outlook.GOES_ON
+        outlook = Outlook.NOTHING
         lists = {**self._lists, **lists}
-        named = [values.context_keys for values in lists.values() if isinstance(values, TextValues)]
-        known_later: set[str] = set().union(*named)
+        known_later: set[str] = set()
+        for values in lists.values():
+            if isinstance(values, TextValues):
+                known_later |= values.context_keys
         for scope in self._scopes:
             if not scope.admits(context, known_later):
                 continue
-            walk = Walk(squashed, {**_fitting(lists, scope), **_fitting(scope.lists, scope)}, scope.rules)
-            for template in scope.templates:
+            walk = Walk(squashed, scope.fitting(lists), scope.rules)
+            for template, kind in scope.templates:
                 if clock() > deadline:
                     raise OutOfTimeError
+                walk.ends = Ends(0)
                 after = template.walk(walk, 1)
-                outlook.whole |= bool(after & (walk.end | walk.spaced))
-                outlook.ends_in_wildcard |= bool(after & walk.open)
-            outlook.goes_on |= walk.needed
-            outlook.in_wildcard |= walk.in_wildcard
+                if meaning is None:
+                    if walk.ends:
+                        return Outlook.GOES_ON
+                elif after & walk.open or meaning.is_changed(kind, walk.ends):
+                    return Outlook.GOES_ON
+                elif after:
+                    outlook = Outlook.ENDS
         return outlook
 
     def _compile_rules(self, rules: Mapping[str, Sentence]) -> dict[str, Node]:
         return {name: compile_template(rule.expression, self._ranges) for name, rule in rules.items()}
 
 
-def home_lists(slot_lists: Mapping[str, SlotList], language: str) -> dict[str, Values | TextValues]:
+def values_of_lists(slot_lists: Mapping[str, SlotList], language: str) -> dict[str, Values | TextValues]:
     """Return what may stand for hassil's lists."""
     return {name: values_of(slot_list, language) for name, slot_list in slot_lists.items()}
 
 
-def _fitting(lists: Lists, scope: _Scope) -> dict[str, Values]:
-    return {
-        name: values.fitting(scope.key, scope.required, scope.excluded)
-        if isinstance(values, TextValues)
-        else values
-        for name, values in lists.items()
-    }
+def _slots(sentence: Sentence, rules: Mapping[str, Sentence]) -> Iterator[str]:
+    if isinstance(sentence.expression, Group):
+        for reference in sentence.expression.list_references(dict(rules)):
+            yield reference.slot_name

@@ -7,7 +7,7 @@ an intent, calls a trigger or writes into the recogniser's cache, where a miss w
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from hassil.intents import Intents, SlotList, WildcardSlotList
@@ -21,71 +21,58 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import area_registry as ar, device_registry as dr
 from homeassistant.helpers.intent import INTENT_GET_STATE
 
-__all__ = [
-    "area_context",
-    "async_home_lists",
-    "async_language_intents",
-    "intents_left_to",
-    "is_own_agent",
-    "recognise",
-    "trigger_intents",
-    "trigger_sentences",
-]
+from .request import Request
+
+__all__ = ["Hearing", "async_hear", "recognise", "trigger_intents"]
 
 # A pipeline leaves these to a language model that controls the home, though it prefers local commands.
 _LEFT_TO_MODEL: Final = frozenset({INTENT_GET_STATE, INTENT_MEDIA_SEARCH_AND_PLAY})
 
 
-def is_own_agent(agent_id: str | None) -> bool:
-    """Whether an agent is Home Assistant's own, which knows sentences."""
-    return agent_id in {None, HOME_ASSISTANT_AGENT, "homeassistant"}
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """A transcript, and what Home Assistant's recogniser would hold it against."""
+
+    text: str
+    language: str
+    intents: Intents | None
+    """The sentences of the language, with those of the owner; the same object until they change."""
+    triggers: tuple[str, ...]
+    """Sentences that start automations, whatever agent there is."""
+    lists: Mapping[str, SlotList]
+    """The names of what is exposed, of areas and floors; the same object until they change."""
+    context: dict[str, Any]
+    """The area in which it is said."""
+    excluded: frozenset[str]
+    """Intents that are left to a language model."""
 
 
-@callback
-def intents_left_to(hass: HomeAssistant, agent_id: str | None) -> frozenset[str]:
-    """Return the intents that a pipeline leaves to the agent even though it prefers local commands."""
-    if is_own_agent(agent_id) or (state := hass.states.get(agent_id or "")) is None:
-        return frozenset()
-    features = state.attributes.get(ATTR_SUPPORTED_FEATURES, 0)
-    return _LEFT_TO_MODEL if features & ConversationEntityFeature.CONTROL else frozenset()
-
-
-async def async_language_intents(hass: HomeAssistant, language: str) -> Intents | None:
-    """Return the sentences of a language, with those of the owner; the same object until they change."""
-    if (agent := get_agent_manager(hass).default_agent) is None:
+async def async_hear(hass: HomeAssistant, request: Request) -> Hearing | None:
+    """Return what a transcript would be held against, or None if that is nothing."""
+    manager = get_agent_manager(hass)
+    if (agent := manager.default_agent) is None:
         return None
-    loaded = await agent.async_get_or_load_intents(language)
-    return None if loaded is None else loaded.intents
-
-
-async def async_home_lists(hass: HomeAssistant) -> Mapping[str, SlotList]:
-    """Return the names of what is exposed, of areas and floors; the same object until they change."""
-    if (agent := get_agent_manager(hass).default_agent) is None:
-        return {}
-    return await agent._make_slot_lists()  # noqa: SLF001 - there is no public way
-
-
-@callback
-def trigger_sentences(hass: HomeAssistant) -> tuple[str, ...]:
-    """Return the sentences that start automations."""
-    return (*get_agent_manager(hass).trigger_sentences,)
-
-
-def trigger_intents(sentences: tuple[str, ...], language: str) -> Intents:
-    """Return the sentences that start automations in the recogniser's form: each list is a wildcard."""
-    intents = Intents.from_dict(
-        {"language": language, "intents": {"trigger": {"data": [{"sentences": [*sentences]}]}}}
+    is_own = request.agent_id in {None, HOME_ASSISTANT_AGENT}
+    intents = None
+    if is_own or request.prefer_local_intents:
+        loaded = await agent.async_get_or_load_intents(request.language)
+        intents = None if loaded is None else loaded.intents
+    triggers = (*manager.trigger_sentences,)
+    if intents is None and not triggers:
+        return None
+    return Hearing(
+        text=request.text,
+        language=request.language,
+        intents=intents,
+        triggers=triggers,
+        lists=await agent._make_slot_lists(),  # noqa: SLF001 - there is no public way
+        context=_area_context(hass, request.device_id),
+        excluded=frozenset() if request.agent_id is None or is_own else _left_to(hass, request.agent_id),
     )
-    for data in intents.intents["trigger"].data:
-        for sentence in data.sentences:
-            for name in sentence.list_names():
-                intents.slot_lists[name] = WildcardSlotList(name)
-    return intents
 
 
 @callback
-def area_context(hass: HomeAssistant, device_id: str | None) -> dict[str, Any]:
-    """Return what the recogniser knows of the place of a device."""
+def _area_context(hass: HomeAssistant, device_id: str | None) -> dict[str, Any]:
     if device_id is None or (device := dr.async_get(hass).async_get(device_id)) is None:
         return {}
     area_id = dr.async_get_effective_area_id(hass, device)
@@ -94,22 +81,41 @@ def area_context(hass: HomeAssistant, device_id: str | None) -> dict[str, Any]:
     return {"area": {"value": area.name, "text": area.name}}
 
 
-def recognise(
-    text: str,
-    intents: Intents,
-    lists: Mapping[str, SlotList],
-    context: dict[str, Any],
-    language: str,
-) -> RecognizeResult | None:
-    """Return what the recogniser understands of exposed things."""
+@callback
+def _left_to(hass: HomeAssistant, agent_id: str) -> frozenset[str]:
+    state = hass.states.get(agent_id)
+    features = 0 if state is None else state.attributes.get(ATTR_SUPPORTED_FEATURES, 0)
+    return _LEFT_TO_MODEL if features & ConversationEntityFeature.CONTROL else frozenset()
+
+
+def trigger_intents(sentences: tuple[str, ...], language: str) -> Intents:
+    """Return the sentences that start automations in the recogniser's form: each list is a wildcard."""
+    # Each has an intent of its own, since another sentence may start another automation.
+    intents = Intents.from_dict(
+        {
+            "language": language,
+            "intents": {f"trigger {i}": {"data": [{"sentences": [s]}]} for i, s in enumerate(sentences)},
+        }
+    )
+    for intent in intents.intents.values():
+        for block in intent.data:
+            for sentence in block.sentences:
+                for name in sentence.list_names():
+                    intents.slot_lists[name] = WildcardSlotList(name)
+    return intents
+
+
+def recognise(hearing: Hearing, intents: Intents) -> RecognizeResult | None:
+    """Return what the recogniser understands, as it does in a pipeline."""
     # Home Assistant's lists build an index when they are first used, which two threads must not do at once.
-    own = {name: replace(slot_list) for name, slot_list in lists.items()}
-    return recognize_best(
-        text,
+    lists = {name: replace(slot_list) for name, slot_list in hearing.lists.items()}
+    result = recognize_best(
+        hearing.text,
         intents,
-        slot_lists=own,
-        intent_context=context,
-        language=language,
+        slot_lists=lists,
+        intent_context=hearing.context,
+        language=hearing.language,
         best_metadata_key=METADATA_CUSTOM_SENTENCE,
         best_slot_name="name",
     )
+    return None if result is None or result.intent.name in hearing.excluded else result

@@ -10,6 +10,7 @@ character, and for the end of the text three: touching the last word, after a sp
 """
 
 from collections.abc import Iterator, Mapping
+from enum import Flag, auto
 from typing import Final, Protocol, override
 
 from hassil.expression import (
@@ -25,14 +26,33 @@ from hassil.intents import RangeSlotList
 
 from .words import Squashed
 
-__all__ = ["WILDCARD", "Node", "Values", "Walk", "compile_template"]
+__all__ = ["PLACES", "WILDCARD", "Ends", "Node", "Values", "Walk", "compile_template"]
 
+# Slots that say where something is.
+PLACES: Final = frozenset({"area", "floor"})
 # Templates refer to rules, and rules to others, never so deep; more may be a circle.
 _DEEPEST: Final = 32
 
 
+class Ends(Flag):
+    """What a template goes on with where a text ends."""
+
+    WORDS = auto()
+    """Words of the template."""
+    VALUE = auto()
+    """Another list, or the rest of a value: the bedroom - lamp, twenty - five."""
+    PLACE = auto()
+    """An area or a floor."""
+    WILDCARD = auto()
+    """More of a wildcard that other words led to."""
+
+
 class Values(Protocol):
     """What may stand for a list in a template."""
+
+    @property
+    def can_start(self) -> bool:
+        """Whether there is any value."""
 
     def walk(self, walk: Walk, states: int) -> int:
         """Return where a walk may be after a value."""
@@ -50,14 +70,27 @@ class Walk:
         self.end: Final = 1 << n
         self.spaced: Final = 1 << (n + 1)
         self.open: Final = 1 << (n + 2)
-        self.ready: Final = self.spaced | (self.end if text.spaceless_end else 0)
+        self.ready: Final = self.spaced | (self.end if text.spaceless else 0)
         """States in which the text is used up, and the next word may begin."""
-        self.memo: Final[dict[tuple[int, int], int]] = {}
-        self.depth = 0
-        self.needed = False
-        """More must follow, or may, since the text ended within a template."""
-        self.in_wildcard = False
-        """The text ended within a wildcard, which a word or more led to."""
+        self.ends = Ends(0)
+        """Where templates went on after the end of the text, since this was last cleared."""
+        self._known: Final[dict[tuple[int, int], tuple[int, Ends]]] = {}
+        self._depth = 0
+
+    def once(self, part: Node | Values, states: int) -> int:
+        """Return where a walk may be after a part that many templates share."""
+        key = (id(part), states)
+        if (known := self._known.get(key)) is None:
+            if self._depth > _DEEPEST:
+                return 0
+            outer, self.ends = self.ends, Ends(0)
+            self._depth += 1
+            after = part.walk(self, states)
+            self._depth -= 1
+            known = self._known[key] = after, self.ends
+            self.ends = outer
+        self.ends |= known[1]
+        return known[0]
 
     def positions(self, states: int) -> Iterator[int]:
         """Yield the positions of states within the text."""
@@ -90,15 +123,15 @@ class _Text(Node):
         if not chunk:
             return states
         if states & walk.ready:
-            walk.needed = True
+            walk.ends |= Ends.WORDS
         after = 0
         for position in walk.positions(states):
             if text.startswith(chunk, position):
                 after |= 1 << (position + len(chunk))
             elif chunk.startswith(text[position:]):
                 left = len(text) - position
-                if left in self._squashed.breaks or walk.text.spaceless_end:
-                    walk.needed = True
+                if left in self._squashed.breaks or walk.text.spaceless:
+                    walk.ends |= Ends.WORDS
         if self._trails and after & walk.end:
             after ^= walk.end | walk.spaced
         return after
@@ -151,36 +184,30 @@ class _Rule(Node):
     @override
     def walk(self, walk: Walk, states: int) -> int:
         rule = walk.rules.get(self._name)
-        if rule is None or walk.depth > _DEEPEST:
-            return 0
-        key = (id(rule), states)
-        if (after := walk.memo.get(key)) is None:
-            walk.depth += 1
-            after = walk.memo[key] = rule.walk(walk, states)
-            walk.depth -= 1
-        return after
+        return walk.once(rule, states) if rule is not None else 0
 
 
 class _List(Node):
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, slot: str) -> None:
         self._name: Final = name
+        self._start: Final = Ends.PLACE if slot in PLACES else Ends.VALUE
 
     @override
     def walk(self, walk: Walk, states: int) -> int:
         values = walk.values.get(self._name, WILDCARD)
-        key = (id(values), states)
-        if (after := walk.memo.get(key)) is None:
-            after = walk.memo[key] = values.walk(walk, states)
-        return after
+        if states & walk.ready and values.can_start:
+            walk.ends |= self._start
+        states &= walk.end - 1
+        return walk.once(values, states) if states else 0
 
 
 class Wildcard:
     """A list in whose place any words may stand."""
 
+    can_start = True
+
     def walk(self, walk: Walk, states: int) -> int:
         """Return the ends of all words that follow."""
-        if states & walk.ready:
-            walk.needed = True
         first = (states & -states).bit_length() - 1
         after = 0
         for end in walk.text.breaks:
@@ -189,7 +216,7 @@ class Wildcard:
         if not after:
             return 0
         if first > 0:
-            walk.in_wildcard = True
+            walk.ends |= Ends.WILDCARD
         return after & ~walk.end | walk.open
 
 
@@ -218,5 +245,5 @@ def compile_template(expression: Expression, ranges: dict[str, RangeSlotList]) -
             name = expression.list_name
             if inline := expression.get_inline_range():
                 ranges[name] = RangeSlotList(name, *inline)
-            return _List(name)
+            return _List(name, expression.slot_name)
     raise ValueError(f"A template has an unknown part, {type(expression).__name__}")

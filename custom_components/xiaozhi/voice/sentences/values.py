@@ -9,7 +9,7 @@ from hassil.intents import RangeSlotList, SlotList, TextSlotList
 from hassil.numbers import get_rbnf_engine
 from hassil.util import check_excluded_context, check_required_context
 
-from .templates import WILDCARD, Node, Values, Walk, compile_template
+from .templates import WILDCARD, Ends, Node, Values, Walk, compile_template
 from .words import Squashed
 
 __all__ = ["NumberValues", "TextValues", "values_of"]
@@ -37,6 +37,7 @@ class _Phrases:
     def __init__(self) -> None:
         self._whole: dict[str, int] = {}
         self._openings: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
         self._longest = 0
 
     def add(self, text: str, bits: int = 1) -> None:
@@ -46,10 +47,15 @@ class _Phrases:
             return
         self._longest = max(self._longest, len(phrase.text))
         self._whole[phrase.text] = self._whole.get(phrase.text, 0) | bits
+        self._counts[phrase.text] = self._counts.get(phrase.text, 0) + 1
         for end in phrase.breaks:
             if 0 < end < len(phrase.text):
                 opening = phrase.text[:end]
                 self._openings[opening] = self._openings.get(opening, 0) | bits
+
+    def count(self, text: str) -> int:
+        """Return how often a text was added."""
+        return self._counts.get(Squashed(text).text, 0)
 
     def is_opening(self, text: str, bits: int = 1) -> bool:
         """Whether one of the texts goes on after this one."""
@@ -65,7 +71,7 @@ class _Phrases:
                 if self._whole.get(text[position:end], 0) & bits:
                     after |= 1 << end
             if last == len(text) and self.is_opening(text[position:], bits):
-                walk.needed = True
+                walk.ends |= Ends.VALUE
         return after
 
 
@@ -87,6 +93,10 @@ class TextValues:
             else:
                 self._templates.append((compile_template(value.text_in, {}), bits[kind]))
         self._fitting: Final[dict[str, Values]] = {}
+
+    def names_one_thing(self, name: str) -> bool:
+        """Whether only one thing has a name."""
+        return self._phrases.count(name) == 1
 
     @property
     def context_keys(self) -> set[str]:
@@ -112,12 +122,15 @@ class _Fitting:
         self._templates: Final = [template for template, its in templates if its & bits]
         self._bits: Final = bits
 
+    @property
+    def can_start(self) -> bool:
+        """Whether there is any value."""
+        return bool(self._bits)
+
     def walk(self, walk: Walk, states: int) -> int:
         """Return where a walk may be after one of the values."""
         if not self._bits:
             return 0
-        if states & walk.ready:
-            walk.needed = True
         after = self._phrases.walk(walk, states, self._bits)
         for template in self._templates:
             after |= template.walk(walk, states)
@@ -126,6 +139,8 @@ class _Fitting:
 
 class NumberValues:
     """A range of numbers, in digits or in words."""
+
+    can_start = True
 
     def __init__(self, slot_list: RangeSlotList, language: str) -> None:
         self._list: Final = slot_list
@@ -148,8 +163,6 @@ class NumberValues:
 
     def walk(self, walk: Walk, states: int) -> int:
         """Return where a walk may be after a number."""
-        if states & walk.ready:
-            walk.needed = True
         after = self._phrases.walk(walk, states)
         text = walk.text.text
         for position in walk.positions(states):
@@ -160,7 +173,7 @@ class NumberValues:
                 continue
             after |= 1 << digits.end()
             if digits.end() == len(text) and self._goes_on(number):
-                walk.needed = True
+                walk.ends |= Ends.VALUE
         return after
 
     def _goes_on(self, number: float) -> bool:

@@ -6,7 +6,7 @@ from typing import Final
 
 from hassil.util import PUNCTUATION_STR, normalize_text
 
-__all__ = ["Squashed", "squash"]
+__all__ = ["Squashed"]
 
 # As hassil, which breaks words at these when they do not match otherwise.
 _BREAKS: Final = str.maketrans("-_", "  ")
@@ -21,19 +21,14 @@ _SPACELESS: Final = re.compile(
 class Squashed:
     """A text without its spaces, and where its words end."""
 
-    __slots__ = ("breaks", "spaceless_end", "text")
+    __slots__ = ("breaks", "spaceless", "text")
 
     def __init__(self, text: str) -> None:
         words = [*_words(text)]
         self.text: Final = "".join(words)
         self.breaks: Final = frozenset(_breaks(words))
-        self.spaceless_end: Final = bool(_SPACELESS.match(self.text[-1:]))
-        """Whether the next word may follow without a space."""
-
-
-def squash(text: str) -> str:
-    """Return a text without its spaces."""
-    return "".join(_words(text))
+        self.spaceless: Final = bool(_SPACELESS.search(self.text))
+        """Whether it is in a script without spaces, so that the next word may follow without one."""
 
 
 def _words(text: str) -> Iterator[str]:
