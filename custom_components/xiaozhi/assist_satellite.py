@@ -31,6 +31,7 @@ from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import Gateway, XiaozhiConfigEntry
 from .voice.conversations import VoiceConversations
 from .voice.core_satellite import CoreSatellite
+from .voice.ears import Ears
 from .voice.end_of_speech import TurnDetector
 from .voice.pipelines import chosen_pipeline
 from .voice.speech_format import speech_options
@@ -71,6 +72,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         """Prepare the satellite of a device; the first two are for all devices."""
         super().__init__(device, description)
         self._detectors = gateway.detectors
+        self._hearing = gateway.hearing
         self._unasked = gateway.unasked(device)
         self._conversations = VoiceConversations(device, self, wake_words, self._unasked.channel)
         self._timers = VoiceTimers(gateway.hass, device, self._unasked, self._speech_of)
@@ -188,9 +190,19 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
             case PipelineEventType.STT_END, {"stt_output": {"text": str(text)}}:
                 self.device.events.happened(ConversationEvent.HEARD, text)
 
-    async def load_detector(self) -> TurnDetector | None:
-        """Return what finds the end of speech in a turn; None if the pipeline has to find it."""
-        return await self._detectors.async_load(self._vad_sensitivity())
+    async def ears(self, woken_by: str | None, *, by_button: bool, asked_back: bool) -> Ears:
+        """Return how to listen to a turn, as the owner has chosen."""
+        pipeline = chosen_pipeline(self.hass, self.device, woken_by)
+        if by_button:
+            return self._hearing.for_button(pipeline)
+        return await self._hearing.ears(
+            self.device.mac,
+            pipeline,
+            self._fixed_pause(),
+            device_id=self._device_id,
+            answers_question=asked_back or self.question_pending,
+            timeouts=self.device.timeouts.voice,
+        )
 
     async def load_interruption_detector(self) -> TurnDetector | None:
         """Return what finds that somebody speaks while the device does; None where nothing does."""
@@ -204,11 +216,12 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         woken_by: str | None,
         is_repeated: bool,
         ends_speech: bool,
+        ears: Ears,
     ) -> None:
         """Run the pipeline of the wake word. One without a voice answers on the screen."""
         settings = AudioSettings(
             is_vad_enabled=ends_speech,
-            silence_seconds=VadSensitivity.to_seconds(self._vad_sensitivity()),
+            silence_seconds=VadSensitivity.to_seconds(self._fixed_pause() or VadSensitivity.DEFAULT),
         )
         await self.async_accept_speech_from_satellite(
             audio,
@@ -216,6 +229,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
             settings,
             wake_word=wake_word,
             is_repeated=is_repeated,
+            ears=ears,
         )
 
     async def run_typed(self, question: str) -> None:
@@ -223,13 +237,12 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         await self.async_accept_text_from_satellite(question, chosen_pipeline(self.hass, self.device))
 
     @callback
-    def _vad_sensitivity(self) -> VadSensitivity:
+    def _fixed_pause(self) -> VadSensitivity | None:
+        """Return the pause that the owner has chosen; None for quick and patient."""
         entity_id = self.vad_sensitivity_entity_id
         state = self.hass.states.get(entity_id) if entity_id else None
-        # It has no choice while it is being restored.
-        return (
-            VadSensitivity(state.state) if state and state.state in VadSensitivity else VadSensitivity.DEFAULT
-        )
+        # It has no choice while it is being restored, and none if it is disabled.
+        return VadSensitivity(state.state) if state and state.state in VadSensitivity else None
 
     @callback
     def _select(self, key: str) -> str | None:

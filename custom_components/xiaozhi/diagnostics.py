@@ -16,7 +16,7 @@ from homeassistant.helpers import device_registry as dr
 
 from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES
 from .device.device import Device
-from .gateway import XiaozhiConfigEntry, find_device, gateway_of
+from .gateway import Gateway, XiaozhiConfigEntry, find_device, gateway_of
 
 _PRIVATE: Final = {
     CONF_ADDRESS,
@@ -48,7 +48,7 @@ async def async_get_config_entry_diagnostics(
         "settings": settings,
         "listeners": gateway.listeners.counters(),
         "waiting_devices": len(gateway.discovery.devices),
-        "devices": [_describe(device) for device in gateway.devices.values()],
+        "devices": [_describe(gateway, device) for device in gateway.devices.values()],
         "access_points": [point.describe() for point in gateway.access_points.all],
     }
 
@@ -57,17 +57,18 @@ async def async_get_device_diagnostics(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, device: dr.AnyDeviceEntry
 ) -> dict[str, Any]:
     """Return the diagnostics of one device or access point; empty while the gateway does not run."""
-    if (known := find_device(hass, device.id)) is not None:
-        return _describe(known)
     if (gateway := gateway_of(entry)) is not None:
+        if (known := find_device(hass, device.id)) is not None:
+            return _describe(gateway, known)
         for point in gateway.access_points.all:
             if point.info["identifiers"] & device.identifiers:
                 return point.describe()
     return {}
 
 
-def _describe(device: Device) -> dict[str, Any]:
+def _describe(gateway: Gateway, device: Device) -> dict[str, Any]:
     record = device.describe()
+    record["early_transcripts"] = gateway.hearing.describe(device.mac)
     # Names suffice: descriptions and schemas belong to the firmware.
     record["tools"] = [
         {"tool": tool.name, "user_only": tool.user_only, "arguments": sorted(tool.properties)}

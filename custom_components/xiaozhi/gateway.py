@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
+from functools import partial
 import logging
 
 from homeassistant.config_entries import SOURCE_IGNORE, ConfigEntry, ConfigEntryState
@@ -26,6 +27,7 @@ from .provisioning.link_settings import client_id_of
 from .secret import same
 from .settings import GatewaySettings, device_subentries
 from .timeouts import timeouts_of
+from .voice.ears import Hearing
 from .voice.end_of_speech import SpeechDetectors
 from .voice.unasked.unasked import Unasked
 
@@ -94,6 +96,7 @@ class Gateway:
         releases = entry.data.get(CONF_FIRMWARE_RELEASES)
         self.firmware_files = FirmwareFiles(hass, releases, self._timeouts.firmware)
         self.detectors = SpeechDetectors(hass, self._detectors_unavailable)
+        self.hearing = Hearing(hass, self.detectors, partial(entry.async_create_background_task, hass))
         self._store = DeviceStore(hass, entry.entry_id, self._timeouts.store)
         self._unasked: dict[str, Unasked] = {}
         self._areas: dict[str, str] = {}

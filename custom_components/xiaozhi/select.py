@@ -1,21 +1,29 @@
-"""Selects of a device: its tools' choices, its pipeline and its voice detection."""
+"""Selects of a device: its tools' choices, its pipeline and what ends the user's speech."""
 
-from typing import override
+from typing import Final, override
 
-from homeassistant.components.assist_pipeline import AssistPipelineSelect, VadSensitivitySelect
+from homeassistant.components.assist_pipeline import (
+    AssistPipelineSelect,
+    VadSensitivity,
+    VadSensitivitySelect,
+)
 from homeassistant.components.select import SelectEntity, SelectEntityDescription
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData
 
 from .const import DOMAIN
 from .device.device import Device
 from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
-from .gateway import XiaozhiConfigEntry
+from .gateway import Gateway, XiaozhiConfigEntry
 from .tools.entities import Reading, SelectTool
 from .tools.values import main_value
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
+
+_QUICK_AND_PATIENT: Final = "quick_and_patient"
+_CHOSEN: Final = "chosen"
 
 
 async def async_setup_entry(
@@ -27,7 +35,7 @@ async def async_setup_entry(
     @callback
     def add_assist_selects(device: Device) -> None:
         async_add_entities(
-            [XiaozhiPipelineSelect(hass, device), XiaozhiVadSensitivitySelect(hass, device)],
+            [XiaozhiPipelineSelect(hass, device), XiaozhiEndOfSpeechSelect(entry.runtime_data, device)],
             config_subentry_id=device.subentry_id,
         )
 
@@ -84,11 +92,37 @@ class XiaozhiPipelineSelect(AssistPipelineSelect):
         self._attr_device_info = device.info
 
 
-class XiaozhiVadSensitivitySelect(VadSensitivitySelect):
-    """How soon a pause ends the speech."""
+class XiaozhiEndOfSpeechSelect(VadSensitivitySelect):
+    """What ends the user's speech: what has been said, or a pause as with Home Assistant's own select."""
 
     _attr_has_entity_name = True
+    _attr_current_option = _QUICK_AND_PATIENT
 
-    def __init__(self, hass: HomeAssistant, device: Device) -> None:
-        super().__init__(hass, device.mac)
+    def __init__(self, gateway: Gateway, device: Device) -> None:
+        super().__init__(gateway.hass, device.mac)
         self._attr_device_info = device.info
+        self._attr_options = [_QUICK_AND_PATIENT, *self._attr_options]
+        self._insisting = gateway.hearing.insisting
+        self._mac = device.mac
+
+    @property
+    @override
+    def extra_restore_state_data(self) -> ExtraStoredData:
+        """Return whether the owner has chosen the option."""
+        return RestoredExtraData({_CHOSEN: self._mac in self._insisting})
+
+    @override
+    async def async_added_to_hass(self) -> None:
+        """Restore the choice, but not the default of a time when there were only fixed pauses."""
+        await super().async_added_to_hass()
+        stored = await self.async_get_last_extra_data()
+        if stored is None and self.current_option == VadSensitivity.DEFAULT:
+            self._attr_current_option = _QUICK_AND_PATIENT
+        if stored is not None and stored.as_dict().get(_CHOSEN) is True:
+            self._insisting.add(self._mac)
+
+    @override
+    async def async_select_option(self, option: str) -> None:
+        """Take the owner's choice."""
+        self._insisting.add(self._mac)
+        await super().async_select_option(option)

@@ -35,7 +35,7 @@ _ENTITIES = {
     "Assist": ["Kitchen XiaoZhi"],
     "Configuration": [
         "Assistant",
-        "Finished speaking detection",
+        "When I stop speaking",
         "Follow-up wait",
         "Restart",
         "Screen brightness",

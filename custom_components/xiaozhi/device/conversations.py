@@ -73,8 +73,8 @@ class DeviceConversations:
         return self._last_response.response
 
     @property
-    def response_parts(self) -> dict[str, float]:
-        """Milliseconds of each part of the last turn with a spoken answer, by name and in order."""
+    def response_parts(self) -> dict[str, float | str]:
+        """What has ended the last turn with a spoken answer, and the milliseconds of each of its parts."""
         return self._last_response.parts()
 
     def describe(self) -> list[dict[str, Any]]:

@@ -43,6 +43,8 @@ class TurnTimes:
 
     def __init__(self) -> None:
         """Know no step yet."""
+        self.ended_by: str | None = None
+        """What has decided that the user had finished; None if that is not known."""
         self._times: dict[TurnStep, float] = {}
 
     def passed(self, step: TurnStep, now: float) -> None:
@@ -56,15 +58,19 @@ class TurnTimes:
             return None
         return answered - min(self._times.values())
 
-    def as_dict(self) -> dict[str, float]:
-        """Return the response time in seconds, if there is one, and the parts in milliseconds."""
+    def as_dict(self) -> dict[str, float | str]:
+        """Return the response time in seconds, if there is one, and what `parts` returns."""
         response = {} if self.response is None else {"response_time": round(self.response, 3)}
         return response | self.parts()
 
-    def parts(self) -> dict[str, float]:
-        """Return the milliseconds of each part that the turn has passed, by name and in order."""
+    def parts(self) -> dict[str, float | str]:
+        """Return the milliseconds of each part that the turn has passed, by name and in order.
+
+        Before them stands what has ended the turn, if that is known.
+        """
         passed = sorted(self._times)
-        return {
+        ended_by: dict[str, float | str] = {} if self.ended_by is None else {"ended_by": self.ended_by}
+        return ended_by | {
             _PARTS[step]: max(0, round(1000 * (self._times[step] - self._times[before])))
             for before, step in pairwise(passed)
         }

@@ -20,6 +20,7 @@ from ..protocol.messages import ListenMode
 from ..protocol.tasks import log_failure
 from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle
+from .ears import Ears
 from .end_of_speech import TurnDetector
 from .interruption import listen_for_interruption
 from .turn import TurnEnd, VoiceTurn
@@ -40,8 +41,11 @@ _SHOWN_ENDS: Final = frozenset({TurnEnd.FAILED, TurnEnd.NOT_UNDERSTOOD})
 class Pipelines(Protocol):
     """Runs the Assist pipeline of a device; its events go to the current turn."""
 
-    async def load_detector(self) -> TurnDetector | None:
-        """Return the speech detector of a turn; None if the pipeline has to find the end of speech."""
+    async def ears(self, woken_by: str | None, *, by_button: bool, asked_back: bool) -> Ears:
+        """Return how to listen to a turn of a conversation that was `woken_by` a wake word.
+
+        The user ends a turn `by_button`. One that answers the assistant, which `asked_back`, is no command.
+        """
 
     async def load_interruption_detector(self) -> TurnDetector | None:
         """Return a detector of speech during an answer; None if it cannot be used."""
@@ -54,6 +58,7 @@ class Pipelines(Protocol):
         woken_by: str | None,
         is_repeated: bool,
         ends_speech: bool,
+        ears: Ears,
     ) -> None:
         """Run it on 16 kHz mono 16-bit PCM, the end of which it finds if it `ends_speech`.
 
@@ -94,6 +99,8 @@ class VoiceConversations:
         self._conversing = asyncio.Lock()
         self._interrupted_answer = ""
         """The answer that the user interrupted by speaking."""
+        self._asked_back = False
+        """Whether the last turn of this conversation ended with a question of the assistant."""
         self._runs = TokenBucket(rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
 
     @callback
@@ -139,6 +146,7 @@ class VoiceConversations:
 
     async def _take_turns(self, conversation: Conversation) -> None:
         self._woken_by = None
+        self._asked_back = False
         followed_up = False
         while (turn := await self._next_turn(conversation)) is not None:
             if not await self._take_turn(conversation, turn, followed_up=followed_up):
@@ -253,6 +261,7 @@ class VoiceConversations:
             end = await voice_turn.run(partial(self._run_typed, turn.start.question))
         else:
             end = await self._run_spoken(voice_turn, turn.start, followed_up=followed_up)
+        self._asked_back = end is TurnEnd.ASKS_BACK
         if end is TurnEnd.ELSEWHERE:
             _LOGGER.debug("%s: another device answers this wake word", self._device.name)
             return False
@@ -281,15 +290,23 @@ class VoiceConversations:
                 claim = self._wake_words.claim(self._device.mac, start.wake_word, loop_time())
             if claim is Claim.ELSEWHERE:
                 return TurnEnd.ELSEWHERE
-            voice_turn.detector = await self._pipelines.load_detector()
+        ears = await self._pipelines.ears(
+            self._woken_by, by_button=voice_turn.is_push_to_talk, asked_back=self._asked_back
+        )
+        voice_turn.ears = ears
         run = partial(
             self._pipelines.run_spoken,
             start.wake_word,
             woken_by=self._woken_by,
             is_repeated=claim is Claim.AGAIN,
             ends_speech=voice_turn.pipeline_ends_speech,
+            ears=ears,
         )
-        if (end := await voice_turn.run(run)) is TurnEnd.ELSEWHERE:
+        try:
+            end = await voice_turn.run(run)
+        finally:
+            ears.close()
+        if end is TurnEnd.ELSEWHERE:
             self._wake_words.withdraw(self._device.mac)
         return end
 

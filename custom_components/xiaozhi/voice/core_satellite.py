@@ -10,15 +10,15 @@ fails when they or that method change.
 import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, override
 
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import (
     AudioSettings,
     Pipeline,
+    PipelineEvent,
     PipelineStage,
-    async_pipeline_from_audio_stream,
 )
 from homeassistant.components.assist_pipeline.pipeline import PipelineInput, PipelineRun
 from homeassistant.components.assist_satellite import (
@@ -30,6 +30,8 @@ from homeassistant.components.assist_satellite.const import PREANNOUNCE_URL
 from homeassistant.core import Context, callback
 from homeassistant.helpers.chat_session import ChatSession, async_get_chat_session
 
+from .ears import Ears
+from .lent_engine import Loan
 from .speech_format import speech_options
 
 __all__ = ["CoreSatellite"]
@@ -55,20 +57,31 @@ class CoreSatellite(AssistSatelliteEntity):
         *,
         wake_word: str | None,
         is_repeated: bool,
+        ears: Ears,
     ) -> None:
         """Run a pipeline on 16 kHz mono 16-bit PCM. One without a voice ends with the text of the answer.
 
         Home Assistant drops a run whose wake word it knows from the last two seconds, unless `is_repeated`.
+        The engine that transcribes is the pipeline's, or the one that `ears` lend.
         """
         if self._wake_word_intercept_future:
             # Somebody wants to know the wake word only, and Home Assistant runs no pipeline.
             await self.async_accept_pipeline_from_satellite(audio, wake_word_phrase=wake_word)
             return
-        with self._running() as (context, session, prompt):
-            await async_pipeline_from_audio_stream(
+        with self._running() as (context, session, prompt), self._lent(ears, pipeline) as lent:
+            run = PipelineRun(
                 self.hass,
                 context=context,
-                event_callback=self._internal_on_pipeline_event,
+                pipeline=pipeline if lent is None else lent.pipeline,
+                start_stage=PipelineStage.STT,
+                end_stage=PipelineStage.STT if self._ask_question_future else _last_stage(pipeline),
+                event_callback=partial(self._heed, lent),
+                tts_audio_output=speech_options(self.hass, pipeline.tts_engine),
+                audio_settings=audio_settings,
+            )
+            await PipelineInput(
+                run=run,
+                session=session,
                 stt_metadata=stt.SpeechMetadata(
                     language="",
                     format=stt.AudioFormats.WAV,
@@ -79,15 +92,10 @@ class CoreSatellite(AssistSatelliteEntity):
                 ),
                 stt_stream=audio,
                 wake_word_phrase=None if is_repeated else wake_word,
-                pipeline_id=pipeline.id,
-                conversation_id=session.conversation_id,
-                tts_audio_output=speech_options(self.hass, pipeline.tts_engine),
-                audio_settings=audio_settings,
+                conversation_extra_system_prompt=prompt,
                 device_id=self._device_id,
                 satellite_id=self.entity_id,
-                end_stage=PipelineStage.STT if self._ask_question_future else _last_stage(pipeline),
-                conversation_extra_system_prompt=prompt,
-            )
+            ).execute(validate=True)
 
     async def async_accept_text_from_satellite(self, question: str, pipeline: Pipeline) -> None:
         """Run a pipeline on a text. One without a voice ends with the text of the answer."""
@@ -200,6 +208,26 @@ class CoreSatellite(AssistSatelliteEntity):
         """Note that nobody answers a question any more."""
         if self._ask_question_future is not None and not self._ask_question_future.done():
             self._ask_question_future.set_result(None)
+
+    @property
+    def question_pending(self) -> bool:
+        """Whether what is said next answers a question of an automation."""
+        return self._ask_question_future is not None
+
+    @contextmanager
+    def _lent(self, ears: Ears, pipeline: Pipeline) -> Generator[Loan | None]:
+        loan = ears.loan(self.hass, pipeline)
+        try:
+            yield loan
+        finally:
+            if loan is not None:
+                loan.take_back()
+
+    @callback
+    def _heed(self, lent: Loan | None, event: PipelineEvent) -> None:
+        if lent is not None:
+            lent.heed(event)
+        self._internal_on_pipeline_event(event)
 
     @property
     def _device_id(self) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 import logging
-from typing import Final
+from typing import Final, Protocol
 
 from homeassistant.components.assist_pipeline import VadSensitivity
 from homeassistant.core import HomeAssistant, callback
@@ -23,12 +23,15 @@ from ..protocol.audio.detector import (
     SpeechDetector,
     SpeechEnded,
     SpeechEvent,
+    SpeechPaused,
+    SpeechResumed,
     load_detector,
 )
 from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE, silence
+from ..protocol.conversation.patience import DEFAULT_PAUSES, NOTICED_PAUSE, EndOfTurn
 from ..protocol.conversation.turn import Turn
 
-__all__ = ["ListeningNews", "SpeechDetectors", "SpokenAudio", "TurnDetector"]
+__all__ = ["ListeningNews", "PauseListener", "SpeechDetectors", "SpokenAudio", "TurnDetector"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -42,6 +45,10 @@ _SETTINGS: Final = {
     VadSensitivity.DEFAULT: DetectorSettings(),
     VadSensitivity.RELAXED: DetectorSettings(silence=1.0),
 }
+# Tells of each pause, so that what was said before it can decide how long the pause may last.
+_PATIENT: Final = DetectorSettings(silence=DEFAULT_PAUSES[EndOfTurn.PAUSE], pause=NOTICED_PAUSE)
+# An answer to a question is no command, and nothing tells whether it is complete.
+_ANSWER: Final = DetectorSettings(pause=NOTICED_PAUSE)
 # The device hears itself, too, through what its echo cancellation leaves of it.
 _INTERRUPTION: Final = DetectorSettings(begin=0.35, maybe_speech=0.6, speech=0.6)
 # Detectors that work at the same time. Each takes a thread of Home Assistant's, of which there are few; if
@@ -69,6 +76,10 @@ class SpeechDetectors:
     async def async_load(self, sensitivity: VadSensitivity = VadSensitivity.DEFAULT) -> TurnDetector | None:
         """Return a detector for one turn; None, with a repair issue, if the library cannot be loaded."""
         return await self._load(_SETTINGS[sensitivity])
+
+    async def async_load_patient(self, *, answers_question: bool) -> TurnDetector | None:
+        """Return a detector that tells of each pause; None as `async_load`."""
+        return await self._load(_ANSWER if answers_question else _PATIENT)
 
     async def async_load_for_interruption(self) -> TurnDetector | None:
         """Return a detector of speech during an answer; None if the library cannot be loaded."""
@@ -120,6 +131,21 @@ class TurnDetector:
                 break
         return events
 
+    @callback
+    def end_after(self, pause: SpeechPaused, silence: float) -> None:
+        """Let speech end when this pause has lasted `silence` seconds, unless it is over."""
+        self._detector.end_after(pause, silence)
+
+
+class PauseListener(Protocol):
+    """Follows the pauses of a turn. No method may raise."""
+
+    def paused(self, pause: SpeechPaused, pcm: bytes) -> None:
+        """Take what was said up to and with a pause, as PCM."""
+
+    def resumed(self) -> None:
+        """Speech goes on."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListeningNews:
@@ -141,12 +167,20 @@ class SpokenAudio:
     """
 
     def __init__(
-        self, turn: Turn, detector: TurnDetector | None, news: ListeningNews, *, patience: float
+        self,
+        turn: Turn,
+        detector: TurnDetector | None,
+        news: ListeningNews,
+        *,
+        patience: float,
+        pauses: PauseListener | None = None,
     ) -> None:
         """Take the audio of a turn in which speech has to begin within `patience` seconds."""
         self._turn = turn
         self._detector = detector
         self._news = news
+        self._pauses = pauses
+        self._said = bytearray()
         self._patience_bytes = round((patience + _NOTICING) * _BYTES_PER_SECOND)
         self._held: list[bytes] = []
         self._heard_bytes = 0
@@ -184,6 +218,8 @@ class SpokenAudio:
     def _hand_on(self) -> None:
         for piece in self._held:
             self._pieces.put_nowait(piece)
+            if self._pauses is not None:
+                self._said += piece
         self._held.clear()
 
     def _is_over(self, events: list[SpeechEvent]) -> bool:
@@ -193,6 +229,10 @@ class SpokenAudio:
                     self._speech = True
                     self._hand_on()
                     self._news.began()
+                case SpeechPaused() if self._pauses is not None:
+                    self._pauses.paused(event, bytes(self._said))
+                case SpeechResumed() if self._pauses is not None:
+                    self._pauses.resumed()
                 case SpeechEnded(at):
                     self._silent_for = max(0.0, self._heard_bytes / _BYTES_PER_SECOND - at)
                     return True

@@ -22,7 +22,8 @@ from ..protocol.faces import Face
 from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
 from .answer import Answer
-from .end_of_speech import ListeningNews, SpokenAudio, TurnDetector
+from .ears import Ears
+from .end_of_speech import ListeningNews, SpokenAudio
 from .errors import (
     ANSWERED_ELSEWHERE,
     ASSISTANT_HANGS,
@@ -100,8 +101,8 @@ class VoiceTurn:
         self._quiet_timer: asyncio.TimerHandle | None = None
         self._pipeline: asyncio.Task[None] | None = None
         self._error: str | None = None
-        self.detector: TurnDetector | None = None
-        """Detector of the end of speech. Set before `run`."""
+        self.ears = Ears()
+        """How the turn is listened to. Set before `run`."""
 
     @property
     def is_push_to_talk(self) -> bool:
@@ -111,7 +112,7 @@ class VoiceTurn:
     @property
     def pipeline_ends_speech(self) -> bool:
         """Whether the pipeline has to find the end of speech."""
-        return self.detector is None and not self.is_push_to_talk
+        return self.ears.detector is None and not self.is_push_to_talk
 
     @property
     def error(self) -> str:
@@ -126,6 +127,7 @@ class VoiceTurn:
     @callback
     def on_pipeline_event(self, event: PipelineEvent) -> None:
         """Take an event of this turn's pipeline run. Raises `PipelineError`, which ends the run."""
+        self.ears.heed(event)
         self._refuse_echo(event)
         self._time(event)
         match event.type:
@@ -186,9 +188,20 @@ class VoiceTurn:
 
     def _spoken_audio(self) -> SpokenAudio:
         news = ListeningNews(
-            began=self._heard_speech, silent=partial(self._give_up, NO_SPEECH), ended=self._all_heard
+            began=self._speech_began, silent=partial(self._give_up, NO_SPEECH), ended=self._all_heard
         )
-        return SpokenAudio(self._turn, self.detector, news, patience=self._timeouts.no_speech)
+        return SpokenAudio(
+            self._turn,
+            self.ears.detector,
+            news,
+            patience=self._timeouts.no_speech,
+            pauses=self.ears.early,
+        )
+
+    @callback
+    def _speech_began(self) -> None:
+        self.ears.began()
+        self._heard_speech()
 
     async def _run_pipeline(
         self, pipeline: Callable[[AsyncIterable[bytes]], Awaitable[None]], spoken: SpokenAudio
@@ -208,9 +221,11 @@ class VoiceTurn:
     @callback
     def _all_heard(self, silent_for: float | None) -> None:
         self._speech_ended = True
+        self.ears.heard_all(silent_for)
         if self._answer.begun:
             return
         if silent_for is not None:
+            self.times.ended_by = self.ears.ending.value
             self.times.passed(TurnStep.SPEECH_ENDED, loop_time() - silent_for)
         self.times.passed(TurnStep.DETECTED, loop_time())
         self._wait_at_most(self._timeouts.recognition)

@@ -153,7 +153,7 @@ async def test_a_device_without_screen_and_battery_has_no_entities_for_them(
         VOLUME,
         "notify.kitchen_box_screen_message",
         "select.kitchen_box_assistant",
-        "select.kitchen_box_finished_speaking_detection",
+        "select.kitchen_box_when_i_stop_speaking",
         "sensor.kitchen_box_conversation",
         "sensor.kitchen_box_next_timer",
         "sensor.kitchen_box_signal",

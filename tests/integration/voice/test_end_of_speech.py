@@ -30,7 +30,7 @@ class TestOneDevice:
         await hass.services.async_call(
             "select",
             "select_option",
-            {"entity_id": "select.kitchen_box_finished_speaking_detection", "option": choice},
+            {"entity_id": "select.kitchen_box_when_i_stop_speaking", "option": choice},
             blocking=True,
         )
         speech.recognizer.lines = [COMMAND]

@@ -20,6 +20,8 @@ from custom_components.xiaozhi.protocol.audio.detector import (
     SpeechBounds,
     SpeechEnded,
     SpeechEvent,
+    SpeechPaused,
+    SpeechResumed,
     load_detector,
 )
 from custom_components.xiaozhi.protocol.audio.silero import load_model
@@ -223,3 +225,83 @@ judge(os.urandom(2 * MODEL_SAMPLES))
 print(len(os.listdir("/proc/self/task")) - before)
 """
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"0\n"
+
+
+class TestPauses:
+    """A pause that is told of, and how long it may last by order."""
+
+    PATIENT = DetectorSettings(silence=0.8, pause=0.2)
+
+    def told(self, bounds: SpeechBounds, seconds: float, likelihood: float) -> list[SpeechEvent]:
+        """Return the events of a stretch."""
+        peak = VOICE if likelihood >= 0.5 else HUSH
+        events: list[SpeechEvent | None] = []
+        for _ in range(round(seconds / CHUNK_SECONDS)):
+            events += [bounds.step(peak) for _ in range(STEPS - 1)]
+            events.append(bounds.step(peak, likelihood))
+        return [event for event in events if event is not None]
+
+    def paused(self, bounds: SpeechBounds) -> SpeechPaused:
+        """Speak, fall silent, and return the pause."""
+        *_, pause = [*self.told(bounds, 1.6, SPEECH), *self.told(bounds, 0.32, SILENCE)]
+        assert isinstance(pause, SpeechPaused)
+        return pause
+
+    def test_a_pause_is_told_of_once_and_ends_speech_as_set(self) -> None:
+        began, pause, ended = judged(self.PATIENT, (1.6, SPEECH), (1.2, SILENCE))
+        assert isinstance(began, SpeechBegan)
+        assert pause == SpeechPaused(pytest.approx(1.6, abs=0.05))
+        assert ended == SpeechEnded(pytest.approx(1.6, abs=0.05))
+
+    def test_a_pause_that_is_over_is_told_of(self) -> None:
+        stretches = [(1.0, SPEECH), (0.4, SILENCE)] * 3
+        kinds = [type(event) for event in judged(self.PATIENT, *stretches)]
+        assert kinds == [SpeechBegan, *[SpeechPaused, SpeechResumed] * 2, SpeechPaused]
+
+    def test_a_click_in_a_pause_is_no_speech_that_goes_on(self) -> None:
+        found = judged(self.PATIENT, (1.0, SPEECH), (0.4, SILENCE), (0.032, SPEECH), (0.2, SILENCE))
+        assert [type(event) for event in found] == [SpeechBegan, SpeechPaused]
+
+    @pytest.mark.parametrize("order", [0.0, 0.2, 0.6, 1.2])
+    def test_speech_ends_when_the_pause_has_lasted_as_long_as_ordered(self, order: float) -> None:
+        bounds = SpeechBounds(self.PATIENT)
+        bounds.end_after(self.paused(bounds), order)
+        assert self.told(bounds, max(0, order - 0.48), SILENCE) == []
+        (ended,) = self.told(bounds, 0.48, SILENCE)
+        assert ended == SpeechEnded(pytest.approx(1.6, abs=0.05))
+
+    def test_an_order_for_a_pause_that_is_over_does_nothing(self) -> None:
+        bounds = SpeechBounds(self.PATIENT)
+        old = self.paused(bounds)
+        resumed, pause = [*self.told(bounds, 0.5, SPEECH), *self.told(bounds, 0.32, SILENCE)]
+        assert isinstance(resumed, SpeechResumed)
+        assert isinstance(pause, SpeechPaused)
+        bounds.end_after(old, 0.2)
+        assert self.told(bounds, 0.3, SILENCE) == []
+        (ended,) = self.told(bounds, 0.5, SILENCE)
+        assert isinstance(ended, SpeechEnded)
+
+    def test_an_order_ends_nothing_while_the_next_word_begins(self) -> None:
+        bounds = SpeechBounds(self.PATIENT)
+        bounds.end_after(self.paused(bounds), 0.2)
+        assert [type(event) for event in self.told(bounds, 0.5, SPEECH)] == [SpeechResumed]
+
+    def test_the_next_speech_is_not_ended_by_the_order_for_the_last(self) -> None:
+        bounds = SpeechBounds(self.PATIENT)
+        bounds.end_after(self.paused(bounds), 0.2)
+        self.told(bounds, 0.5, SILENCE)
+        kinds = [type(event) for event in [*self.told(bounds, 1, SPEECH), *self.told(bounds, 0.4, SILENCE)]]
+        assert kinds == [SpeechBegan, SpeechPaused]
+
+    def test_the_real_detector_follows_orders(self) -> None:
+        detector = load_detector(self.PATIENT)
+        detector.hear(through_opus(spoken("turn on the kitchen light")))
+        pause: SpeechEvent | None = None
+        for _ in range(10):
+            for event in detector.hear(silence(60)):
+                pause = event
+            if pause is not None:
+                break
+        assert isinstance(pause, SpeechPaused)
+        detector.end_after(pause, 0.2)
+        assert detector.hear(silence(60)) == [SpeechEnded(pause.at)]

@@ -28,6 +28,8 @@ __all__ = [
     "SpeechDetector",
     "SpeechEnded",
     "SpeechEvent",
+    "SpeechPaused",
+    "SpeechResumed",
     "load_detector",
 ]
 
@@ -83,7 +85,19 @@ class SpeechEnded:
     at: float
 
 
-type SpeechEvent = SpeechBegan | SpeechEnded
+@dataclass(frozen=True, slots=True)
+class SpeechPaused:
+    """Nobody has spoken since `at` seconds of audio, for as long as `DetectorSettings.pause`."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechResumed:
+    """Speech goes on after `SpeechPaused`, before the silence was long enough to end it."""
+
+
+type SpeechEvent = SpeechBegan | SpeechPaused | SpeechResumed | SpeechEnded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +106,8 @@ class DetectorSettings:
 
     silence: float = 0.6
     """That ends speech: 0.4 is quick, but cuts off people who hesitate; 1.0 gives time to think."""
+    pause: float | None = None
+    """That is told of while speech may still go on; None to tell of no pause."""
     begin: float = 0.15
     """Of speech that there must be before it counts: less is a cough or a door."""
     resume: float = 0.06
@@ -111,6 +127,12 @@ class SpeechDetector(Protocol):
         """Take the next 16 kHz mono 16-bit PCM, of any length, and return what was found in it.
 
         Takes up to a millisecond for each 32 ms of sound: call it outside the event loop, one call at a time.
+        """
+
+    def end_after(self, pause: SpeechPaused, silence: float) -> None:
+        """Let speech end when this pause has lasted `silence` seconds, instead of as in the settings.
+
+        A pause that is over is not changed. May be called while another thread is in `hear`.
         """
 
 
@@ -134,6 +156,9 @@ class SpeechBounds:
         self._spoken = 0
         self._silent = 0
         self._interrupted = 0
+        # The pause that was told of, and the one that ends speech after so many seconds.
+        self._pause: SpeechPaused | None = None
+        self._order: tuple[SpeechPaused, float] | None = None
         self._began = 0.0
         self._probability = 0.0
         # Loudest samples: of the chunks of speech, on average; of the quietest chunk of the silence that now
@@ -156,26 +181,29 @@ class SpeechBounds:
         self._heard += 1
         self._peaks.append(peak)
         if probability is not None:
-            began = self._judge(probability)
+            speaks = self._judge(probability)
             self._before = max(self._peaks)
             self._quietest = min(self._quietest, self._before) if self._silent > 1 else self._before
             self._peaks.clear()
-            if began is not None:
-                return began
+            if speaks is not None:
+                return speaks
         # The end is looked for only once all of a packet is known, of which the last may be the next word.
         if -self._heard * _STEP_SAMPLES % _PACKET_SAMPLES < _STEP_SAMPLES:
             return self._ended()
         return None
 
-    def _judge(self, probability: float) -> SpeechBegan | None:
+    def end_after(self, pause: SpeechPaused, silence: float) -> None:
+        """Let speech end when a pause has lasted `silence` seconds, as `SpeechDetector.end_after`."""
+        self._order = (pause, silence)
+
+    def _judge(self, probability: float) -> SpeechBegan | SpeechResumed | None:
         self._probability = probability
         if not self._speaking:
             return self._before_speech(probability >= self._settings.maybe_speech)
         if probability >= self._settings.speech and (loud := self._last_loud_step()):
-            self._in_speech(loud)
-        else:
-            self._silent += 1 + self._interrupted
-            self._interrupted = 0
+            return self._in_speech(loud)
+        self._silent += 1 + self._interrupted
+        self._interrupted = 0
         return None
 
     def _last_loud_step(self) -> int:
@@ -200,26 +228,37 @@ class SpeechBounds:
         self._end = self._heard
         return SpeechBegan(self._began)
 
-    def _in_speech(self, end: int) -> None:
+    def _in_speech(self, end: int) -> SpeechResumed | None:
         self._spoken += 1
         if self._silent:
             self._interrupted += 1
             if self._interrupted < self._resume:
-                return
+                return None
         self._silent = self._interrupted = 0
         self._end = end
+        if self._pause is None:
+            return None
+        self._pause = None
+        return SpeechResumed()
 
-    def _ended(self) -> SpeechEnded | None:
+    def _ended(self) -> SpeechPaused | SpeechEnded | None:
         if not self._silent or self._interrupted or self._probability >= self._settings.surely_silent:
             return None
         silence = self._heard - self._end
         if self._quietest >= _QUIET * self._level:
             silence += _MODEL_LAG
-        if silence * STEP_SECONDS < self._enough or self._may_go_on:
+        seconds = silence * STEP_SECONDS
+        if self._may_go_on:
             return None
-        self._speaking = False
-        self._spoken = self._silent = 0
-        return SpeechEnded(self._end * STEP_SECONDS)
+        if seconds >= self._enough:
+            self._speaking = False
+            self._spoken = self._silent = 0
+            self._pause = None
+            return SpeechEnded(self._end * STEP_SECONDS)
+        if self._pause is None and self._settings.pause is not None and seconds >= self._settings.pause:
+            self._pause = SpeechPaused(self._end * STEP_SECONDS)
+            return self._pause
+        return None
 
     @property
     def _may_go_on(self) -> bool:
@@ -232,6 +271,10 @@ class SpeechBounds:
     @property
     def _enough(self) -> float:
         """Seconds of silence that end the speech now."""
+        # Another thread may give an order, in this moment, too: for this pause, or for one that is over.
+        order = self._order
+        if order is not None and order[0] == self._pause:
+            return order[1]
         (little, more), (much, fewer) = _SAID_LITTLE, _SAID_MUCH
         share = (min(max(self._spoken * CHUNK_SECONDS, little), much) - little) / (much - little)
         return self._settings.silence + more + share * (fewer - more)
@@ -261,6 +304,10 @@ class SileroDetector(SpeechDetector):
             if event is not None:
                 events.append(event)
         return events
+
+    @override
+    def end_after(self, pause: SpeechPaused, silence: float) -> None:
+        self._bounds.end_after(pause, silence)
 
     def _judged(self) -> float | None:
         """Return the likelihood that the chunk is speech if it is complete, and begin the next."""

@@ -1,0 +1,161 @@
+"""How the turns of all devices are listened to: what ends them, and whether they are transcribed early."""
+
+from functools import partial
+from typing import Any
+
+from homeassistant.components import stt
+from homeassistant.components.assist_pipeline import (
+    Pipeline,
+    PipelineEvent,
+    PipelineEventType,
+    VadSensitivity,
+)
+from homeassistant.const import MATCH_ALL
+from homeassistant.core import HomeAssistant, callback
+
+from ..protocol.clock import loop_time
+from ..protocol.conversation.patience import EndOfTurn
+from .early import CreateTask, EarlyTurn, EngineCalls, JudgeText
+from .end_of_speech import SpeechDetectors, TurnDetector
+from .engines import Trial, kind_of
+from .lent_engine import LentEngine, Loan
+from .sentences import Sentences
+from .timeouts import VoiceTimeouts
+
+__all__ = ["Ears", "Hearing"]
+
+
+class Ears:
+    """How one turn is listened to."""
+
+    def __init__(
+        self,
+        detector: TurnDetector | None = None,
+        calls: EngineCalls | None = None,
+        trial: Trial | None = None,
+    ) -> None:
+        """Find the end of speech with a detector; None if the pipeline or a button has to."""
+        self.detector = detector
+        self.early: EarlyTurn | None = None
+        """Early transcripts, if there are any."""
+        self.lent: LentEngine | None = None
+        """What transcribes in the place of the pipeline's engine."""
+        self.engine_id: str | None = None
+        """The engine that is meant, if the pipeline still has it."""
+        self._calls = calls
+        self._trial = trial
+        self._ended_at: float | None = None
+
+    @property
+    def ending(self) -> EndOfTurn:
+        """What has decided that the turn has ended, where a detector has found the end."""
+        return EndOfTurn.PAUSE if self.early is None else self.early.ending
+
+    def loan(self, hass: HomeAssistant, pipeline: Pipeline) -> Loan | None:
+        """Let a run of the pipeline use the early transcript; None if there will be none."""
+        if self.lent is None or self.engine_id != pipeline.stt_engine:
+            return None
+        return Loan(hass, pipeline, self.lent)
+
+    @callback
+    def began(self) -> None:
+        """Somebody speaks."""
+        if self._calls is not None:
+            self._calls.speaking(self)
+
+    @callback
+    def heard_all(self, silent_for: float | None) -> None:
+        """All of the audio is there."""
+        if silent_for is not None:
+            self._ended_at = loop_time()
+
+    @callback
+    def heed(self, event: PipelineEvent) -> None:
+        """Follow the run of the pipeline."""
+        if event.type is not PipelineEventType.STT_END or self._calls is None:
+            return
+        self._calls.understood(self)
+        if self._trial is not None and self._ended_at is not None and self.early is None:
+            self._trial.plain(loop_time() - self._ended_at)
+
+    @callback
+    def close(self) -> None:
+        """End the turn."""
+        if self._calls is not None:
+            self._calls.understood(self)
+        if self.early is not None:
+            self.early.close()
+
+
+class Hearing:
+    """What all devices share in listening, and what each has found out about its engine."""
+
+    def __init__(self, hass: HomeAssistant, detectors: SpeechDetectors, create_task: CreateTask) -> None:
+        """Use the detectors of the gateway. Tasks end with the gateway."""
+        self.insisting = set[str]()
+        """MACs of the devices whose owner has chosen early transcripts instead of being given them."""
+        self._hass = hass
+        self._detectors = detectors
+        self._create_task = create_task
+        self._sentences = Sentences(hass)
+        self._engines: dict[str, EngineCalls] = {}
+        self._trials: dict[tuple[str, str], Trial] = {}
+
+    async def ears(
+        self,
+        mac: str,
+        pipeline: Pipeline,
+        sensitivity: VadSensitivity | None,
+        *,
+        device_id: str | None,
+        answers_question: bool,
+        timeouts: VoiceTimeouts,
+    ) -> Ears:
+        """Return how to listen to a turn of a device. None for `sensitivity` is quick and patient."""
+        engine = pipeline.stt_engine and stt.async_get_speech_to_text_engine(self._hass, pipeline.stt_engine)
+        if not engine or not pipeline.stt_engine:
+            return Ears(await self._detectors.async_load(sensitivity or VadSensitivity.DEFAULT))
+        calls = self._engines.setdefault(pipeline.stt_engine, EngineCalls(self._create_task))
+        trial = self._trials.setdefault((mac, pipeline.stt_engine), Trial(kind_of(engine)))
+        detector: TurnDetector | None = None
+        if sensitivity is None and trial.transcribes_early(insists=mac in self.insisting):
+            detector = await self._detectors.async_load_patient(answers_question=answers_question)
+            if detector is not None:
+                ears = Ears(detector, calls, trial)
+                judge = None if answers_question else self._judge(pipeline, device_id)
+                ears.early = EarlyTurn(ears, engine, calls, trial, detector, judge, timeouts)
+                ears.lent = LentEngine(engine, ears.early.transcribe)
+                ears.engine_id = pipeline.stt_engine
+                return ears
+        detector = await self._detectors.async_load(sensitivity or VadSensitivity.DEFAULT)
+        return Ears(detector, calls, trial)
+
+    def for_button(self, pipeline: Pipeline) -> Ears:
+        """Return how to listen to a turn that a button ends."""
+        if not pipeline.stt_engine:
+            return Ears()
+        return Ears(None, self._engines.setdefault(pipeline.stt_engine, EngineCalls(self._create_task)))
+
+    def describe(self, mac: str) -> list[dict[str, Any]]:
+        """Return what a device has found out about its engines, for diagnostics."""
+        return [
+            {"id": engine_id, "dropped": self._engines[engine_id].dropped, **trial.describe()}
+            for (owner, engine_id), trial in self._trials.items()
+            if owner == mac
+        ]
+
+    def _judge(self, pipeline: Pipeline, device_id: str | None) -> JudgeText:
+        # As the pipeline does for an assistant that speaks every language.
+        language = pipeline.conversation_language
+        if language == MATCH_ALL:
+            language = pipeline.stt_language or pipeline.tts_language or pipeline.language
+        local = pipeline.prefer_local_intents
+        warm = self._sentences.warm(language, pipeline.conversation_engine, prefer_local_intents=local)
+        self._create_task(warm, "prepare to judge sentences")
+        return partial(
+            self._sentences.judge,
+            language=language,
+            agent_id=pipeline.conversation_engine,
+            device_id=device_id,
+            prefer_local_intents=local,
+        )

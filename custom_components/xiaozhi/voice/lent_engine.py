@@ -1,0 +1,118 @@
+"""A speech-to-text engine of ours in the place of the pipeline's own, for one run.
+
+Home Assistant looks the engine of a pipeline up by its id. For the moment of the look-up our engine has an id
+of its own, which a copy of the pipeline names; the owner sees neither. All else in the run is Home
+Assistant's, so its events, states and traces are those of any other run.
+"""
+
+from collections.abc import AsyncIterable, Awaitable, Callable
+from dataclasses import replace
+from typing import Final, override
+
+from homeassistant.components import stt
+from homeassistant.components.assist_pipeline import Pipeline, PipelineEvent, PipelineEventType
+from homeassistant.components.stt import const
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.util.ulid import ulid_now
+
+from ..const import DOMAIN
+
+__all__ = ["Engine", "LentEngine", "Loan", "Transcribe"]
+
+type Engine = stt.SpeechToTextEntity | stt.Provider
+type Transcribe = Callable[[stt.SpeechMetadata, AsyncIterable[bytes]], Awaitable[stt.SpeechResult]]
+
+# Where Home Assistant keeps engines that are no entities. It is not among what integrations are offered.
+_PROVIDERS: Final = getattr(const, "DATA_PROVIDERS", "")
+# Home Assistant names no engine like that.
+_KEY: Final = f"{DOMAIN} {{}}"
+
+
+class LentEngine(stt.Provider):
+    """Takes audio for another engine, whose name it bears."""
+
+    def __init__(self, engine: Engine, transcribe: Transcribe) -> None:
+        """Pass audio to `transcribe`; all else is as with `engine`."""
+        self._engine = engine
+        self._transcribe = transcribe
+        self.name = engine.name if isinstance(engine, stt.Provider) else engine.entity_id
+
+    @property
+    @override
+    def supported_languages(self) -> list[str]:
+        """Return none, so that no list of engines offers this one; `check_metadata` knows better."""
+        return []
+
+    @property
+    @override
+    def supported_formats(self) -> list[stt.AudioFormats]:
+        """Return the formats of the engine."""
+        return self._engine.supported_formats
+
+    @property
+    @override
+    def supported_codecs(self) -> list[stt.AudioCodecs]:
+        """Return the codecs of the engine."""
+        return self._engine.supported_codecs
+
+    @property
+    @override
+    def supported_bit_rates(self) -> list[stt.AudioBitRates]:
+        """Return the bit rates of the engine."""
+        return self._engine.supported_bit_rates
+
+    @property
+    @override
+    def supported_sample_rates(self) -> list[stt.AudioSampleRates]:
+        """Return the sample rates of the engine."""
+        return self._engine.supported_sample_rates
+
+    @property
+    @override
+    def supported_channels(self) -> list[stt.AudioChannels]:
+        """Return the channels of the engine."""
+        return self._engine.supported_channels
+
+    @property
+    @override
+    def audio_processing(self) -> stt.SpeechAudioProcessing:
+        """Return what the engine needs and prefers."""
+        return self._engine.audio_processing
+
+    @override
+    async def async_process_audio_stream(
+        self, metadata: stt.SpeechMetadata, stream: AsyncIterable[bytes]
+    ) -> stt.SpeechResult:
+        """Transcribe a stream."""
+        return await self._transcribe(metadata, stream)
+
+    @callback
+    @override
+    def check_metadata(self, metadata: stt.SpeechMetadata) -> bool:
+        """Return whether the engine takes such audio."""
+        return self._engine.check_metadata(metadata)
+
+
+class Loan:
+    """The place of a lent engine among Home Assistant's, up to the start of one run."""
+
+    def __init__(self, hass: HomeAssistant, pipeline: Pipeline, engine: LentEngine) -> None:
+        """Lend. If Home Assistant does not find the engine, the pipeline is the one that was given."""
+        self._providers: dict[str, stt.Provider] = hass.data.get(_PROVIDERS, {})
+        self._key = _KEY.format(ulid_now())
+        self._providers[self._key] = engine
+        self.works = stt.async_get_speech_to_text_engine(hass, self._key) is engine
+        """Whether Home Assistant finds the engine."""
+        self.pipeline = replace(pipeline, stt_engine=self._key) if self.works else pipeline
+        """The pipeline to run."""
+
+    @callback
+    def heed(self, event: PipelineEvent) -> None:
+        """Take the place back as soon as the run has looked the engine up."""
+        if event.type is PipelineEventType.RUN_START:
+            self.take_back()
+
+    @callback
+    def take_back(self) -> None:
+        """Leave Home Assistant's engines as they were."""
+        self._providers.pop(self._key, None)
