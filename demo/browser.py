@@ -42,11 +42,11 @@ class WebPage:
     def __init__(self, page: Page, url: str) -> None:
         """Use a tab; `url` is that of Home Assistant."""
         self.page = page
-        self._url = url
+        self.url = url
 
     async def log_in(self, username: str, password: str) -> None:
         """Open Home Assistant and log in."""
-        await self.page.goto(self._url)
+        await self.page.goto(self.url)
         await self.page.get_by_label("Username").fill(username)
         await self.page.get_by_label("Password").first.fill(password)
         await self.press("Log in")
@@ -59,7 +59,7 @@ class WebPage:
         for _ in range(_TRIES):
             # After a dialog has closed, Home Assistant opens the new page: on a busy machine, while we leave.
             with suppress(AssertionError, Error):
-                await self.page.goto(f"{self._url}/config/integrations/dashboard")
+                await self.page.goto(f"{self.url}/config/integrations/dashboard")
                 await expect(self.button("Add integration")).to_be_visible(timeout=_TRY_MS)
                 return
         await expect(self.button("Add integration")).to_be_visible()
@@ -158,6 +158,15 @@ class WebPage:
         picture = await self.page.screenshot(clip=_around(boxes) if boxes else None)
         await asyncio.to_thread(file.write_bytes, picture)
 
+    async def pictures(self, file: Path, *parts: Locator, still: bool = True) -> None:
+        """Save two screenshots: the light one, and beside it one of dark colours, `…-dark`."""
+        await self.picture(file, *parts, still=still)
+        await self.page.emulate_media(color_scheme="dark")
+        try:
+            await self.picture(file.with_stem(f"{file.stem}-dark"), *parts, still=still)
+        finally:
+            await self.page.emulate_media(color_scheme="light")
+
 
 @asynccontextmanager
 async def web_page(url: str, *, width: int = 1280, height: int = 900) -> AsyncGenerator[WebPage]:
@@ -169,7 +178,8 @@ async def web_page(url: str, *, width: int = 1280, height: int = 900) -> AsyncGe
         except Error as err:
             raise DemoError(f"no browser: install chromium or Chrome. {err.message.splitlines()[0]}") from err
         try:
-            page = await browser.new_page(viewport={"width": width, "height": height}, locale="en-US")
+            context = await browser.new_context(viewport={"width": width, "height": height}, locale="en-US")
+            page = await context.new_page()
             page.set_default_timeout(_PATIENCE_MS)
             expect.set_options(timeout=_PATIENCE_MS)
             yield WebPage(page, url)

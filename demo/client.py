@@ -1,5 +1,6 @@
 """A small client of Home Assistant: its REST and WebSocket interfaces, and the forms of its config flows."""
 
+import asyncio
 from collections import defaultdict, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -31,6 +32,10 @@ class Client:
         self._socket = socket
         self._token = token
         self._ids = count(1)
+        self._messages: asyncio.Queue[Json | None] = asyncio.Queue()
+        """Received messages that were not read yet; None is the end of the connection."""
+        # Home Assistant hangs up on a client that does not answer its pings, which only one that reads does.
+        self._reader = asyncio.create_task(self._read())
         self._events: defaultdict[int, deque[Json]] = defaultdict(deque)
         """Received events that were not read yet, by subscription."""
 
@@ -53,6 +58,7 @@ class Client:
         """Close the WebSocket."""
         with suppress(aiohttp.ClientError):
             await self._socket.close()
+        await self._reader
 
     async def command(self, kind: str, **fields: Any) -> Any:
         """Send a WebSocket command; return its result."""
@@ -88,14 +94,20 @@ class Client:
 
     async def _receive(self, what: str) -> Json:
         """Receive a message; an event is stored, and an empty object returned."""
-        try:
-            message: Json = await self._socket.receive_json()
-        except (aiohttp.ClientError, TypeError) as err:
-            raise DemoError(f"Home Assistant hung up during {what}") from err
+        if (message := await self._messages.get()) is None:
+            self._messages.put_nowait(None)
+            raise DemoError(f"Home Assistant hung up during {what}")
         if message["type"] == "event":
             self._events[message["id"]].append(message["event"])
             return {}
         return message
+
+    async def _read(self) -> None:
+        """Receive until the connection ends."""
+        async for message in self._socket:
+            if message.type is aiohttp.WSMsgType.TEXT:
+                self._messages.put_nowait(message.json())
+        self._messages.put_nowait(None)
 
     async def get(self, path: str) -> Any:
         """GET a REST resource."""

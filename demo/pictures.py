@@ -12,19 +12,20 @@ from typing import Final
 from playwright.async_api import expect
 
 from simulator import SimulatedDevice, converse, get_profile
-from simulator.audio.espeak import synthesize
-from simulator.audio.opus import UPLINK_RATE
 
 from . import house
 from .abilities import put_firmware
 from .browser import WebPage, web_page
 from .client import Client
 from .errors import DemoError
+from .film import record
 from .hass import PASSWORD, USERNAME, home_assistant
 from .processes import ROOT, free_port, speech_server
 from .speech_server import HOST
+from .stage import spoken
 
 _FOLDER: Final = ROOT / "docs" / "images"
+_WIFI_PAGE: Final = Path(__file__).parent / "drawings" / "wifi.html"
 _INTEGRATION: Final = "XiaoZhi"
 _DEVICE: Final = "XiaoZhi"
 _ROOM: Final = "Kitchen"
@@ -74,6 +75,7 @@ async def _take(folder: Path, work: Path) -> None:
         url = f"http://{HOST}:{_PORT}"
         web = await stack.enter_async_context(web_page(url, width=_WIDTH, height=_HEIGHT))
         await web.log_in(USERNAME, PASSWORD)
+        await _wifi(web, folder)
         await _gateway(web, folder)
         await house.set_up_gateway(client, **_free_ports())
         device = await stack.enter_async_context(SimulatedDevice(profile, f"{url}/api/xiaozhi/ota", mac=_MAC))
@@ -81,6 +83,7 @@ async def _take(folder: Path, work: Path) -> None:
         await _conversation(web, device, folder)
         await _firmware(web, folder)
         await _response_time(web, client, device, folder)
+        await record(web, client, device, folder / "film.gif")
 
 
 def _free_ports() -> dict[str, int]:
@@ -91,11 +94,23 @@ def _free_ports() -> dict[str, int]:
     }
 
 
+async def _wifi(web: WebPage, folder: Path) -> None:
+    """Draw the page of a device's Wi-Fi set-up, with the address."""
+    page = await web.page.context.new_page()
+    await page.goto(_WIFI_PAGE.as_uri())
+    await page.locator("#address").evaluate(
+        "(field, address) => field.textContent = address", f"http://{_ADDRESS}:{_PORT}/api/xiaozhi/ota"
+    )
+    drawn = WebPage(page, page.url)
+    await drawn.pictures(folder / "wifi.png", page.locator("body"))
+    await page.close()
+
+
 async def _gateway(web: WebPage, folder: Path) -> None:
     """Fill in the form up to the page with the address, and close it."""
     await web.add_integration(_INTEGRATION)
     await web.read("Set up the gateway")
-    await web.picture(folder / "gateway.png", web.dialog)
+    await web.pictures(folder / "gateway.png", web.dialog)
     ports = _free_ports()
     await web.field("Port for WebSocket").fill(str(ports["websocket_port"]))
     await web.field("Port for MQTT").fill(str(ports["mqtt_port"]))
@@ -103,7 +118,7 @@ async def _gateway(web: WebPage, folder: Path) -> None:
     await web.field("Address of Home Assistant").fill(_ADDRESS)
     await web.press("Submit")
     await web.read("Point your devices here")
-    await web.picture(folder / "address.png", web.dialog)
+    await web.pictures(folder / "address.png", web.dialog)
     await web.press("Close")
 
 
@@ -111,10 +126,10 @@ async def _pairing(web: WebPage, client: Client, device: SimulatedDevice, folder
     await device.boot()
     await web.show_integrations()
     await web.read("Discovered")
-    await web.picture(folder / "discovered.png", web.card(device.profile.board.name))
+    await web.pictures(folder / "discovered.png", web.card(device.profile.board.name))
     await web.add_discovered(device.profile.board.name)
     await web.read("Type the code")
-    await web.picture(folder / "code.png", web.dialog)
+    await web.pictures(folder / "code.png", web.dialog)
     await web.field("Code").fill(device.pairing_code or "")
     await web.press("Submit")
     await web.field("Name").fill(_DEVICE)
@@ -133,22 +148,19 @@ async def _conversation(web: WebPage, device: SimulatedDevice, folder: Path) -> 
     await expect(web.entities("Sensors")).to_contain_text("Speaking")
     await expect(web.entities("Assist")).to_contain_text("Responding")
     room = web.page.get_by_role("link", name=f"In {_ROOM}")
-    await web.picture(folder / "device.png", room, web.entities("Assist"), still=False)
+    await web.pictures(folder / "device.png", room, web.entities("Assist"), still=False)
     await talking
 
 
 async def _talk(device: SimulatedDevice) -> None:
-    sound, _ = await asyncio.to_thread(
-        synthesize, _SAID, voice="en-us+f2", speed=150, sample_rate=UPLINK_RATE
-    )
-    await converse(device, sound)
+    await converse(device, await spoken(_SAID))
 
 
 async def _firmware(web: WebPage, folder: Path) -> None:
     """Show the available firmware."""
     await web.entities("Configuration").get_by_text("Firmware").click()
     await web.read("Installed version")
-    await web.picture(folder / "firmware.png", web.dialog)
+    await web.pictures(folder / "firmware.png", web.dialog)
 
 
 async def _response_time(web: WebPage, client: Client, device: SimulatedDevice, folder: Path) -> None:
@@ -159,7 +171,7 @@ async def _response_time(web: WebPage, client: Client, device: SimulatedDevice, 
     await web.entities("Diagnostic").get_by_text("Response time").click()
     await web.open_menu(web.page.locator("ha-more-info-dialog"), "Details")
     await web.read("Attributes")
-    await web.picture(folder / "response-time.png", web.dialog)
+    await web.pictures(folder / "response-time.png", web.dialog)
 
 
 if __name__ == "__main__":

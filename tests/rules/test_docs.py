@@ -11,6 +11,7 @@ from tests.paths import ROOT
 
 _PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
+_PICTURE = re.compile(r'(?:src|srcset)="([^"#]*)()"')
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _IMPORT = re.compile(r"https://my\.home-assistant\.io/redirect/blueprint_import/\?blueprint_url=([^)\s]+)")
@@ -31,7 +32,8 @@ def _anchor(heading: str) -> str:
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
     """Files, pictures and headings."""
-    for path, anchor in _LINK.findall(_CODE.sub("", page.read_text())):
+    text = _CODE.sub("", page.read_text())
+    for path, anchor in _LINK.findall(text) + _PICTURE.findall(text):
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), f"{page.name} links to {path}"
         if anchor:

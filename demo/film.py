@@ -1,0 +1,161 @@
+"""A short film for the README: the screen of a simulated device beside Home Assistant's dashboard."""
+
+import asyncio
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from PIL import Image
+from playwright.async_api import Page, ViewportSize
+
+from simulator import SimulatedDevice, State, converse
+
+from .browser import WebPage
+from .client import Client
+from .errors import DemoError
+from .house import LAMP, switch_lamp_off
+from .stage import spoken
+
+__all__ = ["record"]
+
+_DRAWING: Final = Path(__file__).parent / "drawings" / "device.html"
+_SAID: Final = "turn on the kitchen light"
+_WAKE_WORD: Final = "Hi XiaoZhi"
+_WOKEN: Final = f"{_WAKE_WORD}, {_SAID}!"
+_DASHBOARD: Final = "film-lamp"
+_SIZE: Final = ViewportSize(width=340, height=450)
+# Seconds before the first word and after the answer.
+_STILL: Final = 1.0
+_END: Final = 2.0
+# A GIF counts in hundredths of a second; browsers slow down what is faster than two of them.
+_PAUSE: Final = 0.08
+_COLOURS: Final = 48
+_STATUS: Final = {
+    State.IDLE: "Standby",
+    State.CONNECTING: "Connecting ...",
+    State.LISTENING: "Listening",
+    State.SPEAKING: "Speaking",
+}
+
+
+@dataclass(slots=True)
+class _Frame:
+    """One picture, and how long it is shown."""
+
+    picture: Image.Image
+    seconds: float = 0.0
+
+
+async def record(web: WebPage, client: Client, device: SimulatedDevice, file: Path) -> None:
+    """Record a spoken command, from the wake word until after the answer, in real time, as a GIF."""
+    await switch_lamp_off(client)
+    await _add_dashboard(client)
+    sound = await spoken(_SAID)
+    browser = web.page.context.browser
+    assert browser is not None
+    login = await web.page.context.storage_state()
+    context = await browser.new_context(viewport=_SIZE, storage_state=login)
+    try:
+        screen, lamp = await context.new_page(), await context.new_page()
+        await screen.goto(_DRAWING.as_uri())
+        await lamp.goto(f"{web.url}/{_DASHBOARD}/0")
+        await lamp.get_by_text("Kitchen Light").first.wait_for()
+        frames: list[_Frame] = []
+        camera = asyncio.create_task(_film(screen, lamp, device, frames))
+        try:
+            await asyncio.sleep(_STILL)
+            conversation = await converse(device, sound, word=_WAKE_WORD.lower())
+            await asyncio.sleep(_END)
+        finally:
+            camera.cancel()
+            await asyncio.gather(camera, return_exceptions=True)
+    finally:
+        await context.close()
+    if conversation.heard != [_SAID]:
+        raise DemoError(f"the film shows how {conversation.heard} was heard")
+    await asyncio.to_thread(_write, frames, file)
+
+
+async def _add_dashboard(client: Client) -> None:
+    await client.command(
+        "lovelace/dashboards/create", url_path=_DASHBOARD, title="Lamp", mode="storage", show_in_sidebar=False
+    )
+    card = {"type": "tile", "entity": LAMP}
+    view = {"type": "panel", "title": "Kitchen", "cards": [{"type": "vertical-stack", "cards": [card]}]}
+    await client.command("lovelace/config/save", url_path=_DASHBOARD, config={"views": [view]})
+
+
+class _Screen:
+    """What the device's screen shows, the last text of any side, and what the person says."""
+
+    def __init__(self, device: SimulatedDevice) -> None:
+        self._device = device
+        self._texts = self._now()
+        self._shown = ("user", "")
+        self._said = f"{_WAKE_WORD} ..."
+
+    def _now(self) -> dict[str, str]:
+        screen = self._device.screen
+        return {"user": screen.user_text, "assistant": screen.assistant_text}
+
+    def read(self) -> dict[str, str]:
+        """Return what the drawing needs."""
+        texts = self._now()
+        for role, text in texts.items():
+            if text and text != self._texts[role]:
+                self._shown = (role, text)
+        self._texts = texts
+        if self._device.state is State.LISTENING:
+            self._said = _WOKEN
+        role, text = self._shown
+        status = _STATUS.get(self._device.state, "")
+        emotion = self._device.screen.emotion
+        return {"status": status, "emotion": emotion, "role": role, "text": text, "said": self._said}
+
+
+async def _film(screen: Page, lamp: Page, device: SimulatedDevice, frames: list[_Frame]) -> None:
+    shown = _Screen(device)
+    last = monotonic()
+    while True:
+        await screen.evaluate("screen => show(screen)", shown.read())
+        left, right = await asyncio.gather(screen.screenshot(), lamp.screenshot())
+        picture = await asyncio.to_thread(_beside, left, right)
+        now = monotonic()
+        if frames:
+            frames[-1].seconds = now - last
+        last = now
+        frames.append(_Frame(picture))
+        await asyncio.sleep(_PAUSE)
+
+
+def _beside(left: bytes, right: bytes) -> Image.Image:
+    pictures = [Image.open(BytesIO(each)).convert("RGB") for each in (left, right)]
+    film = Image.new("RGB", (sum(each.width for each in pictures), max(each.height for each in pictures)))
+    across = 0
+    for each in pictures:
+        film.paste(each, (across, 0))
+        across += each.width
+    return film
+
+
+def _write(frames: list[_Frame], file: Path) -> None:
+    """Write a GIF; equal pictures in a row become one."""
+    kept: list[_Frame] = []
+    for frame in frames:
+        if kept and kept[-1].picture.tobytes() == frame.picture.tobytes():
+            kept[-1].seconds += frame.seconds
+        else:
+            kept.append(frame)
+    kept[-1].seconds = _END
+    palette = kept[len(kept) // 2].picture.quantize(_COLOURS)
+    pictures = [each.picture.quantize(palette=palette, dither=Image.Dither.NONE) for each in kept]
+    pictures[0].save(
+        file,
+        save_all=True,
+        append_images=pictures[1:],
+        duration=[max(20, round(each.seconds * 100) * 10) for each in kept],
+        loop=0,
+        optimize=True,
+    )
