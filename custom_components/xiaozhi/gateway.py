@@ -109,10 +109,11 @@ class Gateway:
         try:
             await self.listeners.start()
         except PortError as err:
+            _LOGGER.debug("The gateway cannot start: %s", err)
             raise ConfigEntryNotReady(
                 translation_domain=DOMAIN,
                 translation_key=err.key,
-                translation_placeholders={"port": str(err.port), "reason": err.reason},
+                translation_placeholders={"port": str(err.port)},
             ) from err
         self.access_points.async_start()
         # The owner is to know at once where there is none, and the first turn need not wait for the library.

@@ -301,7 +301,7 @@ def _check_arguments(device: Device, name: str, arguments: dict[str, Any]) -> di
         # Templates give dictionaries of their own kind; what is sent must be plain JSON.
         return check_arguments(tool, json_loads_object(json_bytes(arguments)))
     except ArgumentError as err:
-        key, placeholders = argument_fault(err, tool=name, argument=err.name)
+        key, placeholders = argument_fault(err, tool=device.words_for(name), argument=err.name)
         raise ServiceValidationError(
             translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
         ) from err
@@ -309,5 +309,5 @@ def _check_arguments(device: Device, name: str, arguments: dict[str, Any]) -> di
         raise ServiceValidationError(
             translation_domain=DOMAIN,
             translation_key="arguments_not_json",
-            translation_placeholders={"tool": name},
+            translation_placeholders={"tool": device.words_for(name)},
         ) from err

@@ -14,11 +14,11 @@ TEXTS = json.loads((ROOT / "custom_components/xiaozhi/translations/en.json").rea
 @pytest.mark.parametrize(
     ("err", "text"),
     [
-        (McpCallError("Too hot"), "Box refused self.oven.open: Too hot"),
-        (McpNoReasonError("silent"), "Box refused self.oven.open and gave no reason."),
+        (McpCallError("Too hot"), "Box refused “Open oven”: Too hot"),
+        (McpNoReasonError("silent"), "Box refused “Open oven” and gave no reason."),
     ],
 )
 def test_a_refusal_is_told_with_the_reason_that_the_device_gave(err: McpCallError, text: str) -> None:
-    told = call_error(err, "Box", "self.oven.open")
+    told = call_error(err, "Box", "Open oven")
     assert told.translation_key is not None
     assert TEXTS[told.translation_key]["message"].format(**told.translation_placeholders).startswith(text)

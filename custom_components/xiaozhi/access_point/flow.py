@@ -1,6 +1,7 @@
 """Adds an access point, and changes it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+import logging
 from typing import Any, Final
 
 from homeassistant.config_entries import ConfigSubentry, ConfigSubentryFlow, SubentryFlowResult
@@ -24,7 +25,6 @@ import voluptuous as vol
 from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS
 from ..protocol.access_point.address import AccessPointAddress, AddressError
 from ..protocol.access_point.dialling import DialError, check_address
-from ..protocol.access_point.reconnecting import EndingKind
 from ..protocol.access_point.tools import ToolList
 from ..texts import async_text
 from ..timeouts import timeouts_of
@@ -32,6 +32,8 @@ from .house_tools import HouseTool, async_house, automatic_tools, offered_tools
 from .settings import access_point_subentries
 
 __all__ = ["AccessPointFlow"]
+
+_LOGGER = logging.getLogger(__name__)
 
 _URL_SELECTOR: Final = TextSelector(TextSelectorConfig(type=TextSelectorType.PASSWORD))
 _ADD_SCHEMA: Final = vol.Schema(
@@ -55,7 +57,7 @@ class AccessPointFlow(ConfigSubentryFlow):
     async def async_step_user(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
         """Ask for the address, and test it."""
         errors: dict[str, str] = {}
-        placeholders = {"reason": ""}
+        placeholders = {"code": ""}
         if user_input is not None:
             errors = await self._take_address(user_input[CONF_URL], placeholders)
             if not errors:
@@ -70,7 +72,11 @@ class AccessPointFlow(ConfigSubentryFlow):
                 self._data = dict(_DEFAULTS)
                 return await self.async_step_offer()
         # The address is a password: it is typed again after an error.
-        suggested = {CONF_NAME: (user_input or {}).get(CONF_NAME, "XiaoZhi cloud")}
+        suggested = {
+            CONF_NAME: (user_input or {}).get(
+                CONF_NAME, await async_text(self.hass, "access_point_default_name")
+            )
+        }
         return self.async_show_form(
             step_id="user",
             data_schema=self.add_suggested_values_to_schema(_ADD_SCHEMA, suggested),
@@ -82,13 +88,13 @@ class AccessPointFlow(ConfigSubentryFlow):
         """Change everything; without a new address the old one stays."""
         self._known = known = self._get_reconfigure_subentry()
         errors: dict[str, str] = {}
-        placeholders = {"reason": "", "name": known.title}
+        placeholders = {"code": "", "other": "", "name": known.title}
         if user_input is not None:
             errors = await self._take_address(user_input.get(CONF_URL) or known.data[CONF_URL], placeholders)
             other = None if errors else self._subentry_of(self._address)
             if other is not None and other.subentry_id != known.subentry_id:
                 errors = {CONF_URL: "agent_known"}
-                placeholders["reason"] = other.title
+                placeholders["other"] = other.title
             if not errors:
                 self._name = user_input[CONF_NAME].strip() or known.title
                 self._data = {**_DEFAULTS, **known.data}
@@ -170,10 +176,9 @@ class AccessPointFlow(ConfigSubentryFlow):
         try:
             await check_address(self._address, get_default_context(), timeouts)
         except DialError as err:
-            placeholders["reason"] = err.detail
-            if err.certificate:
-                return {CONF_URL: "certificate"}
-            return {CONF_URL: "refused" if err.kind is EndingKind.REFUSED else "cannot_connect"}
+            _LOGGER.debug("%s cannot be used: %s", self._address, err.detail)
+            placeholders["code"] = "?" if err.status is None else str(err.status)
+            return {CONF_URL: err.problem.value}
         return {}
 
     @callback

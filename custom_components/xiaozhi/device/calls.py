@@ -42,7 +42,10 @@ _TRANSLATION_KEYS: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 
 def call_error(err: McpError | LinkClosedError, name: str, tool: str) -> HomeAssistantError:
-    """Return the error for the user when a tool of the device `name` could not be called."""
+    """Return the error for the user when a tool of the device `name` could not be called.
+
+    `tool` are the words for it.
+    """
     return HomeAssistantError(
         translation_domain=DOMAIN,
         translation_key=next(key for kind, key in _TRANSLATION_KEYS if isinstance(err, kind)),

@@ -35,6 +35,7 @@ from ..protocol.transport.link import Link, LinkClosedError, LinkKind
 from ..settings import DeviceSettings
 from ..timeouts import Timeouts
 from ..tools.catalogue import REBOOT_TOOL, stock_tool
+from ..tools.naming import tool_words
 from ..tools.risk_rules import judge
 from ..tools.state import ToolState
 from .calls import call_error
@@ -227,7 +228,7 @@ class Device:
         try:
             result = await session.call_tool(name, arguments)
         except (McpError, LinkClosedError) as err:
-            raise call_error(err, self.name, name) from err
+            raise call_error(err, self.name, self.words_for(name)) from err
         if result.json() is not False and self.tools.called(name, arguments or {}):
             self.changed()
             self._read_back(name)
@@ -244,9 +245,15 @@ class Device:
             raise HomeAssistantError(
                 translation_domain=DOMAIN,
                 translation_key="not_done",
-                translation_placeholders={"name": self.name, "tool": tool},
+                translation_placeholders={"name": self.name, "tool": self.words_for(tool)},
             )
         return result
+
+    @callback
+    def words_for(self, tool: str) -> str:
+        """Return words for a tool in messages to people."""
+        known = self.tools.get(tool)
+        return tool_words(self.hass, tool, known.title or "" if known else "")
 
     @callback
     def _read_back(self, tool: str) -> None:

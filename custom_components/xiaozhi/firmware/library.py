@@ -321,7 +321,7 @@ def _printable(path: Path) -> str:
 def _unreadable(err: OSError) -> FirmwareError:
     if isinstance(err, PermissionError):
         return FirmwareError("firmware_not_allowed")
-    return FirmwareError("firmware_unreadable", error=err.strerror or "?")
+    return FirmwareError("firmware_unreadable")
 
 
 def _describe(path: Path) -> Firmware | FirmwareError:

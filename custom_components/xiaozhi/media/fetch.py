@@ -12,7 +12,7 @@ from homeassistant.helpers.aiohttp_client import async_get_clientsession
 from homeassistant.helpers.network import is_hass_url
 
 from ..protocol.audio.icy import IcyTitles
-from ..protocol.audio.playlist import PlaylistError, Resource
+from ..protocol.audio.playlist import PlaylistError, PlaylistFault, Resource
 from ..protocol.text import one_line
 from .errors import MediaProblem, PlaybackError
 
@@ -23,6 +23,14 @@ _MAX_ICY_INTERVAL: Final = 1 << 20
 _MAX_NAME: Final = 100
 # The decoder waits for what is missing, and notices a source that stalls.
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10)
+
+# The first matching kind counts.
+_PROBLEMS: Final[tuple[tuple[type[Exception], MediaProblem], ...]] = (
+    (TimeoutError, MediaProblem.NO_ANSWER),
+    (aiohttp.ClientConnectorDNSError, MediaProblem.UNKNOWN_SERVER),
+    (aiohttp.ClientConnectorCertificateError, MediaProblem.BAD_CERTIFICATE),
+    (aiohttp.ClientConnectorError, MediaProblem.UNREACHABLE),
+)
 
 
 class Answer:
@@ -60,7 +68,7 @@ class Answer:
         async for data in self._response.content.iter_any():
             body += data
             if len(body) > limit:
-                raise PlaylistError("it is too large")
+                raise PlaylistError(PlaylistFault.TOO_LARGE)
         return body.decode(errors="replace")
 
     def close(self) -> None:
@@ -91,14 +99,14 @@ class Fetcher:
                 response.close()
                 raise
         except aiohttp.TooManyRedirects as err:
-            raise PlaybackError(MediaProblem.REFUSED, self.name, "too many redirects") from err
+            raise PlaybackError(MediaProblem.TOO_MANY_REDIRECTS, self.name) from err
         except aiohttp.ClientResponseError as err:
-            raise PlaybackError(MediaProblem.REFUSED, self.name, f"{err.status} {err.message}") from err
+            raise PlaybackError(MediaProblem.REFUSED, self.name, status=str(err.status)) from err
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as err:
-            raise PlaybackError(MediaProblem.UNREACHABLE, self.name, _reason(err)) from err
+            raise PlaybackError(_problem(err), self.name) from err
         if part is not None and response.status != HTTPStatus.PARTIAL_CONTENT:
             response.close()
-            raise PlaybackError(MediaProblem.REFUSED, self.name, "the server sends no parts of files")
+            raise PlaybackError(MediaProblem.NO_PARTS, self.name)
         return Answer(response, beginning)
 
     async def _get(self, address: str, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
@@ -129,16 +137,8 @@ def media_name(address: str) -> str:
         return "?"
 
 
-def _reason(err: Exception) -> str:
-    if isinstance(err, TimeoutError):
-        return "no answer"
-    if isinstance(err, aiohttp.ClientConnectorDNSError):
-        return "the name of the server is unknown"
-    if isinstance(err, aiohttp.ClientConnectorCertificateError):
-        return "the certificate of the server is not valid"
-    if isinstance(err, aiohttp.ClientConnectorError):
-        return err.strerror or "no connection"
-    return "the server closed the connection" if isinstance(err, aiohttp.ClientConnectionError) else "no HTTP"
+def _problem(err: Exception) -> MediaProblem:
+    return next((problem for kind, problem in _PROBLEMS if isinstance(err, kind)), MediaProblem.NO_WEB_SERVER)
 
 
 def _text(header: str) -> str:

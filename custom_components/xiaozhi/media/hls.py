@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from typing import Final
 
 from ..protocol.audio.playlist import HlsPlaylist, PlaylistError, Resource, Segment, parse_playlist
-from .errors import MediaProblem, PlaybackError
+from .errors import MediaProblem, PlaybackError, media_problem
 from .fetch import Fetcher
 
 __all__ = ["MAX_PLAYLIST", "HlsStream"]
@@ -83,11 +83,11 @@ class HlsStream:
         try:
             playlist = parse_playlist(await answer.text(MAX_PLAYLIST), answer.address)
         except PlaylistError as err:
-            raise PlaybackError(MediaProblem.NO_PLAYLIST, self._fetcher.name, str(err)) from err
+            raise PlaybackError(media_problem(err), self._fetcher.name) from err
         finally:
             answer.close()
         if not isinstance(playlist, HlsPlaylist):
-            raise PlaybackError(MediaProblem.NO_PLAYLIST, self._fetcher.name, "it has changed its kind")
+            raise PlaybackError(MediaProblem.PLAYLIST_CHANGED, self._fetcher.name)
         self._playlist = playlist
         following = playlist.first_number + len(playlist.segments)
         if following < self._next - _MAX_OLDER:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+import logging
 import mimetypes
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -24,12 +25,15 @@ from ..protocol.audio.playlist import (
     is_playlist,
     parse_playlist,
 )
+from ..protocol.text import one_line
 from ..voice.speech_format import speech_options
-from .errors import MediaProblem, PlaybackError
+from .errors import MediaProblem, PlaybackError, media_problem
 from .fetch import Answer, Fetcher, media_name, own_address
 from .hls import MAX_PLAYLIST, HlsStream
 
 __all__ = ["Piece", "open_media"]
+
+_LOGGER = logging.getLogger(__name__)
 
 _FILE_READ: Final = 64 * 1024
 # A playlist may lead to another, as from M3U to the variants of HLS to one of them.
@@ -71,7 +75,7 @@ async def open_media(
         try:
             found = await media_source.async_resolve_media(hass, media_id, entity_id)
         except (Unresolvable, BrowseError) as err:
-            raise PlaybackError(MediaProblem.UNSUPPORTED, name, str(err)) from err
+            raise PlaybackError(MediaProblem.UNSUPPORTED, name) from err
         extension = _extension(found.mime_type)
         if found.path is not None:
             yield Piece(data=_file(hass, found.path, name), extension=extension, title=found.path.stem)
@@ -111,7 +115,7 @@ class _Opener:
                 )
                 return
             if not depth:
-                raise PlaybackError(MediaProblem.NO_PLAYLIST, self._name, "playlists lead to playlists")
+                raise PlaybackError(MediaProblem.PLAYLIST_NESTED, self._name)
             followed = self._follow(answer, entry, depth - 1)
             async with aclosing(followed) as pieces:
                 async for piece in pieces:
@@ -123,7 +127,7 @@ class _Opener:
         try:
             playlist = parse_playlist(await answer.text(MAX_PLAYLIST), answer.address)
         except PlaylistError as err:
-            raise PlaybackError(MediaProblem.NO_PLAYLIST, self._name, str(err)) from err
+            raise PlaybackError(media_problem(err), self._name) from err
         answer.close()
         match playlist:
             case HlsPlaylist():
@@ -144,7 +148,7 @@ class _Opener:
 
     async def _songs(self, entries: tuple[PlaylistEntry, ...], depth: int) -> AsyncGenerator[Piece]:
         """Yield what can be opened. Raises the last error if nothing can."""
-        failed = PlaybackError(MediaProblem.NO_PLAYLIST, self._name, "it has no entries")
+        failed = PlaybackError(MediaProblem.PLAYLIST_EMPTY, self._name)
         opened = False
         for entry in entries:
             try:
@@ -171,9 +175,10 @@ def _speech_for(hass: HomeAssistant, identifier: str, name: str) -> tts.ResultSt
             )
             speech.async_set_message(wanted["message"])
     except (HomeAssistantError, ValueError, KeyError) as err:
-        raise PlaybackError(MediaProblem.SPEECH_FAILED, name, str(err)) from err
+        _LOGGER.warning("%s cannot be spoken: %s", name, one_line(str(err)))
+        raise PlaybackError(MediaProblem.SPEECH_FAILED, name) from err
     if speech is None:
-        raise PlaybackError(MediaProblem.SPEECH_FAILED, name, "there is no such speech")
+        raise PlaybackError(MediaProblem.SPEECH_FAILED, name)
     return speech
 
 
@@ -182,7 +187,8 @@ async def _speech(speech: tts.ResultStream, name: str) -> AsyncGenerator[bytes]:
         async for data in speech.async_stream_result():
             yield data
     except HomeAssistantError as err:
-        raise PlaybackError(MediaProblem.SPEECH_FAILED, name, str(err)) from err
+        _LOGGER.warning("%s cannot be spoken: %s", name, one_line(str(err)))
+        raise PlaybackError(MediaProblem.SPEECH_FAILED, name) from err
 
 
 async def _file(hass: HomeAssistant, path: Path, name: str) -> AsyncGenerator[bytes]:
@@ -197,7 +203,7 @@ async def _file(hass: HomeAssistant, path: Path, name: str) -> AsyncGenerator[by
         finally:
             file.close()
     except OSError as err:
-        raise PlaybackError(MediaProblem.UNREACHABLE, name, err.strerror or "") from err
+        raise PlaybackError(MediaProblem.UNREADABLE, name) from err
 
 
 def _extension(media_type: str) -> str | None:

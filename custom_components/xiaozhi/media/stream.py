@@ -10,7 +10,7 @@ from homeassistant.core import HomeAssistant, callback
 
 from ..protocol.audio.media import MediaError, Tags, decode_media
 from ..protocol.text import one_line
-from .errors import MediaProblem, PlaybackError
+from .errors import MediaProblem, PlaybackError, media_problem
 from .fetch import media_name
 from .source import Piece, open_media
 from .timeouts import MediaTimeouts
@@ -80,9 +80,9 @@ class MediaStream:
         patience = self._timeouts.opening + self._skip / (2 * self._sample_rate * _SKIPPED_PER_SECOND)
         piece = await self._next_piece(patience)
         if piece is None:
-            self.error = PlaybackError(MediaProblem.UNREACHABLE, self._name, "no sound in time")
+            self.error = PlaybackError(MediaProblem.LATE, self._name)
         elif not piece:
-            self.error = PlaybackError(MediaProblem.NO_AUDIO, self._name, "there is nothing in it")
+            self.error = PlaybackError(MediaProblem.EMPTY, self._name)
         if self.error is not None:
             raise self.error
 
@@ -150,7 +150,7 @@ class MediaStream:
                 async for pcm in decoded:
                     yield pcm
         except MediaError as err:
-            raise PlaybackError(MediaProblem.NO_AUDIO, self._name, str(err)) from err
+            raise PlaybackError(media_problem(err), self._name) from err
         except (aiohttp.ClientError, OSError) as err:
             raise PlaybackError(MediaProblem.BROKE_OFF, self._name) from err
 

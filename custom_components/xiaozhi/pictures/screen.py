@@ -98,7 +98,7 @@ def require_tool(device: Device, tool: str) -> None:
         raise ServiceValidationError(
             translation_domain=DOMAIN,
             translation_key="not_offered",
-            translation_placeholders={"name": device.name, "tool": tool},
+            translation_placeholders={"name": device.name, "tool": device.words_for(tool)},
         )
 
 

@@ -23,6 +23,7 @@ from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
 from ..protocol.text import clean_text, one_line
 from ..texts import TextError, async_text
+from ..voice.pipelines import spoken_language
 from .cost import CostlyPictureError, PictureError
 from .jpeg import Picture, PictureKind, check_jpeg
 from .slots import PICTURE_SLOTS, NoSlotError
@@ -65,7 +66,7 @@ class Vision:
         without a question is only stored.
         """
         if device.mac in self._busy or not self._limits[device.mac].take(hass.loop.time()):
-            return reply(await async_text(hass, "photo_busy"), success=False)
+            return await _refusal(hass, device, "photo_busy")
         self._busy.add(device.mac)
         try:
             return reply(await _look(hass, device, content_type, receive), success=True)
@@ -78,7 +79,12 @@ class Vision:
             problem = err.key
         finally:
             self._busy.discard(device.mac)
-        return reply(await async_text(hass, problem), success=False)
+        return await _refusal(hass, device, problem)
+
+
+async def _refusal(hass: HomeAssistant, device: Device, problem: str) -> bytes:
+    """Return the reply that says why there is no answer; the language model reads it aloud."""
+    return reply(await async_text(hass, problem, spoken_language(hass, device)), success=False)
 
 
 async def _look(

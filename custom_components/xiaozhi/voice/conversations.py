@@ -23,6 +23,7 @@ from ..settings import ConversationStyle
 from .ears import Ears
 from .end_of_speech import TurnDetector
 from .interruption import listen_for_interruption
+from .pipelines import spoken_language
 from .turn import TurnEnd, VoiceTurn
 from .unasked.channel import ChannelSpeech
 from .wake_words import Claim, WakeWords
@@ -270,7 +271,7 @@ class VoiceConversations:
         is_open = self._device.settings.conversation_style is ConversationStyle.OPEN
         goes_on = end is TurnEnd.ASKS_BACK or (is_open and end is TurnEnd.ANSWERED)
         if end in _SHOWN_ENDS or (end is TurnEnd.SILENT and not followed_up):
-            await voice_turn.show_error()
+            await voice_turn.show_error(spoken_language(self._device.hass, self._device))
         if await self._unasked.speak(conversation) or goes_on:
             await self._device.read_at_rest(briefly=True)
             await conversation.end_answer()

@@ -12,7 +12,7 @@ from homeassistant.core import HomeAssistant, callback
 from ..const import DOMAIN
 from ..device.device import Device
 
-__all__ = ["chosen_pipeline"]
+__all__ = ["chosen_pipeline", "spoken_language"]
 
 
 @callback
@@ -26,3 +26,13 @@ def chosen_pipeline(hass: HomeAssistant, device: Device, wake_word: str | None =
             # It was deleted since.
             pass
     return async_get_pipeline(hass, get_chosen_pipeline(hass, DOMAIN, device.mac))
+
+
+@callback
+def spoken_language(hass: HomeAssistant, device: Device) -> str | None:
+    """Return the language that a device speaks; None if its pipeline was deleted."""
+    try:
+        pipeline = chosen_pipeline(hass, device)
+    except PipelineNotFound:
+        return None
+    return pipeline.tts_language or pipeline.language

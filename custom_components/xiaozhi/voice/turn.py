@@ -175,9 +175,12 @@ class VoiceTurn:
             return TurnEnd.ASKS_BACK if self._answer.asks_back else TurnEnd.ANSWERED
         return _END_OF_ERROR.get(self._error, TurnEnd.FAILED)
 
-    async def show_error(self) -> None:
-        """Show on the screen what went wrong, and give time to read it."""
-        text = await async_error_text(self._hass, self.error, self._language)
+    async def show_error(self, language: str | None) -> None:
+        """Show on the screen what went wrong, and give time to read it.
+
+        `language` is used if the pipeline has not told its own.
+        """
+        text = await async_error_text(self._hass, self.error, self._language or language)
         await self._conversation.show(messages.face(Face.CONFUSED))
         await self._conversation.show(messages.tts_caption(text))
         await self._time_to_read()

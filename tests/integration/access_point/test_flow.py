@@ -150,14 +150,14 @@ async def test_a_server_that_refuses(
     cloud.opening.status = status
     form = await add(hass, entry, cloud.url())
     assert form["errors"] == {"url": "refused"}
-    assert form["description_placeholders"]["reason"] == f"HTTP status {status}"
+    assert form["description_placeholders"]["code"] == str(status)
     cloud.opening.status = None
     assert (await submit(hass, form, name="Robot", url=cloud.url()))["step_id"] == "offer"
 
 
 async def test_a_server_that_is_broken(hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud) -> None:
     cloud.opening.status = 502
-    assert (await add(hass, entry, cloud.url()))["errors"] == {"url": "cannot_connect"}
+    assert (await add(hass, entry, cloud.url()))["errors"] == {"url": "bad_status"}
 
 
 async def test_a_server_that_accepts_first_and_refuses_later(
@@ -165,7 +165,7 @@ async def test_a_server_that_accepts_first_and_refuses_later(
 ) -> None:
     form = await add(hass, entry, server.url()[:-12] + "AAAAAAAAAAAA")
     assert form["errors"] == {"url": "refused"}
-    assert "1008" in form["description_placeholders"]["reason"]
+    assert form["description_placeholders"]["code"] == "1008"
 
 
 async def test_a_certificate_that_is_not_trusted(

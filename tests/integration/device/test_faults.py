@@ -235,7 +235,7 @@ async def test_calls_that_come_faster_than_the_device_answers_are_refused_at_onc
     await asyncio.sleep(0)
     refused = [call for call in calls if call.done()]
     assert len(refused) > 900
-    with pytest.raises(HomeAssistantError, match=r"too many are waiting, so self\.get_device_status was not"):
+    with pytest.raises(HomeAssistantError, match=r"too many are waiting, so “Get device status” was not"):
         await refused[-1]
     await device.power_off()
     ends = await asyncio.gather(*calls, return_exceptions=True)

@@ -236,9 +236,9 @@ async def test_media_that_cannot_be_played_are_told_to_the_caller(
 ) -> None:
     device = await boot(NEW)
     for address, text in (
-        (server.url("/missing"), "does not deliver missing: 404"),
-        (server.file("/page", "<html></html>" * 100), "no sound could be found"),
-        (server.pieces("/silent", [], then="stall"), "silent cannot be reached"),
+        (server.url("/missing"), "does not deliver missing: it answers with code 404"),
+        (server.file("/page", "<html></html>" * 100), "page cannot be played: it is damaged"),
+        (server.pieces("/silent", [], then="stall"), "silent cannot be played: no sound has come in time"),
         ("spotify:1", "Use an http or https address"),
     ):
         with pytest.raises(HomeAssistantError, match=text):

@@ -7,7 +7,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
-from custom_components.xiaozhi.protocol.access_point.dialling import DialError, check_address
+from custom_components.xiaozhi.protocol.access_point.dialling import DialError, DialProblem, check_address
 from custom_components.xiaozhi.protocol.access_point.reconnecting import EndingKind
 from custom_components.xiaozhi.protocol.access_point.timeouts import AccessPointTimeouts
 from tests.protocol.access_point.site import TLS, serving
@@ -38,8 +38,8 @@ async def test_silence_and_requests_are_healthy() -> None:
         assert server.connections[1].close_code == 1000
 
 
-@pytest.mark.parametrize(("code", "kind"), [(1008, EndingKind.REFUSED), (1011, EndingKind.UNREACHABLE)])
-async def test_a_server_that_accepts_first_and_refuses_later(code: int, kind: EndingKind) -> None:
+@pytest.mark.parametrize(("code", "problem"), [(1008, DialProblem.REFUSED), (1011, DialProblem.CLOSED)])
+async def test_a_server_that_accepts_first_and_refuses_later(code: int, problem: DialProblem) -> None:
     async def refuse(connection: ServerConnection) -> None:
         await asyncio.sleep(1)
         await connection.close(code, "token 无效")
@@ -48,22 +48,22 @@ async def test_a_server_that_accepts_first_and_refuses_later(code: int, kind: En
         server.handler = refuse
         with pytest.raises(DialError) as caught:
             await check(server.url)
-    assert (caught.value.kind, caught.value.status) == (kind, code)
+    assert (caught.value.problem, caught.value.status) == (problem, code)
     assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind"),
+    ("answer", "problem"),
     [
-        (b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", EndingKind.REFUSED),
-        (b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", EndingKind.UNREACHABLE),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", EndingKind.UNREACHABLE),
-        (b"HTTP/1.1 302 Found\r\nLocation: ftp://x?token=secret\r\n\r\n", EndingKind.UNREACHABLE),
-        (b"SSH-2.0-OpenSSH_9.6\r\n", EndingKind.UNREACHABLE),
-        (b"", EndingKind.UNREACHABLE),
+        (b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", DialProblem.REFUSED),
+        (b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", DialProblem.BAD_STATUS),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", DialProblem.BAD_STATUS),
+        (b"HTTP/1.1 302 Found\r\nLocation: ftp://x?token=secret\r\n\r\n", DialProblem.NO_WEBSOCKET),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", DialProblem.NO_WEBSOCKET),
+        (b"", DialProblem.NO_WEBSOCKET),
     ],
 )
-async def test_what_is_no_access_point(answer: bytes, kind: EndingKind) -> None:
+async def test_what_is_no_access_point(answer: bytes, problem: DialProblem) -> None:
     async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(answer)
@@ -73,7 +73,7 @@ async def test_what_is_no_access_point(answer: bytes, kind: EndingKind) -> None:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(DialError) as caught:
             await check(f"ws://127.0.0.1:{port}/mcp/?token=secret")
-    assert caught.value.kind is kind
+    assert caught.value.problem is problem
     assert "secret" not in repr(caught.value)
     assert caught.value.__suppress_context__
 

@@ -31,5 +31,5 @@ TEXTS = json.loads((ROOT / "custom_components/xiaozhi/translations/en.json").rea
 def test_a_wrong_argument_is_told_with_what_is_expected(schema: dict[str, Any] | None, text: str) -> None:
     expected = None if schema is None else ToolProperty.from_schema(schema)
     err = ArgumentError("速度", ArgumentFault.RANGE, expected)
-    key, placeholders = argument_fault(err, tool="self.fan.turn", argument="speed")
-    assert TEXTS[key]["message"].format(**placeholders) == f"self.fan.turn was not called: {text}."
+    key, placeholders = argument_fault(err, tool="Fan turn", argument="speed")
+    assert TEXTS[key]["message"].format(**placeholders) == f"“Fan turn” was not called: {text}."

@@ -19,7 +19,7 @@ from .address import AccessPointAddress
 from .reconnecting import Ending, EndingKind
 from .timeouts import AccessPointTimeouts
 
-__all__ = ["DialError", "SelfTest", "check_address", "dial", "ending_of", "self_test"]
+__all__ = ["DialError", "DialProblem", "SelfTest", "check_address", "dial", "ending_of", "self_test"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -32,19 +32,33 @@ _PASSING: Final = frozenset({408, 425, 429})
 _PING: Final = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
 
-class DialError(Exception):
-    """There is no connection. `kind` is `UNREACHABLE` or `REFUSED`."""
+class DialProblem(StrEnum):
+    """Why an address cannot be used."""
 
-    def __init__(
-        self, kind: EndingKind, detail: str, *, status: int | None = None, certificate: bool = False
-    ) -> None:
+    BAD_STATUS = "bad_status"
+    """The server, or a proxy before it, is not ready: an HTTP status."""
+    CANNOT_CONNECT = "cannot_connect"
+    CERTIFICATE = "certificate"
+    """The server could not prove that it is the one in the address."""
+    CLOSED = "closed"
+    """The server accepts the connection, and closes it."""
+    NO_ANSWER = "no_answer"
+    NO_WEBSOCKET = "no_websocket"
+    """Something else than a WebSocket server answers."""
+    REFUSED = "refused"
+
+
+class DialError(Exception):
+    """There is no connection."""
+
+    def __init__(self, problem: DialProblem, detail: str, *, status: int | None = None) -> None:
         super().__init__(detail)
-        self.kind = kind
+        self.problem = problem
+        self.kind = EndingKind.REFUSED if problem is DialProblem.REFUSED else EndingKind.UNREACHABLE
         self.detail = detail
+        """For logs, in English."""
         self.status = status
         """HTTP status, or close code, of the refusal."""
-        self.certificate = certificate
-        """Whether the server could not prove that it is the one in the address."""
 
 
 class SelfTest(StrEnum):
@@ -78,18 +92,18 @@ async def dial(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> 
         status = err.response.status_code
         # A redirect that the library does not follow leads nowhere next time, either.
         final = 300 <= status < 500 and status not in _PASSING
-        kind = EndingKind.REFUSED if final else EndingKind.UNREACHABLE
-        raise DialError(kind, f"HTTP status {status}", status=status) from None
+        problem = DialProblem.REFUSED if final else DialProblem.BAD_STATUS
+        raise DialError(problem, f"HTTP status {status}", status=status) from None
     except ssl.SSLCertVerificationError as err:
-        detail = one_line(err.verify_message)
-        raise DialError(EndingKind.UNREACHABLE, detail, certificate=True) from None
+        raise DialError(DialProblem.CERTIFICATE, one_line(err.verify_message)) from None
     except TimeoutError:
-        raise DialError(EndingKind.UNREACHABLE, "no answer in time") from None
+        raise DialError(DialProblem.NO_ANSWER, "no answer in time") from None
     except OSError as err:
-        raise DialError(EndingKind.UNREACHABLE, one_line(err.strerror or type(err).__name__)) from None
+        detail = one_line(err.strerror or type(err).__name__)
+        raise DialError(DialProblem.CANNOT_CONNECT, detail) from None
     except (WebSocketException, EOFError, ValueError) as err:
         # Their texts may have the address, or bytes of the other side.
-        raise DialError(EndingKind.UNREACHABLE, f"no WebSocket server ({type(err).__name__})") from None
+        raise DialError(DialProblem.NO_WEBSOCKET, f"no WebSocket server ({type(err).__name__})") from None
 
 
 def ending_of(closed: ConnectionClosed, address: AccessPointAddress) -> Ending:
@@ -123,8 +137,8 @@ async def check_address(
     except ConnectionClosed as closed:
         ending = ending_of(closed, address)
         refused = ending.code == _POLICY_VIOLATION
-        kind = EndingKind.REFUSED if refused else EndingKind.UNREACHABLE
-        raise DialError(kind, ending.detail, status=ending.code) from None
+        problem = DialProblem.REFUSED if refused else DialProblem.CLOSED
+        raise DialError(problem, ending.detail, status=ending.code) from None
     finally:
         await connection.close()
 

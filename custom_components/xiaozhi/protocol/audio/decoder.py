@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum, auto
 import sys
 from typing import Final, Protocol, cast
 
@@ -12,7 +13,7 @@ from av.audio.codeccontext import AudioCodecContext
 from .ogg_chain import ByteStream, is_ogg, ogg_songs
 from .wav import SAMPLE_RATES, WavHeader, read_wav_header
 
-__all__ = ["MediaError", "Tags", "decode_stream"]
+__all__ = ["MediaError", "MediaFault", "Tags", "decode_stream"]
 
 # A tenth of a second of usual speech: samples come in pieces of any size.
 _WAV_READ: Final = 4096
@@ -26,8 +27,20 @@ _OPTIONS: Final = {
 _MICROSECONDS: Final = 1_000_000
 
 
+class MediaFault(Enum):
+    """What is wrong with media."""
+
+    EMPTY = auto()
+    NO_AUDIO = auto()
+    UNDECODABLE = auto()
+
+
 class MediaError(Exception):
-    """Media that cannot be decoded, or has no audio; its text says why."""
+    """Media that cannot be decoded, or have no audio; the text says why, for logs."""
+
+    def __init__(self, fault: MediaFault, text: str) -> None:
+        super().__init__(text)
+        self.fault = fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +72,20 @@ def decode_stream(stream: ByteStream, sample_rate: int, on_tags: _OnTags) -> Ite
             frame_format = (frame.format.name, frame.layout.name, frame.sample_rate)
             if frame_format != source_format:
                 if frame.sample_rate not in SAMPLE_RATES:
-                    raise MediaError(f"a sample rate of {frame.sample_rate} Hz is no audio")
+                    rate = frame.sample_rate
+                    raise MediaError(MediaFault.UNDECODABLE, f"a sample rate of {rate} Hz is no audio")
                 yield from _pcm(resampler, None)
                 resampler = av.AudioResampler(format="s16", layout="mono", rate=sample_rate)
                 source_format = frame_format
             yield from _pcm(resampler, frame)
         yield from _pcm(resampler, None)
     except av.FFmpegError as err:
-        raise MediaError(f"the audio cannot be decoded: {err.strerror}") from err
+        raise MediaError(MediaFault.UNDECODABLE, f"the audio cannot be decoded: {err.strerror}") from err
     except ValueError as err:
         # PyAV raises this for a codec or a channel layout that it does not know.
-        raise MediaError(f"the audio cannot be decoded: {err}") from err
+        raise MediaError(MediaFault.UNDECODABLE, f"the audio cannot be decoded: {err}") from err
     if resampler is None:
-        raise MediaError("there is no audio in it")
+        raise MediaError(MediaFault.NO_AUDIO, "there is no audio in it")
 
 
 def _pcm(resampler: av.AudioResampler | None, frame: av.AudioFrame | None) -> Iterator[bytes]:
@@ -84,7 +98,7 @@ def _pcm(resampler: av.AudioResampler | None, frame: av.AudioFrame | None) -> It
 
 def _frames(stream: ByteStream, on_tags: _OnTags) -> Iterator[av.AudioFrame]:
     if not stream.peek(1):
-        raise MediaError("there is nothing in it")
+        raise MediaError(MediaFault.EMPTY, "there is nothing in it")
     header = read_wav_header(stream.peek)
     if header is not None:
         yield from _wav_frames(stream, header)
@@ -116,7 +130,7 @@ def _container_frames(stream: _Readable, on_tags: _OnTags) -> Iterator[av.AudioF
     with av.open(stream, "r", options=_OPTIONS) as container:
         audio = next(iter(container.streams.audio), None)
         if audio is None:
-            raise MediaError("there is no audio in it")
+            raise MediaError(MediaFault.NO_AUDIO, "there is no audio in it")
         texts = container.metadata | audio.metadata
         seconds = None if container.duration is None else container.duration / _MICROSECONDS
         on_tags(Tags(texts.get("title", ""), texts.get("artist", ""), seconds))

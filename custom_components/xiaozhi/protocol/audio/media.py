@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
 
-from .decoder import MediaError, Tags, decode_stream
+from .decoder import MediaError, MediaFault, Tags, decode_stream
 
-__all__ = ["MediaError", "Tags", "decode_media"]
+__all__ = ["MediaError", "MediaFault", "Tags", "decode_media"]
 
 # The most that is queued between source and decoder, and between decoder and listener.
 _MAX_PIECES: Final = 8

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from math import isfinite
 import re
 from typing import Final
@@ -13,6 +14,7 @@ __all__ = [
     "HlsVariants",
     "PlaylistEntry",
     "PlaylistError",
+    "PlaylistFault",
     "Resource",
     "Segment",
     "SongList",
@@ -43,8 +45,22 @@ _PLS_ENTRY: Final = re.compile(r"(File|Title|Length)(\d{1,4})\s*=\s*(.*)", re.IG
 _PICTURE_CODECS: Final = ("avc", "hvc", "hev", "av01", "vp0", "dvh")
 
 
+class PlaylistFault(Enum):
+    """What is wrong with a playlist."""
+
+    BAD_ENTRY = auto()
+    """An entry is not an http or https address."""
+    EMPTY = auto()
+    ENCRYPTED = auto()
+    TOO_LARGE = auto()
+
+
 class PlaylistError(Exception):
-    """A playlist that cannot be played; its text says why."""
+    """A playlist that cannot be played."""
+
+    def __init__(self, fault: PlaylistFault) -> None:
+        super().__init__(fault.name)
+        self.fault = fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +161,7 @@ def _resolve(address: str, base: str) -> str:
             return resolved
     except ValueError:
         pass
-    raise PlaylistError("an entry is not an http or https address")
+    raise PlaylistError(PlaylistFault.BAD_ENTRY)
 
 
 def _pls_entries(lines: list[str], address: str) -> Iterator[PlaylistEntry]:
@@ -200,7 +216,7 @@ def _parse_variants(lines: list[str], address: str) -> HlsVariants:
             variants.append((has_pictures, _whole(waiting.get("BANDWIDTH", "")), waiting, line))
             waiting = None
     if not variants:
-        raise PlaylistError("it has no entries")
+        raise PlaylistError(PlaylistFault.EMPTY)
     # Sound alone, of the best quality that can be heard; or else the smallest.
     _, _, chosen, found = min(
         variants, key=lambda variant: (variant[0], variant[1] > _BEST_BANDWIDTH, _distance(*variant[:2]))
@@ -269,7 +285,7 @@ class _HlsParser:
             case "#EXT-X-MAP":
                 self._head = self._read_head(_attributes(line))
             case "#EXT-X-KEY" if _attributes(line).get("METHOD") != "NONE":
-                raise PlaylistError("it is encrypted")
+                raise PlaylistError(PlaylistFault.ENCRYPTED)
 
     def _add(self, line: str) -> None:
         part = None

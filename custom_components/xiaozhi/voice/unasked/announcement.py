@@ -16,9 +16,10 @@ from yarl import URL
 
 from ...media.stream import MediaStream
 from ...media.timeouts import MediaTimeouts
-from ...protocol.audio.media import MediaError, decode_media
+from ...protocol.audio.media import decode_media
 from ...protocol.audio.ogg import OGG_AUDIO
 from ...protocol.audio.speech import SpeechShape
+from ...texts import TextError
 from ..speech_format import speech_options
 from .utterance import OpenSpeech, Utterance
 
@@ -64,7 +65,7 @@ def text_utterance(
     async def speak(rate: int) -> AsyncGenerator[bytes]:
         engine = tts.async_resolve_engine(hass, pipeline.tts_engine)
         if engine is None:
-            raise MediaError("the voice pipeline has no text-to-speech engine")
+            raise TextError("unasked_no_voice")
         options: dict[str, Any] = dict(speech_options(hass, engine))
         if pipeline.tts_voice is not None:
             options[tts.ATTR_VOICE] = pipeline.tts_voice

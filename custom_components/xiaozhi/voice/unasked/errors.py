@@ -1,13 +1,17 @@
 """Why a device has not said what it was to say."""
 
+from collections.abc import Mapping
 import logging
+from typing import Final
 
 from homeassistant.exceptions import HomeAssistantError
 
 from ...const import DOMAIN
 from ...device.device import Device
-from ...protocol.audio.media import MediaError
+from ...media.errors import PlaybackError
+from ...protocol.audio.media import MediaError, MediaFault
 from ...protocol.text import one_line
+from ...texts import TextError
 
 __all__ = [
     "InterruptedSpeechError",
@@ -22,6 +26,12 @@ __all__ = [
 ]
 
 _LOGGER = logging.getLogger(__name__)
+
+_KEYS: Final[Mapping[MediaFault, str]] = {
+    MediaFault.EMPTY: "unasked_empty",
+    MediaFault.NO_AUDIO: "unasked_undecodable",
+    MediaFault.UNDECODABLE: "unasked_undecodable",
+}
 
 
 class UnaskedError(HomeAssistantError):
@@ -64,10 +74,20 @@ def unasked_error[ErrorT: UnaskedError](
 
 
 def sound_error(err: BaseException, device: Device) -> UnaskedError:
-    """Return the error for what the source of a sound raised, which may be anything, and log it."""
-    if isinstance(err, UnaskedError):
-        return err
-    if not isinstance(err, MediaError | HomeAssistantError):
-        _LOGGER.error("A sound for %s could not be made", device.name, exc_info=err)
-    reason = one_line(str(err)) or type(err).__name__
-    return unasked_error(SoundError, "unasked_no_sound", device, reason=reason)
+    """Return the error for what the source of a sound raised, which may be anything."""
+    match err:
+        case UnaskedError():
+            return err
+        case PlaybackError(translation_key=str(key), translation_placeholders=placeholders):
+            return SoundError(
+                translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
+            )
+        case TextError():
+            return unasked_error(SoundError, err.key, device, **err.placeholders)
+        case MediaError():
+            return unasked_error(SoundError, _KEYS[err.fault], device)
+        case HomeAssistantError():
+            _LOGGER.warning("A sound for %s could not be made: %s", device.name, one_line(str(err)))
+        case _:
+            _LOGGER.error("A sound for %s could not be made", device.name, exc_info=err)
+    return unasked_error(SoundError, "unasked_speech_failed", device)

@@ -12,13 +12,13 @@ from homeassistant.core import HomeAssistant
 
 from ...device.device import Device
 from ...protocol import messages
-from ...protocol.audio.media import MediaError
 from ...protocol.audio.ogg import OGG_AUDIO, OggOpusEncoder
 from ...protocol.clock import loop_time, sleep_until
 from ...protocol.conversation.subtitles import subtitles
 from ...protocol.messages import JsonObject
+from ...texts import TextError
 from ...transfers import TRANSFERS, Stream
-from .errors import InterruptedSpeechError, OutOfReachError, sound_error, unasked_error
+from .errors import InterruptedSpeechError, OutOfReachError, SoundError, sound_error, unasked_error
 from .timeouts import UnaskedTimeouts
 from .utterance import Utterance
 
@@ -78,10 +78,10 @@ class Notification:
                     if piece:
                         return piece
         except TimeoutError as err:
-            raise sound_error(MediaError("nothing has come from its source"), self._device) from err
+            raise unasked_error(SoundError, "unasked_late", self._device) from err
         except Exception as err:
             raise sound_error(err, self._device) from err
-        raise sound_error(MediaError("there is nothing in it"), self._device)
+        raise unasked_error(SoundError, "unasked_empty", self._device)
 
     async def _offer(self, stream: Stream) -> bool:
         if (origin := self._device.state.origin) is None:
@@ -127,7 +127,7 @@ async def _preceded(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator
 async def _unbroken(
     speech: AsyncGenerator[bytes], rate: int, timeouts: UnaskedTimeouts
 ) -> AsyncGenerator[bytes]:
-    """Yield PCM, and silence while there is none. Raises `MediaError` when it does not go on."""
+    """Yield PCM, and silence while there is none. Raises `TextError` when it does not go on."""
     silent = 0.0
     piece = asyncio.ensure_future(anext(speech, None))
     try:
@@ -139,7 +139,7 @@ async def _unbroken(
                 silent = 0.0
                 piece = asyncio.ensure_future(anext(speech, None))
             elif silent >= timeouts.silence:
-                raise MediaError("its source does not go on")
+                raise TextError("unasked_stalled")
             else:
                 yield bytes(2 * round(rate * timeouts.pause))
                 silent += timeouts.pause

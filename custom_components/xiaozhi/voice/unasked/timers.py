@@ -27,6 +27,7 @@ from ...protocol.text import one_line
 from ...protocol.transport.link import LinkKind
 from ...texts import async_text
 from ...tools.catalogue import STATUS_TOOL
+from ..pipelines import spoken_language
 from .errors import InterruptedSpeechError, NotTakenError, OutOfReachError, SoundError
 from .unasked import Unasked, Way
 from .utterance import OpenSpeech, Utterance
@@ -182,7 +183,7 @@ class VoiceTimers:
 
     async def _show(self, text: str) -> bool:
         """Show it with the sound of an alert, repeatedly; return whether the user has woken the device."""
-        status = await async_text(self._hass, "timer")
+        status = await async_text(self._hass, "timer", spoken_language(self._hass, self._device))
         alert = messages.alert(status=status, message=text, emotion=Face.HAPPY)
         woken = asyncio.Event()
         accept = self._device.conversations.refuse(woken.set)

@@ -1,0 +1,44 @@
+"""The words for a tool in messages to people, in Home Assistant's language."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.translation import async_get_cached_translations
+
+from ..const import DOMAIN
+from ..protocol.text import one_line
+from .catalogue import (
+    ASSETS_TOOL,
+    PHOTO_TOOL,
+    PREVIEW_TOOL,
+    REBOOT_TOOL,
+    SNAPSHOT_TOOL,
+    stock_tool,
+)
+from .words import readable
+
+__all__ = ["tool_words"]
+
+_MAX_WORDS: Final = 64
+# Tools that have no entity with a name, and the action or the class of entities that is named after them.
+_NAMED_ELSEWHERE: Final[Mapping[str, tuple[str, str, str]]] = {
+    ASSETS_TOOL: (DOMAIN, "services", "set_assets.name"),
+    PHOTO_TOOL: (DOMAIN, "services", "take_photo.name"),
+    PREVIEW_TOOL: (DOMAIN, "services", "show_image.name"),
+    REBOOT_TOOL: ("button", "entity_component", "restart.name"),
+    SNAPSHOT_TOOL: (DOMAIN, "services", "screenshot.name"),
+}
+
+
+@callback
+def tool_words(hass: HomeAssistant, name: str, title: str = "") -> str:
+    """Return words for a tool: as its entity or action is named, or else from its title or name."""
+    integration, category, end = _NAMED_ELSEWHERE.get(name) or (
+        DOMAIN,
+        "entity",
+        f".{stock_tool(name).translation_key}.name",
+    )
+    texts = async_get_cached_translations(hass, hass.config.language, category, integration)
+    found = next((text for key, text in texts.items() if key.endswith(end)), None)
+    return found or one_line(title or readable(name), _MAX_WORDS)
