@@ -128,7 +128,7 @@ async def test_a_tool_is_called_and_its_answer_parsed(
         ("self.audio_speaker.set_volume", {"volume": "loud"}, "volume must be a whole number from 0 to 100"),
         ("self.audio_speaker.set_volume", {}, "volume must be"),
         ("self.audio_speaker.set_volume", {"volume": 1, "fade": 2}, "fade is not an argument"),
-        ("self.flying.take_off", {}, "no tool self.flying.take_off"),
+        ("self.flying.take_off", {}, "has no “Flying take off”"),
     ],
 )
 async def test_wrong_arguments_are_named_before_anything_is_sent(

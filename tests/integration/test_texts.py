@@ -3,9 +3,12 @@
 import json
 
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers.translation import async_load_integrations
 import pytest
 
+from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.texts import async_text, language_of_texts
+from custom_components.xiaozhi.tools.naming import tool_words
 from tests.paths import ROOT
 
 _FILES = {path.stem: path for path in (ROOT / "custom_components/xiaozhi/translations").glob("*.json")}
@@ -54,3 +57,20 @@ async def test_english_takes_the_place_of_a_language_without_translations(hass: 
     english = await async_text(hass, "voice_nothing_heard", "en")
     assert english.startswith("I did not hear")
     assert await async_text(hass, "voice_nothing_heard", "xx") == english
+
+
+@pytest.mark.parametrize(
+    ("tool", "title", "words"),
+    [
+        ("self.audio_speaker.set_volume", "", "Volume"),
+        ("self.camera.take_photo", "", "Take photo"),
+        ("self.reboot", "", "Restart"),
+        ("self.oven.open_door", "", "Oven open door"),
+        ("self.oven.open_door", "Open the oven", "Open the oven"),
+    ],
+)
+async def test_a_tool_is_called_what_its_entity_or_action_is_called(
+    hass: HomeAssistant, tool: str, title: str, words: str
+) -> None:
+    await async_load_integrations(hass, {DOMAIN, "button"})
+    assert tool_words(hass, tool, title) == words

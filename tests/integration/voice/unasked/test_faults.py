@@ -161,9 +161,9 @@ async def test_a_conversation_that_begins_meanwhile_says_it(
 @pytest.mark.parametrize(
     ("sound", "reason"),
     [
-        (Sound(0), "there is nothing in it"),
-        (Sound(0, error=RuntimeError("The engine has crashed")), "The engine has crashed"),
-        (Sound(0, stalls=True), "nothing has come"),
+        (Sound(0), "gave no sound"),
+        (Sound(0, error=RuntimeError("The engine has crashed")), "text-to-speech engine failed"),
+        (Sound(0, stalls=True), "no sound has come"),
     ],
 )
 async def test_a_sound_that_cannot_be_made_is_an_error_before_the_device_makes_its_own(
@@ -278,7 +278,7 @@ class TestInAConversation:
         speech.recognizer.lines = [COMMAND]
         await device.wake()
         device.say(command)
-        with pytest.raises(SoundError, match="Crashed"):
+        with pytest.raises(SoundError, match="text-to-speech engine failed"):
             await unasked.say(Utterance(speech=Sound(1, error=RuntimeError("Crashed")).open))
         await device.wait_state(State.IDLE, 20)
         assert not device.last_error
