@@ -16,6 +16,7 @@ from .errors import DemoError
 __all__ = ["Client", "Json"]
 
 _FLOWS: Final = "/api/config/config_entries/flow"
+_ENTRIES: Final = "/api/config/config_entries/entry"
 _SUBENTRY_FLOWS: Final = "/api/config/config_entries/subentries/flow"
 
 type Json = dict[str, Any]
@@ -131,6 +132,11 @@ class Client:
         reply = await self.post(f"/api/services/{domain}/{action}?return_response", data)
         answer: Json = reply["service_response"]
         return answer
+
+    async def remove_entries(self, domain: str) -> None:
+        """Remove all entries of an integration."""
+        for entry in await self.command("config_entries/get", domain=domain):
+            await self._request("DELETE", f"{_ENTRIES}/{entry['entry_id']}")
 
     async def start_flow(self, domain: str) -> Json:
         """Choose *Add integration*; return the first form."""

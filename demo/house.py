@@ -116,15 +116,23 @@ async def check_assistant(client: Client) -> None:
 
 
 async def set_up_gateway(client: Client, *, websocket_port: int, mqtt_port: int, udp_port: int) -> None:
-    """Add the integration: its form, and the page that shows the address to type into a device.
+    """Add the integration, with ports of its own.
 
     Devices get MQTT without a broker, until `change_link` gives them another link.
     """
     form = await client.start_flow(_DOMAIN)
-    form = await client.submit(
-        form, link="mqtt", websocket_port=websocket_port, mqtt_port=mqtt_port, udp_port=udp_port, address=HOST
+    advanced: dict[str, Any] = {
+        "link": "mqtt",
+        "websocket_port": websocket_port,
+        "mqtt_port": mqtt_port,
+        "udp_port": udp_port,
+    }
+    # Where Home Assistant does not know its own address, the form asks for it above *Advanced*.
+    asked = any(field["name"] == "address" for field in form["data_schema"])
+    address = {"address": HOST}
+    end = await client.submit(
+        form, **(address if asked else {}), advanced=advanced | ({} if asked else address)
     )
-    end = await client.submit(form)
     if end["type"] != "create_entry":
         raise DemoError(f"the gateway is not set up: {end.get('reason', end['type'])}")
 

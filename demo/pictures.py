@@ -26,6 +26,7 @@ from .stage import spoken
 
 _FOLDER: Final = ROOT / "docs" / "images"
 _WIFI_PAGE: Final = Path(__file__).parent / "drawings" / "wifi.html"
+_DOMAIN: Final = "xiaozhi"
 _INTEGRATION: Final = "XiaoZhi"
 _DEVICE: Final = "XiaoZhi"
 _ROOM: Final = "Kitchen"
@@ -77,7 +78,7 @@ async def _take(folder: Path, work: Path) -> None:
         await web.log_in(USERNAME, PASSWORD)
         await _wifi(web, folder)
         await _gateway(web, folder)
-        await house.set_up_gateway(client, **_free_ports())
+        await _use_loopback(client)
         device = await stack.enter_async_context(SimulatedDevice(profile, f"{url}/api/xiaozhi/ota", mac=_MAC))
         await _pairing(web, client, device, folder)
         await _conversation(web, device, folder)
@@ -112,14 +113,21 @@ async def _gateway(web: WebPage, folder: Path) -> None:
     await web.read("Set up the gateway")
     await web.pictures(folder / "gateway.png", web.dialog)
     ports = _free_ports()
+    await web.unfold("Advanced")
     await web.field("Port for WebSocket").fill(str(ports["websocket_port"]))
     await web.field("Port for MQTT").fill(str(ports["mqtt_port"]))
     await web.field("Port for speech over UDP").fill(str(ports["udp_port"]))
     await web.field("Address of Home Assistant").fill(_ADDRESS)
     await web.press("Submit")
-    await web.read("Point your devices here")
+    await web.read("Point a device here")
     await web.pictures(folder / "address.png", web.dialog)
     await web.press("Close")
+
+
+async def _use_loopback(client: Client) -> None:
+    """Let simulated devices reach the gateway, which the pictures show at another address."""
+    await client.remove_entries(_DOMAIN)
+    await house.set_up_gateway(client, **_free_ports())
 
 
 async def _pairing(web: WebPage, client: Client, device: SimulatedDevice, folder: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final, override
 
 from homeassistant.config_entries import (
     SOURCE_RECONFIGURE,
+    SOURCE_USER,
     ConfigEntry,
     ConfigEntryState,
     ConfigFlow,
@@ -13,6 +14,7 @@ from homeassistant.config_entries import (
     ConfigFlowResult,
     ConfigSubentry,
     ConfigSubentryFlow,
+    FlowType,
     SubentryFlowContext,
     SubentryFlowResult,
 )
@@ -56,13 +58,14 @@ from .provisioning.answers import would_change_link
 from .provisioning.gateway_form import (
     BROKER_SCHEMA,
     DOES_NOT_PUSH,
-    GATEWAY_SCHEMA,
     RECONFIGURE_SCHEMA,
+    SECTION_ADVANCED,
     Errors,
     broker_errors,
     cleaned_broker,
     cleaned_gateway,
     gateway_errors,
+    gateway_schema,
     gateway_suggestions,
 )
 from .provisioning.link_settings import AUTO_SUBSCRIBE_TOPIC
@@ -127,9 +130,9 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
 
     @override
     async def async_step_user(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
-        """Handle *Add integration*: a gateway the first time, a device from then on."""
+        """Handle *Add integration*: a gateway the first time, the address for devices from then on."""
         if gateway_entry(self.hass) is not None:
-            return await self.async_step_code()
+            return await self.async_show_address()
         await self.async_set_unique_id(GATEWAY_UNIQUE_ID, raise_on_progress=False)
         return await self.async_step_gateway()
 
@@ -159,14 +162,18 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     async def async_step_gateway(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
         """Ask for the settings of the gateway, and test them."""
         errors: Errors = {}
+        shown = {CONF_ADDRESS} if check_in_url(self.hass, None) is None else set[str]()
+        suggested: dict[str, Any] = {}
         if user_input is not None:
             self._settings = cleaned_gateway(user_input)
             errors = await gateway_errors(self.hass, self._settings)
             if not errors:
                 return await self._continue()
+            shown |= errors.keys()
+            suggested = {**self._settings, SECTION_ADVANCED: self._settings}
         return self.async_show_form(
             step_id="gateway",
-            data_schema=self.add_suggested_values_to_schema(GATEWAY_SCHEMA, user_input),
+            data_schema=self.add_suggested_values_to_schema(gateway_schema(shown), suggested),
             errors=errors,
         )
 
@@ -195,21 +202,16 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
 
     async_step_reconfigure_broker = async_step_broker
 
-    async def async_step_address(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
-        """Show what to type into a device, and where; then create the gateway."""
-        if user_input is not None:
-            self._abort_if_unique_id_configured()
-            return self.async_create_entry(title=_TITLE, data=self._settings)
-        url = check_in_url(self.hass, self._settings.get(CONF_ADDRESS))
-        secure = url is not None and url.startswith("https:")
-        return self.async_show_form(
-            step_id="address_https" if secure else "address",
-            data_schema=vol.Schema({}),
-            description_placeholders=await address_placeholders(self.hass, url),
-            last_step=True,
-        )
-
-    async_step_address_https = async_step_address
+    @override
+    async def async_on_create_entry(self, result: ConfigFlowResult) -> ConfigFlowResult:
+        """Go on with *Add device*, which shows the address, now that the gateway runs."""
+        entry = result["result"]
+        if entry.unique_id == GATEWAY_UNIQUE_ID and gateway_of(entry) is not None:
+            form = await self.hass.config_entries.subentries.async_init(
+                (entry.entry_id, SUBENTRY_DEVICE), context=SubentryFlowContext(source=SOURCE_USER)
+            )
+            result["next_flow"] = (FlowType.CONFIG_SUBENTRIES_FLOW, form["flow_id"])
+        return result
 
     async def async_step_reconfigure(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
         """Change the settings of the gateway."""
@@ -227,9 +229,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
             ),
             errors=errors,
             description_placeholders={
-                **await address_placeholders(
-                    self.hass, check_in_url(self.hass, entry.data.get(CONF_ADDRESS))
-                ),
+                **await address_placeholders(self.hass, entry.data.get(CONF_ADDRESS)),
                 "releases_example": STOCK_RELEASES,
             },
         )
@@ -239,7 +239,14 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         if self._settings[CONF_LINK] == OfferedLink.BROKER and CONF_BROKER not in self._settings:
             return await self.async_step_broker()
         if self.source != SOURCE_RECONFIGURE:
-            return await self.async_step_address()
+            self._abort_if_unique_id_configured()
+            return self.async_create_entry(
+                title=_TITLE,
+                data=self._settings,
+                description_placeholders=await address_placeholders(
+                    self.hass, self._settings.get(CONF_ADDRESS)
+                ),
+            )
         entry = self._get_reconfigure_entry()
         changed = self._settings != entry.data
         result = self.async_update_and_abort(entry, data=self._settings)
@@ -249,14 +256,16 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         return result
 
     @override
-    def _add_device(self, mac: str, name: str, data: Mapping[str, Any]) -> ConfigFlowResult:
+    def _add_device(self, mac: str, name: str, data: Mapping[str, Any], speech: str) -> ConfigFlowResult:
         self.hass.config_entries.async_add_subentry(
             self._gateway().entry,
             ConfigSubentry(
                 subentry_type=SUBENTRY_DEVICE, unique_id=mac, title=name, data=MappingProxyType(dict(data))
             ),
         )
-        return self.async_abort(reason="device_added", description_placeholders={"name": name})
+        return self.async_abort(
+            reason="device_added", description_placeholders={"name": name, "speech": speech}
+        )
 
 
 class DeviceSubentryFlow(
@@ -326,8 +335,13 @@ class DeviceSubentryFlow(
         }
 
     @override
-    def _add_device(self, mac: str, name: str, data: Mapping[str, Any]) -> SubentryFlowResult:
-        return self.async_create_entry(title=name, data=data, unique_id=mac)
+    def _add_device(self, mac: str, name: str, data: Mapping[str, Any], speech: str) -> SubentryFlowResult:
+        return self.async_create_entry(
+            title=name,
+            data=data,
+            unique_id=mac,
+            description_placeholders={"name": name, "speech": speech},
+        )
 
 
 def _wake_words_schema(words: Iterable[str]) -> dict[vol.Marker, Any]:

@@ -29,6 +29,7 @@ from .settings import GatewaySettings, device_subentries
 from .timeouts import timeouts_of
 from .voice.ears import Hearing
 from .voice.end_of_speech import SpeechDetectors
+from .voice.speech_check import SpeechCheck
 from .voice.unasked.unasked import Unasked
 
 __all__ = [
@@ -97,6 +98,7 @@ class Gateway:
         self.firmware_files = FirmwareFiles(hass, releases, self._timeouts.firmware)
         self.detectors = SpeechDetectors(hass, self._detectors_unavailable)
         self.hearing = Hearing(hass, self.detectors, partial(entry.async_create_background_task, hass))
+        self._speech_check = SpeechCheck(hass, self.devices.values)
         self._store = DeviceStore(hass, entry.entry_id, self._timeouts.store)
         self._unasked: dict[str, Unasked] = {}
         self._areas: dict[str, str] = {}
@@ -116,6 +118,7 @@ class Gateway:
                 translation_placeholders={"port": str(err.port)},
             ) from err
         self.access_points.async_start()
+        self._speech_check.async_start()
         # The owner is to know at once where there is none, and the first turn need not wait for the library.
         load = self.detectors.async_load()
         self.entry.async_create_background_task(self.hass, load, "xiaozhi load speech detector")
@@ -136,6 +139,7 @@ class Gateway:
         await self.listeners.stop()
         self.firmware_files.forget()
         self.detectors.async_stop()
+        self._speech_check.async_stop()
         for issue in (_BROKER_ISSUE, NO_MODEL_ISSUE):
             ir.async_delete_issue(self.hass, DOMAIN, issue)
         await self._store.async_save()

@@ -11,6 +11,7 @@ from typing import Any, Final
 from homeassistant.config_entries import ConfigEntry, ConfigEntryState
 from homeassistant.const import CONF_HOST, CONF_PASSWORD, CONF_PORT, CONF_USERNAME
 from homeassistant.core import HomeAssistant
+from homeassistant.data_entry_flow import section
 from homeassistant.helpers.selector import (
     BooleanSelector,
     NumberSelector,
@@ -57,23 +58,25 @@ _PORT: Final = vol.All(
     NumberSelector(NumberSelectorConfig(min=1, max=65535, step=1, mode=NumberSelectorMode.BOX)),
     vol.Coerce(int),
 )
-GATEWAY_SCHEMA: Final = vol.Schema(
+_FIELDS: Final[Mapping[vol.Marker, Any]] = {
+    vol.Required(CONF_LINK, default=OfferedLink.MQTT.value): SelectSelector(
+        SelectSelectorConfig(
+            options=[link.value for link in OfferedLink],
+            mode=SelectSelectorMode.LIST,
+            translation_key="gateway_link",
+        )
+    ),
+    vol.Required(CONF_WEBSOCKET_PORT, default=DEFAULT_WEBSOCKET_PORT): _PORT,
+    vol.Required(CONF_MQTT_PORT, default=DEFAULT_MQTT_PORT): _PORT,
+    vol.Required(CONF_UDP_PORT, default=DEFAULT_UDP_PORT): _PORT,
+    vol.Optional(CONF_ADDRESS): TextSelector(),
+}
+SECTION_ADVANCED: Final = "advanced"
+RECONFIGURE_SCHEMA: Final = vol.Schema(
     {
-        vol.Required(CONF_LINK, default=OfferedLink.MQTT.value): SelectSelector(
-            SelectSelectorConfig(
-                options=[link.value for link in OfferedLink],
-                mode=SelectSelectorMode.LIST,
-                translation_key="gateway_link",
-            )
-        ),
-        vol.Required(CONF_WEBSOCKET_PORT, default=DEFAULT_WEBSOCKET_PORT): _PORT,
-        vol.Required(CONF_MQTT_PORT, default=DEFAULT_MQTT_PORT): _PORT,
-        vol.Required(CONF_UDP_PORT, default=DEFAULT_UDP_PORT): _PORT,
-        vol.Optional(CONF_ADDRESS): TextSelector(),
+        **_FIELDS,
+        vol.Optional(CONF_FIRMWARE_RELEASES): TextSelector(TextSelectorConfig(type=TextSelectorType.URL)),
     }
-)
-RECONFIGURE_SCHEMA: Final = GATEWAY_SCHEMA.extend(
-    {vol.Optional(CONF_FIRMWARE_RELEASES): TextSelector(TextSelectorConfig(type=TextSelectorType.URL))}
 )
 BROKER_SCHEMA: Final = vol.Schema(
     {
@@ -107,13 +110,26 @@ type Errors = dict[str, str]
 type _Ports = dict[str, tuple[SocketKind, int]]
 
 
+def gateway_schema(shown: Collection[str]) -> vol.Schema:
+    """Return the form of a new gateway, with all fields below *Advanced* except the `shown` ones.
+
+    All have defaults. A form shows no errors within a section, so that fields with errors must be outside.
+    """
+    above = {field: selector for field, selector in _FIELDS.items() if field in shown}
+    below = {field: selector for field, selector in _FIELDS.items() if field not in shown}
+    if below:
+        above[vol.Required(SECTION_ADVANCED)] = section(vol.Schema(below), {"collapsed": True})
+    return vol.Schema(above)
+
+
 def gateway_suggestions(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a form's suggestions from a gateway's entry. An entry from before MQTT has no link."""
     return {CONF_LINK: OfferedLink.WEBSOCKET.value, **data}
 
 
 def cleaned_gateway(user_input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings as they are stored: without empty addresses."""
+    """Return the settings as they are stored: without sections and empty addresses."""
+    user_input = {**user_input, **user_input.get(SECTION_ADVANCED, {})}
     settings = {key: user_input[key] for key in (CONF_LINK, *_OPENED)}
     addresses = {
         CONF_ADDRESS: user_input.get(CONF_ADDRESS, "").strip().lower(),

@@ -12,6 +12,7 @@ from homeassistant.data_entry_flow import AbortFlow, FlowContext, FlowHandler, F
 from homeassistant.helpers import area_registry as ar
 from homeassistant.helpers.selector import (
     AreaSelector,
+    QrCodeSelector,
     TextSelector,
     TextSelectorConfig,
     TextSelectorType,
@@ -22,6 +23,8 @@ import voluptuous as vol
 from ..const import CONF_ADDRESS, CONF_BOARD, CONF_CONVERSATION_STYLE, CONF_LINK, DOMAIN
 from ..gateway import Gateway, running_gateway
 from ..settings import ConversationStyle, DeviceLink, device_subentries
+from ..texts import async_text
+from ..voice.speech_check import async_speech_hint
 from .pairing import Outcome, PendingDevice
 from .views import check_in_url
 
@@ -33,6 +36,7 @@ _NAME: Final = "XiaoZhi"
 # 256 bit.
 _TOKEN_BYTES: Final = 32
 
+_FIELD_QR_CODE: Final = "qr_code"
 _CODE_SCHEMA: Final = vol.Schema(
     {
         vol.Required(CONF_CODE): TextSelector(
@@ -60,21 +64,32 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
     """The device whose code was typed."""
 
     @abstractmethod
-    def _add_device(self, mac: str, name: str, data: Mapping[str, Any]) -> ResultT:
-        """Add the subentry of a new device and end the flow."""
+    def _add_device(self, mac: str, name: str, data: Mapping[str, Any], speech: str) -> ResultT:
+        """Add the subentry of a new device and end the flow.
+
+        `speech` tells what Home Assistant lacks to hear and speak.
+        """
 
     async def async_step_wait(self, user_input: dict[str, Any] | None = None) -> ResultT:
-        """Explain how to point a device here, until one has checked in."""
-        gateway = self._gateway()
-        if gateway.discovery.devices:
+        """Go on when a device has checked in, or show the address again."""
+        if self._gateway().discovery.devices:
             return await self.async_step_code()
+        return await self.async_show_address({} if user_input is None else {"base": "no_device_yet"})
+
+    async def async_show_address(self, errors: dict[str, str] | None = None) -> ResultT:
+        """Show how to point a device here."""
+        address = self._gateway().entry.data.get(CONF_ADDRESS)
+        url = check_in_url(self.hass, address)
+        qr_code = {vol.Optional(_FIELD_QR_CODE): QrCodeSelector({"data": url, "scale": 4})} if url else {}
         return self.async_show_form(
             step_id="wait",
-            data_schema=vol.Schema({}),
-            errors={} if user_input is None else {"base": "no_device_yet"},
-            description_placeholders=await address_placeholders(
-                self.hass, check_in_url(self.hass, gateway.entry.data.get(CONF_ADDRESS))
-            ),
+            data_schema=vol.Schema(qr_code),
+            errors=errors or {},
+            description_placeholders={
+                **await address_placeholders(self.hass, address),
+                "speech": await async_speech_hint(self.hass),
+            },
+            last_step=False,
         )
 
     async def async_step_code(self, user_input: dict[str, Any] | None = None) -> ResultT:
@@ -138,6 +153,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
                     CONF_CONVERSATION_STYLE: ConversationStyle.SINGLE.value,
                     CONF_LINK: DeviceLink.AUTOMATIC.value,
                 },
+                await async_speech_hint(self.hass),
             )
         return self.async_show_form(
             step_id="details",
@@ -170,11 +186,17 @@ def _rounded_up(seconds: float) -> int:
     return max(10, -int(-seconds // 10) * 10)
 
 
-async def address_placeholders(hass: HomeAssistant, url: str | None) -> dict[str, str]:
-    """Return the placeholders of texts that explain how to point a device here."""
+async def address_placeholders(hass: HomeAssistant, address: str | None) -> dict[str, str]:
+    """Return the placeholders of texts that explain how to point a device here.
+
+    `address` is the address of Home Assistant that the owner has set.
+    """
     integration = await async_get_integration(hass, DOMAIN)
+    url = check_in_url(hass, address)
+    problem = "address_unknown" if url is None else "address_https" if url.startswith("https:") else None
     return {
         "check_in_url": url or "–",
         "portal_url": _PORTAL_URL,
         "docs_url": f"{integration.documentation}{_HIDDEN_FIELD_PAGE}",
+        "problem": "" if problem is None else f"\n\n**{await async_text(hass, problem)}**",
     }

@@ -12,7 +12,7 @@ from homeassistant.core import HomeAssistant, callback
 from ..const import DOMAIN
 from ..device.device import Device
 
-__all__ = ["chosen_pipeline", "spoken_language"]
+__all__ = ["chosen_pipeline", "preferred_pipeline", "spoken_language"]
 
 
 @callback
@@ -36,3 +36,9 @@ def spoken_language(hass: HomeAssistant, device: Device) -> str | None:
     except PipelineNotFound:
         return None
     return pipeline.tts_language or pipeline.language
+
+
+@callback
+def preferred_pipeline(hass: HomeAssistant) -> Pipeline:
+    """Return the pipeline of a new device."""
+    return async_get_pipeline(hass)

@@ -4,13 +4,13 @@ import asyncio
 from datetime import timedelta
 
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import issue_registry as ir, llm
+from homeassistant.helpers import llm
 import pytest
 
-from custom_components.xiaozhi.const import DOMAIN
 from simulator.access_point import Cloud, EndpointServer
 from tests.integration.access_point.conftest import Offer
 from tests.integration.access_point.house import ScriptedApi, ScriptedTool, state, until
+from tests.integration.issues import open_issues
 from tests.integration.provisioning.forms import texts
 
 DAY = timedelta(days=1).total_seconds()
@@ -19,13 +19,13 @@ DAY = timedelta(days=1).total_seconds()
 def issues(hass: HomeAssistant) -> set[str]:
     """Return the keys of the issues that there are, after checking that their texts are complete."""
     found = set()
-    for (domain, _), issue in ir.async_get(hass).issues.items():
-        if domain == DOMAIN and issue.translation_key is not None and issue.active:
-            text = texts("issues")[issue.translation_key]
-            placeholders = issue.translation_placeholders or {}
-            for part in ("title", "description"):
-                text[part].format_map(placeholders)
-            found.add(issue.translation_key.removeprefix("access_point_"))
+    for issue in open_issues(hass):
+        assert issue.translation_key
+        text = texts("issues")[issue.translation_key]
+        placeholders = issue.translation_placeholders or {}
+        for part in ("title", "description"):
+            text[part].format_map(placeholders)
+        found.add(issue.translation_key.removeprefix("access_point_"))
     return found
 
 

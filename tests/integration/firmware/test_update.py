@@ -14,14 +14,12 @@ from homeassistant.components.update import (
 from homeassistant.const import STATE_OFF, STATE_ON, STATE_UNKNOWN
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
-from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.event import async_track_state_change_event
 from homeassistant.helpers.json import json_bytes
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi import transfers
-from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.firmware import library
 from custom_components.xiaozhi.firmware.image import FirmwareImage
 from custom_components.xiaozhi.firmware.library import Firmware, FirmwareFiles
@@ -44,6 +42,7 @@ from tests.integration.firmware.updates import (
     look,
     versions,
 )
+from tests.integration.issues import open_issues
 
 
 def replace_by_file(folder: Path) -> None:
@@ -228,10 +227,9 @@ async def test_files_that_cannot_be_used_are_told_until_they_are_gone(
     (folder / "more.bin").mkdir()
     await look(hass)
     assert versions(hass)[2] == "2.4.2"
-    issues = ir.async_get(hass).issues
 
     def told() -> dict[str, str]:
-        found = (issue.translation_placeholders for (domain, _), issue in issues.items() if domain == DOMAIN)
+        found = (issue.translation_placeholders for issue in open_issues(hass))
         return {texts["file"]: texts["reason"] for texts in found if texts}
 
     assert told() == {
@@ -257,7 +255,7 @@ async def test_whatever_a_file_is_called_it_can_be_told(
     (folder / "lost_2.4.2.bin").symlink_to(folder / "nowhere")
     (folder / "evil\n\x1b[31m\u202e.bin").write_bytes(b"?")
     await look(hass)
-    issues = [issue for (domain, _), issue in ir.async_get(hass).issues.items() if domain == DOMAIN]
+    issues = open_issues(hass)
     told = [issue.translation_placeholders for issue in issues]
     assert {texts["file"] for texts in told if texts} == {
         "\ufffd_2.4.2.bin",
@@ -273,7 +271,7 @@ async def test_a_folder_that_cannot_be_read_is_told(
 ) -> None:
     await asyncio.to_thread(replace_by_file, folder)
     await look(hass)
-    (issue,) = (issue for (domain, _), issue in ir.async_get(hass).issues.items() if domain == DOMAIN)
+    (issue,) = open_issues(hass)
     assert issue.translation_placeholders == {
         "file": "firmware",
         "reason": "The file cannot be read: Not a directory.",

@@ -14,7 +14,6 @@ from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVIC
 from homeassistant.const import ATTR_ENTITY_ID, CONF_HOST, CONF_PORT
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers import issue_registry as ir
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
@@ -36,6 +35,7 @@ from tests.integration.boxes import (
     Speech,
     wait_for_state,
 )
+from tests.integration.issues import open_issues
 from tests.protocol.transport.mqtt.brokers import Mosquitto, mosquitto
 from tests.protocol.transport.mqtt.wire import subscribe
 from tests.protocol.transport.udp.device import until
@@ -288,17 +288,17 @@ async def test_a_broker_that_hands_nothing_on_connects_no_device(
 
 
 async def test_a_broker_that_goes_is_an_issue_until_it_is_back(
-    hass: HomeAssistant, boot: Boot, broker: Mosquitto, issue_registry: ir.IssueRegistry
+    hass: HomeAssistant, boot: Boot, broker: Mosquitto
 ) -> None:
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
-    assert not issue_registry.issues
+    assert not open_issues(hass)
     await broker.stop()
     await wait_for_state(hass, VOLUME, "unavailable")
-    (issue,) = issue_registry.issues.values()
+    (issue,) = open_issues(hass)
     assert (issue.domain, issue.translation_key) == (DOMAIN, "broker_unreachable")
     assert issue.translation_placeholders is None, "the words of a library are for the log"
     await broker.start()
     await wait_for_state(hass, VOLUME, "70", 10)
-    assert not issue_registry.issues
+    assert not open_issues(hass)
     await set_volume(hass, device, 20)

@@ -1,29 +1,28 @@
 """What the owner is told while the broker cannot be used."""
 
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.translation import async_get_translations
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem
+from tests.integration.issues import open_issues
 
 
 @pytest.mark.parametrize("problem", BrokerProblem)
 async def test_each_problem_of_the_broker_has_a_sentence_of_its_own(
     hass: HomeAssistant,
     linked_entry: MockConfigEntry,
-    issue_registry: ir.IssueRegistry,
     problem: BrokerProblem,
 ) -> None:
     gateway = linked_entry.runtime_data
     gateway.broker_changed(BrokerError(problem, "[code:135] The words of a library"))
-    (issue,) = issue_registry.issues.values()
+    (issue,) = open_issues(hass)
     assert (issue.domain, issue.translation_key) == (DOMAIN, f"broker_{problem}")
     texts = await async_get_translations(hass, "en", "issues", [DOMAIN])
     sentence = texts[f"component.{DOMAIN}.issues.broker_{problem}.description"]
     assert sentence.endswith(".")
     assert "{" not in sentence
     gateway.broker_changed(None)
-    assert not issue_registry.issues
+    assert not open_issues(hass)

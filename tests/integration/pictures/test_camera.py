@@ -27,6 +27,7 @@ from simulator import SimulatedDevice, get_profile
 from simulator.board.picture import jpeg
 from tests.integration.boxes import CLIENT_ID, MAC, Boot, Speech, wait_for_state
 from tests.integration.http_device import TOKEN
+from tests.integration.issues import open_issues
 from tests.integration.pictures.eyes import FAILURE, ScriptedEyes, open_eyes, sentence
 
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
@@ -91,7 +92,7 @@ async def test_a_photo_without_question_is_only_kept(
 ) -> None:
     assert await take_photo(device, "") == {"success": True, "result": ""}
     assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
-    assert not ir.async_get(hass).issues
+    assert not open_issues(hass)
 
 
 async def test_without_a_model_the_device_says_so_and_the_owner_is_told_until_there_is_one(

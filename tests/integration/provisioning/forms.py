@@ -4,7 +4,7 @@ import json
 from string import Formatter
 from typing import Any, Final
 
-from homeassistant.config_entries import SOURCE_USER, ConfigEntry
+from homeassistant.config_entries import SOURCE_IGNORE, SOURCE_USER, ConfigEntry
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import FlowResultType
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -15,6 +15,7 @@ from tests.paths import ROOT
 ADDRESS: Final = "http://192.168.1.10:8123/api/xiaozhi/ota"
 """What Home Assistant tells people to type into devices, with the fixture `own_address`."""
 # Not shown where a gateway has one link to offer.
+_ADVANCED: Final = "advanced"
 _ONLY_WITH_A_CHOICE: Final = {"link", "restart_now", "show_announcements"}
 
 
@@ -40,6 +41,8 @@ def check_texts(section: dict[str, Any], result: Any) -> Any:
     if result.get("translation_domain"):
         return result
     shown: list[str] = []
+    if result["type"] is FlowResultType.CREATE_ENTRY and result["context"]["source"] != SOURCE_IGNORE:
+        shown.append(section["create_entry"]["default"])
     if result["type"] is FlowResultType.ABORT:
         shown.append(section["abort"][result["reason"]])
     if result["type"] is FlowResultType.FORM:
@@ -47,7 +50,12 @@ def check_texts(section: dict[str, Any], result: Any) -> Any:
         shown += [step["title"], step.get("description", "")]
         shown += [section["error"][error] for error in (result["errors"] or {}).values()]
         assert result["data_schema"] is not None
-        fields = {str(field) for field in result["data_schema"].schema}
+        above, below = _fields(result)
+        fields = above | below
+        if below:
+            advanced = step["sections"][_ADVANCED]
+            # A field that is filled in wrongly is shown above.
+            assert all(advanced[part] == step[part] for part in ("data", "data_description"))
         hidden = set() if "link" in fields else _ONLY_WITH_A_CHOICE
         # Only of a device that has told its tools.
         hidden = hidden | ({"assistant_tools"} - fields)
@@ -57,6 +65,16 @@ def check_texts(section: dict[str, Any], result: Any) -> Any:
     return result
 
 
+def _fields(form: Any) -> tuple[set[str], set[str]]:
+    """Return the names of a form's fields: those above *Advanced*, and those below."""
+    schema = form["data_schema"].schema if form["type"] is FlowResultType.FORM else {}
+    below = schema.get(_ADVANCED)
+    return (
+        {str(field) for field in schema} - {_ADVANCED},
+        set() if below is None else {str(field) for field in below.schema.schema},
+    )
+
+
 async def start(hass: HomeAssistant, source: str = SOURCE_USER, data: Any = None) -> Any:
     """Open a form of the integration."""
     result = await hass.config_entries.flow.async_init(DOMAIN, context={"source": source}, data=data)
@@ -64,7 +82,12 @@ async def start(hass: HomeAssistant, source: str = SOURCE_USER, data: Any = None
 
 
 async def submit(hass: HomeAssistant, form: Any, **user_input: Any) -> Any:
-    """Fill in a form of the integration."""
+    """Fill in a form of the integration; `user_input` names a field wherever it is in the form."""
+    _, below = _fields(form)
+    if below:
+        inside = {name: value for name, value in user_input.items() if name in below}
+        user_input = {name: value for name, value in user_input.items() if name not in below}
+        user_input[_ADVANCED] = inside
     result = await hass.config_entries.flow.async_configure(form["flow_id"], user_input)
     return check_texts(texts("config"), result)
 

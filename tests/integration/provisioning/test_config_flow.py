@@ -8,9 +8,15 @@ from typing import Any
 from unittest.mock import patch
 
 from homeassistant.components.http import ApiConfig
-from homeassistant.config_entries import SOURCE_DHCP, SOURCE_IGNORE, SOURCE_USER, ConfigEntryState
+from homeassistant.config_entries import (
+    SOURCE_DHCP,
+    SOURCE_IGNORE,
+    SOURCE_USER,
+    ConfigEntryState,
+    FlowType,
+)
 from homeassistant.core import HomeAssistant
-from homeassistant.data_entry_flow import FlowResultType, InvalidData
+from homeassistant.data_entry_flow import FlowResultType, InvalidData, UnknownFlow
 from homeassistant.helpers.service_info.dhcp import DhcpServiceInfo
 from homeassistant.setup import async_setup_component
 import pytest
@@ -46,22 +52,45 @@ async def test_the_gateway_is_set_up_and_says_what_to_type_into_devices(
     """Port, address, done; the port is open at once."""
     form = await start(hass)
     assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "gateway")
-    form = await submit(hass, form, **websocket_only(free_port))
-    assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "address")
-    assert form["description_placeholders"] == {
-        "check_in_url": ADDRESS,
-        "portal_url": "http://192.168.4.1",
-        "docs_url": (await hass.async_add_executor_job(manifest))["documentation"]
-        + "/blob/main/docs/devices.md#no-field-for-the-address",
-    }
-    result = await submit(hass, form)
-    await hass.async_block_till_done()
+    result = await submit(hass, form, **websocket_only(free_port))
     assert (result["type"], result["title"]) == (FlowResultType.CREATE_ENTRY, "XiaoZhi")
     entry = result["result"]
     assert (entry.unique_id, dict(entry.data)) == (GATEWAY_UNIQUE_ID, stored(free_port))
     assert entry.state is ConfigEntryState.LOADED
     with socket.create_connection(("127.0.0.1", free_port), timeout=5):
         pass
+    (kind, flow_id) = result["next_flow"]
+    assert kind is FlowType.CONFIG_SUBENTRIES_FLOW
+    form = hass.config_entries.subentries.async_get(flow_id)
+    assert (form["handler"], form["step_id"]) == ((entry.entry_id, "device"), "wait")
+    form = await submit_device(hass, form)
+    (qr_code,) = form["data_schema"].schema.values()
+    assert qr_code.config["data"] == ADDRESS
+    shown = form["description_placeholders"]
+    assert "neither hear nor speak" in shown.pop("speech")
+    assert shown == {
+        "check_in_url": ADDRESS,
+        "portal_url": "http://192.168.4.1",
+        "docs_url": (await hass.async_add_executor_job(manifest))["documentation"]
+        + "/blob/main/docs/devices.md#no-field-for-the-address",
+        "problem": "",
+    }
+
+
+async def test_a_gateway_that_does_not_start_leads_to_its_page_and_to_no_address(
+    hass: HomeAssistant, free_port: int, unload_gateway: None
+) -> None:
+    """Another program took the port after the form had tried it."""
+    form = await start(hass)
+    with patch(
+        "custom_components.xiaozhi.listeners.WebSocketListener.start",
+        side_effect=OSError(errno.EADDRINUSE, "Address already in use"),
+    ):
+        result = await submit(hass, form, **websocket_only(free_port))
+    assert result["type"] is FlowResultType.CREATE_ENTRY
+    assert result["result"].state is ConfigEntryState.SETUP_RETRY
+    assert "next_flow" not in result
+    assert result["description_placeholders"]["check_in_url"] == ADDRESS
 
 
 def manifest() -> dict[str, Any]:
@@ -72,14 +101,12 @@ def manifest() -> dict[str, Any]:
 
 
 async def test_ports_and_the_link_without_a_broker_are_suggested(hass: HomeAssistant) -> None:
-    """Who knows nothing about ports just goes on."""
+    """Who knows nothing about ports just goes on: all is below *Advanced*."""
     form = await start(hass)
-    assert form["data_schema"]({}) == {
-        "link": "mqtt",
-        "websocket_port": 8765,
-        "mqtt_port": 1884,
-        "udp_port": 8765,
+    assert form["data_schema"]({"advanced": {}}) == {
+        "advanced": {"link": "mqtt", "websocket_port": 8765, "mqtt_port": 1884, "udp_port": 8765}
     }
+    assert form["data_schema"].schema["advanced"].options == {"collapsed": True}
 
 
 async def test_a_taken_port_is_said_and_another_one_taken(
@@ -88,8 +115,8 @@ async def test_a_taken_port_is_said_and_another_one_taken(
     """The form tries the port before it accepts it."""
     form = await submit(hass, await start(hass), **websocket_only(taken_port))
     assert form["errors"] == {"websocket_port": "port_in_use"}
-    form = await submit(hass, form, **websocket_only(free_port))
-    assert (await submit(hass, form))["type"] is FlowResultType.CREATE_ENTRY
+    result = await submit(hass, form, **websocket_only(free_port))
+    assert result["type"] is FlowResultType.CREATE_ENTRY
 
 
 async def test_a_forbidden_port_is_said_and_another_one_taken(
@@ -99,8 +126,8 @@ async def test_a_forbidden_port_is_said_and_another_one_taken(
     with patch("asyncio.start_server", side_effect=PermissionError(errno.EACCES, "Permission denied")):
         form = await submit(hass, await start(hass), **websocket_only(80))
     assert form["errors"] == {"websocket_port": "port_not_allowed"}
-    form = await submit(hass, form, **websocket_only(free_port))
-    assert (await submit(hass, form))["type"] is FlowResultType.CREATE_ENTRY
+    result = await submit(hass, form, **websocket_only(free_port))
+    assert result["type"] is FlowResultType.CREATE_ENTRY
 
 
 @pytest.mark.parametrize("port", [0, 65536, "x"])
@@ -117,9 +144,8 @@ async def test_what_is_no_address_is_said_and_a_right_one_taken(
     """People paste what their browser shows. Case and blanks do not matter."""
     form = await submit(hass, await start(hass), **websocket_only(free_port, address=address))
     assert form["errors"] == {"address": "invalid_address"}
-    form = await submit(hass, form, **websocket_only(free_port, address=" HA.lan "))
-    assert form["description_placeholders"]["check_in_url"] == "http://ha.lan:8123/api/xiaozhi/ota"
-    result = await submit(hass, form)
+    result = await submit(hass, form, **websocket_only(free_port, address=" HA.lan "))
+    assert result["description_placeholders"]["check_in_url"] == "http://ha.lan:8123/api/xiaozhi/ota"
     assert result["data"] == stored(free_port, address="ha.lan")
 
 
@@ -138,9 +164,9 @@ async def test_without_an_address_of_its_own_home_assistant_asks_for_one(
     hass.config.api = ApiConfig("127.0.0.1", "127.0.0.1", 8123, use_ssl=False)
     form = await submit(hass, form, **websocket_only(free_port, address=" "))
     assert form["errors"] == {"address": "address_needed"}
-    form = await submit(hass, form, **websocket_only(free_port, address="192.168.1.10"))
-    assert form["description_placeholders"]["check_in_url"] == ADDRESS
-    assert (await submit(hass, form))["type"] is FlowResultType.CREATE_ENTRY
+    result = await submit(hass, form, **websocket_only(free_port, address="192.168.1.10"))
+    assert result["description_placeholders"]["check_in_url"] == ADDRESS
+    assert result["type"] is FlowResultType.CREATE_ENTRY
 
 
 async def test_with_https_only_the_limits_are_said(
@@ -150,17 +176,20 @@ async def test_with_https_only_the_limits_are_said(
     form = await start(hass)
     hass.config.internal_url = None
     hass.config.api = ApiConfig("192.168.1.10", "192.168.1.10", 443, use_ssl=True)
-    form = await submit(hass, form, **websocket_only(free_port, address="ha.example.org"))
-    assert form["step_id"] == "address_https"
-    assert form["description_placeholders"]["check_in_url"] == "https://ha.example.org/api/xiaozhi/ota"
-    assert (await submit(hass, form))["type"] is FlowResultType.CREATE_ENTRY
+    result = await submit(hass, form, **websocket_only(free_port, address="ha.example.org"))
+    assert result["type"] is FlowResultType.CREATE_ENTRY
+    shown = hass.config_entries.subentries.async_get(result["next_flow"][1])
+    shown = (await submit_device(hass, shown))["description_placeholders"]
+    assert shown["check_in_url"] == "https://ha.example.org/api/xiaozhi/ota"
+    assert "publicly trusted" in shown["problem"]
 
 
 async def test_there_is_one_gateway_only(hass: HomeAssistant, free_port: int, unload_gateway: None) -> None:
     """Also when two windows set it up at once."""
     first, second = await start(hass), await start(hass)
-    second = await submit(hass, second, **websocket_only(free_port))
-    await submit(hass, await submit(hass, first, **websocket_only(free_port)))
+    await submit(hass, first, **websocket_only(free_port))
+    with pytest.raises(UnknownFlow):
+        await submit(hass, second, **websocket_only(free_port))
     assert hass.config_entries.flow.async_progress_by_handler(DOMAIN) == []
     assert len(hass.config_entries.async_entries(DOMAIN)) == 1
 
@@ -169,9 +198,9 @@ async def test_a_gateway_that_appears_meanwhile_is_not_replaced(
     hass: HomeAssistant, free_port: int, make_entry: MakeEntry
 ) -> None:
     """Home Assistant would remove the first one, with all its devices."""
-    form = await submit(hass, await start(hass), **websocket_only(free_port))
+    form = await start(hass)
     entry = make_entry()
-    result = await submit(hass, form)
+    result = await submit(hass, form, **websocket_only(free_port))
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "already_configured")
     assert hass.config_entries.async_entries(DOMAIN) == [entry]
 
@@ -260,8 +289,8 @@ async def test_a_device_on_the_network_leads_to_the_gateway_form(
     other = DhcpServiceInfo(ip="192.168.1.21", hostname="xiaozhi-0001", macaddress=OTHER_MAC.replace(":", ""))
     result = await start(hass, SOURCE_DHCP, other)
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "already_in_progress")
-    form = await submit(hass, form, **websocket_only(free_port))
-    assert (await submit(hass, form))["type"] is FlowResultType.CREATE_ENTRY
+    result = await submit(hass, form, **websocket_only(free_port))
+    assert result["type"] is FlowResultType.CREATE_ENTRY
 
 
 async def test_the_card_goes_when_the_gateway_is_set_up_by_hand(
@@ -269,7 +298,7 @@ async def test_the_card_goes_when_the_gateway_is_set_up_by_hand(
 ) -> None:
     """And does not keep anybody from setting it up by hand."""
     await start(hass, SOURCE_DHCP, DHCP)
-    await submit(hass, await submit(hass, await start(hass), **websocket_only(free_port)))
+    await submit(hass, await start(hass), **websocket_only(free_port))
     assert hass.config_entries.flow.async_progress_by_handler(DOMAIN) == []
 
 
@@ -281,8 +310,8 @@ async def test_an_ignored_card_stays_away_until_the_gateway_is_set_up_by_hand(
     await start(hass, SOURCE_IGNORE, {"unique_id": GATEWAY_UNIQUE_ID, "title": "xiaozhi-a45f"})
     result = await start(hass, SOURCE_DHCP, DHCP)
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "already_configured")
-    form = await submit(hass, await start(hass), **websocket_only(free_port))
-    assert (await submit(hass, form))["type"] is FlowResultType.CREATE_ENTRY
+    result = await submit(hass, await start(hass), **websocket_only(free_port))
+    assert result["type"] is FlowResultType.CREATE_ENTRY
     (entry,) = hass.config_entries.async_entries(DOMAIN)
     assert entry.source == SOURCE_USER
 
@@ -401,5 +430,6 @@ def test_every_field_is_described() -> None:
     assert steps
     for name, step in steps:
         assert step["title"], name
-        assert step.get("data", {}).keys() == step.get("data_description", {}).keys(), name
-        assert all(step.get("data_description", {}).values()), name
+        for part in (step, *step.get("sections", {}).values()):
+            assert part.get("data", {}).keys() == part.get("data_description", {}).keys(), name
+            assert all(part.get("data_description", {}).values()), name

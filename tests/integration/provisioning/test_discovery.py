@@ -12,6 +12,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.provisioning.pairing import MAX_PENDING_FROM_ADDRESS
 from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, HttpDevice, MakeDevice, paired_device
+from tests.integration.issues import open_issues
 
 OTHER_MAC = "94:a9:90:00:00:01"
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
@@ -26,11 +27,6 @@ def cards(hass: HomeAssistant) -> list[ConfigFlowResult]:
 def card_names(hass: HomeAssistant) -> list[str]:
     """Return the titles of the cards."""
     return sorted(flow["context"]["title_placeholders"]["name"] for flow in cards(hass))
-
-
-def issues(hass: HomeAssistant) -> list[ir.IssueEntry]:
-    """Return the open repair issues."""
-    return [issue for issue in ir.async_get(hass).issues.values() if issue.domain == DOMAIN and issue.active]
 
 
 async def submit(hass: HomeAssistant, flow_id: str, **user_input: str) -> ConfigFlowResult:
@@ -162,7 +158,7 @@ async def test_a_removed_device_starts_over(
     assert await device.code()
     await hass.async_block_till_done(wait_background_tasks=True)
     assert len(cards(hass)) == 1
-    assert issues(hass) == []
+    assert open_issues(hass) == []
 
 
 async def paired(hass: HomeAssistant, make_device: MakeDevice) -> HttpDevice:
@@ -209,7 +205,7 @@ async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
     assert "websocket" not in reply
     assert await reset.activate() == 202
     assert card_names(hass) == ["bread-compact-wifi (A4:5F)"]
-    (issue,) = issues(hass)
+    (issue,) = open_issues(hass)
     assert (issue.translation_key, issue.severity) == ("identity_changed", ir.IssueSeverity.WARNING)
     assert not issue.is_fixable
     assert issue.translation_placeholders == {
@@ -227,7 +223,7 @@ async def test_the_real_device_goes_on_while_something_poses_as_it(
     assert (await make_device().check_in())["websocket"]["token"] == TOKEN
     assert await make_device().activate() == 200
     await hass.async_block_till_done(wait_background_tasks=True)
-    assert len(issues(hass)) == 1
+    assert len(open_issues(hass)) == 1
 
 
 @with_paired_device
@@ -249,7 +245,7 @@ async def test_pairing_a_reset_device_again_renews_its_token_and_clears_the_issu
     assert after["data"]["board"] == "esp-box-3"
     assert (await reset.check_in())["websocket"]["token"] == after["data"]["token"]
     assert await reset.activate() == 200
-    assert issues(hass) == []
+    assert open_issues(hass) == []
     assert cards(hass) == []
     assert "activation" in await make_device(client_id=CLIENT_ID).check_in()
 
@@ -265,7 +261,7 @@ async def test_removing_the_device_clears_its_issue_and_leaves_the_code_valid(
     (subentry,) = gateway_entry.subentries.values()
     hass.config_entries.async_remove_subentry(gateway_entry, subentry.subentry_id)
     await hass.async_block_till_done()
-    assert issues(hass) == []
+    assert open_issues(hass) == []
     flow_id = cards(hass)[0]["flow_id"]
     assert (await submit(hass, flow_id, code=code))["step_id"] == "details"
     assert (await submit(hass, flow_id, name="Box"))["reason"] == "device_added"
@@ -280,7 +276,7 @@ async def test_renaming_a_device_leaves_its_issue(
     (subentry,) = gateway_entry.subentries.values()
     hass.config_entries.async_update_subentry(gateway_entry, subentry, title="Another name")
     await hass.async_block_till_done()
-    assert len(issues(hass)) == 1
+    assert len(open_issues(hass)) == 1
 
 
 @with_paired_device
@@ -294,7 +290,7 @@ async def test_unloading_takes_cards_and_issues_away(
     assert len(cards(hass)) == 2
     assert await hass.config_entries.async_unload(gateway_entry.entry_id)
     assert cards(hass) == []
-    assert issues(hass) == []
+    assert open_issues(hass) == []
     listeners = len(gateway_entry.update_listeners)
     assert await hass.config_entries.async_setup(gateway_entry.entry_id)
     await make_device(mac=OTHER_MAC).check_in()

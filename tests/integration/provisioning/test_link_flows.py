@@ -128,8 +128,8 @@ async def test_the_gateway_offers_mqtt_and_opens_its_ports(
 ) -> None:
     """They are tried, stored and open at once."""
     form = await submit(hass, await start(hass), **settings)
-    assert form["step_id"] == "address"
-    result = await submit(hass, form)
+    assert form["type"] is FlowResultType.CREATE_ENTRY
+    result = form
     await hass.async_block_till_done()
     assert result["type"] is FlowResultType.CREATE_ENTRY
     assert result["data"] == settings
@@ -147,7 +147,7 @@ async def test_every_port_that_will_be_opened_is_tried(
     )
     assert form["errors"] == {"mqtt_port": "port_in_use", "udp_port": "port_in_use"}
     form = await submit(hass, form, **settings)
-    assert form["step_id"] == "address"
+    assert form["type"] is FlowResultType.CREATE_ENTRY
 
 
 async def test_ports_that_stay_closed_may_be_anybodys(
@@ -155,7 +155,7 @@ async def test_ports_that_stay_closed_may_be_anybodys(
 ) -> None:
     """With WebSocket only, those for MQTT and UDP are not opened."""
     fields = websocket_only(free_port, mqtt_port=taken_port, udp_port=taken_udp_port)
-    result = await submit(hass, await submit(hass, await start(hass), **fields))
+    result = await submit(hass, await start(hass), **fields)
     await hass.async_block_till_done()
     assert result["data"] == fields
     assert result["result"].state is ConfigEntryState.LOADED
@@ -167,7 +167,7 @@ async def test_websocket_and_mqtt_cannot_share_a_port(hass: HomeAssistant, setti
     form = await submit(hass, await start(hass), **settings | {"mqtt_port": port})
     assert form["errors"] == {"mqtt_port": "port_twice"}
     form = await submit(hass, form, **settings | {"udp_port": port})
-    assert form["step_id"] == "address"
+    assert form["type"] is FlowResultType.CREATE_ENTRY
 
 
 async def test_the_port_on_which_devices_encrypt_is_refused_for_mqtt(
@@ -177,7 +177,7 @@ async def test_the_port_on_which_devices_encrypt_is_refused_for_mqtt(
     form = await submit(hass, await start(hass), **settings | {"mqtt_port": 8883})
     assert form["errors"] == {"mqtt_port": "port_is_tls"}
     form = await submit(hass, form, **settings | {"link": "websocket", "mqtt_port": 8883})
-    assert form["step_id"] == "address"
+    assert form["type"] is FlowResultType.CREATE_ENTRY
 
 
 async def test_the_ports_of_the_gateway_itself_are_no_fault(
@@ -292,7 +292,7 @@ async def test_a_broker_that_pushes_is_taken_at_once(hass: HomeAssistant, settin
     form = await to_broker(hass, settings)
     form = await submit(hass, form, host="127.0.0.1", port=broker.port, tls=False)
     await broker.stop()
-    assert form["step_id"] == "address"
+    assert form["type"] is FlowResultType.CREATE_ENTRY
 
 
 async def test_a_broker_that_does_not_push_is_taken_by_who_insists(
@@ -304,7 +304,7 @@ async def test_a_broker_that_does_not_push_is_taken_by_who_insists(
         form = await submit(hass, form, **at(broker, **fields))
         assert form["step_id"] == "broker"
     assert form["errors"] == {"base": "broker_does_not_push"}
-    assert (await submit(hass, form, **at(broker)))["step_id"] == "address"
+    assert (await submit(hass, form, **at(broker)))["type"] is FlowResultType.CREATE_ENTRY
 
 
 async def test_a_broker_is_tried_and_stored(
@@ -319,8 +319,8 @@ async def test_a_broker_is_tried_and_stored(
     form = await to_broker(hass, settings)
     assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "broker")
     form = await submit_twice(hass, form, **at(broker, host=" 127.0.0.1 ", username=" ha "))
-    assert form["step_id"] == "address"
-    result = await submit(hass, form)
+    assert form["type"] is FlowResultType.CREATE_ENTRY
+    result = form
     await hass.async_block_till_done()
     assert result["data"] == settings | {"broker": at(broker)}
     assert result["result"].state is ConfigEntryState.LOADED
@@ -335,7 +335,7 @@ async def test_a_broker_may_ask_for_no_password(
     assert form["data_schema"]({"host": "broker.lan"}) == {"host": "broker.lan", "port": 1883, "tls": False}
     async with mosquitto(tmp_path, "allow_anonymous true") as broker:
         form = await submit_twice(hass, form, host="127.0.0.1", port=broker.port, tls=False)
-    assert form["step_id"] == "address"
+    assert form["type"] is FlowResultType.CREATE_ENTRY
 
 
 async def test_the_form_shows_what_to_put_into_the_broker(
@@ -370,7 +370,7 @@ async def test_what_is_wrong_with_a_broker_is_said(
     assert form["errors"] == errors
     assert form["description_placeholders"] == {"subscribe_topic": AUTO_SUBSCRIBE_TOPIC}
     assert reason in caplog.text
-    assert (await submit_twice(hass, form, **at(broker)))["step_id"] == "address"
+    assert (await submit_twice(hass, form, **at(broker)))["type"] is FlowResultType.CREATE_ENTRY
 
 
 async def test_a_port_without_a_broker_is_said(

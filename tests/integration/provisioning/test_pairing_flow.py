@@ -52,7 +52,7 @@ async def test_a_card_adds_its_device(
     result = await submit(hass, form, name=" Kitchen box ", area_id=area.id)
     await hass.async_block_till_done()
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "device_added")
-    assert result["description_placeholders"] == {"name": "Kitchen box"}
+    assert result["description_placeholders"]["name"] == "Kitchen box"
     (subentry,) = gateway_entry.subentries.values()
     assert (subentry.subentry_type, subentry.unique_id, subentry.title) == ("device", MAC, "Kitchen box")
     token = subentry.data["token"]
@@ -107,7 +107,7 @@ async def test_wrong_codes_are_counted_down_until_the_device_shows_another(
     form = await submit(hass, form, code=new_code)
     assert form["step_id"] == "details"
     result = await submit(hass, form, name="  ")
-    assert result["description_placeholders"] == {"name": "XiaoZhi"}
+    assert result["description_placeholders"]["name"] == "XiaoZhi"
     assert len(gateway_entry.subentries) == 1
 
 
@@ -239,10 +239,10 @@ async def test_adding_a_device_that_was_reset_pairs_it_again(
     """It keeps name and area; only its token changes."""
     reset = make_device(client_id="after-the-reset")
     code = await reset.code()
-    form = await (start_device(hass, gateway_entry) if by_subentry else start(hass))
+    form = await (start_device(hass, gateway_entry) if by_subentry else submit(hass, await start(hass)))
     result = await (submit_device if by_subentry else submit)(hass, form, code=code)
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "device_paired_again")
-    assert result["description_placeholders"] == {"name": "Kitchen box"}
+    assert result["description_placeholders"]["name"] == "Kitchen box"
     (subentry,) = gateway_entry.subentries.values()
     assert subentry.data["token"] != TOKEN
     assert (await reset.check_in())["websocket"]["token"] == subentry.data["token"]

@@ -1,0 +1,133 @@
+"""Tells the owner when Home Assistant has no pipeline that hears and speaks, as a new one has not."""
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import Final
+
+from homeassistant.components import stt, tts
+from homeassistant.components.assist_pipeline import Pipeline
+from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.helpers import entity_registry as er, issue_registry as ir
+from homeassistant.helpers.collection import CollectionChange
+from homeassistant.helpers.event import (
+    async_track_state_added_domain,
+    async_track_state_removed_domain,
+    async_track_time_interval,
+)
+from homeassistant.helpers.start import async_at_started
+
+from ..const import DOMAIN
+from ..device.device import Device
+from ..texts import async_text
+from .pipelines import chosen_pipeline, preferred_pipeline
+
+__all__ = ["SpeechCheck", "async_speech_hint"]
+
+_SPEECH_ISSUE: Final = "no_speech"
+_ENGINES: Final = (stt.DOMAIN, tts.DOMAIN)
+# The page of Home Assistant on which a pipeline gets its engines.
+_PAGE: Final = "/config/voice-assistants/assistants"
+# Nothing tells that another pipeline is preferred, or that an engine that is not an entity was added.
+_INTERVAL: Final = timedelta(minutes=1)
+# What is missing, by whether the pipelines hear and speak.
+_MISSING: Final = {
+    (False, False): "no_speech",
+    (False, True): "no_speech_to_text",
+    (True, False): "no_text_to_speech",
+}
+
+
+async def async_speech_hint(hass: HomeAssistant) -> str:
+    """Return a paragraph on what the pipeline of a new device lacks; an empty text if it hears and speaks."""
+    pipeline = preferred_pipeline(hass)
+    missing = _MISSING.get((_hears(hass, pipeline), _speaks(hass, pipeline)))
+    if missing is None:
+        return ""
+    hint = await async_text(hass, f"{missing}_hint", pipeline=pipeline.name, page=_PAGE)
+    return f"\n\n{hint}"
+
+
+class SpeechCheck:
+    """Raises a repair issue while a device's pipeline cannot hear or speak."""
+
+    def __init__(self, hass: HomeAssistant, devices: Callable[[], Iterable[Device]]) -> None:
+        """Check for `devices`; while there are none, for a new one."""
+        self._hass = hass
+        self._devices = devices
+        self._listening: list[CALLBACK_TYPE] = []
+
+    @callback
+    def async_start(self) -> None:
+        """Check as soon as Home Assistant has started, and from then on at every change."""
+        hass = self._hass
+        store = hass.data[KEY_ASSIST_PIPELINE].pipeline_store
+        self._listening = [
+            async_at_started(hass, self._check),
+            store.async_add_change_set_listener(self._pipelines_changed),
+            async_track_state_added_domain(hass, _ENGINES, self._check),
+            async_track_state_removed_domain(hass, _ENGINES, self._check),
+            async_track_time_interval(hass, self._check, _INTERVAL, cancel_on_shutdown=True),
+        ]
+
+    @callback
+    def async_stop(self) -> None:
+        """Check no longer, and delete the issue."""
+        for stop in self._listening:
+            stop()
+        self._listening.clear()
+        ir.async_delete_issue(self._hass, DOMAIN, _SPEECH_ISSUE)
+
+    async def _pipelines_changed(self, _changes: Iterable[CollectionChange]) -> None:
+        self._check()
+
+    @callback
+    def _check(self, _what: object = None) -> None:
+        hass = self._hass
+        if not hass.is_running:
+            # The engines may still be starting.
+            return
+        used = {pipeline.id: pipeline for pipeline in self._used()}.values()
+        deaf = [pipeline for pipeline in used if not _hears(hass, pipeline)]
+        dumb = [pipeline for pipeline in used if not _speaks(hass, pipeline)]
+        missing = _MISSING.get((not deaf, not dumb))
+        if missing is None:
+            ir.async_delete_issue(hass, DOMAIN, _SPEECH_ISSUE)
+            return
+        names = dict.fromkeys(pipeline.name for pipeline in (*deaf, *dumb))
+        ir.async_create_issue(
+            hass,
+            DOMAIN,
+            _SPEECH_ISSUE,
+            is_fixable=False,
+            severity=ir.IssueSeverity.WARNING,
+            learn_more_url=f"homeassistant:/{_PAGE}",
+            translation_key=missing,
+            translation_placeholders={"pipelines": ", ".join(names)},
+        )
+
+    def _used(self) -> Iterable[Pipeline]:
+        devices = list(self._devices())
+        if not devices:
+            return [preferred_pipeline(self._hass)]
+        return [chosen_pipeline(self._hass, device) for device in devices]
+
+
+def _hears(hass: HomeAssistant, pipeline: Pipeline) -> bool:
+    engine = pipeline.stt_engine
+    return engine is not None and (
+        stt.async_get_speech_to_text_engine(hass, engine) is not None or _is_registered(hass, engine)
+    )
+
+
+def _speaks(hass: HomeAssistant, pipeline: Pipeline) -> bool:
+    engine = pipeline.tts_engine
+    return engine is not None and (
+        tts.async_resolve_engine(hass, engine) is not None or _is_registered(hass, engine)
+    )
+
+
+def _is_registered(hass: HomeAssistant, engine: str) -> bool:
+    """Whether an engine is only not loaded, as while its server is away."""
+    entity = er.async_get(hass).async_get(engine)
+    return entity is not None and not entity.disabled

@@ -1,0 +1,115 @@
+"""The owner is told while Home Assistant cannot hear or speak."""
+
+import asyncio
+
+from homeassistant.components.assist_pipeline import async_create_default_pipeline
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import entity_registry as er, issue_registry as ir
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import WebSocketGenerator
+
+from custom_components.xiaozhi.const import DOMAIN
+from tests.integration.boxes import Speech
+from tests.integration.http_device import paired_device
+from tests.integration.provisioning.forms import start_device, texts
+
+PIPELINE = "Home Assistant"
+# Changes of which Home Assistant tells nothing are found within a minute.
+UNTOLD_SECONDS = 61
+
+
+def told(hass: HomeAssistant) -> tuple[str, str] | None:
+    """Return the key of the issue and the assistants that it names, after checking its texts."""
+    issue = ir.async_get(hass).async_get_issue(DOMAIN, "no_speech")
+    if issue is None:
+        return None
+    assert issue.translation_key
+    assert issue.translation_placeholders
+    assert issue.learn_more_url == "homeassistant://config/voice-assistants/assistants"
+    text = texts("issues")[issue.translation_key]
+    assert text["title"]
+    text["description"].format_map(issue.translation_placeholders)
+    return issue.translation_key, issue.translation_placeholders["pipelines"]
+
+
+async def test_a_new_home_assistant_can_neither_hear_nor_speak(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry
+) -> None:
+    """The issue goes with the gateway."""
+    assert told(hass) == ("no_speech", PIPELINE)
+    assert await hass.config_entries.async_unload(gateway_entry.entry_id)
+    assert told(hass) is None
+
+
+@pytest.mark.parametrize("gateway_entry", [[], [paired_device()]], indirect=True, ids=["new", "paired"])
+async def test_the_issue_follows_the_engines_of_the_assistant(
+    hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry
+) -> None:
+    """At once, and the form that shows the address says the same."""
+    recognizer, voice = speech.recognizer.entity_id, speech.voice.entity_id
+    for hears, speaks, expected in (
+        (recognizer, voice, None),
+        (None, voice, ("no_speech_to_text", PIPELINE)),
+        (recognizer, None, ("no_text_to_speech", PIPELINE)),
+        (None, None, ("no_speech", PIPELINE)),
+        (recognizer, "tts.gone", ("no_text_to_speech", PIPELINE)),
+        (recognizer, voice, None),
+    ):
+        await speech.use(stt_engine=hears, tts_engine=speaks)
+        assert told(hass) == expected
+        form = await start_device(hass, gateway_entry)
+        hint = form["description_placeholders"]["speech"]
+        assert ("[Voice assistants](/config/voice-assistants/assistants)" in hint) == bool(expected)
+        assert (PIPELINE in hint) == bool(expected)
+
+
+async def test_an_engine_that_is_removed_is_missing_and_one_that_is_not_loaded_is_not(
+    hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry
+) -> None:
+    """Its server may only be away."""
+    engine = speech.recognizer.entity_id
+    (entry,) = hass.config_entries.async_entries("scripted")
+    assert await hass.config_entries.async_unload_platforms(entry, ["stt"])
+    await hass.async_block_till_done()
+    assert told(hass) is None
+    er.async_get(hass).async_remove(engine)
+    await hass.async_block_till_done()
+    assert told(hass) == ("no_speech_to_text", PIPELINE)
+
+
+async def test_another_preferred_assistant_is_found_within_a_minute(
+    hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry, hass_ws_client: WebSocketGenerator
+) -> None:
+    """Home Assistant tells nothing of this change."""
+    other = await async_create_default_pipeline(
+        hass, speech.recognizer.entity_id, speech.voice.entity_id, "Other"
+    )
+    assert other is not None
+    await speech.use(stt_engine=None)
+    assert told(hass) == ("no_speech_to_text", PIPELINE)
+    client = await hass_ws_client(hass)
+    await client.send_json_auto_id(
+        {"type": "assist_pipeline/pipeline/set_preferred", "pipeline_id": other.id}
+    )
+    assert (await client.receive_json())["success"]
+    await asyncio.sleep(UNTOLD_SECONDS)
+    assert told(hass) is None
+
+
+@pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
+async def test_the_assistant_of_a_device_counts_and_not_the_preferred_one(
+    hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry
+) -> None:
+    """Within a minute."""
+    await async_create_default_pipeline(hass, speech.recognizer.entity_id, speech.voice.entity_id, "Other")
+    await speech.use(stt_engine=None)
+    assert told(hass) == ("no_speech_to_text", PIPELINE)
+    await hass.services.async_call(
+        "select",
+        "select_option",
+        {"entity_id": "select.kitchen_box_assistant", "option": "Other"},
+        blocking=True,
+    )
+    await asyncio.sleep(UNTOLD_SECONDS)
+    assert told(hass) is None
