@@ -122,7 +122,7 @@ class Grammar:
                 walk.ends = Ends(0)
                 after = template.walk(walk, 1)
                 if meaning is None:
-                    if walk.ends:
+                    if walk.ends & ~Ends.ANYTHING:
                         return Outlook.GOES_ON
                 elif after & walk.open or meaning.is_changed(kind, walk.ends):
                     return Outlook.GOES_ON

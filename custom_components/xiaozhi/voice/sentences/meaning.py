@@ -36,18 +36,24 @@ class Meaning:
     names_one_thing: bool
     """It is about the only thing of a name, so that it does not matter where it is said to be."""
 
+    has_wildcard: bool
+
     @classmethod
     def of(cls, result: RecognizeResult, names_one_thing: bool) -> Self:
         """Return what a recognised sentence means."""
         said = (entity.name for entity in result.entities_list if entity.text_span is not None)
-        return cls(Kind.of(result.intent.name, result.intent_data, said), names_one_thing)
+        has_wildcard = any(entity.is_wildcard for entity in result.entities_list)
+        return cls(Kind.of(result.intent.name, result.intent_data, said), names_one_thing, has_wildcard)
 
     def is_changed(self, kind: Kind, ends: Ends) -> bool:
         """Whether a longer sentence of a template, which goes on in these ways, means something else."""
+        if Ends.ANYTHING in ends and not self.has_wildcard:
+            # Anything may begin with a command: "turn on the lamp in five minutes".
+            return False
         if Ends.VALUE in ends:
             return True
         if not ends & (Ends.WORDS | Ends.PLACE):
-            # A wildcard that might take in all words could do so with any sentence.
+            # A wildcard in the middle of a longer sentence would have to take in what was understood without.
             return False
         if kind.command != self.kind.command or (Ends.PLACE in ends and not self.names_one_thing):
             return True

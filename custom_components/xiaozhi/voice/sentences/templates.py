@@ -45,6 +45,8 @@ class Ends(Flag):
     """An area or a floor."""
     WILDCARD = auto()
     """More of a wildcard that other words led to."""
+    ANYTHING = auto()
+    """A template that begins with a wildcard, which may take in whatever was said."""
 
 
 class Values(Protocol):
@@ -215,8 +217,7 @@ class Wildcard:
                 after |= 1 << end
         if not after:
             return 0
-        if first > 0:
-            walk.ends |= Ends.WILDCARD
+        walk.ends |= Ends.WILDCARD if first else Ends.ANYTHING
         return after & ~walk.end | walk.open
 
 

@@ -1,0 +1,101 @@
+"""The judge of sentences with texts that nobody says, and with random sentences of the recogniser."""
+
+from functools import cache
+import time
+
+from hassil.intents import Intents, TextSlotList
+from hassil.recognize import RecognizeResult
+from home_assistant_intents import get_intents
+from hypothesis import given, settings, strategies as st
+import pytest
+
+from benchmarks.sentence_samples import LANGUAGES, Sampler, beginnings, things
+from custom_components.xiaozhi.voice.sentences import Completeness, knowledge
+from custom_components.xiaozhi.voice.sentences.recogniser import Hearing, recognise
+
+
+class Judge:
+    """The part of a judgement that runs in a thread, in a house with 40 things."""
+
+    def __init__(self, language: str, triggers: tuple[str, ...] = ()) -> None:
+        words = LANGUAGES[language]
+        intents = get_intents(language)
+        assert intents is not None
+        self.intents = Intents.from_dict(intents)
+        names = [(name, name, {"domain": domain}) for name, domain in things(words, 40)]
+        self.lists = {
+            "name": TextSlotList.from_tuples(names, allow_template=False),
+            "area": TextSlotList.from_strings(words.rooms, allow_template=False),
+            "floor": TextSlotList.from_strings([words.floor], allow_template=False),
+        }
+        self.language = language
+        self.triggers = triggers
+        self.sampler = Sampler(language, self.intents, self.lists, words, seed=1)
+        # No part of Home Assistant is needed in the thread.
+        self._knowledge = knowledge.Knowledge(None)
+
+    def hearing(self, text: str) -> Hearing:
+        return Hearing(text, self.language, self.intents, self.triggers, self.lists, {}, frozenset())
+
+    def __call__(self, text: str) -> Completeness:
+        return self._knowledge._judge(self.hearing(text), time.monotonic() + 60)
+
+    def meaning(self, text: str) -> tuple[object, ...] | None:
+        """Return what the recogniser understands; the room of the only thing of a name does not matter."""
+        result: RecognizeResult | None = recognise(self.hearing(text), self.intents)
+        if result is None:
+            return None
+        slots = {name: str(entity.value) for name, entity in result.entities.items()}
+        if "name" in slots:
+            slots.pop("area", None)
+            slots.pop("floor", None)
+        return result.intent.name, result.response, sorted(slots.items())
+
+
+@cache
+def judge(language: str) -> Judge:
+    return Judge(language, ("{anything} my lord", "[so] good night"))
+
+
+WORDS = (
+    *("turn", "on", "off", "the", "kitchen", "lamp", "to", "set", "please", "good", "night"),
+    *("50", "%", "twenty", "five", "-5", "5.5", ",", ".", "?", "…", "a-b", "_", "'", "’"),
+    *("灯", "打开", "客厅", "ß", "İ", "\u0301", "\x00", "my", "lord"),
+)
+TEXTS = st.one_of(
+    st.text(max_size=200),
+    st.lists(
+        st.sampled_from(WORDS),
+        max_size=12,
+    ).map(" ".join),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(text=TEXTS)
+@pytest.mark.parametrize("language", ["en", "zh-CN"])
+def test_no_text_is_too_strange(language: str, text: str) -> None:
+    judged = judge(language)(text)
+    understood = judge(language).meaning(text)
+    if judged is Completeness.COMPLETE and not text.endswith("night"):
+        assert understood
+
+
+@pytest.mark.parametrize("language", [*LANGUAGES])
+def test_no_command_is_taken_for_complete_when_more_words_make_it_another(language: str) -> None:
+    judge = Judge(language)
+    seen = dict.fromkeys(Completeness, 0)
+    for _ in range(12):
+        sentence = judge.sampler.sentence()
+        meant = judge.meaning(sentence)
+        for text in beginnings(sentence, LANGUAGES[language]):
+            judged = judge(text)
+            seen[judged] += 1
+            if judged is Completeness.COMPLETE:
+                assert judge.meaning(text) == meant, (text, sentence)
+        judged = judge(sentence)
+        seen[judged] += 1
+        if meant:
+            assert judged in {Completeness.COMPLETE, Completeness.MAY_GO_ON}, sentence
+    assert seen[Completeness.BEGINNING] > seen[Completeness.UNKNOWN]
+    assert seen[Completeness.COMPLETE]
