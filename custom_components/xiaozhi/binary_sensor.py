@@ -17,6 +17,7 @@ from .access_point.entities import ConnectedSensor, async_add_access_point_entit
 from .device.device import Device
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
+from .protocol.transport.link import LinkKind
 
 PARALLEL_UPDATES = 0
 
@@ -28,6 +29,8 @@ class XiaozhiBinarySensorDescription(BinarySensorEntityDescription):
     value: Callable[[Device], bool | None]
     always: bool = False
     """Whether the sensor is available while the device is not."""
+    of_link: bool = False
+    """Whether it follows the link: on WebSocket, there is one only during a conversation."""
 
 
 BINARY_SENSORS: Final = (
@@ -35,8 +38,9 @@ BINARY_SENSORS: Final = (
         key="connected",
         device_class=BinarySensorDeviceClass.CONNECTIVITY,
         entity_category=EntityCategory.DIAGNOSTIC,
-        value=lambda device: device.linked,
+        value=lambda device: device.linked if device.state.link else None,
         always=True,
+        of_link=True,
     ),
     XiaozhiBinarySensorDescription(
         key="charging",
@@ -51,6 +55,7 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the binary sensors that each device has values for."""
+    # Connectivity waits for the first check-in: only then is the kind of link known.
     async_add_device_entities(
         entry,
         async_add_entities,
@@ -65,6 +70,12 @@ class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):
     """A binary sensor of a device."""
 
     entity_description: XiaozhiBinarySensorDescription
+
+    def __init__(self, device: Device, description: XiaozhiBinarySensorDescription) -> None:
+        super().__init__(device, description)
+        if description.of_link and device.state.link is LinkKind.WEBSOCKET:
+            # It comes and goes with each conversation: two more lines in the logbook.
+            self._attr_entity_registry_enabled_default = False
 
     @property
     @override

@@ -1,5 +1,7 @@
 """Buttons of a device."""
 
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final, override
 
 from homeassistant.components.button import ButtonDeviceClass, ButtonEntity, ButtonEntityDescription
@@ -17,15 +19,35 @@ from .entity import (
     describe,
 )
 from .gateway import XiaozhiConfigEntry
+from .pictures.photo import async_take_photo
 from .pictures.screen import async_screenshot
-from .tools.catalogue import SNAPSHOT_TOOL
+from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL
 from .tools.entities import ButtonTool
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
 
-SCREENSHOT: Final = ButtonEntityDescription(
-    key="screenshot", translation_key="screenshot", entity_category=EntityCategory.DIAGNOSTIC
+
+@dataclass(frozen=True, kw_only=True)
+class XiaozhiPictureButtonDescription(ButtonEntityDescription):
+    """Describes a button that takes a picture."""
+
+    tool: str
+    """The tool that takes it."""
+    take: Callable[[HomeAssistant, Device], Awaitable[object]]
+
+
+PICTURES: Final = (
+    XiaozhiPictureButtonDescription(
+        key="take_photo", translation_key="take_photo", tool=PHOTO_TOOL, take=async_take_photo
+    ),
+    XiaozhiPictureButtonDescription(
+        key="screenshot",
+        translation_key="screenshot",
+        entity_category=EntityCategory.DIAGNOSTIC,
+        tool=SNAPSHOT_TOOL,
+        take=async_screenshot,
+    ),
 )
 
 
@@ -37,9 +59,9 @@ async def async_setup_entry(
     async_add_device_entities(
         entry,
         async_add_entities,
-        [SCREENSHOT],
-        XiaozhiScreenshotButton,
-        exists=lambda device, _description: SNAPSHOT_TOOL in device.tools,
+        PICTURES,
+        XiaozhiPictureButton,
+        exists=lambda device, description: description.tool in device.tools,
     )
     async_add_access_point_entities(entry, async_add_entities, [ReconnectButton])
 
@@ -57,10 +79,12 @@ class XiaozhiButton(XiaozhiToolEntity[ButtonTool], ButtonEntity):
         await self._change(self.tool.call.tool, self.tool.call.arguments)
 
 
-class XiaozhiScreenshotButton(XiaozhiEntity, ButtonEntity):
-    """A button that takes a screenshot."""
+class XiaozhiPictureButton(XiaozhiEntity, ButtonEntity):
+    """A button that takes a picture, which an image entity then shows."""
+
+    entity_description: XiaozhiPictureButtonDescription
 
     @override
     async def async_press(self) -> None:
-        """Take a screenshot for the image entity."""
-        await async_screenshot(self.hass, self.device)
+        """Take the picture."""
+        await self.entity_description.take(self.hass, self.device)

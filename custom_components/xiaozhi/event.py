@@ -25,7 +25,12 @@ class XiaozhiEventDescription(EventEntityDescription):
 
 EVENTS: Final = tuple(
     XiaozhiEventDescription(
-        key=key, translation_key=key, types=types, event_types=[event_type.value for event_type in types]
+        key=key,
+        translation_key=key,
+        types=types,
+        event_types=[event_type.value for event_type in types],
+        # Stock firmware sends no notification, and a conversation would be five more lines in the logbook.
+        entity_registry_enabled_default=False,
     )
     for key, types in (("notification", NotificationType), ("conversation", ConversationEvent))
 )

@@ -2,16 +2,19 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, override
+from typing import Any, Final, override
 
 from homeassistant.components.image import ImageEntity, ImageEntityDescription
+from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
+from .const import ATTR_HINT
 from .device.device import Device
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
 from .pictures.jpeg import PictureKind
+from .texts import known_text
 from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL
 
 PARALLEL_UPDATES = 0
@@ -24,13 +27,26 @@ class XiaozhiImageDescription(ImageEntityDescription):
     kind: PictureKind
     tool: str
     """The tool that takes the pictures."""
+    hint: str
+    """Key of the sentence that says how to get the first one."""
 
 
 IMAGES: Final = (
     XiaozhiImageDescription(
-        key="screen", translation_key="screen", kind=PictureKind.SCREEN, tool=SNAPSHOT_TOOL
+        key="screen",
+        translation_key="screen",
+        entity_category=EntityCategory.DIAGNOSTIC,
+        kind=PictureKind.SCREEN,
+        tool=SNAPSHOT_TOOL,
+        hint="no_screenshot_yet",
     ),
-    XiaozhiImageDescription(key="photo", translation_key="photo", kind=PictureKind.PHOTO, tool=PHOTO_TOOL),
+    XiaozhiImageDescription(
+        key="photo",
+        translation_key="photo",
+        kind=PictureKind.PHOTO,
+        tool=PHOTO_TOOL,
+        hint="no_photo_yet",
+    ),
 )
 
 
@@ -63,6 +79,20 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
         """When the picture was taken."""
         picture = self.device.state.pictures.get(self.entity_description.kind)
         return picture.taken if picture else None
+
+    @property
+    @override
+    def entity_picture(self) -> str | None:
+        """Return the address of the picture; None shows the icon."""
+        return super().entity_picture if self.image_last_updated else None
+
+    @property
+    @override
+    def extra_state_attributes(self) -> dict[str, Any]:
+        """Return how to get the first picture."""
+        if self.image_last_updated:
+            return {}
+        return {ATTR_HINT: known_text(self.hass, self.entity_description.hint)}
 
     @override
     async def async_image(self) -> bytes | None:

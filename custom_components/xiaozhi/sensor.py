@@ -16,6 +16,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import LastCallSensor, ToolsOfferedSensor, async_add_access_point_entities
+from .const import ATTR_HINT
 from .device.device import Device
 from .entity import (
     XiaozhiEntity,
@@ -27,6 +28,8 @@ from .entity import (
 from .gateway import XiaozhiConfigEntry
 from .protocol.conversation.conversation import ConversationState
 from .protocol.status import NETWORK_TYPES, SIGNALS
+from .protocol.transport.link import LinkKind
+from .texts import known_text
 from .tools.entities import Reading, SensorTool
 from .tools.values import as_attributes, as_number, as_text
 
@@ -39,7 +42,8 @@ class XiaozhiSensorDescription(SensorEntityDescription):
 
     value: Callable[[Device], str | float | datetime | None]
     always: bool = False
-    """Whether every device has the sensor; otherwise only those with a value."""
+    """Whether every device has the sensor; otherwise only those with a value, or by `exists`."""
+    exists: Callable[[Device], bool] = lambda _: False
     stays: bool = False
     """Whether the sensor is available while the device is not."""
     attributes: Callable[[Device], dict[str, Any]] = lambda _: {}
@@ -52,12 +56,23 @@ def _ip(device: Device) -> str | None:
     return device.state.address if device.tools and not told_by_tool else None
 
 
+def _has_timers(device: Device) -> bool:
+    """Whether timers can be set on a device: one on WebSocket is out of reach when they end."""
+    return device.state.link is LinkKind.MQTT or bool(device.timers)
+
+
+def _timer_hint(device: Device) -> dict[str, Any]:
+    return {} if device.timers.next_end else {ATTR_HINT: known_text(device.hass, "no_timer_yet")}
+
+
 SENSORS: Final = (
     XiaozhiSensorDescription(
         key="conversation",
         translation_key="conversation",
         device_class=SensorDeviceClass.ENUM,
         options=[state.value for state in ConversationState],
+        # The satellite says nearly the same, and each change is a line in the logbook.
+        entity_registry_enabled_default=False,
         value=lambda device: device.conversation_state if device.state.link else None,
         always=True,
     ),
@@ -76,8 +91,9 @@ SENSORS: Final = (
         translation_key="next_timer",
         device_class=SensorDeviceClass.TIMESTAMP,
         value=lambda device: device.timers.next_end,
-        always=True,
+        exists=_has_timers,
         stays=True,
+        attributes=_timer_hint,
     ),
     XiaozhiSensorDescription(
         key="response_time",
@@ -117,6 +133,8 @@ SENSORS: Final = (
         translation_key="signal",
         device_class=SensorDeviceClass.ENUM,
         entity_category=EntityCategory.DIAGNOSTIC,
+        # It changes with each second poll, and each change is a line in the logbook.
+        entity_registry_enabled_default=False,
         options=[*SIGNALS],
         value=lambda device: device.state.status.signal,
     ),
@@ -155,10 +173,14 @@ async def async_setup_entry(
         async_add_entities,
         SENSORS,
         XiaozhiSensor,
-        exists=lambda device, description: description.always or description.value(device) is not None,
+        exists=_exists,
     )
     async_add_tool_entities(entry, async_add_entities, SensorTool, XiaozhiToolSensor)
     async_add_access_point_entities(entry, async_add_entities, [LastCallSensor, ToolsOfferedSensor])
+
+
+def _exists(device: Device, description: XiaozhiSensorDescription) -> bool:
+    return description.always or description.exists(device) or description.value(device) is not None
 
 
 class XiaozhiSensor(XiaozhiEntity, SensorEntity):

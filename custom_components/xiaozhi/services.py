@@ -27,18 +27,17 @@ from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.device import Device
 from .gateway import find_device
 from .pictures.fetch import Asker, async_fetch_url
-from .pictures.jpeg import PictureKind
+from .pictures.photo import async_take_photo
 from .pictures.screen import async_open_picture, async_screenshot, async_show_image, failure, require_tool
 from .pictures.slots import PICTURE_SLOTS
 from .pictures.sources import async_fetch_entity, async_fetch_media, entity_of
-from .pictures.vision import MAX_QUESTION, picture_entity
+from .pictures.vision import MAX_QUESTION
 from .protocol import messages
 from .protocol.faces import Face
 from .protocol.mcp.client import ArgumentError, check_arguments
-from .protocol.text import one_line
 from .rights import check_call, check_control
 from .tools.arguments import argument_fault
-from .tools.catalogue import ASSETS_TOOL, PHOTO_TOOL
+from .tools.catalogue import ASSETS_TOOL
 
 SERVICE_ASK: Final = "ask"
 SERVICE_CALL_TOOL: Final = "call_tool"
@@ -209,17 +208,8 @@ async def _call_tool(call: ServiceCall) -> ServiceResponse:
 
 async def _take_photo(call: ServiceCall) -> ServiceResponse:
     device = _target(call.hass, call.data[ATTR_DEVICE_ID])
-    require_tool(device, PHOTO_TOOL)
-    question = call.data[ATTR_QUESTION].strip()
-    result = await device.call_tool(PHOTO_TOOL, {"question": question})
-    # The device passes on our answer to its upload.
-    match result.json():
-        case {"success": True, "result": str(text)}:
-            entry = picture_entity(call.hass, device, PictureKind.PHOTO)
-            return {"answer": text or None, "entity_id": entry.entity_id if entry else None}
-        case {"success": False, "message": str(reason)}:
-            raise failure("photo_not_answered", device, reason=one_line(reason))
-    raise failure("photo_not_received", device)
+    text, entry = await async_take_photo(call.hass, device, call.data[ATTR_QUESTION].strip())
+    return {"answer": text or None, "entity_id": entry.entity_id if entry else None}
 
 
 async def _show_text(call: ServiceCall) -> None:

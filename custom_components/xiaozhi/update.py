@@ -20,7 +20,7 @@ from .firmware.installation import Installation
 from .firmware.library import Firmware, FirmwareFiles
 from .gateway import XiaozhiConfigEntry
 from .protocol.firmware import FirmwareVersion
-from .texts import async_explain
+from .texts import async_explain, known_text
 from .transfers import TRANSFERS
 
 # Devices may install at the same time.
@@ -84,11 +84,19 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @property
     @override
     def latest_version(self) -> str | None:
-        """Return the newest version for the device; without one, its own if a list is known, else None."""
+        """Return the newest version for the device; without one, its own: nothing newer is known."""
         for firmware in self._found:
             if _objection(self.device, firmware) is None:
                 return firmware.version
-        return self.installed_version if self._files.has_releases else None
+        return self.installed_version
+
+    @property
+    @override
+    def release_summary(self) -> str:
+        """Return where updates come from."""
+        return known_text(
+            self.hass, "updates_from_list" if self._files.has_releases else "updates_from_folder"
+        )
 
     @property
     @override

@@ -78,6 +78,12 @@ async def home_assistant(
     assert await async_setup_component(hass, "homeassistant", {})
 
 
+@pytest.fixture
+def all_enabled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The owner has switched on what is disabled at first."""
+    monkeypatch.setattr(Entity, "entity_registry_enabled_default", True)
+
+
 def unused_port(*transports: socket.SocketKind) -> int:
     """Return a port that nobody listens on, and that the system gives to no outgoing connection meanwhile."""
     while True:

@@ -41,6 +41,8 @@ from simulator.board.picture import jpeg
 from tests.integration.boxes import Boot, Speech, wait_for_state
 from tests.integration.pictures.eyes import FAILURE, open_eyes
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 PHOTO = "image.kitchen_box_photo"
 SCREEN = "image.kitchen_box_screen"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"

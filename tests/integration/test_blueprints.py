@@ -47,6 +47,8 @@ from tests.integration.boxes import CLIENT_ID, LIGHT, MAC, OTHER_MAC, Boot, Spee
 from tests.integration.http_device import paired_device
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 _FOLDER: Final = "blueprints/automation/xiaozhi"
 _FILES: Final = sorted((ROOT / _FOLDER).glob("**/*"))
 _ASK, _DOORBELL, _VOLUME, _WAKE = _TESTED = ("ask.yaml", "doorbell.yaml", "volume.yaml", "wake.yaml")
@@ -435,10 +437,10 @@ async def test_every_time_of_the_day_has_its_volume(
 async def talk(hass: HomeAssistant, device: SimulatedDevice, box: str) -> None:
     """Wake a device, and say nothing."""
     await device.wake()
-    await wait_for_state(hass, f"sensor.{box}_conversation", "listening")
+    await wait_for_state(hass, f"sensor.{box}_conversation_state", "listening")
     await hass.async_block_till_done()
     await device.click()
-    await wait_for_state(hass, f"sensor.{box}_conversation", "idle")
+    await wait_for_state(hass, f"sensor.{box}_conversation_state", "idle")
 
 
 @pytest.mark.usefixtures("installed", "speech")

@@ -27,6 +27,7 @@ from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION, ConversationEvent, NotificationType
 from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.status import DeviceStatus
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from scripts.tool_table import stock_tools
 from tests.integration.http_device import MAC, paired_device
 from tests.paths import ROOT
@@ -103,6 +104,8 @@ async def device(
     await hass.async_block_till_done()
     (device,) = gateway.devices.values()
     device.state.listens_while_speaking = True
+    # Timers are for devices on MQTT.
+    device.state.link = LinkKind.MQTT
     await device.tools_listed(
         tuple({tool.name: tool for tools in stock_tools().values() for tool in tools}.values())
     )
@@ -120,6 +123,10 @@ async def device(
             ip="192.168.1.20",
         )
     )
+    await hass.async_block_till_done()
+    # Between conversations, it keeps its values as one on WebSocket does.
+    device.state.link = LinkKind.WEBSOCKET
+    device.changed()
     await hass.async_block_till_done()
     return device
 

@@ -16,9 +16,11 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, converse
 from tests.integration.boxes import COMMAND, MAC, Boot, Speech, wait_for_state
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 NOTIFICATION = "event.kitchen_box_notification"
 MOMENTS = "event.kitchen_box_conversation"
-DOING = "sensor.kitchen_box_conversation"
+DOING = "sensor.kitchen_box_conversation_state"
 
 
 @pytest.fixture(params=list(LinkKind))

@@ -30,6 +30,8 @@ from tests.integration.boxes import (
 )
 from tests.integration.http_device import paired_device
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 # Keeps a channel for 12 s in which it hears nothing, and waits 10 s for an answer to its hello as real ones
 # do, so that it is not the device that ends a conversation.
 PATIENT = replace(QUICK, waits=0.1, timeouts=1)

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 from homeassistant.components.update import (
     ATTR_VERSION,
 )
-from homeassistant.const import STATE_OFF, STATE_ON, STATE_UNKNOWN
+from homeassistant.const import STATE_OFF, STATE_ON
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import ServiceValidationError
 from homeassistant.helpers import issue_registry as ir
@@ -166,7 +166,7 @@ async def test_a_list_that_cannot_be_used_is_told(
     await point_to(hass, linked_entry, releases.url)
     await boot_linked(hass, boot)
     await look(hass)
-    assert versions(hass) == (STATE_UNKNOWN, "2.4.1", None)
+    assert versions(hass) == (STATE_OFF, "2.4.1", "2.4.1")
     issue = ir.async_get(hass).async_get_issue(DOMAIN, "firmware_releases")
     assert issue is not None
     assert issue.translation_placeholders is not None

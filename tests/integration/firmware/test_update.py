@@ -11,7 +11,7 @@ import zipfile
 from homeassistant.components.update import (
     ATTR_VERSION,
 )
-from homeassistant.const import STATE_OFF, STATE_ON, STATE_UNKNOWN
+from homeassistant.const import STATE_OFF, STATE_ON
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.helpers.event import async_track_state_change_event
@@ -65,7 +65,10 @@ async def test_a_device_gets_a_new_firmware_from_a_file(
     hass: HomeAssistant, box: SimulatedDevice, folder: Path
 ) -> None:
     """Nothing happens before its owner wants it; then it is fetched once, and the progress seen."""
-    assert versions(hass) == (STATE_UNKNOWN, "2.4.1", None)
+    assert versions(hass) == (STATE_OFF, "2.4.1", "2.4.1")
+    state = hass.states.get(FIRMWARE)
+    assert state is not None
+    assert "folder xiaozhi/firmware" in state.attributes["release_summary"]
     put(folder)
     put(folder, "2.4.0")
     put(folder, "2.5.0", name="another-board_2.5.0.bin")
@@ -196,7 +199,7 @@ async def test_what_does_not_suit_a_device_is_not_offered(
 ) -> None:
     put(folder, version, **options)
     await look(hass)
-    assert versions(hass) == (STATE_UNKNOWN, "2.4.1", None)
+    assert versions(hass) == (STATE_OFF, "2.4.1", "2.4.1")
     with pytest.raises(ServiceValidationError, match=reason):
         await install(hass, **{ATTR_VERSION: version})
     assert fetches(box) == 0

@@ -45,6 +45,8 @@ from tests.protocol.transport.mqtt.device import HELLO, encoded
 from tests.protocol.transport.mqtt.wire import WireClient, connect, publish
 from tests.protocol.transport.udp.device import until
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 VOLUME = "number.kitchen_box_volume"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 
@@ -185,7 +187,7 @@ async def test_a_device_that_goes_is_unavailable_and_a_command_says_so(
     await device.power_off()
     await wait_for_state(hass, VOLUME, "unavailable")
     assert hass.states.is_state(CONNECTED, "off")
-    assert hass.states.is_state("sensor.kitchen_box_conversation", "unavailable")
+    assert hass.states.is_state("sensor.kitchen_box_conversation_state", "unavailable")
     await device.boot()
     await wait_for_state(hass, VOLUME, "70")
     said = [record.getMessage() for record in caplog.records if "Kitchen box" in record.getMessage()]

@@ -39,6 +39,8 @@ from tests.integration.http_device import TOKEN, paired_device
 from tests.protocol.transport.mqtt.wire import WireClient, connect, publish
 from tests.protocol.transport.udp.device import until
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 VOLUME = "number.kitchen_box_volume"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 OTHER_VOLUME = "number.hall_box_volume"
@@ -117,7 +119,7 @@ async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging(
     assert (await converse(other, command, word="hello")).heard == [COMMAND]
     await wait_for_state(hass, VOLUME, "unavailable", 120)
     assert hass.states.is_state(SATELLITE, "unavailable")
-    assert hass.states.is_state("sensor.kitchen_box_conversation", "unavailable")
+    assert hass.states.is_state("sensor.kitchen_box_conversation_state", "unavailable")
     assert hass.states.is_state(OTHER_VOLUME, "70")
     device.restore_network()
     await wait_for_state(hass, CONNECTED, "on", 10)

@@ -15,6 +15,8 @@ from tests.integration.http_device import paired_device
 from tests.integration.links import pc_client
 from tests.integration.links.pc_client import WebSocketClient, check_in
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 
 @pytest.fixture(params=list(LinkKind))
 def link(request: pytest.FixtureRequest) -> LinkKind:
@@ -53,7 +55,7 @@ async def test_a_client_on_a_computer_talks_like_a_device(
         assert len(command) < len(heard) < len(command) + 3.2 * 32000
     if isinstance(client, WebSocketClient):
         assert client.close_code == 1000
-    await wait_for_state(hass, "sensor.kitchen_box_conversation", "idle")
+    await wait_for_state(hass, "sensor.kitchen_box_conversation_state", "idle")
 
 
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET], indirect=True)

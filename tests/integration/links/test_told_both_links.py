@@ -16,6 +16,8 @@ from simulator import SimulatedDevice
 from tests.integration.boxes import CLIENT_ID, MAC, Boot, wait_for_state
 from tests.integration.http_device import HttpDevice
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 CONNECTIVITY = "binary_sensor.kitchen_box_connectivity"
 
 

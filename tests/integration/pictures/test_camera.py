@@ -30,6 +30,8 @@ from tests.integration.http_device import TOKEN
 from tests.integration.issues import open_issues
 from tests.integration.pictures.eyes import FAILURE, ScriptedEyes, open_eyes, sentence
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 PHOTO = "image.kitchen_box_photo"
 QUESTION = "What do you see?"

@@ -21,8 +21,10 @@ from tests.integration.provisioning.forms import change_device, submit_device
 from tests.integration.tools.own_tools import announce, register
 from tests.protocol.transport.udp.device import until
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 VOLUME = "number.kitchen_box_volume"
-DOING = "sensor.kitchen_box_conversation"
+DOING = "sensor.kitchen_box_conversation_state"
 SET_VOLUME = "xiaozhi__audio_speaker_set_volume"
 SENTENCE = "turn your volume down"
 

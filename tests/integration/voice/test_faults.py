@@ -23,6 +23,8 @@ from tests.integration.both_links import (
 )
 from tests.integration.boxes import COMMAND, LIGHT, Boot, Speech, wait_for_state
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 
 @pytest.fixture
 def link() -> LinkKind:
@@ -217,7 +219,7 @@ async def test_an_engine_that_hangs_is_given_up(
             assert device.screen.captions[-1].startswith(text)
             assert not device.channel_open
             assert hass.states.is_state(SATELLITES[kind], "idle")
-            assert hass.states.is_state(f"sensor.{kind}_box_conversation", "idle")
+            assert hass.states.is_state(f"sensor.{kind}_box_conversation_state", "idle")
 
 
 @pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(transcript=1.4))], ids=["impatient"])
@@ -286,7 +288,7 @@ async def test_a_device_that_loses_power_in_mid_answer_leaves_nothing_behind(
         with subtests.test(str(kind)):
             await wait_for_state(hass, SATELLITES[kind], left)
             assert states[kind] == ["listening", "processing", "responding", left]
-            assert hass.states.is_state(f"sensor.{kind}_box_conversation", left)
+            assert hass.states.is_state(f"sensor.{kind}_box_conversation_state", left)
 
 
 async def test_a_connection_lost_in_mid_sentence_does_not_stop_the_next_conversation(

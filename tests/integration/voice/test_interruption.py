@@ -19,6 +19,8 @@ from simulator.audio.espeak import synthesize
 from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
 from tests.integration.boxes import COMMAND, Boot, Speech
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 SWITCH = "switch.kitchen_box_interrupt_by_speaking"
 CANCELS_ECHO = get_profile("s3", mode=ListeningMode.REALTIME)
 OFF = "turn off the kitchen light"

@@ -14,6 +14,8 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import State, converse
 from tests.integration.boxes import COMMAND, MAC, Boot, Speech, wait_for_state
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 SENSOR = "sensor.kitchen_box_response_time"
 TOLD = "event.kitchen_box_conversation"
 PARTS = ["end_of_speech", "recognition", "assistant", "speech", "device", "speaking"]
@@ -96,5 +98,5 @@ async def test_a_question_that_is_not_answered_leaves_no_times(
     await device.wake()
     device.say(command)
     await device.wait_state(State.IDLE, 15)
-    await wait_for_state(hass, "sensor.kitchen_box_conversation", "idle")
+    await wait_for_state(hass, "sensor.kitchen_box_conversation_state", "idle")
     assert await _turns(hass, linked_entry) == []

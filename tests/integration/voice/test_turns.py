@@ -20,6 +20,8 @@ from tests.integration.both_links import (
 )
 from tests.integration.boxes import COMMAND, LIGHT, Boot, Speech, wait_for_state
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 
 @pytest.fixture
 def link() -> LinkKind:
@@ -123,8 +125,8 @@ async def test_push_to_talk_in_an_open_conversation_is_idle_until_the_button_is_
         device.say(command)
         await device.wait_said()
         await device.release()
-        await wait_for_state(hass, f"sensor.{kind}_box_conversation", "speaking", 10)
-        await wait_for_state(hass, f"sensor.{kind}_box_conversation", "idle", 10)
+        await wait_for_state(hass, f"sensor.{kind}_box_conversation_state", "speaking", 10)
+        await wait_for_state(hass, f"sensor.{kind}_box_conversation_state", "idle", 10)
         await device.wait_state(State.IDLE, 5)
 
     for subentry in linked_entry.subentries.values():
