@@ -9,7 +9,9 @@ import re
 from types import ModuleType
 
 from homeassistant.components.assist_pipeline import async_pipeline_from_audio_stream
+from homeassistant.components.assist_pipeline.default_pipeline import _DefaultPipelineProcessor
 from homeassistant.components.assist_satellite import AssistSatelliteEntity
+from homeassistant.components.stt import async_get_provider
 import pytest
 
 import custom_components.xiaozhi as integration
@@ -83,11 +85,16 @@ def test_a_satellite_that_nothing_has_happened_to_is_in_no_conversation() -> Non
     [
         (AssistSatelliteEntity.async_accept_pipeline_from_satellite, "2825c38a650ceb09"),
         (async_pipeline_from_audio_stream, "450cd08deced23ea"),
+        (_DefaultPipelineProcessor.prepare_speech_to_text, "d7886b821f792ad0"),
+        (async_get_provider, "30cb1f21a4f7bc4f"),
     ],
-    ids=["satellite", "stream"],
+    ids=["satellite", "stream", "engine", "provider"],
 )
 def test_what_home_assistant_does_around_a_spoken_turn_is_as_it_was(
     what: Callable[..., object], digest: str
 ) -> None:
-    """`voice/core_satellite.py` does the same around its own runs: compare both, then set the new digest."""
+    """`voice/core_satellite.py` does the same around its own runs, and `voice/lent_engine.py` relies on it.
+
+    Compare both, then set the new digest.
+    """
     assert hashlib.sha256(inspect.getsource(what).encode()).hexdigest()[:16] == digest

@@ -101,6 +101,7 @@ class Loan:
         self._providers: dict[str, stt.Provider] = hass.data.get(_PROVIDERS, {})
         self._key = _KEY.format(ulid_now())
         self._providers[self._key] = engine
+        # A new Home Assistant may look elsewhere.
         self.works = stt.async_get_speech_to_text_engine(hass, self._key) is engine
         """Whether Home Assistant finds the engine."""
         self.pipeline = replace(pipeline, stt_engine=self._key) if self.works else pipeline

@@ -1,0 +1,508 @@
+"""What has been said decides how long somebody may pause.
+
+The recogniser is a real server, which works on each call to its end.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, override
+
+from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType, async_get_pipelines
+from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
+from homeassistant.components.assist_satellite.const import DATA_COMPONENT
+from homeassistant.components.stt.const import DATA_PROVIDERS
+from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.const import EVENT_STATE_CHANGED
+from homeassistant.core import HomeAssistant, State as EntityState
+from homeassistant.helpers import entity_registry as er
+import pytest
+from pytest_homeassistant_custom_component.common import (
+    MockConfigEntry,
+    async_capture_events,
+    mock_restore_cache_with_extra_data,
+)
+
+from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
+from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import SimulatedDevice, State
+from tests.integration.both_links import boot_both, paired_on_both
+from tests.integration.boxes import CLIENT_ID, COMMAND, LIGHT, MAC, SATELLITE, Boot, Speech
+from tests.integration.http_device import MakeEntry, paired_device
+
+from .whisper import Whisper
+
+OFF = "turn off the kitchen light"
+SILENCE = bytes(32000 // 10)
+TOLD = "event.kitchen_box_conversation"
+
+
+@pytest.fixture(params=list(LinkKind))
+def link(request: pytest.FixtureRequest) -> LinkKind:
+    """All of this is the same over both links."""
+    kind: LinkKind = request.param
+    return kind
+
+
+@pytest.fixture
+def whisper_named(
+    hass: HomeAssistant, speech: Speech
+) -> Callable[[str], AbstractAsyncContextManager[Whisper]]:
+    """Return what makes a recogniser that of the preferred pipeline; it hears the command."""
+    return partial(_whisper, hass, speech)
+
+
+@pytest.fixture
+async def whisper(hass: HomeAssistant, speech: Speech) -> AsyncGenerator[Whisper]:
+    """The recogniser of the preferred pipeline, of a kind that gains."""
+    async with _whisper(hass, speech, "faster-whisper") as server:
+        yield server
+
+
+@asynccontextmanager
+async def _whisper(hass: HomeAssistant, speech: Speech, name: str) -> AsyncGenerator[Whisper]:
+    server = Whisper(name=name, hears=lambda _: COMMAND)
+    async with server.serve():
+        entry = MockConfigEntry(domain="wyoming", data={"host": "127.0.0.1", "port": server.port})
+        entry.add_to_hass(hass)
+        assert await hass.config_entries.async_setup(entry.entry_id)
+        (entity,) = [
+            entity.entity_id
+            for entity in er.async_entries_for_config_entry(er.async_get(hass), entry.entry_id)
+            if entity.domain == "stt"
+        ]
+        await speech.use(stt_engine=entity, stt_language="en")
+        yield server
+        assert await hass.config_entries.async_unload(entry.entry_id)
+
+
+@dataclass
+class Turn:
+    """What became of a turn."""
+
+    heard: list[str]
+    """What the device was told that it has heard."""
+    answers: list[str]
+    """What it was told to show as the answer."""
+
+    waited: float
+    """Seconds from the end of what was said to the transcript."""
+    told: dict[str, Any]
+    """Attributes of the event *Answered*; empty if there was none."""
+
+
+async def early_transcripts(hass: HomeAssistant, entry: MockConfigEntry) -> list[dict[str, Any]]:
+    """Return what diagnostics say."""
+    report = await async_get_config_entry_diagnostics(hass, entry)
+    told: list[dict[str, Any]] = report["devices"][0]["early_transcripts"]
+    return told
+
+
+def comparable(data: Any) -> Any:
+    """Return the data of an event without what is another one each time."""
+    if not isinstance(data, dict):
+        return data
+    return {
+        key: comparable(value)
+        for key, value in data.items()
+        if key not in {"token", "url", "media_id", "conversation_id"}
+    }
+
+
+def turn_conversations(hass: HomeAssistant) -> list[str]:
+    """Return the conversation of each run."""
+    (pipeline,) = async_get_pipelines(hass)
+    runs = hass.data[KEY_ASSIST_PIPELINE].pipeline_debug[pipeline.id].values()
+    return [(run.events[0].data or {})["conversation_id"] for run in runs]
+
+
+def run_of(hass: HomeAssistant) -> list[PipelineEvent]:
+    """Return the events of the last run, as the pipeline debugger shows them."""
+    (pipeline,) = async_get_pipelines(hass)
+    runs = hass.data[KEY_ASSIST_PIPELINE].pipeline_debug[pipeline.id]
+    return [*runs.values()][-1].events
+
+
+async def say(hass: HomeAssistant, device: SimulatedDevice, sound: bytes, word: str = "hello") -> Turn:
+    """Say something, and wait for the end of the conversation."""
+    changes = async_capture_events(hass, EVENT_STATE_CHANGED)
+    now = asyncio.get_running_loop().time
+
+    def texts(kind: str, **values: str) -> list[str]:
+        messages = [event.data["message"] for event in device.transcript[first:] if event.kind == "received"]
+        wanted = {"type": kind, **values}.items()
+        return [message["text"] for message in messages if wanted <= message.items()]
+
+    first = len(device.transcript)
+    await device.wake(word)
+    await device.wait_state(State.LISTENING, 10)
+    device.say(sound)
+    await device.wait_said(20)
+    said = now()
+    await device.wait_for(lambda: bool(texts("stt")), 60)
+    waited = now() - said
+    await device.wait_state(State.IDLE, 20)
+    await hass.async_block_till_done()
+    told = [change.data["new_state"].attributes for change in changes if change.data["entity_id"] == TOLD]
+    answers = [dict(attributes) for attributes in told if attributes["event_type"] == "answered"]
+    captions = texts("tts", state="sentence_start")
+    return Turn(texts("stt"), captions, waited, answers[-1] if answers else {})
+
+
+async def test_a_complete_command_is_carried_out_at_once(
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, states: list[str]
+) -> None:
+    device = await boot()
+    turn = await say(hass, device, command)
+    assert hass.states.is_state(LIGHT, "on")
+    assert turn.told["ended_by"] == "complete_command"
+    assert 0.4 < turn.waited < 0.75
+    assert len(whisper.calls) == 1
+    assert states == ["listening", "processing", "responding", "idle"]
+
+
+@pytest.mark.parametrize(
+    ("text", "decided", "least", "calls"),
+    [
+        (COMMAND, "complete_command", 0.4, 1),
+        # Something may follow, or only a language model would know.
+        ("cancel all timers", "pause", 0.7, 1),
+        ("who was Napoleon", "pause", 0.7, 1),
+        # Nobody says half a command: all of it is transcribed again.
+        ("set a timer for", "beginning_of_command", 1.4, 2),
+    ],
+)
+async def test_what_has_been_said_decides_how_long_the_pause_may_last(
+    hass: HomeAssistant,
+    whisper: Whisper,
+    boot: Boot,
+    command: bytes,
+    text: str,
+    decided: str,
+    least: float,
+    calls: int,
+) -> None:
+    whisper.hears = lambda _: text
+    device = await boot()
+    turn = await say(hass, device, command)
+    assert turn.heard == [text]
+    assert turn.told["ended_by"] == decided
+    assert least < turn.waited < least + 0.35
+    assert len(whisper.calls) == calls
+
+
+async def test_an_assistant_that_knows_no_sentences_gets_all_after_a_pause(
+    hass: HomeAssistant, speech: Speech, whisper: Whisper, boot: Boot, command: bytes
+) -> None:
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    speech.agent.lines = ["I did."]
+    device = await boot()
+    turn = await say(hass, device, command)
+    assert speech.agent.heard == [COMMAND]
+    assert turn.told["ended_by"] == "pause"
+    assert 0.7 < turn.waited < 1.05
+    assert len(whisper.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "first", ["turn on", COMMAND, "", None], ids=["beginning", "command", "nothing", "failure"]
+)
+async def test_somebody_who_speaks_on_is_heard_to_the_end(
+    hass: HomeAssistant,
+    whisper: Whisper,
+    boot: Boot,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+    first: str | None,
+) -> None:
+    """Whatever the engine makes of the first half."""
+    whisper.hears = lambda seconds: first if seconds < 1.8 else OFF
+    device = await boot()
+    turn = await say(hass, device, command + SILENCE * 3 + command)
+    assert turn.heard == [OFF]
+    assert len(whisper.calls) == 2
+    (report,) = await early_transcripts(hass, linked_entry)
+    assert report["dropped"] == 1
+    run = [event.type for event in run_of(hass)]
+    assert run.count(PipelineEventType.STT_END) == run.count(PipelineEventType.INTENT_START) == 1
+
+
+async def test_somebody_who_speaks_on_in_the_moment_of_the_decision_is_heard_once(
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, subtests: pytest.Subtests
+) -> None:
+    """Either the first half has ended the turn, or both are one command; never two, and none is lost."""
+    whisper.hears = lambda seconds: COMMAND if seconds < 1.8 else OFF
+    device = await boot()
+    for number in range(6):
+        gap = 0.36 + 0.06 * number
+        with subtests.test(gap=gap):
+            turn = await say(hass, device, command + bytes(2 * round(16000 * gap)) + command, f"hi {number}")
+            assert turn.heard in ([COMMAND], [OFF])
+            run = [event.type for event in run_of(hass)]
+            assert run.count(PipelineEventType.INTENT_START) == 1
+            assert hass.states.is_state(LIGHT, "on" if turn.heard == [COMMAND] else "off")
+
+
+async def test_a_run_looks_like_any_other(
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, states: list[str]
+) -> None:
+    """To the debugger of pipelines, and to all that follow the states of the satellite."""
+    device = await boot()
+    runs: list[list[Any]] = []
+    followed: list[list[str]] = []
+    answers: list[Any] = []
+    for option in ("quick_and_patient", "default"):
+        states.clear()
+        await hass.services.async_call(
+            "select", "select_option", {"entity_id": SELECT, "option": option}, blocking=True
+        )
+        turn = await say(hass, device, command, f"hi {option}")
+        runs.append([(event.type, comparable(event.data)) for event in run_of(hass)])
+        followed.append([*states])
+        answers.append((turn.heard, turn.answers))
+    assert runs[0] == runs[1]
+    assert followed[0] == followed[1]
+    assert answers[0] == answers[1]
+    assert runs[0][1][1]["engine"] == "stt.faster_whisper"
+    assert len({*turn_conversations(hass)}) == 1
+    assert not hass.data[DATA_PROVIDERS]
+
+
+async def test_nobody_sees_the_engine_that_stands_in(
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
+) -> None:
+    device = await boot()
+    await device.wake()
+    await device.wait_state(State.LISTENING, 10)
+    device.say(command)
+    await device.wait_said(20)
+    assert not hass.data[DATA_PROVIDERS]
+    await device.wait_state(State.IDLE, 20)
+
+
+async def test_where_home_assistant_finds_no_engine_of_ours_its_own_transcribes(
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
+) -> None:
+    class NoProviders(dict[str, Any]):
+        """As if a new Home Assistant knew none."""
+
+        @override
+        def get(self, key: str, default: Any = None) -> Any:
+            return default
+
+    hass.data[DATA_PROVIDERS] = NoProviders()
+    device = await boot()
+    turn = await say(hass, device, command)
+    assert turn.heard == [COMMAND]
+    assert turn.told["ended_by"] == "pause"
+    assert len(whisper.calls) == 1
+    assert not hass.data[DATA_PROVIDERS]
+
+
+class TestFaults:
+    """Engines that hang, fail and hear nothing: at worst the turn is as slow as a pause, and a call more."""
+
+    @pytest.mark.parametrize("first", ["", None], ids=["nothing", "failure"])
+    async def test_a_call_in_vain_is_made_again_at_the_end_of_the_pause(
+        self, hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, first: str | None
+    ) -> None:
+        whisper.hears = lambda _: first if len(whisper.calls) == 1 else COMMAND
+        device = await boot()
+        turn = await say(hass, device, command)
+        assert turn.heard == [COMMAND]
+        assert turn.told["ended_by"] == "pause"
+        assert 1.0 < turn.waited < 1.4
+        assert len(whisper.calls) == 2
+
+    async def test_an_engine_that_hangs_once_is_asked_again(
+        self, hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
+    ) -> None:
+        whisper.hangs = 1
+        device = await boot()
+        turn = await say(hass, device, command)
+        assert turn.heard == [COMMAND]
+        assert len(whisper.calls) == 2
+        assert 5 < turn.waited < 7
+
+    async def test_an_engine_whose_early_calls_fail_gets_no_more_of_them(
+        self,
+        hass: HomeAssistant,
+        whisper: Whisper,
+        boot: Boot,
+        command: bytes,
+        linked_entry: MockConfigEntry,
+    ) -> None:
+        # A call with little silence at its end is an early one.
+        whisper.hears = lambda seconds: None if seconds < 1.4 else COMMAND
+        device = await boot()
+        for number in range(4):
+            turn = await say(hass, device, command, f"hi {number}")
+            assert turn.heard == [COMMAND]
+        assert len(whisper.calls) == 3 * 2 + 1
+        (report,) = await early_transcripts(hass, linked_entry)
+        assert report["failed_in_a_row"] == 3
+
+    async def test_a_pipeline_that_is_changed_in_a_turn_is_the_next_turn_s(
+        self, hass: HomeAssistant, speech: Speech, whisper: Whisper, boot: Boot, command: bytes
+    ) -> None:
+        device = await boot()
+        await device.wake()
+        await device.wait_state(State.LISTENING, 10)
+        device.say(command)
+        await asyncio.sleep(0.3)
+        speech.recognizer.lines = [OFF]
+        await speech.use(stt_engine=speech.recognizer.entity_id, stt_language="en")
+        await device.wait_state(State.IDLE, 20)
+        assert hass.states.is_state(LIGHT, "on")
+        turn = await say(hass, device, command, "hello again")
+        assert turn.heard == [OFF]
+        assert len(speech.recognizer.streams) == 1
+
+
+async def test_an_answer_to_a_question_is_no_command(
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends after a fixed pause. How the question is asked is not the subject."""
+    device = await boot()
+    now = asyncio.get_running_loop().time
+    said = 0.0
+
+    async def ask(_: XiaozhiSatellite, __: object) -> None:
+        nonlocal said
+        await device.wake()
+        await device.wait_state(State.LISTENING, 10)
+        device.say(command)
+        await device.wait_said(20)
+        said = now()
+
+    monkeypatch.setattr(XiaozhiSatellite, "async_start_conversation", ask)
+    satellite = hass.data[DATA_COMPONENT].get_entity(SATELLITE)
+    assert satellite is not None
+    answer = await satellite.async_internal_ask_question(
+        question_media_id="http://127.0.0.1/question.wav", preannounce=False, answers=None
+    )
+    assert answer is not None
+    assert answer.sentence == COMMAND
+    assert 0.5 < now() - said < 0.9
+    assert hass.states.is_state(LIGHT, "off")
+    assert len(whisper.calls) == 1
+    await device.wait_state(State.IDLE, 20)
+
+
+@pytest.mark.parametrize("name", ["vosk", "speech-to-phrase"])
+async def test_an_engine_that_transcribes_while_it_listens_is_called_once(
+    hass: HomeAssistant, whisper_named: Callable[[str], Any], boot: Boot, command: bytes, name: str
+) -> None:
+    async with whisper_named(name) as whisper:
+        device = await boot()
+        turn = await say(hass, device, command + SILENCE * 3 + command)
+        assert turn.told["ended_by"] == "pause"
+        assert len(whisper.calls) == 1
+
+
+@pytest.mark.parametrize(("seconds", "gains"), [(0.3, True), (4.0, False)], ids=["as quick", "slower"])
+async def test_an_unknown_engine_is_tried_for_ten_turns(
+    hass: HomeAssistant,
+    whisper_named: Callable[[str], Any],
+    boot: Boot,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+    seconds: float,
+    gains: bool,
+) -> None:
+    """Five with early calls, five without; then the device knows."""
+    async with whisper_named("homemade") as whisper:
+        device = await boot()
+        decided = []
+        for number in range(11):
+            # As one that has done most of its work when the last audio comes.
+            whisper.seconds = 0.3 if number < 5 else seconds
+            decided.append((await say(hass, device, command, f"hi {number}")).told["ended_by"])
+        assert decided[:5] == ["pause"] * 5
+        assert decided[5:10] == (["complete_command"] if gains else ["pause"]) * 5
+        assert decided[10] == ("complete_command" if gains else "pause")
+        (report,) = await early_transcripts(hass, linked_entry)
+        assert report["gains"] is gains
+        assert len(whisper.calls) == 11
+
+
+class TestTwoDevices:
+    """They share one engine, which transcribes one call after the other and stops for nobody."""
+
+    @pytest.fixture
+    def link(self) -> LinkKind:
+        return LinkKind.MQTT
+
+    @pytest.fixture
+    def paired(self) -> tuple[ConfigSubentryData, ...]:
+        return paired_on_both()
+
+    async def test_nobody_waits_for_a_call_in_vain_of_somebody_who_speaks_at_the_same_time(
+        self, hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
+    ) -> None:
+        whisper.seconds = 0.9
+        one, other = (await boot_both(boot)).values()
+        pauses = command + SILENCE * 4 + command + SILENCE * 4 + command
+
+        async def later() -> Turn:
+            await asyncio.sleep(0.7)
+            return await say(hass, other, command, "hello other")
+
+        turns = await asyncio.gather(say(hass, one, pauses), later())
+        assert [turn.heard for turn in turns] == [[COMMAND], [COMMAND]]
+        # The one who speaks alone is transcribed early; where both do, only what is needed is.
+        assert len(whisper.calls) <= 3
+        assert turns[1].waited < 0.8 + 0.9 + 0.4
+
+    async def test_a_call_in_vain_makes_nobody_wait_who_speaks_after_it(
+        self, hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
+    ) -> None:
+        whisper.seconds = 0.9
+        one, other = (await boot_both(boot)).values()
+        begun = asyncio.Event()
+        whisper.called = begun.set
+
+        async def after() -> Turn:
+            await begun.wait()
+            return await say(hass, other, command, "hello other")
+
+        long = command + SILENCE * 3 + command * 4
+        turns = await asyncio.gather(say(hass, one, long), after())
+        assert [turn.heard for turn in turns] == [[COMMAND], [COMMAND]]
+        assert turns[1].waited < 0.8 + 0.9 + 0.4
+        assert max(whisper.waited) < 0.05
+
+
+SELECT = "select.kitchen_box_when_i_stop_speaking"
+
+
+@pytest.mark.parametrize(
+    ("stored", "extra", "shown"),
+    [
+        (None, None, "quick_and_patient"),
+        ("default", None, "quick_and_patient"),
+        ("aggressive", None, "aggressive"),
+        ("default", {"chosen": True}, "default"),
+        ("quick_and_patient", {"chosen": False}, "quick_and_patient"),
+    ],
+    ids=["new", "default of before", "chosen before", "chosen since", "default since"],
+)
+async def test_a_choice_is_kept_and_the_default_is_the_new_one(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    link_data: dict[str, Any],
+    core: None,
+    unload_gateway: None,
+    stored: str | None,
+    extra: dict[str, Any] | None,
+    shown: str,
+) -> None:
+    if stored is not None:
+        mock_restore_cache_with_extra_data(hass, [(EntityState(SELECT, stored), extra)])
+    entry = make_entry(paired_device(MAC, CLIENT_ID), **link_data)
+    assert await hass.config_entries.async_setup(entry.entry_id)
+    await hass.async_block_till_done()
+    assert hass.states.is_state(SELECT, shown)
