@@ -1,8 +1,9 @@
 """The actions of the integration."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from homeassistant.auth.permissions.const import POLICY_READ
@@ -13,7 +14,7 @@ from homeassistant.components.assist_satellite.services import (
     has_one_non_empty_item,
     is_valid_sentence,
 )
-from homeassistant.const import ATTR_DEVICE_ID, ATTR_ENTITY_ID, CONF_ID, CONF_TIMEOUT, CONF_URL
+from homeassistant.const import CONF_ID, CONF_TIMEOUT, CONF_URL
 from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
 from homeassistant.exceptions import ServiceValidationError, Unauthorized
 from homeassistant.helpers import config_validation as cv, entity_registry as er
@@ -25,7 +26,6 @@ import voluptuous as vol
 from .assist_satellite import XiaozhiSatellite
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.device import Device
-from .gateway import find_device
 from .pictures.fetch import Asker, async_fetch_url
 from .pictures.photo import async_take_photo
 from .pictures.screen import async_open_picture, async_screenshot, async_show_image, failure, require_tool
@@ -36,11 +36,14 @@ from .protocol import messages
 from .protocol.faces import Face
 from .protocol.mcp.client import ArgumentError, check_arguments
 from .rights import check_call, check_control
+from .targets import action_schema, target_device, target_devices
 from .tools.arguments import argument_fault
 from .tools.catalogue import ASSETS_TOOL
+from .tools.listing import described
 
 SERVICE_ASK: Final = "ask"
 SERVICE_CALL_TOOL: Final = "call_tool"
+SERVICE_GET_TOOLS: Final = "get_tools"
 SERVICE_SET_ASSETS: Final = "set_assets"
 SERVICE_SET_FACE: Final = "set_face"
 SERVICE_SHOW_IMAGE: Final = "show_image"
@@ -60,10 +63,6 @@ ATTR_STATUS: Final = "status"
 ATTR_TOOL: Final = "tool"
 
 _FACE: Final = vol.In([*Face])
-_ONE_DEVICE: Final = {vol.Required(ATTR_DEVICE_ID): cv.string}
-_DEVICES: Final = {
-    vol.Required(ATTR_DEVICE_ID): vol.All(cv.ensure_list, [cv.string], vol.Length(min=1, max=100))
-}
 _MAX_ANSWERS: Final = 100
 _SOURCES: Final = (ATTR_IMAGE, ATTR_MEDIA, CONF_URL)
 
@@ -80,85 +79,34 @@ _ANSWER: Final = vol.Schema(
         ),
     }
 )
-ASK_SCHEMA: Final = vol.All(
-    vol.Schema(
-        {
-            vol.Exclusive(ATTR_DEVICE_ID, "device"): cv.string,
-            vol.Exclusive(ATTR_ENTITY_ID, "device"): cv.entity_domain(SATELLITE_DOMAIN),
-            vol.Required(ATTR_QUESTION): vol.All(cv.string, vol.Length(min=1, max=MAX_QUESTION)),
-            vol.Optional(ATTR_ANSWERS, default=list): vol.All([_ANSWER], vol.Length(max=_MAX_ANSWERS)),
-            vol.Optional(CONF_TIMEOUT, default=120): vol.All(vol.Coerce(float), vol.Range(min=5, max=600)),
-        }
-    ),
-    cv.has_at_least_one_key(ATTR_DEVICE_ID, ATTR_ENTITY_ID),
-)
-CALL_TOOL_SCHEMA: Final = vol.Schema(
-    {**_ONE_DEVICE, vol.Required(ATTR_TOOL): cv.string, vol.Optional(ATTR_ARGUMENTS, default=dict): dict}
-)
-SET_ASSETS_SCHEMA: Final = vol.Schema({**_DEVICES, vol.Required(CONF_URL): cv.url})
-SET_FACE_SCHEMA: Final = vol.Schema({**_DEVICES, vol.Required(ATTR_FACE): _FACE})
-SHOW_IMAGE_SCHEMA: Final = vol.All(
-    vol.Schema(
-        {
-            **_DEVICES,
-            vol.Optional(ATTR_IMAGE): cv.entity_domain(["camera", "image"]),
-            vol.Optional(ATTR_MEDIA): vol.Schema(
-                {vol.Required("media_content_id"): cv.string}, extra=vol.REMOVE_EXTRA
-            ),
-            vol.Optional(CONF_URL): cv.url,
-        }
-    ),
-    cv.has_at_least_one_key(*_SOURCES),
-    cv.has_at_most_one_key(*_SOURCES),
-)
-SHOW_TEXT_SCHEMA: Final = vol.Schema(
-    {
-        **_DEVICES,
-        vol.Optional(ATTR_STATUS, default="Home Assistant"): vol.All(cv.string, vol.Length(max=MAX_STATUS)),
-        vol.Required(ATTR_MESSAGE): vol.All(cv.string, vol.Length(min=1, max=MAX_MESSAGE)),
-        vol.Optional(ATTR_FACE, default=Face.NEUTRAL): _FACE,
-    }
-)
-SCREENSHOT_SCHEMA: Final = vol.Schema(_DEVICES)
-TAKE_PHOTO_SCHEMA: Final = vol.Schema(
-    {
-        **_ONE_DEVICE,
-        vol.Optional(ATTR_QUESTION, default=""): vol.All(cv.string, vol.Length(max=MAX_QUESTION)),
-    }
-)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Action:
+    """An action. Its target is one device or several, as its function asks for."""
+
+    run: Callable[[ServiceCall], Coroutine[Any, Any, ServiceResponse | None]]
+    fields: Mapping[Any, Any] = field(default_factory=dict)
+    checks: tuple[Any, ...] = ()
+    response: SupportsResponse = SupportsResponse.NONE
+    admin: bool = False
+    """Whether only an administrator may use it."""
 
 
 @callback
 def async_setup_services(hass: HomeAssistant) -> None:
     """Register the actions."""
-    hass.services.async_register(
-        DOMAIN, SERVICE_ASK, _ask, ASK_SCHEMA, supports_response=SupportsResponse.ONLY
-    )
-    hass.services.async_register(
-        DOMAIN,
-        SERVICE_CALL_TOOL,
-        _call_tool,
-        CALL_TOOL_SCHEMA,
-        supports_response=SupportsResponse.OPTIONAL,
-    )
-    # For administrators: assets hold the wake words, fonts and faces.
-    async_register_admin_service(hass, DOMAIN, SERVICE_SET_ASSETS, _set_assets, SET_ASSETS_SCHEMA)
-    hass.services.async_register(DOMAIN, SERVICE_SET_FACE, _set_face, SET_FACE_SCHEMA)
-    hass.services.async_register(DOMAIN, SERVICE_SHOW_IMAGE, _show_image, SHOW_IMAGE_SCHEMA)
-    hass.services.async_register(DOMAIN, SERVICE_SHOW_TEXT, _show_text, SHOW_TEXT_SCHEMA)
-    hass.services.async_register(DOMAIN, SERVICE_SCREENSHOT, _screenshot, SCREENSHOT_SCHEMA)
-    hass.services.async_register(
-        DOMAIN,
-        SERVICE_TAKE_PHOTO,
-        _take_photo,
-        TAKE_PHOTO_SCHEMA,
-        supports_response=SupportsResponse.OPTIONAL,
-    )
+    for name, action in _ACTIONS.items():
+        register = (
+            partial(async_register_admin_service, hass) if action.admin else hass.services.async_register
+        )
+        schema = action_schema(action.fields, *action.checks)
+        register(DOMAIN, name, action.run, schema, supports_response=action.response)
 
 
 async def _ask(call: ServiceCall) -> ServiceResponse:
     data = call.data
-    satellite = _satellite(call.hass, data)
+    satellite = _satellite(call.hass, target_device(call))
     await check_control(call.hass, call.context, satellite.entity_id)
     satellite.async_set_context(call.context)
     try:
@@ -170,29 +118,27 @@ async def _ask(call: ServiceCall) -> ServiceResponse:
     return asdict(answer) if answer is not None else {"id": None, "sentence": None, "slots": {}}
 
 
-def _satellite(hass: HomeAssistant, data: Mapping[str, Any]) -> XiaozhiSatellite:
-    """Return the voice of the device that an action names. Raises `ServiceValidationError`."""
-    entity_id: str | None = data.get(ATTR_ENTITY_ID)
-    if entity_id is None:
-        device = _target(hass, data[ATTR_DEVICE_ID])
-        entity_id = er.async_get(hass).async_get_entity_id(
-            SATELLITE_DOMAIN, DOMAIN, f"{device.mac}_{SATELLITE_DOMAIN}"
-        )
-        name = device.name
-    else:
-        name = entity_id
+def _satellite(hass: HomeAssistant, device: Device) -> XiaozhiSatellite:
+    """Return the voice of a device. Raises `ServiceValidationError` if its owner has disabled it."""
+    unique_id = f"{device.mac}_{SATELLITE_DOMAIN}"
+    entity_id = er.async_get(hass).async_get_entity_id(SATELLITE_DOMAIN, DOMAIN, unique_id)
     satellite = hass.data[SATELLITES].get_entity(entity_id) if entity_id else None
     if not isinstance(satellite, XiaozhiSatellite):
         raise ServiceValidationError(
             translation_domain=DOMAIN,
             translation_key="unasked_no_satellite",
-            translation_placeholders={"name": name},
+            translation_placeholders={"name": device.name},
         )
     return satellite
 
 
+async def _get_tools(call: ServiceCall) -> ServiceResponse:
+    device = target_device(call)
+    return {"tools": [described(tool) for tool in device.tools.values()]}
+
+
 async def _call_tool(call: ServiceCall) -> ServiceResponse:
-    device = _target(call.hass, call.data[ATTR_DEVICE_ID])
+    device = target_device(call)
     name = call.data[ATTR_TOOL]
     require_tool(device, name)
     await check_call(call.hass, call.context, device, name)
@@ -207,7 +153,7 @@ async def _call_tool(call: ServiceCall) -> ServiceResponse:
 
 
 async def _take_photo(call: ServiceCall) -> ServiceResponse:
-    device = _target(call.hass, call.data[ATTR_DEVICE_ID])
+    device = target_device(call)
     text, entry = await async_take_photo(call.hass, device, call.data[ATTR_QUESTION].strip())
     return {"answer": text or None, "entity_id": entry.entity_id if entry else None}
 
@@ -262,26 +208,11 @@ async def _set_assets(call: ServiceCall) -> None:
 
 async def _on_each(call: ServiceCall, work: Callable[[Device], Awaitable[None]]) -> None:
     """Run `work` for all devices, whichever of them fail; then raise the first error."""
-
-    async def find_and_work(device_id: str) -> None:
-        await work(_target(call.hass, device_id))
-
-    attempts = (find_and_work(device_id) for device_id in call.data[ATTR_DEVICE_ID])
-    results = await asyncio.gather(*attempts, return_exceptions=True)
-    for result in results:
+    devices, refusal = target_devices(call)
+    results = await asyncio.gather(*(work(device) for device in devices), return_exceptions=True)
+    for result in (*results, refusal):
         if result is not None:
             raise result
-
-
-def _target(hass: HomeAssistant, device_id: str) -> Device:
-    """Return the device that an action names. Raises `ServiceValidationError`."""
-    if (device := find_device(hass, device_id)) is not None:
-        return device
-    raise ServiceValidationError(
-        translation_domain=DOMAIN,
-        translation_key="unknown_device",
-        translation_placeholders={"device_id": device_id},
-    )
 
 
 def _check_arguments(device: Device, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -301,3 +232,52 @@ def _check_arguments(device: Device, name: str, arguments: dict[str, Any]) -> di
             translation_key="arguments_not_json",
             translation_placeholders={"tool": device.words_for(name)},
         ) from err
+
+
+_ACTIONS: Final[Mapping[str, _Action]] = {
+    SERVICE_ASK: _Action(
+        run=_ask,
+        fields={
+            vol.Required(ATTR_QUESTION): vol.All(cv.string, vol.Length(min=1, max=MAX_QUESTION)),
+            vol.Optional(ATTR_ANSWERS, default=list): vol.All([_ANSWER], vol.Length(max=_MAX_ANSWERS)),
+            vol.Optional(CONF_TIMEOUT, default=120): vol.All(vol.Coerce(float), vol.Range(min=5, max=600)),
+        },
+        response=SupportsResponse.ONLY,
+    ),
+    SERVICE_CALL_TOOL: _Action(
+        run=_call_tool,
+        fields={vol.Required(ATTR_TOOL): cv.string, vol.Optional(ATTR_ARGUMENTS, default=dict): dict},
+        response=SupportsResponse.OPTIONAL,
+    ),
+    SERVICE_GET_TOOLS: _Action(run=_get_tools, response=SupportsResponse.ONLY),
+    # Assets hold the wake words, fonts and faces.
+    SERVICE_SET_ASSETS: _Action(run=_set_assets, fields={vol.Required(CONF_URL): cv.url}, admin=True),
+    SERVICE_SET_FACE: _Action(run=_set_face, fields={vol.Required(ATTR_FACE): _FACE}),
+    SERVICE_SHOW_IMAGE: _Action(
+        run=_show_image,
+        fields={
+            vol.Optional(ATTR_IMAGE): cv.entity_domain(["camera", "image"]),
+            vol.Optional(ATTR_MEDIA): vol.Schema(
+                {vol.Required("media_content_id"): cv.string}, extra=vol.REMOVE_EXTRA
+            ),
+            vol.Optional(CONF_URL): cv.url,
+        },
+        checks=(cv.has_at_least_one_key(*_SOURCES), cv.has_at_most_one_key(*_SOURCES)),
+    ),
+    SERVICE_SHOW_TEXT: _Action(
+        run=_show_text,
+        fields={
+            vol.Optional(ATTR_STATUS, default="Home Assistant"): vol.All(
+                cv.string, vol.Length(max=MAX_STATUS)
+            ),
+            vol.Required(ATTR_MESSAGE): vol.All(cv.string, vol.Length(min=1, max=MAX_MESSAGE)),
+            vol.Optional(ATTR_FACE, default=Face.NEUTRAL): _FACE,
+        },
+    ),
+    SERVICE_SCREENSHOT: _Action(run=_screenshot),
+    SERVICE_TAKE_PHOTO: _Action(
+        run=_take_photo,
+        fields={vol.Optional(ATTR_QUESTION, default=""): vol.All(cv.string, vol.Length(max=MAX_QUESTION))},
+        response=SupportsResponse.OPTIONAL,
+    ),
+}

@@ -39,7 +39,7 @@ _EXAMPLES: Final[list[dict[str, Any]]] = [yaml.safe_load(text) for text in _TEXT
 # The device of the examples, as automations.md introduces it.
 _ENTITY: Final = re.compile(r"\b([a-z_]+\.kitchen_xiaozhi\w*)")
 _FIELDS: Final = {
-    action: set(about["fields"])
+    action: set(about.get("fields", ()))
     for action, about in yaml.safe_load(
         (ROOT / "custom_components/xiaozhi/services.yaml").read_text()
     ).items()

@@ -5,7 +5,7 @@ from typing import Any
 
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
 from homeassistant.core import HomeAssistant, ServiceResponse
-from homeassistant.exceptions import HomeAssistantError
+from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 import voluptuous as vol
@@ -246,5 +246,5 @@ async def test_sentences_that_cannot_be_matched_are_refused(
     for sentences in ([], [""], ["yes."], ["(yes"], "x" * 2000):
         with pytest.raises(vol.Invalid):
             await ask(hass, answers=[{"id": "yes", "sentences": sentences}])
-    with pytest.raises(vol.Invalid):
+    with pytest.raises(ServiceValidationError, match="no XiaoZhi device with the id x"):
         await ask(hass, device_id="x", entity_id=SATELLITE)

@@ -1,0 +1,76 @@
+"""The devices that an action is for: named, or by an entity of theirs, or all in an area, floor or label."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from homeassistant.core import HomeAssistant, ServiceCall, callback
+from homeassistant.exceptions import ServiceValidationError
+from homeassistant.helpers import config_validation as cv, entity_registry as er
+from homeassistant.helpers.target import TargetSelection, async_extract_referenced_entity_ids
+import voluptuous as vol
+
+from .const import DOMAIN
+from .device.device import Device
+from .gateway import find_device
+
+__all__ = ["action_schema", "target_device", "target_devices"]
+
+_TARGET_FIELDS: Final[Mapping[Any, Any]] = cv.TARGET_SERVICE_FIELDS
+
+
+def action_schema(fields: Mapping[Any, Any], *checks: Any) -> Any:
+    """Return the schema of an action with a target and these fields, on which all `checks` are made."""
+    has_target = cv.has_at_least_one_key(*map(str, _TARGET_FIELDS))
+    return vol.All(vol.Schema({**_TARGET_FIELDS, **fields}), has_target, *checks)
+
+
+@callback
+def target_devices(call: ServiceCall) -> tuple[list[Device], ServiceValidationError | None]:
+    """Return the devices that an action is for, each once, and what is wrong with the target.
+
+    A device or an entity that is named must be one of ours, and exist; it keeps the others from nothing. An
+    area, a floor or a label may hold other devices, too.
+    """
+    hass, target = call.hass, TargetSelection(call.data)
+    found: dict[str, Device] = {}
+    refusal: ServiceValidationError | None = None
+    selected = async_extract_referenced_entity_ids(hass, target, primary_entities_only=False)
+    for device_id in sorted(target.device_ids):
+        if find_device(hass, device_id) is None:
+            refusal = _refusal("unknown_device", device_id=device_id)
+    named = {entity_id: _device_id(hass, entity_id) for entity_id in sorted(selected.referenced)}
+    for entity_id, known in named.items():
+        if known is None:
+            refusal = _refusal("unknown_entity", entity_id=entity_id)
+    # An entity may be in another room than its device.
+    in_rooms = {_device_id(hass, entity_id) for entity_id in selected.indirectly_referenced}
+    device_ids = {*selected.referenced_devices, *named.values(), *in_rooms}
+    for device_id in sorted(filter(None, device_ids)):
+        if (device := find_device(hass, device_id)) is not None:
+            found[device.mac] = device
+    if not found and refusal is None:
+        refusal = _refusal("no_device_in_target")
+    return list(found.values()), refusal
+
+
+@callback
+def target_device(call: ServiceCall) -> Device:
+    """Return the one device that an action is for. Raises `ServiceValidationError`."""
+    devices, refusal = target_devices(call)
+    if refusal is not None:
+        raise refusal
+    if len(devices) > 1:
+        raise _refusal("one_device_at_a_time", names=", ".join(sorted(device.name for device in devices)))
+    return devices[0]
+
+
+def _device_id(hass: HomeAssistant, entity_id: str) -> str | None:
+    """Return the device of one of our entities."""
+    entry = er.async_get(hass).async_get(entity_id)
+    return entry.device_id if entry is not None and entry.platform == DOMAIN else None
+
+
+def _refusal(key: str, **placeholders: str) -> ServiceValidationError:
+    return ServiceValidationError(
+        translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
+    )

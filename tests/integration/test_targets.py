@@ -1,0 +1,155 @@
+"""Actions have a target, so that the editor of automations offers them for a device."""
+
+from typing import Any
+
+from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import ServiceValidationError
+from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er
+from homeassistant.setup import async_setup_component
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import WebSocketGenerator
+import voluptuous as vol
+
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import SimulatedDevice, get_profile
+from tests.integration.boxes import MAC, Boot, mac_of, paired_boxes, wait_for_state
+
+FIRST, SECOND = "number.box_1_volume", "number.box_2_volume"
+LIGHT = "input_boolean.kitchen_light"
+ACTIONS = {
+    *("ask", "call_tool", "get_tools", "screenshot", "set_assets", "set_face", "show_image", "show_text"),
+    "take_photo",
+}
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    return LinkKind.MQTT
+
+
+@pytest.fixture
+def paired() -> tuple[ConfigSubentryData, ...]:
+    return paired_boxes(2)
+
+
+@pytest.fixture
+async def boxes(hass: HomeAssistant, boot: Boot) -> tuple[SimulatedDevice, SimulatedDevice]:
+    """Two devices whose tools are known."""
+    first, second = await boot(get_profile("camera")), await boot(mac=mac_of(2))
+    await wait_for_state(hass, FIRST, "70")
+    await wait_for_state(hass, SECOND, "70")
+    return first, second
+
+
+@pytest.fixture
+def ids(hass: HomeAssistant, linked_entry: MockConfigEntry) -> list[str]:
+    """The ids of both in the device registry."""
+    registry = dr.async_get(hass)
+    found = [
+        registry.async_get_device_by_identifier((DOMAIN, mac), linked_entry.entry_id)
+        for mac in (MAC, mac_of(2))
+    ]
+    return [device.id for device in found if device is not None]
+
+
+async def call(hass: HomeAssistant, action: str, target: dict[str, Any], **data: Any) -> Any:
+    return await hass.services.async_call(
+        DOMAIN, action, data, target=target, blocking=True, return_response=action.startswith("get_")
+    )
+
+
+async def test_a_device_an_entity_an_area_and_a_label_are_targets(
+    hass: HomeAssistant, boxes: tuple[SimulatedDevice, SimulatedDevice], ids: list[str]
+) -> None:
+    first, second = boxes
+    area = ar.async_get(hass).async_create("Kitchen")
+    dr.async_get(hass).async_update_device(ids[0], area_id=area.id, labels={"voice"})
+    for face, target in (
+        ("happy", {"device_id": ids[0]}),
+        ("sad", {"device_id": [ids[0]]}),
+        ("angry", {"entity_id": "assist_satellite.box_1"}),
+        ("sleepy", {"entity_id": FIRST}),
+        ("loving", {"area_id": area.id}),
+        ("silly", {"label_id": "voice"}),
+    ):
+        await call(hass, "set_face", target, face=face)
+        await first.wait_for(lambda face=face: first.screen.emotion == face, 3)
+    assert second.screen.emotion == "neutral"
+    await call(hass, "set_face", {"area_id": area.id, "device_id": ids}, face="cool")
+    await second.wait_for(lambda: second.screen.emotion == "cool", 3)
+    assert len([event for event in first.events("screen") if event.get("emotion") == "cool"]) == 1
+
+
+async def test_a_device_belongs_to_the_area_of_its_entities(
+    hass: HomeAssistant, boxes: tuple[SimulatedDevice, SimulatedDevice], ids: list[str]
+) -> None:
+    hall = ar.async_get(hass).async_create("Hall")
+    er.async_get(hass).async_update_entity(SECOND, area_id=hall.id)
+    await call(hass, "set_face", {"area_id": hall.id}, face="cool")
+    await boxes[1].wait_for(lambda: boxes[1].screen.emotion == "cool", 3)
+    assert boxes[0].screen.emotion == "neutral"
+
+
+async def test_a_target_that_is_not_ours_is_named(
+    hass: HomeAssistant, boxes: tuple[SimulatedDevice, SimulatedDevice], ids: list[str]
+) -> None:
+    empty = ar.async_get(hass).async_create("Cellar")
+    for target, error, said in (
+        ({"area_id": empty.id}, "no_device_in_target", "Choose a device"),
+        ({"area_id": "nowhere"}, "no_device_in_target", "Choose a device"),
+        (
+            {"entity_id": "input_boolean.kitchen_light"},
+            "unknown_entity",
+            "input_boolean.kitchen_light does not",
+        ),
+        ({"entity_id": "number.nothing"}, "unknown_entity", "number.nothing does not belong"),
+        ({"device_id": "nobody"}, "unknown_device", "no XiaoZhi device with the id nobody"),
+        ({"device_id": ids}, "one_device_at_a_time", "several: Box 1, Box 2"),
+    ):
+        with pytest.raises(ServiceValidationError, match=said) as problem:
+            await call(hass, "get_tools", target)
+        assert problem.value.translation_key == error
+    with pytest.raises(vol.Invalid):
+        await call(hass, "get_tools", {})
+
+
+async def test_the_other_devices_act_although_one_is_unknown(
+    hass: HomeAssistant, boxes: tuple[SimulatedDevice, SimulatedDevice], ids: list[str]
+) -> None:
+    with pytest.raises(ServiceValidationError, match="nobody"):
+        await call(hass, "set_face", {"device_id": [*ids, "nobody"]}, face="cool")
+    for box in boxes:
+        await box.wait_for(lambda box=box: box.screen.emotion == "cool", 3)
+
+
+async def test_the_editor_offers_the_actions_for_a_device_and_not_for_others(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, ids: list[str], hass_ws_client: WebSocketGenerator
+) -> None:
+    assert await async_setup_component(hass, "websocket_api", {})
+    client = await hass_ws_client(hass)
+
+    async def offered(target: dict[str, Any]) -> set[str]:
+        await client.send_json_auto_id({"type": "get_services_for_target", "target": target})
+        found = (await client.receive_json())["result"]
+        return {name.removeprefix("xiaozhi.") for name in found if name.startswith("xiaozhi.")}
+
+    assert await offered({"device_id": [ids[0]]}) == ACTIONS
+    assert await offered({"entity_id": ["assist_satellite.box_1"]}) == ACTIONS
+    assert await offered({"entity_id": [LIGHT]}) == set()
+
+
+async def test_tools_are_listed_with_what_they_take(
+    hass: HomeAssistant, boxes: tuple[SimulatedDevice, SimulatedDevice], ids: list[str]
+) -> None:
+    answer = await call(hass, "get_tools", {"device_id": ids[0]})
+    tools = {tool["tool"]: tool for tool in answer["tools"]}
+    volume = tools["self.audio_speaker.set_volume"]
+    assert volume["arguments"] == [
+        {"name": "volume", "type": "integer", "required": True, "minimum": 0, "maximum": 100}
+    ]
+    assert volume["for_users_only"] is False
+    assert tools["self.reboot"]["for_users_only"] is True
+    assert "volume" in volume["description"].lower()
