@@ -33,6 +33,8 @@ from .sounds import hiss, tone
 
 SPEECH, SILENCE = 0.9, 0.02
 VOICE, HUSH = 8000, 20
+# How the last word of a sentence fades away.
+FADING = (0.16, SPEECH, VOICE // 3)
 STEPS = round(CHUNK_SECONDS / STEP_SECONDS)
 
 
@@ -90,12 +92,13 @@ def heard(pcm: bytes, settings: DetectorSettings | None = None, piece: int = 320
 @pytest.mark.parametrize("seconds", [0.4, 0.6, 1.0])
 def test_speech_ends_when_the_silence_has_been_long_enough(seconds: float) -> None:
     settings = DetectorSettings(silence=seconds)
-    began, ended = judged(settings, (0.64, SILENCE), (1.6, SPEECH), (seconds + 0.2, SILENCE))
+    words = (0.64, SILENCE), (1.44, SPEECH), FADING
+    began, ended = judged(settings, *words, (seconds + 0.15, SILENCE))
     assert isinstance(began, SpeechBegan)
     assert isinstance(ended, SpeechEnded)
     assert began.at == pytest.approx(0.64, abs=0.05)
     assert ended.at == pytest.approx(2.24, abs=0.05)
-    assert len(judged(settings, (0.64, SILENCE), (1.6, SPEECH), (seconds - 0.1, SILENCE))) == 1
+    assert len(judged(settings, *words, (seconds - 0.1, SILENCE))) == 1
 
 
 def test_a_pause_that_is_short_enough_ends_nothing() -> None:
@@ -104,11 +107,20 @@ def test_a_pause_that_is_short_enough_ends_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoken", "pause", "ends"), [(1.0, 0.64, False), (4.0, 0.64, True), (1.0, 0.75, True)]
+    ("spoken", "pause", "ends"), [(1.0, 0.73, False), (4.0, 0.79, True), (1.0, 0.86, True)]
 )
 def test_who_has_said_little_has_more_time_to_think(spoken: float, pause: float, ends: bool) -> None:
     found = judged(DetectorSettings(), (spoken, SPEECH), (pause, SILENCE))
     assert any(isinstance(event, SpeechEnded) for event in found) is ends
+
+
+def test_a_voice_that_breaks_off_has_more_time_than_one_that_fades_away() -> None:
+    """At the end of a sentence the voice fades; in the middle of one it stops at once."""
+    broken_off = silence_that_ends((2, SILENCE, HUSH))
+    faded = silence_that_ends(FADING, (2, SILENCE, HUSH))
+    long_faded = silence_that_ends((0.5, SPEECH, VOICE // 3), (2, SILENCE, HUSH))
+    assert faded == pytest.approx(broken_off - 0.84 * 0.16, abs=0.02)
+    assert long_faded == pytest.approx(broken_off - 0.84 * 0.23, abs=0.02)
 
 
 def test_a_click_is_no_speech() -> None:
