@@ -13,6 +13,7 @@ from .application.application import Application
 from .application.checkin import Outcome
 from .application.hardware import Hardware
 from .application.mainloop import Job
+from .application.mcp_server import ProgramFactory
 from .application.misbehave import FaultInjector, Misbehaviour
 from .application.state import State
 from .audio.microphone import Voice
@@ -54,12 +55,13 @@ class SimulatedDevice:
         noise: int = 0,
         echo: float = 0.0,
         impairment: UdpImpairment | None = None,
+        program: ProgramFactory | None = None,
     ) -> None:
         """Create a device that is switched off.
 
         `nvs` is the flash of an earlier device. Without `client_id` it has the one from the flash, or a new
         one. `noise` and `echo` are what else its microphone hears (see `Voice`); `impairment` applies to its
-        audio over UDP.
+        audio over UDP. `program` makes the MCP server of other firmware than the stock one.
         """
         self._recorder = Recorder()
         profile = profile or get_profile()
@@ -89,6 +91,7 @@ class SimulatedDevice:
             ),
             faults=FaultInjector(*misbehaviours),
             network=Network(impairment or UdpImpairment()),
+            program=program,
         )
         self._application: Application | None = None
         self._life: asyncio.Task[None] | None = None

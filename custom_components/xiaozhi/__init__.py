@@ -10,6 +10,7 @@ from homeassistant.helpers.typing import ConfigType
 from .const import DOMAIN
 from .device.store import DeviceStore
 from .gateway import Gateway, XiaozhiConfigEntry
+from .mcp.actions import async_setup_mcp_actions
 from .pictures.views import async_register_picture_views
 from .provisioning.views import async_register_views
 from .services import async_setup_services
@@ -40,6 +41,7 @@ async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
     async_register_picture_views(hass)
     async_register_stream_view(hass)
     async_setup_services(hass)
+    async_setup_mcp_actions(hass)
     return True
 
 

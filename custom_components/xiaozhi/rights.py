@@ -8,7 +8,7 @@ from .device.device import Device
 from .tools.risk import ADMIN_RISKS, GUARDED_RISKS
 from .tools.risk_rules import risks_of
 
-__all__ = ["check_call", "check_control", "check_entity"]
+__all__ = ["check_call", "check_control", "check_entity", "require_admin"]
 
 
 async def check_call(hass: HomeAssistant, context: Context, device: Device, name: str) -> None:
@@ -19,14 +19,14 @@ async def check_call(hass: HomeAssistant, context: Context, device: Device, name
     """
     tool = device.tools.get(name)
     if tool is None or tool.user_only or not ADMIN_RISKS.isdisjoint(risks_of(tool)):
-        await _require_admin(hass, context)
+        await require_admin(hass, context)
 
 
 async def check_entity(hass: HomeAssistant, context: Context | None, device: Device, name: str) -> None:
     """Check a call by an entity. Raises `Unauthorized` if only an administrator may control it."""
     tool = device.tools.get(name)
     if context is not None and tool is not None and not GUARDED_RISKS.isdisjoint(risks_of(tool)):
-        await _require_admin(hass, context)
+        await require_admin(hass, context)
 
 
 async def check_control(hass: HomeAssistant, context: Context, entity_id: str) -> None:
@@ -40,7 +40,8 @@ async def check_control(hass: HomeAssistant, context: Context, entity_id: str) -
         raise Unauthorized(context=context, entity_id=entity_id, permission=POLICY_CONTROL)
 
 
-async def _require_admin(hass: HomeAssistant, context: Context) -> None:
+async def require_admin(hass: HomeAssistant, context: Context) -> None:
+    """Check that no ordinary user has caused something. Raises `Unauthorized`."""
     # Automations and scripts that no user has started.
     if context.user_id is None:
         return

@@ -34,12 +34,14 @@ from .pictures.sources import async_fetch_entity, async_fetch_media, entity_of
 from .pictures.vision import MAX_QUESTION
 from .protocol import messages
 from .protocol.faces import Face
-from .protocol.mcp.client import ArgumentError, check_arguments
+from .protocol.mcp.client import ArgumentError, Progress, check_arguments
 from .rights import check_call, check_control
 from .targets import action_schema, target_device, target_devices
 from .tools.arguments import argument_fault
 from .tools.catalogue import ASSETS_TOOL
 from .tools.listing import described
+
+EVENT_PROGRESS: Final = "xiaozhi_progress"
 
 SERVICE_ASK: Final = "ask"
 SERVICE_CALL_TOOL: Final = "call_tool"
@@ -143,7 +145,13 @@ async def _call_tool(call: ServiceCall) -> ServiceResponse:
     require_tool(device, name)
     await check_call(call.hass, call.context, device, name)
     arguments = _check_arguments(device, name, call.data[ATTR_ARGUMENTS])
-    result = await device.call_tool(name, arguments)
+
+    @callback
+    def progressed(progress: Progress) -> None:
+        data = {"device_id": device.registry_id, "tool": name, **asdict(progress)}
+        call.hass.bus.async_fire(EVENT_PROGRESS, data, context=call.context)
+
+    result = await device.call_tool(name, arguments, on_progress=progressed)
     answer: dict[str, Any] = {"result": result.value}
     if result.text is not None and result.structured is not None:
         answer["structured"] = result.structured

@@ -72,6 +72,7 @@ class Application:
             queue_call=self._queue_tool_call,
             run=tools.run,
             loops=hardware.faults.loops,
+            program=hardware.program,
         )
         self.notifications = Notifications(hardware, self.loop, http, self, self.spawn)
         self.server_messages = ServerMessages(hardware, self.loop, self.mcp, self.notifications, self)
@@ -94,6 +95,8 @@ class Application:
         try:
             async with self._group:
                 parts = (self.loop, self.microphone, self._speaker, self._clock)
+                if self.mcp.program is not None:
+                    self.spawn(self.mcp.program.run())
                 for work in (*(part.run() for part in parts), self._activate()):
                     self.spawn(work)
         except* Restart:

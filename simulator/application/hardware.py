@@ -13,6 +13,7 @@ from ..board.tools import Values
 from ..firmware.partitions import AppPartitions
 from ..link.network import Network
 from .announcement import Announcement
+from .mcp_server import ProgramFactory
 from .misbehave import FaultInjector
 
 __all__ = ["Hardware"]
@@ -40,6 +41,8 @@ class Hardware:
     network: Network
     tool_seconds: dict[str, float] = field(default_factory=dict)
     """How long calls take, by tool; others take no time."""
+    program: ProgramFactory | None = None
+    """The MCP server of other firmware than the stock one."""
     announcements: list[Announcement] = field(default_factory=list)
     """Every `notify` that was received, in order."""
 

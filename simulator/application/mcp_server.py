@@ -5,20 +5,34 @@ messages are not escaped.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ..board.cjson import JsonObject, dumps, find, int_value, is_number
 from ..board.profile import Profile
 from ..board.tools import Image, Tool, ToolError, ToolResult
 from .mainloop import Job
 
-__all__ = ["McpServer"]
+__all__ = ["McpProgram", "McpServer", "ProgramFactory"]
 
 _MAX_PAGE_BYTES: Final = 8000
 _PAGE_RESERVE: Final = 30
 _BAD_PARAMS: Final = -32602
 _NO_METHOD: Final = -32601
 _FAILED: Final = -32603
+
+
+class McpProgram(Protocol):
+    """An MCP server of other firmware, which takes the place of the stock one or adds to it."""
+
+    def handle(self, message: JsonObject) -> bool:
+        """Handle a message; return whether the stock server is not to see it."""
+
+    async def run(self) -> None:
+        """Run as long as the firmware."""
+
+
+type ProgramFactory = Callable[[Callable[[JsonObject], None]], McpProgram]
+"""Makes a program that sends its messages with the given function."""
 
 
 class McpServer:
@@ -33,6 +47,7 @@ class McpServer:
         queue_call: Callable[[Job], None],
         run: Callable[[Tool, JsonObject], Awaitable[ToolResult]],
         loops: bool = False,
+        program: ProgramFactory | None = None,
     ) -> None:
         """`reply` queues a JSON-RPC text for sending, `queue_call` schedules a call on the main task.
 
@@ -47,9 +62,12 @@ class McpServer:
         self._queue_call = queue_call
         self._run = run
         self._loops = loops
+        self.program = program(lambda message: reply(dumps(message))) if program else None
 
     def handle(self, message: JsonObject) -> None:
         """Handle the payload of an `mcp` message."""
+        if self.program is not None and self.program.handle(message):
+            return
         if find(message, "jsonrpc") != "2.0":
             return
         method = find(message, "method")

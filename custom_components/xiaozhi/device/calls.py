@@ -1,7 +1,7 @@
 """Calls of a device's tools over one link: one at a time, with a bounded queue."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, Protocol
 
 from homeassistant.exceptions import HomeAssistantError
@@ -14,6 +14,7 @@ from ..protocol.mcp.client import (
     McpError,
     McpNoReasonError,
     McpTimeoutError,
+    Progress,
     ToolResult,
 )
 from ..protocol.tasks import log_failure
@@ -24,6 +25,7 @@ __all__ = ["CallingDevice", "TooManyCallsError", "ToolCalls", "call_error"]
 
 # More than all entities of a device and its assistant call at once; the last one may wait for minutes.
 _MAX_WAITING: Final = 32
+_MAX_AT_ONCE: Final = 8
 
 
 class TooManyCallsError(McpError):
@@ -63,8 +65,9 @@ class CallingDevice(Protocol):
 class ToolCalls:
     """Calls the tools of a device over one link.
 
-    The device runs one tool at a time. A call waits here for those before it, so that its time does not run
-    out behind a photo that is being taken.
+    Stock firmware runs one tool at a time. A call waits here for those before it, so that its time does not
+    run out behind a photo that is being taken. A device that announces more may ask a person in the middle of
+    a call, so that others must not wait for it.
     """
 
     def __init__(self, device: CallingDevice, mcp: McpClient, main_task: MainTask) -> None:
@@ -72,32 +75,53 @@ class ToolCalls:
         self._device = device
         self._mcp = mcp
         self._main_task = main_task
-        self._turn = asyncio.Lock()
+        self._turn = asyncio.Semaphore()
+        self._turns = asyncio.Semaphore(_MAX_AT_ONCE)
         self._waiting = 0
 
-    async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
-        """Call a tool. When its caller is cancelled, the device still runs it.
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        as_task: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> ToolResult:
+        """Call a tool. When its caller is cancelled, stock firmware still runs it, and others are told.
 
         Raises `McpError`, of which `TooManyCallsError` at once, or `LinkClosedError`.
         """
         if self._waiting >= _MAX_WAITING:
             raise TooManyCallsError(f"{self._waiting} calls wait already")
         self._waiting += 1
+        extended = self._mcp.capabilities.extended
+        turn = self._turns if extended else self._turn
         try:
-            await self._turn.acquire()
+            await turn.acquire()
         finally:
             self._waiting -= 1
-        call = self._device.create_task(self._run(name, arguments), f"call {name}")
+        stock = stock_tool(name)
+        work = self._mcp.call_tool(
+            name,
+            arguments,
+            timeout=stock.timeout,
+            restarts=stock.restarts,
+            as_task=as_task,
+            on_progress=on_progress,
+        )
+        call = self._device.create_task(self._run(work, turn), f"call {name}")
         call.add_done_callback(log_failure)
-        await asyncio.wait((call,))
+        try:
+            await asyncio.wait((call,))
+        except asyncio.CancelledError:
+            if extended:
+                call.cancel()
+            raise
         return call.result()
 
-    async def _run(self, name: str, arguments: Mapping[str, Any] | None) -> ToolResult:
-        stock = stock_tool(name)
+    async def _run(self, work: Coroutine[Any, Any, ToolResult], turn: asyncio.Semaphore) -> ToolResult:
         try:
             with self._main_task.call():
-                return await self._mcp.call_tool(
-                    name, arguments, timeout=stock.timeout, restarts=stock.restarts
-                )
+                return await work
         finally:
-            self._turn.release()
+            turn.release()

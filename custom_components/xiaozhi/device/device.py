@@ -1,7 +1,7 @@
 """A paired device: its state and its link."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 import hmac
 import logging
@@ -23,7 +23,10 @@ from ..protocol.conversation.conversation import Conversation, ConversationState
 from ..protocol.mcp.client import (
     Capabilities,
     ClientOffer,
+    McpClient,
     McpError,
+    Progress,
+    RequestHandler,
     ServerInfo,
     Tool,
     ToolResult,
@@ -41,6 +44,7 @@ from ..tools.state import ToolState
 from .calls import call_error
 from .conversations import DeviceConversations
 from .events import EVENT_NOTIFICATION, DeviceEvents
+from .offers import FollowedResources, Offers
 from .session import DeviceSession
 from .state import DeviceState
 from .store import DeviceStore
@@ -83,6 +87,9 @@ class Device:
         self.info = DeviceInfo(identifiers={(DOMAIN, self.mac)})
         """Connects the entities with the device in the registry."""
         self.events = DeviceEvents(hass.loop.time, lambda: self.settings.share_transcripts)
+        self.handlers: dict[str, RequestHandler] = {}
+        """What answers the requests of the device's MCP server, by method."""
+        self.resources = FollowedResources()
         self.conversations = DeviceConversations(self.events)
         self.timers = DeviceTimers(hass, self.state.timers, self._timers_changed)
         self.installation: Installation | None = None
@@ -217,7 +224,13 @@ class Device:
 
     # For entities: commands.
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> ToolResult:
         """Call a tool and return its result.
 
         Raises `HomeAssistantError` with a text for the user when the device is out of reach, does not answer,
@@ -226,13 +239,25 @@ class Device:
         if (session := self._open_session) is None:
             raise self._unreachable()
         try:
-            result = await session.call_tool(name, arguments)
+            result = await session.call_tool(name, arguments, on_progress)
         except (McpError, LinkClosedError) as err:
             raise call_error(err, self.name, self.words_for(name)) from err
         if result.json() is not False and self.tools.called(name, arguments or {}):
             self.changed()
             self._read_back(name)
         return result
+
+    async def ask[T](self, what: str, request: Callable[[McpClient], Awaitable[T]]) -> T:
+        """Ask the device's MCP server for something other than a tool, named `what` in errors.
+
+        Raises as `call_tool`.
+        """
+        if (session := self._open_session) is None:
+            raise self._unreachable()
+        try:
+            return await session.ask(request)
+        except (McpError, LinkClosedError) as err:
+            raise call_error(err, self.name, what) from err
 
     async def change(self, tool: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
         """Call a tool that changes the device, return its result, and read the status soon after.
@@ -418,6 +443,15 @@ class Device:
             self._store.async_schedule_save(soon=True)
         self.tools.listed(tools)
         self.changed()
+
+    @callback
+    def offers_listed(self, offers: Offers) -> None:
+        """Take the lists of the device's resources and prompts."""
+        if offers != self.state.offers:
+            self.state.offers = offers
+            self.resources.keep({resource.uri for resource in offers.resources})
+            self._store.async_schedule_save(soon=True)
+            self.changed()
 
     @callback
     def tool_answered(self, name: str, result: ToolResult) -> None:

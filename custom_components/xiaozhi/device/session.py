@@ -1,7 +1,7 @@
 """One link of a device: its MCP handshake, its tool calls and its conversation."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from itertools import count
 import logging
@@ -16,10 +16,13 @@ from ..protocol.conversation.main_task import MainTask
 from ..protocol.mcp.client import (
     Capabilities,
     ClientOffer,
+    IncomingRequests,
     McpCallError,
     McpClient,
     McpError,
     McpTimeoutError,
+    Progress,
+    RequestHandler,
     ServerInfo,
     Tool,
     ToolResult,
@@ -38,6 +41,7 @@ from ..timeouts import Timeouts
 from ..tools.catalogue import STATUS_TOOL
 from .calls import CallingDevice, ToolCalls
 from .events import ConversationEvent, DeviceEvents
+from .extras import ExtendedDevice, McpExtras
 from .readings import ReadDevice, Readings
 from .state import DeviceState
 
@@ -51,7 +55,7 @@ _TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 _STATE_CHANGED: Final = "notifications/state_changed"
 
 
-class SessionDevice(CallingDevice, ReadDevice, Protocol):
+class SessionDevice(CallingDevice, ExtendedDevice, ReadDevice, Protocol):
     """What a session needs of its device."""
 
     @property
@@ -61,6 +65,10 @@ class SessionDevice(CallingDevice, ReadDevice, Protocol):
     @property
     def events(self) -> DeviceEvents:
         """Events of the device."""
+
+    @property
+    def handlers(self) -> Mapping[str, RequestHandler]:
+        """What answers the device's requests, by method."""
 
     @property
     def offer(self) -> ClientOffer:
@@ -103,14 +111,21 @@ class DeviceSession(LinkHandler):
         self.link = link
         self.conversation: Conversation | None = None
         self._device = device
-        self._mcp = McpClient(self._send_mcp, on_notification=self._notified, timeouts=timeouts.mcp)
+        incoming = IncomingRequests(device.handlers, self.create_task, self._send_mcp)
+        self._mcp = McpClient(
+            self._send_mcp, on_notification=self._notified, incoming=incoming, timeouts=timeouts.mcp
+        )
         firmware = device.state.firmware_version
         self._main_task = MainTask(
-            blocked_by_tools=firmware is None or not firmware.runs_tools_aside, ask=self._ask_main_task
+            blocked_by_tools=not device.state.capabilities.extended
+            and (firmware is None or not firmware.runs_tools_aside),
+            ask=self._ask_main_task,
         )
         self._calls = ToolCalls(device, self._mcp, self._main_task)
         self._timeouts = timeouts
         self._readings = Readings(device, self, timeouts.session)
+        self.extras = McpExtras(device, self._mcp, self.create_task, timeouts.session)
+        """What the device offers beyond tools."""
         self._listing = asyncio.Lock()
         self._to_list = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -207,6 +222,7 @@ class DeviceSession(LinkHandler):
     def link_closed(self, reason: str) -> None:
         """End all tasks and calls of the link."""
         self._readings.close()
+        self.extras.close()
         self._mcp.close(reason)
         for task in self._tasks:
             task.cancel()
@@ -243,9 +259,20 @@ class DeviceSession(LinkHandler):
         else:
             await self.link.send(message)
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> ToolResult:
         """Call a tool of the device. Raises as `ToolCalls.call`."""
-        return await self._calls.call(name, arguments)
+        tool = self._device.tools.get(name)
+        as_task = tool is not None and tool.as_task
+        return await self._calls.call(name, arguments, as_task=as_task, on_progress=on_progress)
+
+    async def ask[T](self, request: Callable[[McpClient], Awaitable[T]]) -> T:
+        """Ask the device's MCP server for something other than a tool. Raises `McpError`."""
+        return await request(self._mcp)
 
     @callback
     def device_started(self) -> None:
@@ -300,7 +327,7 @@ class DeviceSession(LinkHandler):
 
     async def _keep_current(self, delay: float = 0) -> None:
         await asyncio.sleep(delay)
-        missing = [self._initialize, self._list_tools]
+        missing = [self._initialize, self._list_tools, self.extras.start]
         for poll in count():
             await self._handshake(missing)
             self._readings.tools_requested()
@@ -308,7 +335,10 @@ class DeviceSession(LinkHandler):
                 # The device may be one that sounds an alarm for every question. Its next hello starts again.
                 self._current = None
                 return
-            await self._readings.poll(with_tools=poll % _POLLS_PER_READING == 0)
+            with_tools = poll % _POLLS_PER_READING == 0
+            if with_tools and poll:
+                self.extras.poll()
+            await self._readings.poll(with_tools=with_tools)
             await asyncio.sleep(self._timeouts.session.poll)
 
     async def _handshake(self, missing: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
@@ -353,10 +383,12 @@ class DeviceSession(LinkHandler):
         # Before the limit, so that the last change of the tools is not missed.
         if method == _TOOLS_CHANGED:
             self._list_again()
+        self.extras.changed(method, params)
         if not self._device.events.admit_notification():
             return
         if method == _STATE_CHANGED:
             self._state_changed(params)
+        self.extras.notified(method, params)
         self._device.notified(method, params)
 
     @callback

@@ -13,6 +13,7 @@ from ..protocol.firmware import FirmwareVersion
 from ..protocol.mcp.client import Capabilities, Tool
 from ..protocol.status import DeviceStatus
 from ..protocol.transport.link import LinkKind
+from .offers import Offers
 from .timers import SetTimer
 
 __all__ = ["DeviceState"]
@@ -50,6 +51,8 @@ class DeviceState:
     """The last wake words that it has told of, the latest first."""
     capabilities: Capabilities = field(default_factory=Capabilities)
     """What its MCP server announced at the last handshake."""
+    offers: Offers = field(default_factory=Offers)
+    """Its resources and prompts."""
     tools: tuple[Tool, ...] = ()
     status: DeviceStatus = field(default_factory=DeviceStatus)
     answers: dict[str, Any] = field(default_factory=dict)
@@ -86,6 +89,7 @@ class DeviceState:
             listens_while_speaking=_get(data, "listens_while_speaking", bool),
             wake_words=tuple(word for word in _get(data, "wake_words", list) or () if isinstance(word, str)),
             capabilities=Capabilities.from_storage(data.get("capabilities")),
+            offers=Offers.from_dict(data.get("offers")),
             tools=tuple(tool for stored in tools if (tool := Tool.from_dict(stored))),
             status=DeviceStatus.from_dict(data.get("status")),
             answers=_get(data, "answers", dict) or {},
@@ -124,6 +128,7 @@ class DeviceState:
             "listens_while_speaking": self.listens_while_speaking,
             "wake_words": list(self.wake_words),
             "capabilities": self.capabilities.as_dict(),
+            "offers": self.offers.as_dict(),
             "tools": [tool.as_dict() for tool in self.tools],
             "status": self.status.as_dict(),
             "answers": self.answers,

@@ -18,6 +18,8 @@ class SessionTimeouts:
     listing: float = 0.5
     """Tools are listed once after several changes in a row, however often the device says that they have
     changed."""
+    resource: float = 2.0
+    """Between two readings of a resource, however often the device says that it has changed."""
     hang_up: float = 1.0
     """Until the last conversation is ended: a device that connects because it was woken must send its hello
     first."""

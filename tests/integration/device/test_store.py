@@ -34,6 +34,7 @@ STORED_AS = {
     "listens_while_speaking": "whether it listens while it speaks",
     "wake_words": "the last wake words",
     "capabilities": "what it announces",
+    "offers": "resources and prompts",
     "tools": "tools",
     "status": "last status",
     "answers": "what they last answered",
