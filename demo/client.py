@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 import json
@@ -165,14 +165,17 @@ class Client:
         form: Json = await self.post(_SUBENTRY_FLOWS, {"handler": [entry_id, kind]})
         return form
 
-    async def submit(self, form: Json, **answers: Any) -> Json:
-        """Fill in a form; return the next one, or the end of the flow."""
+    async def submit(self, form: Json, *, warned: Collection[str] = (), **answers: Any) -> Json:
+        """Fill in a form; return the next one, or the end of the flow.
+
+        Errors in `warned` are warnings: the form is returned with them, to be submitted again.
+        """
         if form["type"] != "form":
             raise DemoError(f"{form['handler']} shows no form, but {form.get('reason', form['type'])}")
         # The handler of a subentry's flow is its entry and its kind.
         flows = _SUBENTRY_FLOWS if isinstance(form["handler"], list) else _FLOWS
         after: Json = await self.post(f"{flows}/{form['flow_id']}", answers)
-        if after.get("errors"):
+        if not set((after.get("errors") or {}).values()) <= set(warned):
             raise DemoError(f"{form['handler']} refuses {sorted(answers)}: {after['errors']}")
         return after
 

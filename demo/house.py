@@ -29,6 +29,7 @@ __all__ = [
 
 LAMP: Final = "light.kitchen_light"
 _DOMAIN: Final = "xiaozhi"
+_LOOPBACK: Final = "address_known_here_only"
 _ASSISTANT: Final = "demo_assistant"
 _CARD_SECONDS: Final = 15
 _RESTART_SECONDS: Final = 30
@@ -120,19 +121,21 @@ async def set_up_gateway(client: Client, *, websocket_port: int, mqtt_port: int,
 
     Devices get MQTT without a broker, until `change_link` gives them another link.
     """
-    form = await client.start_flow(_DOMAIN)
-    advanced: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "link": "mqtt",
         "websocket_port": websocket_port,
         "mqtt_port": mqtt_port,
         "udp_port": udp_port,
+        "address": HOST,
     }
-    # Where Home Assistant does not know its own address, the form asks for it above *Advanced*.
-    asked = any(field["name"] == "address" for field in form["data_schema"])
-    address = {"address": HOST}
-    end = await client.submit(
-        form, **(address if asked else {}), advanced=advanced | ({} if asked else address)
-    )
+    end = await client.start_flow(_DOMAIN)
+    # The first time, the form warns of the loopback address.
+    for _ in range(2):
+        if end["type"] == "form":
+            above = {field["name"] for field in end["data_schema"]}
+            answers = {name: value for name, value in fields.items() if name in above}
+            below = {name: value for name, value in fields.items() if name not in above}
+            end = await client.submit(end, warned={_LOOPBACK}, **answers, advanced=below)
     if end["type"] != "create_entry":
         raise DemoError(f"the gateway is not set up: {end.get('reason', end['type'])}")
 

@@ -18,7 +18,7 @@ from homeassistant.config_entries import (
     SubentryFlowContext,
     SubentryFlowResult,
 )
-from homeassistant.const import CONF_MAC, CONF_PASSWORD
+from homeassistant.const import CONF_HOST, CONF_MAC, CONF_PASSWORD
 from homeassistant.core import callback
 from homeassistant.data_entry_flow import section
 from homeassistant.exceptions import HomeAssistantError
@@ -54,12 +54,13 @@ from .const import (
 from .firmware.library import STOCK_RELEASES
 from .gateway import Gateway, gateway_entry, gateway_of
 from .protocol.mcp.client import Tool
+from .provisioning.address import check_in_url
 from .provisioning.answers import would_change_link
 from .provisioning.gateway_form import (
     BROKER_SCHEMA,
-    DOES_NOT_PUSH,
     RECONFIGURE_SCHEMA,
     SECTION_ADVANCED,
+    WARNINGS,
     Errors,
     broker_errors,
     cleaned_broker,
@@ -70,7 +71,6 @@ from .provisioning.gateway_form import (
 )
 from .provisioning.link_settings import AUTO_SUBSCRIBE_TOPIC
 from .provisioning.pairing_flow import PairingFlow, address_placeholders
-from .provisioning.views import check_in_url
 from .settings import (
     ConversationStyle,
     DeviceLink,
@@ -116,8 +116,10 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     """Sets up the one gateway; with a gateway, adds devices to it."""
 
     _settings: dict[str, Any]
-    # The broker that failed the push test: submitted again, it is accepted.
-    _warned: Mapping[str, Any] | None = None
+    # What was warned of: submitted again, it is accepted.
+    _warned_address: str | None = None
+    _warned_broker: Mapping[str, Any] | None = None
+    _warned_host: str | None = None
 
     @classmethod
     @callback
@@ -166,9 +168,10 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         suggested: dict[str, Any] = {}
         if user_input is not None:
             self._settings = cleaned_gateway(user_input)
-            errors = await gateway_errors(self.hass, self._settings)
+            errors = await gateway_errors(self.hass, self._settings, accepted=(self._warned_address,))
             if not errors:
                 return await self._continue()
+            self._remember_warning(errors)
             shown |= errors.keys()
             suggested = {**self._settings, SECTION_ADVANCED: self._settings}
         return self.async_show_form(
@@ -186,12 +189,19 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         if user_input is not None:
             broker = cleaned_broker(user_input, known)
             errors = await broker_errors(
-                self.hass, broker, self._settings.get(CONF_ADDRESS), (known, self._warned or {})
+                self.hass,
+                broker,
+                self._settings.get(CONF_ADDRESS),
+                (known, self._warned_broker or {}),
+                (known.get(CONF_HOST), self._warned_host),
             )
             if not errors:
                 self._settings[CONF_BROKER] = broker
                 return await self._continue()
-            self._warned = broker if DOES_NOT_PUSH in errors.values() else None
+            if CONF_HOST in errors:
+                self._warned_host = broker[CONF_HOST]
+            else:
+                self._warned_broker = broker if WARNINGS.issuperset(errors.values()) else None
         suggested = {key: value for key, value in known.items() if key != CONF_PASSWORD}
         return self.async_show_form(
             step_id="reconfigure_broker" if known else "broker",
@@ -219,9 +229,11 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         errors: Errors = {}
         if user_input is not None:
             self._settings = cleaned_gateway(user_input)
-            errors = await gateway_errors(self.hass, self._settings, entry)
+            accepted = (entry.data.get(CONF_ADDRESS), self._warned_address)
+            errors = await gateway_errors(self.hass, self._settings, entry, accepted)
             if not errors:
                 return await self._continue()
+            self._remember_warning(errors)
         return self.async_show_form(
             step_id="reconfigure",
             data_schema=self.add_suggested_values_to_schema(
@@ -233,6 +245,11 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
                 "releases_example": STOCK_RELEASES,
             },
         )
+
+    @callback
+    def _remember_warning(self, errors: Errors) -> None:
+        warned = errors.get(CONF_ADDRESS) in WARNINGS
+        self._warned_address = self._settings.get(CONF_ADDRESS) if warned else None
 
     async def _continue(self) -> ConfigFlowResult:
         """Continue after a valid form."""

@@ -21,7 +21,15 @@ from .const import DOMAIN
 from .gateway import Gateway, running_gateway
 from .timeouts import timeouts_of
 
-__all__ = ["async_prepare_calls", "called_gateway", "check_remote", "for_devices", "path_of"]
+__all__ = [
+    "async_prepare_calls",
+    "called_gateway",
+    "check_origin",
+    "check_remote",
+    "for_devices",
+    "is_outside",
+    "path_of",
+]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -110,15 +118,25 @@ def check_remote(request: web.Request) -> None:
     Raises `web.HTTPForbidden`. A browser names the page that makes a request; devices and people who type an
     address send no such header.
     """
-    try:
-        local = is_local(ip_address(request.remote or "")) and not is_cloud_connection(request.app[KEY_HASS])
-    except ValueError:
-        local = False
-    if not local:
+    if is_outside(request):
         _LOGGER.debug(
             "Call of %s from %s refused: not in the local network", path_of(request), request.remote
         )
         raise web.HTTPForbidden(text="Only for devices in the local network")
+    check_origin(request)
+
+
+def is_outside(request: web.Request) -> bool:
+    """Whether a caller is not in the home network, or calls through Home Assistant Cloud."""
+    try:
+        local = is_local(ip_address(request.remote or ""))
+    except ValueError:
+        return True
+    return not local or is_cloud_connection(request.app[KEY_HASS])
+
+
+def check_origin(request: web.Request) -> None:
+    """Check that no web page makes a request. Raises `web.HTTPForbidden`."""
     if "Origin" in request.headers:
         _LOGGER.debug("Call of %s from %s refused: made by a web page", path_of(request), request.remote)
         raise web.HTTPForbidden(text="Not for web pages")

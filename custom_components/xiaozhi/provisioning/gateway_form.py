@@ -45,14 +45,24 @@ from ..protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem, 
 from ..protocol.transport.udp.listener import UdpListener
 from ..settings import OfferedLink, broker_settings
 from ..timeouts import timeouts_of
+from .address import HostProblem, check_in_url, host_problem
 from .link_settings import is_known_here_only
-from .views import check_in_url, is_usable_host
 
 # The only port on which the firmware encrypts MQTT (its `main/protocols/mqtt_protocol.cc`).
 _TLS_PORT: Final = 8883
 
-DOES_NOT_PUSH: Final = "broker_does_not_push"
-"""An error that is only a warning: the same broker is accepted when it is submitted again."""
+_DOES_NOT_PUSH: Final = "broker_does_not_push"
+_ADDRESS_ERRORS: Final = {
+    HostProblem.UNUSABLE: "invalid_address",
+    HostProblem.HERE_ONLY: "address_known_here_only",
+    HostProblem.LOCAL_NAME: "address_local_name",
+}
+WARNINGS: Final = {
+    _DOES_NOT_PUSH,
+    _ADDRESS_ERRORS[HostProblem.HERE_ONLY],
+    _ADDRESS_ERRORS[HostProblem.LOCAL_NAME],
+}
+"""Errors that are only warnings: what is submitted again is accepted."""
 
 _PORT: Final = vol.All(
     NumberSelector(NumberSelectorConfig(min=1, max=65535, step=1, mode=NumberSelectorMode.BOX)),
@@ -156,13 +166,21 @@ def cleaned_broker(user_input: Mapping[str, Any], known: Mapping[str, Any]) -> d
 
 
 async def gateway_errors(
-    hass: HomeAssistant, settings: Mapping[str, Any], running: ConfigEntry | None = None
+    hass: HomeAssistant,
+    settings: Mapping[str, Any],
+    running: ConfigEntry | None = None,
+    accepted: Collection[str | None] = (),
 ) -> Errors:
-    """Test the settings. The ports that the entry `running` has open count as free."""
+    """Test the settings.
+
+    The ports that the entry `running` has open count as free. Of `accepted` addresses, nothing is warned.
+    """
     errors: Errors = {}
     address: str | None = settings.get(CONF_ADDRESS)
-    if address is not None and not is_usable_host(address):
-        errors[CONF_ADDRESS] = "invalid_address"
+    if (problem := address and host_problem(address)) and (
+        problem is HostProblem.UNUSABLE or address not in accepted
+    ):
+        errors[CONF_ADDRESS] = _ADDRESS_ERRORS[problem]
     elif check_in_url(hass, address) is None:
         errors[CONF_ADDRESS] = "address_needed"
     releases = settings.get(CONF_FIRMWARE_RELEASES)
@@ -190,13 +208,15 @@ async def broker_errors(
     broker: Mapping[str, Any],
     address: str | None,
     accepted: Collection[Mapping[str, Any]] = (),
+    accepted_hosts: Collection[str | None] = (),
 ) -> Errors:
     """Test a broker.
 
     `address` is the address of Home Assistant that the owner has set. `accepted` brokers need not deliver
-    without a subscription: some builds of the firmware subscribe themselves.
+    without a subscription: some builds of the firmware subscribe themselves. Of `accepted_hosts`, nothing is
+    warned.
     """
-    if errors := _unusable(broker, address):
+    if errors := _unusable(broker, address, accepted_hosts):
         return errors
     settings = replace(broker_settings(broker), timeouts=timeouts_of(hass).broker)
     try:
@@ -205,7 +225,7 @@ async def broker_errors(
         if broker[CONF_TLS] != (broker[CONF_PORT] == _TLS_PORT):
             errors[CONF_PORT] = "broker_port_tls"
         elif broker not in accepted and not await pushes(settings):
-            errors["base"] = DOES_NOT_PUSH
+            errors["base"] = _DOES_NOT_PUSH
     except BrokerError as err:
         field, error = _BROKER_ERRORS[err.problem]
         # The reason in the words of the network or the broker is for the log only.
@@ -249,15 +269,20 @@ async def _try_udp(port: int) -> None:
     listener.stop()
 
 
-def _unusable(broker: Mapping[str, Any], address: str | None) -> Errors:
+def _unusable(
+    broker: Mapping[str, Any], address: str | None, accepted_hosts: Collection[str | None]
+) -> Errors:
     """Return errors in settings that devices could not use, whatever the broker says."""
     errors: Errors = {}
     # Devices that reach Home Assistant at a loopback address, such as simulated ones, are on this computer.
     devices_are_here = address is not None and is_known_here_only(address)
-    if not is_usable_host(broker[CONF_HOST]):
-        errors[CONF_HOST] = "invalid_address"
-    elif is_known_here_only(broker[CONF_HOST]) and not devices_are_here:
+    problem = host_problem(broker[CONF_HOST])
+    if problem is HostProblem.UNUSABLE:
+        errors[CONF_HOST] = _ADDRESS_ERRORS[problem]
+    elif problem is HostProblem.HERE_ONLY and not devices_are_here:
         errors[CONF_HOST] = "broker_known_here_only"
+    elif problem is HostProblem.LOCAL_NAME and broker[CONF_HOST] not in accepted_hosts:
+        errors[CONF_HOST] = _ADDRESS_ERRORS[problem]
     if CONF_PASSWORD in broker and CONF_USERNAME not in broker:
         errors[CONF_USERNAME] = "username_needed"
     for field in (CONF_USERNAME, CONF_PASSWORD):

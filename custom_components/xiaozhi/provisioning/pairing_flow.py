@@ -25,11 +25,9 @@ from ..gateway import Gateway, running_gateway
 from ..settings import ConversationStyle, DeviceLink, device_subentries
 from ..texts import async_text
 from ..voice.speech_check import async_speech_hint
+from .address import PORTAL_URL, check_in_url
 from .pairing import Outcome, PendingDevice
-from .views import check_in_url
 
-# The page of a device's own Wi-Fi hotspot (the firmware's component esp-wifi-connect).
-_PORTAL_URL: Final = "http://192.168.4.1"
 # For firmware that hides the field for the address.
 _HIDDEN_FIELD_PAGE: Final = "/blob/main/docs/devices.md#no-field-for-the-address"
 _NAME: Final = "XiaoZhi"
@@ -196,7 +194,7 @@ async def address_placeholders(hass: HomeAssistant, address: str | None) -> dict
     problem = "address_unknown" if url is None else "address_https" if url.startswith("https:") else None
     return {
         "check_in_url": url or "–",
-        "portal_url": _PORTAL_URL,
+        "portal_url": PORTAL_URL,
         "docs_url": f"{integration.documentation}{_HIDDEN_FIELD_PAGE}",
         "problem": "" if problem is None else f"\n\n**{await async_text(hass, problem)}**",
     }

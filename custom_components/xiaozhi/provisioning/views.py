@@ -2,39 +2,31 @@
 
 import asyncio
 from http import HTTPStatus
-from ipaddress import ip_address
 import logging
-import re
 from typing import Any, Final
 
 from aiohttp import web
 from homeassistant.config_entries import SAVE_DELAY, ConfigEntry
 from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
+from homeassistant.helpers.http import HomeAssistantView
 from homeassistant.util import dt as dt_util
-from homeassistant.util.network import is_ipv4_address, is_loopback
-from yarl import URL
 
 from ..bodies import receive_body
 from ..const import OTA_PATH
-from ..device_views import async_prepare_calls, called_gateway, for_devices, path_of
+from ..device_views import async_prepare_calls, called_gateway, check_origin, for_devices, path_of
 from ..gateway import Gateway
 from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
 from ..protocol.checkin_reply import encode_reply
-from ..texts import async_text
 from ..timeouts import timeouts_of
+from .address import is_usable_host
+from .address_page import async_address_page
 from .answers import Activation, Caller, answer_activation, answer_check_in
 
 _LOGGER = logging.getLogger(__name__)
 
 # Home Assistant writes a changed entry after `SAVE_DELAY`.
 _SAVED_SECONDS: Final = SAVE_DELAY + 0.5
-# A device stores at most 255 characters of a WebSocket's URL, with scheme, port and path.
-_HOST: Final = re.compile(r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,198}[0-9A-Za-z])?")
-_NUMERIC: Final = re.compile(r"[0-9.]+")
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-
 # The device takes any status 200 for success, whatever the body says. Never 401: Home Assistant would ban the
 # IP address. Never an empty body: the device would wait 30 s for it.
 _ACTIVATION: Final = {
@@ -62,10 +54,10 @@ class CheckInView(HomeAssistantView):
     def __init__(self, url: str) -> None:
         self.url = url
 
-    @for_devices
     async def get(self, request: web.Request) -> web.Response:
-        """Explain this address to a person with a browser; devices never send GET."""
-        return web.Response(text=await async_text(request.app[KEY_HASS], "check_in_address"))
+        """Tell a person with a browser whether this address works; devices never send GET."""
+        check_origin(request)
+        return await async_address_page(request)
 
     @for_devices
     async def post(self, request: web.Request) -> web.Response:
@@ -110,34 +102,6 @@ def _seconds_until_saved(entry: ConfigEntry[Any]) -> float:
     """
     since = (dt_util.utcnow() - entry.modified_at).total_seconds()
     return min(max(0.0, _SAVED_SECONDS - since), _SAVED_SECONDS)
-
-
-def is_usable_host(host: str) -> bool:
-    """Whether a device can connect to this name or IPv4 address. The firmware has no IPv6."""
-    return bool(_HOST.fullmatch(host)) and (not _NUMERIC.fullmatch(host) or is_ipv4_address(host))
-
-
-@callback
-def check_in_url(hass: HomeAssistant, address: str | None) -> str | None:
-    """Return the check-in address for devices at home; None when Home Assistant does not know its own.
-
-    `address` is the host that the owner has set. The scheme is http unless Home Assistant serves https only,
-    for which devices require a publicly trusted certificate.
-    """
-    api = hass.config.api
-    if api is None:
-        return None
-    scheme, host, port = "https" if api.use_ssl else "http", api.local_ip, api.port
-    internal = URL(hass.config.internal_url or "")
-    # Only an IP address: whether a device resolves names that end in .local depends on its build.
-    if internal.scheme == "http" and internal.host and is_ipv4_address(internal.host):
-        scheme, host, port = internal.scheme, internal.host, internal.port or port
-    host = address or host
-    # Devices cannot use a loopback address, nor an IP address with https: no certificate fits it.
-    if not address and (not is_ipv4_address(host) or is_loopback(ip_address(host)) or scheme == "https"):
-        return None
-    suffix = "" if port == _DEFAULT_PORTS[scheme] else f":{port}"
-    return f"{scheme}://{host}{suffix}{OTA_PATH}"
 
 
 async def _accept(request: web.Request) -> tuple[Gateway, CheckIn]:

@@ -11,7 +11,9 @@ from homeassistant.components.http import ApiConfig
 from homeassistant.config_entries import (
     SOURCE_DHCP,
     SOURCE_IGNORE,
+    SOURCE_RECONFIGURE,
     SOURCE_USER,
+    ConfigEntry,
     ConfigEntryState,
     FlowType,
 )
@@ -137,7 +139,9 @@ async def test_what_is_no_port_is_refused(hass: HomeAssistant, port: Any) -> Non
         await submit(hass, await start(hass), **websocket_only(port))
 
 
-@pytest.mark.parametrize("address", ["http://192.168.1.10:8123", "192.168.1", "fe80::1", "a b", "-"])
+@pytest.mark.parametrize(
+    "address", ["http://192.168.1.10:8123", "192.168.1", "fe80::1", "a b", "-", "0.0.0.0", "224.0.0.1"]
+)
 async def test_what_is_no_address_is_said_and_a_right_one_taken(
     hass: HomeAssistant, free_port: int, unload_gateway: None, address: str
 ) -> None:
@@ -147,6 +151,42 @@ async def test_what_is_no_address_is_said_and_a_right_one_taken(
     result = await submit(hass, form, **websocket_only(free_port, address=" HA.lan "))
     assert result["description_placeholders"]["check_in_url"] == "http://ha.lan:8123/api/xiaozhi/ota"
     assert result["data"] == stored(free_port, address="ha.lan")
+
+
+async def start_reconfigure(hass: HomeAssistant, entry: ConfigEntry) -> Any:
+    """Press *Reconfigure* on the gateway."""
+    context = {"source": SOURCE_RECONFIGURE, "entry_id": entry.entry_id}
+    return await hass.config_entries.flow.async_init(DOMAIN, context=context)
+
+
+@pytest.mark.parametrize(
+    ("address", "warning"),
+    [
+        ("homeassistant.local", "address_local_name"),
+        ("localhost", "address_known_here_only"),
+        ("127.0.0.1", "address_known_here_only"),
+        ("a0d7b954-emqx", "address_known_here_only"),
+    ],
+)
+async def test_an_address_that_devices_hardly_find_is_warned_of_where_it_is_typed(
+    hass: HomeAssistant, free_port: int, unload_gateway: None, address: str, warning: str
+) -> None:
+    """Some do find it: submitted again, it is accepted, and later not warned of again."""
+    form = await submit(hass, await start(hass), **websocket_only(free_port, address=address))
+    assert form["errors"] == {"address": warning}
+    other = "other.local"
+    form = await submit(hass, form, **websocket_only(free_port, address=other))
+    assert form["errors"] == {"address": "address_local_name"}
+    form = await submit(hass, form, **websocket_only(free_port, address=address))
+    assert form["errors"] == {"address": warning}
+    result = await submit(hass, form, **websocket_only(free_port, address=address))
+    assert result["type"] is FlowResultType.CREATE_ENTRY
+    form = await start_reconfigure(hass, result["result"])
+    form = await submit(hass, form, **websocket_only(free_port, address=address))
+    assert form["reason"] == "reconfigure_successful"
+    form = await start_reconfigure(hass, result["result"])
+    form = await submit(hass, form, **websocket_only(free_port, address=other))
+    assert form["errors"] == {"address": "address_local_name"}
 
 
 async def test_both_fields_can_be_wrong_at_once(hass: HomeAssistant, taken_port: int) -> None:

@@ -264,7 +264,7 @@ HERE = {"link": "broker", "address": "127.0.0.1"}
 
 async def to_broker(hass: HomeAssistant, settings: dict[str, Any]) -> Any:
     """Choose a broker in the form of a new gateway; return the form that asks for it."""
-    return await submit(hass, await start(hass), **settings | HERE)
+    return await submit_twice(hass, await start(hass), **settings | HERE)
 
 
 @pytest.mark.parametrize(
@@ -279,10 +279,23 @@ async def test_a_broker_that_only_this_computer_knows_is_refused(
     assert form["errors"] == {"host": "broker_known_here_only"}
 
 
+async def test_a_broker_whose_name_devices_hardly_find_is_warned_of(
+    hass: HomeAssistant, settings: dict[str, Any]
+) -> None:
+    """By who insists, it is tried like any other."""
+    form = await to_broker(hass, settings)
+    for host in ("emqx.local", "broker.local"):
+        form = await submit(hass, form, host=host, port=1883, tls=False)
+        assert form["errors"] == {"host": "address_local_name"}
+    # Tests may not look up names.
+    with pytest.raises(RuntimeError, match="DNS"):
+        await submit(hass, form, host="broker.local", port=1883, tls=False)
+
+
 async def submit_twice(hass: HomeAssistant, form: Any, **fields: Any) -> Any:
-    """Fill in the form of a broker that does not push, and insist."""
+    """Fill in a form that warns, and insist."""
     form = await submit(hass, form, **fields)
-    assert form["errors"] == {"base": "broker_does_not_push"}
+    assert form["errors"] in ({"base": "broker_does_not_push"}, {"address": "address_known_here_only"})
     return await submit(hass, form, **fields)
 
 
@@ -446,7 +459,7 @@ async def test_a_gateway_can_change_to_a_broker_and_back(
 ) -> None:
     """Devices learn of it when they check in. What is no longer needed is forgotten, the password first."""
     form: Any = await entry.start_reconfigure_flow(hass)
-    form = await submit(hass, form, **settings | HERE)
+    form = await submit_twice(hass, form, **settings | HERE)
     assert form["step_id"] == "broker"
     assert entry.data == settings, "nothing is changed before all is filled in"
     result = await submit_twice(hass, form, **at(broker))

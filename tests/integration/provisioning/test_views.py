@@ -24,7 +24,7 @@ from custom_components.xiaozhi.const import FILE_PATH, OTA_PATH, UPLOAD_PATH, VI
 from custom_components.xiaozhi.protocol.checkin import MAX_BODY_BYTES
 from custom_components.xiaozhi.protocol.checkin_reply import websocket_url
 from custom_components.xiaozhi.provisioning import views
-from custom_components.xiaozhi.provisioning.views import check_in_url, is_usable_host
+from custom_components.xiaozhi.provisioning.address import check_in_url, is_usable_host
 from tests.integration.http_device import TOKEN, HttpDevice, MakeDevice, MakeEntry, paired_device
 
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
@@ -253,7 +253,14 @@ async def test_every_view_refuses_the_outside_in_the_same_words_and_logs_nothing
     for method, path in VIEWS:
         answer = await client.request(method, f"{path}?-secret-", headers=outside)
         assert answer.status == HTTPStatus.FORBIDDEN
-        assert await answer.text() == "Only for devices in the local network"
+        # A person with a browser is told more.
+        expected = (
+            "home network" if (method, path) == ("GET", OTA_PATH) else "Only for devices in the local network"
+        )
+        text = await answer.text()
+        assert expected in text
+        assert "secret" not in text
+        assert "192.168." not in text
     for method, path in VIEWS:
         answer = await client.request(method, path, headers={**outside, "X-Forwarded-For": "192.168.1.20"})
         assert "secret" not in await answer.text()
@@ -294,18 +301,11 @@ async def test_nobody_is_let_in_through_the_cloud(make_device: MakeDevice) -> No
 @pytest.mark.usefixtures("gateway_entry")
 async def test_nobody_is_let_in_without_an_address(hass: HomeAssistant) -> None:
     """As through a Unix socket, where nobody knows who stands behind it."""
-    request = make_mocked_request("GET", OTA_PATH, app=hass.http.app)
+    request = make_mocked_request("POST", OTA_PATH, app=hass.http.app)
     with pytest.raises(web.HTTPForbidden):
-        await views.CheckInView(OTA_PATH).get(request)
-
-
-@pytest.mark.parametrize("path", CHECK_IN_PATHS)
-async def test_a_person_with_a_browser_is_told_what_this_is(make_device: MakeDevice, path: str) -> None:
-    """Trying the address in a browser is what people do first."""
-    response = await make_device().client.get(path)
-    assert response.status == HTTPStatus.OK
-    assert response.content_type == "text/plain"
-    assert "XiaoZhi" in await response.text()
+        await views.CheckInView(OTA_PATH).post(request)
+    request = make_mocked_request("GET", OTA_PATH, app=hass.http.app)
+    assert (await views.CheckInView(OTA_PATH).get(request)).status == HTTPStatus.FORBIDDEN
 
 
 @with_paired_device

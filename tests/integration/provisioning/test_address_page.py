@@ -1,0 +1,171 @@
+"""What a person sees who opens the check-in address in a browser."""
+
+from html.parser import HTMLParser
+from http import HTTPStatus
+from typing import override
+from unittest.mock import patch
+
+from homeassistant.components.http import ApiConfig
+from homeassistant.core import HomeAssistant
+from homeassistant.setup import async_setup_component
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
+
+from custom_components.xiaozhi import device_views
+from custom_components.xiaozhi.const import OTA_PATH
+from tests.integration.http_device import MakeEntry
+from tests.integration.provisioning.forms import ADDRESS, texts
+
+pytestmark = pytest.mark.usefixtures("own_address")
+WORKS = "This is your XiaoZhi gateway, and it works"
+DOUBTFUL = "The XiaoZhi gateway works, but devices may not reach it at this address"
+FAILS = "The XiaoZhi gateway cannot be used from here"
+
+
+class Page(HTMLParser):
+    """The texts of a page, by element."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.texts: dict[str, list[str]] = {}
+        self._open: list[str] = []
+        self.feed(html)
+
+    @override
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag != "meta":
+            self._open.append(tag)
+            self.texts.setdefault(tag, [])
+
+    @override
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    @override
+    def handle_data(self, data: str) -> None:
+        if self._open and data.strip():
+            self.texts[self._open[-1]].append(data)
+
+    @property
+    def title(self) -> str:
+        """The heading."""
+        (title,) = self.texts["h1"]
+        return title
+
+    @property
+    def address(self) -> str | None:
+        """The address to type into devices."""
+        return next(iter(self.texts.get("code", [])), None)
+
+    def says(self, key: str) -> bool:
+        """Whether the page has the beginning of a text of the translations."""
+        beginning = texts("exceptions")[key]["message"].partition("{")[0]
+        return any(text.startswith(beginning) for text in self.texts.get("p", []))
+
+
+async def open_page(
+    hass_client_no_auth: ClientSessionGenerator, status: HTTPStatus, path: str = OTA_PATH, **headers: str
+) -> Page:
+    """Open the address in a browser."""
+    client = await hass_client_no_auth()
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    response = await client.get(path, headers={"Host": "192.168.1.10:8123", **headers})
+    assert response.status == status
+    assert response.content_type == "text/html"
+    return Page(await response.text())
+
+
+@pytest.mark.parametrize("path", [OTA_PATH, f"{OTA_PATH}/"])
+async def test_an_address_that_works_says_so_and_what_to_do_next(
+    gateway_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator, path: str
+) -> None:
+    """With the address to copy; the page stays while the phone is in the network of the device."""
+    page = await open_page(hass_client_no_auth, HTTPStatus.OK, path)
+    assert (page.title, page.address) == (WORKS, ADDRESS)
+    assert len(page.texts["li"]) == 5
+    assert page.says("page_next")
+    page = await open_page(hass_client_no_auth, HTTPStatus.OK, Host="ha.lan")
+    assert (page.title, page.address) == (WORKS, "http://ha.lan/api/xiaozhi/ota")
+
+
+async def test_without_a_gateway_it_says_how_to_set_one_up(
+    hass: HomeAssistant, hass_client_no_auth: ClientSessionGenerator
+) -> None:
+    """The integration is loaded, but was removed."""
+    assert await async_setup_component(hass, "xiaozhi", {})
+    page = await open_page(hass_client_no_auth, HTTPStatus.SERVICE_UNAVAILABLE)
+    assert (page.title, page.address) == (FAILS, None)
+    assert page.says("page_not_set_up")
+
+
+async def test_a_gateway_that_does_not_run_says_why(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    taken_port: int,
+    unload_gateway: None,
+    hass_client_no_auth: ClientSessionGenerator,
+) -> None:
+    """In Home Assistant's own words."""
+    await hass.config_entries.async_setup(make_entry(websocket_port=taken_port).entry_id)
+    page = await open_page(hass_client_no_auth, HTTPStatus.SERVICE_UNAVAILABLE)
+    assert page.title == FAILS
+    assert page.says("page_not_running")
+    assert f"Another program uses port {taken_port}." in " ".join(page.texts["p"])
+
+
+@pytest.mark.parametrize(
+    ("host", "problem"),
+    [
+        ("homeassistant.local:8123", "page_host_local_name"),
+        ("localhost:8123", "page_host_here_only"),
+        ("127.0.0.1:8123", "page_host_here_only"),
+        ("[fd12::1]:8123", "page_host_unusable"),
+        ("<b>", "page_host_unusable"),
+    ],
+)
+async def test_a_host_that_devices_cannot_use_is_named_and_another_one_offered(
+    gateway_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator, host: str, problem: str
+) -> None:
+    """It works in the browser, which is why nobody would suspect it."""
+    page = await open_page(hass_client_no_auth, HTTPStatus.OK, Host=host)
+    assert (page.title, page.address) == (DOUBTFUL, ADDRESS)
+    assert page.says(problem)
+
+
+async def test_behind_a_proxy_and_from_elsewhere_it_says_so(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    unload_gateway: None,
+    hass_client_no_auth: ClientSessionGenerator,
+) -> None:
+    """A stranger is told nothing of the house."""
+    settings = {"use_x_forwarded_for": True, "trusted_proxies": ["127.0.0.1"]}
+    assert await async_setup_component(hass, "http", {"http": settings})
+    await hass.config_entries.async_setup(make_entry().entry_id)
+    page = await open_page(hass_client_no_auth, HTTPStatus.OK, X_Forwarded_For="192.168.1.20")
+    assert (page.title, page.address) == (DOUBTFUL, ADDRESS)
+    assert page.says("page_proxy")
+    page = await open_page(hass_client_no_auth, HTTPStatus.FORBIDDEN, X_Forwarded_For="8.8.8.8")
+    assert (page.title, page.address) == (FAILS, None)
+    assert page.says("page_outside")
+    assert "8.8.8.8" in " ".join(page.texts["p"])
+    with patch.object(device_views, "is_cloud_connection", return_value=True):
+        page = await open_page(hass_client_no_auth, HTTPStatus.FORBIDDEN)
+    assert page.says("page_outside")
+
+
+async def test_https_is_named(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    unload_gateway: None,
+    hass_client_no_auth: ClientSessionGenerator,
+) -> None:
+    """Also where Home Assistant has no other address."""
+    await hass.config_entries.async_setup(make_entry(address="ha.example.org").entry_id)
+    hass.config.internal_url = None
+    hass.config.api = ApiConfig("192.168.1.10", "192.168.1.10", 443, use_ssl=True)
+    with patch("aiohttp.web.Request.scheme", "https"):
+        page = await open_page(hass_client_no_auth, HTTPStatus.OK, Host="ha.example.org")
+    assert (page.title, page.address) == (DOUBTFUL, "https://ha.example.org/api/xiaozhi/ota")
+    assert page.says("page_https")
