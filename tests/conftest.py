@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 import gc
+from itertools import chain, zip_longest
 import logging
 import os
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, settings
 import pytest
 import pytest_asyncio
 
+from tests.paths import ROOT
 from tests.virtual_time import VirtualTimeLoop
 
 # A loaded machine is no fault of what is tested.
@@ -24,18 +26,28 @@ settings.load_profile("loaded")
 # objects, as Python does by itself, takes a tenth of the processor time.
 gc.set_threshold(20_000)
 
-# Folders of tests that start other processes, in the order in which they run: the longest first.
+# Folders of tests that start other processes.
 _REAL_TIME = ("e2e", "benchmarks", "demo", "scripts", "validator")
+# Their files that take longest, mostly waiting. All but one of the workers on two cores begin with them; the
+# rest of those folders comes soon after, between files that keep the processor busy.
+_FIRST = ("e2e/test_kill.py", "e2e/test_check.py", "e2e/test_demo.py", "benchmarks/test_quick.py")
+_SECOND = ("e2e/test_browser.py", "benchmarks/test_soak.py")
+# The workers that begin with a file of one or two tests get a second one at once, which then has to wait.
+_BUSY_BEFORE_SECOND = 3
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT / "tests").as_posix()
 
 
 def _folder(item: pytest.Item) -> str:
-    return item.path.relative_to(item.config.rootpath / "tests").parts[0]
+    return _name(item.path).partition("/")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Run one worker more than there are cores, since tests in real time mostly wait."""
-    return (os.process_cpu_count() or 1) + 1
+    """Run more workers than there are cores, since tests in real time mostly wait."""
+    return (os.process_cpu_count() or 1) + 3
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,7 +58,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests in real time, so that the others run while those wait."""
-    items.sort(key=lambda item: _REAL_TIME.index(_folder(item)) if _folder(item) in _REAL_TIME else 99)
+    files: dict[str, str] = {_name(item.path): _folder(item) for item in items}
+    first = [file for file in _FIRST if file in files]
+    in_real_time = [file for file, folder in files.items() if folder in _REAL_TIME and file not in first]
+    in_real_time.sort(key=lambda file: _SECOND.index(file) if file in _SECOND else len(_SECOND))
+    busy = [file for file, folder in files.items() if folder not in _REAL_TIME]
+    begin = [*first, *busy[:_BUSY_BEFORE_SECOND]]
+    mixed = chain.from_iterable(zip_longest(in_real_time, busy[_BUSY_BEFORE_SECOND:]))
+    order = {file: place for place, file in enumerate((*begin, *mixed)) if file is not None}
+    items.sort(key=lambda item: order[_name(item.path)])
 
 
 def pytest_asyncio_loop_factories(

@@ -6,7 +6,7 @@ real. What other processes do takes real time, so tests with those are marked `r
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextvars import Context
 import selectors
 import threading
@@ -22,6 +22,9 @@ _IO_SECONDS = 0.001
 # the loop, since it may wait for the answer.
 _THREAD_SECONDS = 5.0
 _WAITING_THREAD_SECONDS = 0.02
+# As of Home Assistant.
+_THREADS = "SyncWorker"
+_MAX_THREADS = 64
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
@@ -70,11 +73,21 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return future
 
     @override
+    def set_default_executor(self, executor: Executor) -> None:
+        """Use plain threads: Home Assistant interrupts those of its own that a busy machine delays."""
+        super().set_default_executor(
+            ThreadPoolExecutor(thread_name_prefix=_THREADS, max_workers=_MAX_THREADS)
+        )
+
+    @override
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
-        """End the threads; a call whose caller does not wait for it any more may still run in one."""
+        """End the threads, which takes as long as it takes: `timeout` would be of virtual time.
+
+        A call whose caller does not wait for it any more may still run in one.
+        """
         self.patience[self] = _THREAD_SECONDS
         try:
-            await super().shutdown_default_executor(timeout)
+            await super().shutdown_default_executor()
         finally:
             self.patience.pop(self)
 

@@ -1,0 +1,48 @@
+"""A demo that is ended while it starts, or of which a part does not start, leaves nothing behind."""
+
+import os
+from pathlib import Path
+import signal
+
+import pytest
+
+from tests.e2e.demo_process import started_demo
+
+pytestmark = [pytest.mark.timeout(460), pytest.mark.usefixtures("socket_enabled")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_demo_leaves_no_process(number: signal.Signals, tmp_path: Path) -> None:
+    """Whatever ends it, even while it starts."""
+    with started_demo(tmp_path, "--check") as demo:
+        demo.wait_for("homeassistant")
+        demo.wait_for_processes(4)
+        demo.process.send_signal(number)
+        demo.process.wait(timeout=60)
+        demo.wait_gone()
+        expected = -number if number == signal.SIGKILL else 128 + number
+        assert demo.process.returncode == expected
+
+
+def test_a_part_that_does_not_start_is_the_reason_that_is_given(tmp_path: Path) -> None:
+    """With the end of its log."""
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "pocketsphinx.py").write_text("raise ImportError('no ears')")
+    with started_demo(tmp_path, "--check", env={"PYTHONPATH": str(broken)}) as demo:
+        _, progress = demo.process.communicate(timeout=100)
+        assert demo.process.returncode == 1
+        assert "Speech recognition does not start" in progress
+        assert "The end of stt.log:" in progress
+        assert "no ears" in progress
+        demo.wait_gone(0)
+
+
+def test_a_home_assistant_that_ends_while_it_starts_is_reported(tmp_path: Path) -> None:
+    """At once, not when the time is up."""
+    with started_demo(tmp_path, "--check") as demo:
+        os.kill(demo.wait_for("homeassistant"), signal.SIGKILL)
+        _, progress = demo.process.communicate(timeout=60)
+        assert demo.process.returncode == 1
+        assert "Home Assistant" in progress
+        demo.wait_gone(0)
