@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+from homeassistant.components.assist_pipeline.pipeline import PipelineInput
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
 import pytest
@@ -13,7 +14,6 @@ from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts
-from custom_components.xiaozhi.voice import core_satellite
 from simulator import State, converse
 from tests.integration.boxes import (
     COMMAND,
@@ -89,7 +89,7 @@ async def test_an_unexpected_error_is_logged_once_and_the_next_conversation_is_a
     speech.recognizer.lines = [COMMAND]
     device = await boot()
     with monkeypatch.context() as broken:
-        broken.setattr(core_satellite, "async_pipeline_from_audio_stream", fail)
+        broken.setattr(PipelineInput, "execute", fail)
         await device.wake()
         await device.wait_for(lambda: not device.channel_open, 10)
         await device.wait_state(State.IDLE, 10)
