@@ -61,6 +61,8 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
 
     entity_description: AssistSatelliteEntityDescription
     _attr_name = None
+    # It comes and goes with each conversation on WebSocket.
+    _unrecorded_attributes = frozenset({"reachable"})
 
     def __init__(
         self,
@@ -76,6 +78,12 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         self._unasked = gateway.unasked(device)
         self._conversations = VoiceConversations(device, self, wake_words, self._unasked.channel)
         self._timers = VoiceTimers(gateway.hass, device, self._unasked, self._speech_of)
+
+    @property
+    @override
+    def extra_state_attributes(self) -> dict[str, Any]:
+        """Tell automations whether an action would reach the device: the state alone does not."""
+        return {"reachable": self.device.linked}
 
     @property
     @override

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import AsyncGenerator
 from datetime import datetime, timedelta
 import json
+import logging
 from pathlib import Path
-import shutil
 from typing import Any, Final, override
 
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from homeassistant.components.assist_satellite import (
     AssistSatelliteAnnouncement,
     AssistSatelliteConfiguration,
@@ -15,7 +17,9 @@ from homeassistant.components.assist_satellite import (
     AssistSatelliteEntityFeature,
 )
 from homeassistant.components.automation.helpers import async_get_blueprints
+from homeassistant.components.blueprint.importer import fetch_blueprint_from_url
 from homeassistant.components.blueprint.models import Blueprint
+from homeassistant.components.blueprint.schemas import BLUEPRINT_SCHEMA
 from homeassistant.components.local_file.const import DOMAIN as LOCAL_FILE
 from homeassistant.components.persistent_notification import (
     Notification,
@@ -29,7 +33,7 @@ from homeassistant.helpers import device_registry as dr, entity_component
 from homeassistant.helpers.selector import selector
 from homeassistant.setup import async_setup_component
 from homeassistant.util import dt as dt_util
-from homeassistant.util.yaml import load_yaml_dict
+from homeassistant.util.yaml import load_yaml_dict, parse_yaml
 from PIL import Image
 import pytest
 from pytest_homeassistant_custom_component.common import (
@@ -37,6 +41,7 @@ from pytest_homeassistant_custom_component.common import (
     async_capture_events,
     async_fire_time_changed,
 )
+from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
 from custom_components.xiaozhi.const import CONF_LINK, DOMAIN
 from custom_components.xiaozhi.protocol.faces import Face
@@ -94,9 +99,24 @@ def device_ids(hass: HomeAssistant, linked_entry: MockConfigEntry) -> list[str]:
 
 
 @pytest.fixture
-async def installed(hass: HomeAssistant) -> AsyncGenerator[None]:
-    """Copy the folder as the documentation says, and in the end switch off what was made of it."""
-    await asyncio.to_thread(shutil.copytree, ROOT / _FOLDER, Path(hass.config.path(_FOLDER)))
+async def site() -> AsyncGenerator[TestServer]:
+    """A web server with the files, as they are in the repository."""
+    app = web.Application()
+    app.router.add_static("/", ROOT / _FOLDER)
+    async with TestServer(app) as server:
+        yield server
+
+
+@pytest.fixture
+async def installed(hass: HomeAssistant, site: TestServer) -> AsyncGenerator[None]:
+    """Import them, which writes them anew, and in the end switch off what was made of one."""
+    for file in _TESTED:
+        found = await fetch_blueprint_from_url(hass, str(site.make_url(f"/{file}")))
+        data: Any = parse_yaml(found.raw_data)
+        blueprint = Blueprint(data, expected_domain="automation", schema=BLUEPRINT_SCHEMA)
+        await async_get_blueprints(hass).async_add_blueprint(blueprint, f"xiaozhi/{file}")
+    # As after a restart: what was written is read back.
+    await async_get_blueprints(hass).async_reset_cache()
     yield
     if hass.states.get("automation.one"):
         await hass.services.async_call(
@@ -143,16 +163,32 @@ def texts_on(device: SimulatedDevice) -> list[str]:
     return [text for text in shown if text]
 
 
+def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what automations and scripts have logged as errors."""
+    names = ("homeassistant.components.automation", "homeassistant.helpers.script")
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.name.startswith(names) and record.levelno >= logging.WARNING
+    ]
+
+
 def pictures_on(device: SimulatedDevice) -> int:
     """Return how many pictures the screen has shown."""
     return sum("image" in event for event in device.events("screen"))
 
 
+async def written(file: str) -> dict[str, Any]:
+    """Return what a file says of itself."""
+    content: Any = await asyncio.to_thread(load_yaml_dict, str(ROOT / _FOLDER / file))
+    about: dict[str, Any] = content["blueprint"]
+    return about
+
+
 async def inputs_of(file: str) -> dict[str, dict[str, Any]]:
     """Return the inputs as they are written, also those in sections."""
-    blueprint: Any = await asyncio.to_thread(load_yaml_dict, str(ROOT / _FOLDER / file))
     inputs: dict[str, dict[str, Any]] = {}
-    for name, about in blueprint["blueprint"]["input"].items():
+    for name, about in (await written(file))["input"].items():
         inputs |= about.get("input", {name: about})
     return inputs
 
@@ -161,20 +197,37 @@ def test_every_file_of_the_folder_is_tested() -> None:
     assert tuple(path.relative_to(ROOT / _FOLDER).as_posix() for path in _FILES) == _TESTED
 
 
-@pytest.mark.usefixtures("installed")
-async def test_home_assistant_takes_them_and_finds_what_the_editor_shows(hass: HomeAssistant) -> None:
+async def test_an_owner_imports_them_and_finds_what_the_editor_shows(
+    hass: HomeAssistant, site: TestServer, hass_ws_client: WebSocketGenerator
+) -> None:
+    """By the page of Home Assistant: the address, a look at it, *Import*."""
     assert await async_setup_component(hass, "automation", {})
-    known = await async_get_blueprints(hass).async_get_blueprints()
+    client = await hass_ws_client(hass)
+
+    async def command(kind: str, **data: Any) -> Any:
+        await client.send_json_auto_id({"type": f"blueprint/{kind}", **data})
+        answer = await client.receive_json()
+        assert answer["success"], answer
+        return answer["result"]
+
     manifest = json.loads((ROOT / "custom_components/xiaozhi/manifest.json").read_text())
     oldest = json.loads((ROOT / "hacs.json").read_text())["homeassistant"]
     for file in _TESTED:
-        blueprint = known[f"xiaozhi/{file}"]
-        assert isinstance(blueprint, Blueprint), blueprint
-        about = blueprint.metadata
-        assert about["source_url"] == f"{manifest['documentation']}/blob/main/{_FOLDER}/{file}"
+        found = await command("import", url=str(site.make_url(f"/{file}")))
+        assert found["validation_errors"] is None
+        about = found["blueprint"]["metadata"]
+        assert (await written(file))[
+            "source_url"
+        ] == f"{manifest['documentation']}/blob/main/{_FOLDER}/{file}"
         assert about["homeassistant"]["min_version"] == oldest
         assert about["author"]
         assert len(about["description"]) > 100
+        path = f"xiaozhi/{file}"
+        await command(
+            "save", domain="automation", path=path, yaml=found["raw_data"], source_url=about["source_url"]
+        )
+        await async_get_blueprints(hass).async_reset_cache()
+        assert (await command("list", domain="automation"))[path]["metadata"]["name"] == about["name"]
         for name, asked in (await inputs_of(file)).items():
             assert asked["name"], name
             if "default" in asked:
@@ -211,7 +264,11 @@ class Speaker(AssistSatelliteEntity):
 
 @pytest.mark.usefixtures("installed", "speech")
 async def test_who_rings_is_shown_and_said_although_one_device_is_out_of_reach(
-    hass: HomeAssistant, front_door: str, boot: Boot, device_ids: list[str]
+    hass: HomeAssistant,
+    front_door: str,
+    boot: Boot,
+    device_ids: list[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     device = await boot(get_profile("camera"))
     await wait_for_state(hass, "image.kitchen_box_photo", "unknown")
@@ -246,6 +303,7 @@ async def test_who_rings_is_shown_and_said_although_one_device_is_out_of_reach(
     await ring(hass, "binary_sensor.doorbell", "on")
     await ring(hass, "input_button.doorbell", now.isoformat())
     assert pictures_on(device) == len(texts_on(device)) == len(speaker.said) == 3
+    assert errors(caplog) == []
 
 
 @pytest.mark.usefixtures("installed", "speech")
@@ -325,6 +383,27 @@ async def test_where_nothing_can_be_asked_the_answer_is_no(hass: HomeAssistant, 
     assert hass.states.is_state(LIGHT, "off")
 
 
+@pytest.mark.usefixtures("installed", "speech")
+async def test_a_device_on_websocket_that_cannot_be_asked_is_no_error(
+    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture
+) -> None:
+    await introduce(hass, await boot(mac=OTHER_MAC))
+    await use(
+        hass,
+        _ASK,
+        happens=[{"trigger": "event", "event_type": "happens"}],
+        satellite="assist_satellite.hall_box",
+        question="Shall I close the door?",
+        do_it=[{"action": "input_boolean.turn_on", "target": {"entity_id": LIGHT}}],
+        otherwise=[{"event": "refused"}],
+    )
+    refused = async_capture_events(hass, "refused")
+    hass.bus.async_fire("happens")
+    await hass.async_block_till_done()
+    assert len(refused) == 1
+    assert errors(caplog) == []
+
+
 @pytest.mark.usefixtures("installed")
 async def test_the_picture_is_renewed_and_a_condition_forbids_all(
     hass: HomeAssistant, front_door: str, boot: Boot, device_ids: list[str]
@@ -369,7 +448,7 @@ def clock(moment: datetime) -> str:
 @pytest.mark.real_time
 @pytest.mark.usefixtures("installed", "speech")
 async def test_the_volume_follows_the_clock_and_waits_for_who_is_away(
-    hass: HomeAssistant, boot: Boot, device_ids: list[str]
+    hass: HomeAssistant, boot: Boot, device_ids: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     kitchen = await boot()
     hall = await boot(mac=OTHER_MAC)
@@ -414,6 +493,7 @@ async def test_the_volume_follows_the_clock_and_waits_for_who_is_away(
     await is_set(kitchen, 40)
     await hass.async_block_till_done()
     assert hall.values["volume"] == 34
+    assert errors(caplog) == []
 
 
 @pytest.mark.usefixtures("installed")
