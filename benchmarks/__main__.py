@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from homeassistant.runner import create_event_loop
 
-from . import access_point, downlink, end_of_speech, latency, loss, media, memory, turn, uplink_cpu
+from . import access_point, downlink, end_of_speech, latency, loss, media, memory, sentences, turn, uplink_cpu
 from .house import house
 from .report import Finding
 from .soak.measure import SoakError, measure as soak
@@ -31,6 +31,7 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "loss": loss.measure,
     "access_point": access_point.measure,
     "media": media.measure,
+    "sentences": sentences.measure,
     "end_of_speech": end_of_speech.measure,
     "soak": soak,
 }

@@ -56,6 +56,7 @@ async def test_every_benchmark_has_something_to_tell() -> None:
     assert of_access_points["s until it is back, the cloud away for 0 s"] > 0.5
     assert [row["way"] for row in found["media"]] == ["notify", "channel"] * 3 + ["notify"]
     assert all(row["CPU ms for each second"] > 0 for row in found["media"])
+    assert [row["wrong"] for row in found["sentences"]] == [0]
     assert found["loss"][0]["sentences"] == 2
     assert found["loss"][0]["packets missing %"] > 1
 

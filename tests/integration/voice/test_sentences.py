@@ -7,6 +7,7 @@ from pathlib import Path
 import threading
 from typing import Any
 
+from hassil.intents import Intents
 from homeassistant.components import conversation
 from homeassistant.components.conversation import HOME_ASSISTANT_AGENT
 from homeassistant.components.conversation.default_agent import DefaultAgent
@@ -18,7 +19,9 @@ from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.voice.sentences import Completeness, Sentences
+from custom_components.xiaozhi.voice.sentences import Completeness, Sentences, knowledge
+from custom_components.xiaozhi.voice.sentences.knowledge import Knowledge
+from custom_components.xiaozhi.voice.sentences.recogniser import Hearing
 
 # Seconds; a busy machine must not make a judgement late.
 PATIENT = 60.0
@@ -320,18 +323,30 @@ async def test_a_judgement_acts_on_nothing_and_changes_no_answer(
     assert "barn" in judged[2]
 
 
-async def test_a_warm_up_acts_on_nothing_and_makes_a_judgement_quick(
-    hass: HomeAssistant, caplog: pytest.LogCaptureFixture
+async def test_a_warm_up_prepares_each_language_once(
+    hass: HomeAssistant, monkeypatch: pytest.MonkeyPatch, fired: list[str]
 ) -> None:
+    prepared: list[str] = []
+    original = knowledge.Grammar
+
+    def prepare(intents: Intents, language: str) -> knowledge.Grammar:
+        prepared.append(language)
+        return original(intents, language)
+
+    monkeypatch.setattr(knowledge, "Grammar", prepare)
     sentences = Sentences(hass, time_limit=PATIENT)
-    await sentences.warm("en", HOME_ASSISTANT_AGENT)
-    await sentences.warm("tlh", HOME_ASSISTANT_AGENT)
-    await sentences.warm("en", MODEL)
-    await sentences.warm("de", MODEL, prefer_local_intents=True)
+    for _ in range(2):
+        await sentences.warm("de", MODEL, prefer_local_intents=True)
+        # Only the sentences of automations, which were prepared before.
+        await sentences.warm("tlh", HOME_ASSISTANT_AGENT)
+        await sentences.warm("de", MODEL)
+    assert prepared == ["de", "de"]
     judged = await sentences.judge(
         "schalte die", language="de", agent_id=MODEL, device_id=None, prefer_local_intents=True
     )
     assert judged is BEGINNING
+    assert len(prepared) == 2
+    assert not fired
 
 
 async def test_only_some_languages_are_kept(judge: Judge) -> None:
@@ -350,17 +365,16 @@ async def test_what_takes_too_long_is_unknown_and_the_next_waits_for_it(
     hass: HomeAssistant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thread cannot be stopped, and more of them would make everything slower."""
-    knowledge = pytest.importorskip("custom_components.xiaozhi.voice.sentences.knowledge")
-    original = knowledge.recognise
+    original = Knowledge._judge
     may_end = threading.Event()
     running: list[str] = []
 
-    def slow(hearing: Any, intents: Any) -> Any:
+    def slow(knowledge: Knowledge, hearing: Hearing, deadline: float) -> Completeness:
         running.append(hearing.text)
         assert may_end.wait(20)
-        return original(hearing, intents)
+        return original(knowledge, hearing, deadline)
 
-    monkeypatch.setattr(knowledge, "recognise", slow)
+    monkeypatch.setattr(Knowledge, "_judge", slow)
     sentences = Sentences(hass, time_limit=0.2)
 
     async def judged(text: str) -> Completeness:
@@ -369,7 +383,6 @@ async def test_what_takes_too_long_is_unknown_and_the_next_waits_for_it(
     assert await asyncio.gather(*map(judged, ("never mind", "turn on", "turn off"))) == [UNKNOWN] * 3
     assert running == ["never mind"]
     may_end.set()
-    monkeypatch.setattr(knowledge, "recognise", original)
     patient = Sentences(hass, time_limit=PATIENT)
     assert await patient.judge("never mind", language="en", agent_id=None, device_id=None) is COMPLETE
 
@@ -426,15 +439,14 @@ async def test_a_part_of_the_recogniser_that_cannot_be_imported_breaks_nothing_e
 async def test_one_text_that_fails_does_not_switch_the_judge_off(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    knowledge = pytest.importorskip("custom_components.xiaozhi.voice.sentences.knowledge")
-    original = knowledge.recognise
+    original = Knowledge._judge
 
-    def fail(hearing: Any, intents: Any) -> Any:
+    def fail(knowledge: Knowledge, hearing: Hearing, deadline: float) -> Completeness:
         if "boom" in hearing.text:
             raise RecursionError
-        return original(hearing, intents)
+        return original(knowledge, hearing, deadline)
 
-    monkeypatch.setattr(knowledge, "recognise", fail)
+    monkeypatch.setattr(Knowledge, "_judge", fail)
     for _ in range(4):
         assert await judge("boom") is UNKNOWN
         assert await judge("never mind") is COMPLETE

@@ -2,10 +2,12 @@
 
 from functools import cache
 import time
+from unittest.mock import Mock
 
 from hassil.intents import Intents, TextSlotList
 from hassil.recognize import RecognizeResult
 from home_assistant_intents import get_intents
+from homeassistant.core import HomeAssistant
 from hypothesis import given, settings, strategies as st
 import pytest
 
@@ -31,8 +33,8 @@ class Judge:
         self.language = language
         self.triggers = triggers
         self.sampler = Sampler(language, self.intents, self.lists, words, seed=1)
-        # No part of Home Assistant is needed in the thread.
-        self._knowledge = knowledge.Knowledge(None)
+        # In the thread, Home Assistant itself is not asked.
+        self._knowledge = knowledge.Knowledge(Mock(spec=HomeAssistant))
 
     def hearing(self, text: str) -> Hearing:
         return Hearing(text, self.language, self.intents, self.triggers, self.lists, {}, frozenset())
@@ -42,7 +44,7 @@ class Judge:
 
     def meaning(self, text: str) -> tuple[object, ...] | None:
         """Return what the recogniser understands; the room of the only thing of a name does not matter."""
-        result: RecognizeResult | None = recognise(self.hearing(text), self.intents)
+        result: RecognizeResult | None = recognise(self.hearing(text), self.intents, self.lists)
         if result is None:
             return None
         slots = {name: str(entity.value) for name, entity in result.entities.items()}

@@ -1,7 +1,7 @@
 """All sentences of a language, asked what may follow a text."""
 
 from collections.abc import Callable, Iterator, Mapping
-from enum import Enum, auto
+from dataclasses import dataclass, field, replace
 import time
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from hassil.expression import Group, Sentence
 from hassil.intents import IntentData, Intents, RangeSlotList, SlotList
 from hassil.util import check_excluded_context, check_required_context
 
-from .meaning import Kind, Meaning
+from .meaning import Kind
 from .templates import Ends, Node, Values, Walk, compile_template
 from .values import TextValues, values_of
 from .words import Squashed
@@ -23,15 +23,30 @@ class OutOfTimeError(Exception):
     """A walk through all sentences took too long."""
 
 
-class Outlook(Enum):
-    """How a text may go on."""
+@dataclass(slots=True)
+class Outlook:
+    """What was found about a text."""
 
-    GOES_ON = auto()
-    """A longer sentence begins with it, and means something else."""
-    ENDS = auto()
-    """It is a sentence, and no longer one changes what it means."""
-    NOTHING = auto()
-    """It is no sentence, and none begins with it."""
+    is_sentence: bool = False
+    ends_in_wildcard: bool = False
+    """Any words may follow."""
+    longer: list[tuple[Kind, int]] = field(default_factory=list)
+    """Sentences that begin with it, and what of `Ends` they go on with."""
+
+    @property
+    def is_beginning(self) -> bool:
+        """Whether a longer sentence begins with the text, and not just because it begins with anything."""
+        return any(ends & ~Ends.ANYTHING for _, ends in self.longer)
+
+    def add(self, other: Outlook) -> None:
+        """Add what was found elsewhere."""
+        self.is_sentence |= other.is_sentence
+        self.ends_in_wildcard |= other.ends_in_wildcard
+        self.longer += other.longer
+
+
+# What "please" may be the beginning of.
+_ANY_SENTENCE: Final = (Kind("", frozenset()), Ends.WORDS)
 
 
 class _Scope:
@@ -94,19 +109,14 @@ class Grammar:
         text: str,
         lists: Lists,
         context: Mapping[str, Any],
-        meaning: Meaning | None,
         deadline: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> Outlook:
-        """Return how a text may go on.
-
-        `lists` are the names of the home, and `meaning` is what the text means if it is a sentence.
-        Raises OutOfTimeError.
-        """
+        """Return how a text may go on, with the names of the home. Raises OutOfTimeError."""
         squashed = Squashed(text)
         if not squashed.text:
-            return Outlook.GOES_ON
-        outlook = Outlook.NOTHING
+            return Outlook(longer=[_ANY_SENTENCE])
+        outlook = Outlook()
         lists = {**self._lists, **lists}
         known_later: set[str] = set()
         for values in lists.values():
@@ -119,15 +129,13 @@ class Grammar:
             for template, kind in scope.templates:
                 if clock() > deadline:
                     raise OutOfTimeError
-                walk.ends = Ends(0)
+                walk.ends = 0
                 after = template.walk(walk, 1)
-                if meaning is None:
-                    if walk.ends & ~Ends.ANYTHING:
-                        return Outlook.GOES_ON
-                elif after & walk.open or meaning.is_changed(kind, walk.ends):
-                    return Outlook.GOES_ON
-                elif after:
-                    outlook = Outlook.ENDS
+                if after >= walk.end:
+                    outlook.is_sentence = True
+                    outlook.ends_in_wildcard |= bool(after & walk.open)
+                if walk.ends:
+                    outlook.longer.append((kind, walk.ends))
         return outlook
 
     def _compile_rules(self, rules: Mapping[str, Sentence]) -> dict[str, Node]:
@@ -135,8 +143,18 @@ class Grammar:
 
 
 def values_of_lists(slot_lists: Mapping[str, SlotList], language: str) -> dict[str, Values | TextValues]:
-    """Return what may stand for hassil's lists."""
-    return {name: values_of(slot_list, language) for name, slot_list in slot_lists.items()}
+    """Return what may stand for hassil's lists, of which many are the same range of numbers."""
+    ranges: dict[str, Values | TextValues] = {}
+    values = {}
+    for name, slot_list in slot_lists.items():
+        if isinstance(slot_list, RangeSlotList):
+            kind = repr(replace(slot_list, name=None, multiplier=None))
+            if kind not in ranges:
+                ranges[kind] = values_of(slot_list, language)
+            values[name] = ranges[kind]
+        else:
+            values[name] = values_of(slot_list, language)
+    return values
 
 
 def _slots(sentence: Sentence, rules: Mapping[str, Sentence]) -> Iterator[str]:

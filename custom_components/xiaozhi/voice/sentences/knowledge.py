@@ -11,7 +11,7 @@ from homeassistant.core import HomeAssistant
 from .completeness import Completeness
 from .grammar import Grammar, Lists, Outlook, OutOfTimeError, values_of_lists
 from .meaning import Meaning
-from .recogniser import Hearing, async_hear, recognise, trigger_intents
+from .recogniser import Hearing, async_hear, own_lists, recognise, trigger_intents
 from .request import Request
 from .values import TextValues
 
@@ -26,6 +26,7 @@ class _Home:
 
     def __init__(self, lists: Mapping[str, SlotList], language: str) -> None:
         self.lists: Final = lists
+        self.own_lists: Final = own_lists(lists)
         self.values: Final[Lists] = values_of_lists(lists, language)
 
     def names_one_thing(self, result: RecognizeResult) -> bool:
@@ -40,15 +41,22 @@ class _Known:
     def __init__(self, intents: Intents, language: str) -> None:
         self.intents: Final = intents
         self._grammar: Final = Grammar(intents, language)
+        self._is_prepared = False
 
-    def outlooks(
-        self, hearing: Hearing, home: _Home, meaning: Meaning | None, deadline: float
-    ) -> Iterator[Outlook]:
-        """Yield how a text may go on, with and without words such as "please". Raises OutOfTimeError."""
+    def prepare(self, hearing: Hearing, home: _Home) -> None:
+        """Have hassil prepare what it needs when it is first asked."""
+        if not self._is_prepared:
+            recognise(hearing, self.intents, home.own_lists)
+            self._is_prepared = True
+
+    def outlook(self, hearing: Hearing, home: _Home, deadline: float) -> Outlook:
+        """Return how a text may go on, with and without words such as "please". Raises OutOfTimeError."""
         text = normalize_for_matching(hearing.text).text
         ignores_spaces = self.intents.settings.ignore_whitespace
+        outlook = Outlook()
         for words in {text, remove_skip_words(text, self.intents.skip_words, ignores_spaces).strip()}:
-            yield self._grammar.outlook(words, home.values, hearing.context, meaning, deadline)
+            outlook.add(self._grammar.outlook(words, home.values, hearing.context, deadline))
+        return outlook
 
 
 class Knowledge:
@@ -75,20 +83,24 @@ class Knowledge:
             self._home = _Home(hearing.lists, hearing.language)
         home = self._home
         sources = [*self._sources(hearing)]
-        result = next(filter(None, (recognise(hearing, known.intents) for known in sources)), None)
         if not normalize_for_matching(hearing.text).text:
+            for known in sources:
+                known.prepare(hearing, home)
             return Completeness.UNKNOWN
-        meaning = None if result is None else Meaning.of(result, home.names_one_thing(result))
-        is_sentence = False
+        outlook = Outlook()
         for known in sources:
-            for outlook in known.outlooks(hearing, home, meaning, deadline):
-                if outlook is Outlook.GOES_ON:
-                    return Completeness.BEGINNING if result is None else Completeness.MAY_GO_ON
-                is_sentence |= outlook is Outlook.ENDS
+            outlook.add(known.outlook(hearing, home, deadline))
+        result = None
+        if outlook.is_sentence:
+            # The search is kinder than the recogniser, which has the last word on what is a command.
+            understood = (recognise(hearing, known.intents, home.own_lists) for known in sources)
+            result = next(filter(None, understood), None)
         if result is None:
-            return Completeness.UNKNOWN
-        # What only the recogniser takes for a sentence may have longer ones that only it knows, too.
-        return Completeness.COMPLETE if is_sentence else Completeness.MAY_GO_ON
+            return Completeness.BEGINNING if outlook.is_beginning else Completeness.UNKNOWN
+        meaning = Meaning.of(result, home.names_one_thing(result))
+        if outlook.ends_in_wildcard or any(meaning.is_changed(*longer) for longer in outlook.longer):
+            return Completeness.MAY_GO_ON
+        return Completeness.COMPLETE
 
     def _sources(self, hearing: Hearing) -> Iterator[_Known]:
         """Yield what is known, first what Home Assistant asks first."""

@@ -45,16 +45,16 @@ class Meaning:
         has_wildcard = any(entity.is_wildcard for entity in result.entities_list)
         return cls(Kind.of(result.intent.name, result.intent_data, said), names_one_thing, has_wildcard)
 
-    def is_changed(self, kind: Kind, ends: Ends) -> bool:
+    def is_changed(self, kind: Kind, ends: int) -> bool:
         """Whether a longer sentence of a template, which goes on in these ways, means something else."""
-        if Ends.ANYTHING in ends and not self.has_wildcard:
+        if ends & Ends.ANYTHING and not self.has_wildcard:
             # Anything may begin with a command: "turn on the lamp in five minutes".
             return False
-        if Ends.VALUE in ends:
+        if ends & Ends.VALUE:
             return True
         if not ends & (Ends.WORDS | Ends.PLACE):
             # A wildcard in the middle of a longer sentence would have to take in what was understood without.
             return False
-        if kind.command != self.kind.command or (Ends.PLACE in ends and not self.names_one_thing):
+        if kind.command != self.kind.command or (ends & Ends.PLACE and not self.names_one_thing):
             return True
         return not kind.slots - (PLACES if self.names_one_thing else frozenset()) <= self.kind.slots

@@ -23,7 +23,7 @@ from homeassistant.helpers.intent import INTENT_GET_STATE
 
 from .request import Request
 
-__all__ = ["Hearing", "async_hear", "recognise", "trigger_intents"]
+__all__ = ["Hearing", "async_hear", "own_lists", "recognise", "trigger_intents"]
 
 # A pipeline leaves these to a language model that controls the home, though it prefers local commands.
 _LEFT_TO_MODEL: Final = frozenset({INTENT_GET_STATE, INTENT_MEDIA_SEARCH_AND_PLAY})
@@ -105,14 +105,17 @@ def trigger_intents(sentences: tuple[str, ...], language: str) -> Intents:
     return intents
 
 
-def recognise(hearing: Hearing, intents: Intents) -> RecognizeResult | None:
-    """Return what the recogniser understands, as it does in a pipeline."""
-    # Home Assistant's lists build an index when they are first used, which two threads must not do at once.
-    lists = {name: replace(slot_list) for name, slot_list in hearing.lists.items()}
+def own_lists(lists: Mapping[str, SlotList]) -> dict[str, SlotList]:
+    """Return copies of lists. They build an index when they are first used, which two threads must not do."""
+    return {name: replace(slot_list) for name, slot_list in lists.items()}
+
+
+def recognise(hearing: Hearing, intents: Intents, lists: Mapping[str, SlotList]) -> RecognizeResult | None:
+    """Return what the recogniser understands with copies of the home's lists, as it does in a pipeline."""
     result = recognize_best(
         hearing.text,
         intents,
-        slot_lists=lists,
+        slot_lists={**lists},
         intent_context=hearing.context,
         language=hearing.language,
         best_metadata_key=METADATA_CUSTOM_SENTENCE,
