@@ -111,9 +111,10 @@ class DeviceGroup:
             if device.state is not State.IDLE:
                 raise RuntimeError(f"a device does not come up: {device.state} {device.check_in_error}")
 
-    async def converse(self, texts: list[str]) -> list[dict[str, Any]]:
-        """Say each text to a device of its own, all at once; return their measurements."""
-        sounds = [await self._sound(text) for text in texts]
+    async def converse(self, texts: list[str], later: float) -> list[dict[str, Any]]:
+        """Say each text, after some seconds, to a device of its own, all at once; return their measurements."""
+        before = bytes(2 * round(later * UPLINK_RATE))
+        sounds = [before + await self._sound(text) for text in texts]
         talks = zip(self._devices, sounds, strict=False)
         return await asyncio.gather(*(self._converse(device, sound) for device, sound in talks))
 

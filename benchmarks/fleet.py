@@ -32,9 +32,13 @@ class Fleet:
         who = [{"mac": device.mac, "client_id": device.client_id} for device in devices]
         await self.do("boot", url=url, devices=who, impairment=impairment)
 
-    async def converse(self, texts: Sequence[str]) -> list[Account]:
-        """Wake a device for each text and say it, all at once; return their measurements."""
-        return [Account(**account) for account in await self.do("converse", texts=list(texts))]
+    async def converse(self, texts: Sequence[str], *, later: float = 0.0) -> list[Account]:
+        """Wake a device for each text and say it, all at once; return their measurements.
+
+        The voices begin so many seconds later than the microphones: words end anywhere in a packet.
+        """
+        accounts = await self.do("converse", texts=list(texts), later=later)
+        return [Account(**account) for account in accounts]
 
     async def play(self, files: Sequence[str]) -> list[Played]:
         """Play files of 16 kHz mono 16-bit PCM, each to a device, until it is understood or over."""

@@ -17,6 +17,8 @@ from .speech import after_all
 __all__ = ["measure"]
 
 _TURNS: Final = 10
+# A device sends 60 ms at a time. Words end anywhere in these.
+_PACKET_SECONDS: Final = 0.06
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,10 @@ async def measure(house: House, *, quick: bool) -> Finding:
                         house.agent.thinks = engines.thinks
                         house.text_to_speech.streams = bool(engines.thinks)
                         house.text_to_speech.delay = engines.speaks_after
-                        times = [await _turn(house, devices) for _ in range(turns)]
+                        times = [
+                            await _turn(house, devices, _PACKET_SECONDS * number / turns)
+                            for number in range(turns)
+                        ]
                         rows.append(_row(link, engines, times))
                     await devices.power_off()
     finally:
@@ -80,8 +85,8 @@ async def measure(house: House, *, quick: bool) -> Finding:
     )
 
 
-async def _turn(house: House, devices: Fleet) -> _Times:
-    (account,) = await devices.converse(["is the light on"])
+async def _turn(house: House, devices: Fleet, later: float) -> _Times:
+    (account,) = await devices.converse(["is the light on"], later=later)
     if account.stopped_at is None or account.ready_at is None or not account.arrivals:
         raise RuntimeError("a turn has failed")
     return _Times(
