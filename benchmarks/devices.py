@@ -112,7 +112,7 @@ class DeviceGroup:
                 raise RuntimeError(f"a device does not come up: {device.state} {device.check_in_error}")
 
     async def converse(self, texts: list[str], later: float) -> list[dict[str, Any]]:
-        """Say each text, after some seconds, to a device of its own, all at once; return their measurements."""
+        """Say each text, after some seconds, to a device of its own, all at once; return measurements."""
         before = bytes(2 * round(later * UPLINK_RATE))
         sounds = [before + await self._sound(text) for text in texts]
         talks = zip(self._devices, sounds, strict=False)

@@ -41,7 +41,7 @@ _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
 _NOTICING: Final = 0.25
 # What the positions of *finished speaking detection* mean.
 _SETTINGS: Final = {
-    VadSensitivity.AGGRESSIVE: DetectorSettings(silence=0.4),
+    VadSensitivity.AGGRESSIVE: DetectorSettings(silence=0.38),
     VadSensitivity.DEFAULT: DetectorSettings(),
     VadSensitivity.RELAXED: DetectorSettings(silence=1.0),
 }
