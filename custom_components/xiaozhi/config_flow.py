@@ -53,6 +53,7 @@ from .const import (
 )
 from .firmware.library import STOCK_RELEASES
 from .gateway import Gateway, gateway_entry, gateway_of
+from .mcp.may_do import may_do_schema, taken_apart
 from .protocol.mcp.client import Tool
 from .provisioning.address import check_in_url
 from .provisioning.answers import would_change_link
@@ -303,7 +304,7 @@ class DeviceSubentryFlow(
         device = None if gateway is None else gateway.device(before.mac)
         tools = {} if device is None else device.tools
         if user_input is not None:
-            changes = dict(user_input)
+            changes = taken_apart(user_input)
             restart_now = changes.pop(_CONF_RESTART_NOW, False)
             data = {**subentry.data, **changes}
             if tools and set(changes.get(CONF_ASSISTANT_TOOLS, ())) == set(automatic_tools(tools)):
@@ -323,6 +324,7 @@ class DeviceSubentryFlow(
             schema = _DEVICE_SCHEMA_WITH_LINK
         if choosable:
             schema = schema.extend(await self._tools_schema(tools))
+        schema = schema.extend(may_do_schema(device, subentry.data))
         heard = () if device is None else device.state.wake_words
         if words := dict.fromkeys((*heard, *before.wake_word_pipelines)):
             schema = schema.extend(_wake_words_schema(words))

@@ -18,6 +18,8 @@ from .device.registry import async_register, macs_of
 from .device.store import DeviceStore
 from .firmware.library import FirmwareFiles
 from .listeners import Listeners, PortError
+from .mcp.assistant import AssistantResources
+from .mcp.questions import DeviceQuestions
 from .protocol.closing import close_all
 from .protocol.firmware import SAFE_TEXT_BYTES
 from .protocol.transport.link import Admission, Credentials, LinkKind
@@ -177,6 +179,8 @@ class Gateway:
             device = Device(self.hass, self.entry, subentry, self._store, self._timeouts)
             self.devices[mac] = device
             self._unasked[mac] = Unasked(self.hass, device)
+            DeviceQuestions(self.hass, device)
+            AssistantResources(device)
             self._register(device)
             for listener in tuple(self._device_listeners):
                 listener(device)

@@ -10,6 +10,7 @@ from homeassistant.helpers.llm import LLM_API_ASSIST, LLMContext, Tool, ToolInpu
 from .const import DOMAIN
 from .device.device import Device
 from .gateway import find_device
+from .mcp.assistant import resources_prompt
 from .protocol.mcp.client import ArgumentError, Tool as McpTool, check_arguments
 from .protocol.text import one_line
 from .tools.arguments import argument_fault
@@ -34,13 +35,15 @@ def async_get_tools(hass: HomeAssistant, llm_context: LLMContext, api_id: str) -
     if device is None or not device.linked:
         return None
     offered = offered_tools(device.tools, device.settings.assistant_tools)
-    if not offered:
+    told = resources_prompt(device)
+    if not offered and not told:
         return None
     return LLMTools(
         tools=[DeviceTool(device, name, tool) for name, tool in offered.items()],
         prompt=(
             f"You speak through a device named {one_line(device.name, _MAX_NAME)!r}. The tools that begin "
             f"with {DOMAIN}__ act on this device itself: its volume, screen, camera, lights and motion."
+            + (f" {told}" if told else "")
         ),
     )
 

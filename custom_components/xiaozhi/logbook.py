@@ -1,4 +1,4 @@
-"""Lines in the logbook: what a cloud's assistant called."""
+"""Lines in the logbook: what a cloud's assistant called, and what a device was called for and asked."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -7,7 +7,7 @@ from homeassistant.components.logbook import LOGBOOK_ENTRY_MESSAGE, LOGBOOK_ENTR
 from homeassistant.const import ATTR_NAME
 from homeassistant.core import Event, HomeAssistant, callback
 
-from .const import DOMAIN, EVENT_ACCESS_POINT_CALL
+from .const import DOMAIN, EVENT_ACCESS_POINT_CALL, EVENT_QUESTION, EVENT_TOOL_CALL
 from .protocol.access_point.dispatcher import CallOutcome
 from .texts import known_text
 
@@ -34,4 +34,18 @@ def async_describe_events(
             LOGBOOK_ENTRY_MESSAGE: known_text(hass, _TEXTS[outcome], tool=event.data["tool"]),
         }
 
+    @callback
+    def describe_question(event: Event) -> dict[str, Any]:
+        key = f"device_asked_{event.data['kind']}_{event.data['outcome']}"
+        return {LOGBOOK_ENTRY_NAME: event.data[ATTR_NAME], LOGBOOK_ENTRY_MESSAGE: known_text(hass, key)}
+
+    @callback
+    def describe_call(event: Event) -> dict[str, Any]:
+        by = "assistant" if event.data["by"] == "assistant" else "person"
+        key = f"tool_called_by_{by}_{event.data['outcome']}"
+        message = known_text(hass, key, tool=event.data["tool"])
+        return {LOGBOOK_ENTRY_NAME: event.data[ATTR_NAME], LOGBOOK_ENTRY_MESSAGE: message}
+
     async_describe_event(DOMAIN, EVENT_ACCESS_POINT_CALL, describe)
+    async_describe_event(DOMAIN, EVENT_QUESTION, describe_question)
+    async_describe_event(DOMAIN, EVENT_TOOL_CALL, describe_call)

@@ -13,6 +13,9 @@ from homeassistant.util.ssl import get_default_context
 from .const import (
     CONF_ADDRESS,
     CONF_ANNOUNCEMENT_VOLUME,
+    CONF_ASK_AI,
+    CONF_ASK_PEOPLE,
+    CONF_ASSISTANT_RESOURCES,
     CONF_ASSISTANT_TOOLS,
     CONF_BOARD,
     CONF_BROKER,
@@ -20,6 +23,7 @@ from .const import (
     CONF_FOLLOW_UP_WAIT,
     CONF_INTERRUPT_BY_SPEAKING,
     CONF_LINK,
+    CONF_LOOK_AT_PHOTOS,
     CONF_MQTT_PORT,
     CONF_SHARE_TRANSCRIPTS,
     CONF_SHOW_ANNOUNCEMENTS,
@@ -129,6 +133,14 @@ class DeviceSettings:
     """Percentage; 0 to leave the volume alone."""
     shows_announcements: bool = False
     """Whether a text and a sound may take the place of an announcement, where the device cannot speak."""
+    may_ask_ai: bool = False
+    """Whether it may ask the owner's AI Task."""
+    may_ask_people: bool = False
+    """Whether it may ask people, by a repair and a notification."""
+    looks_at_photos: bool = True
+    """Whether an AI model may look at its photos."""
+    assistant_resources: tuple[str, ...] = ()
+    """URIs of the resources that are put before the assistant."""
     assistant_tools: tuple[str, ...] | None
     """Names of the tools that the assistant may use; None for the automatic choice."""
 
@@ -150,6 +162,10 @@ class DeviceSettings:
             wake_word_pipelines=dict(data.get(CONF_WAKE_WORD_PIPELINES, {})),
             announcement_volume=data.get(CONF_ANNOUNCEMENT_VOLUME, 0),
             shows_announcements=data.get(CONF_SHOW_ANNOUNCEMENTS, False),
+            may_ask_ai=data.get(CONF_ASK_AI, False),
+            may_ask_people=data.get(CONF_ASK_PEOPLE, False),
+            looks_at_photos=data.get(CONF_LOOK_AT_PHOTOS, True),
+            assistant_resources=tuple(data.get(CONF_ASSISTANT_RESOURCES, ())),
             assistant_tools=tuple(data[CONF_ASSISTANT_TOOLS]) if CONF_ASSISTANT_TOOLS in data else None,
         )
 

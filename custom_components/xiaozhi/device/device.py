@@ -205,7 +205,12 @@ class Device:
     @property
     def offer(self) -> ClientOffer:
         """What is announced to the device's MCP server."""
-        return ClientOffer(vision=self.vision, extended=self.state.capabilities.extended)
+        return ClientOffer(
+            vision=self.vision,
+            sampling=self.settings.may_ask_ai,
+            elicitation=self.settings.may_ask_people,
+            extended=self.state.capabilities.extended,
+        )
 
     def describe(self) -> dict[str, Any]:
         """Return the whole state of the device for diagnostics. Much of it is private."""
@@ -357,6 +362,11 @@ class Device:
             return
         if (old.token, old.client_id) != (self.settings.token, self.settings.client_id):
             self._close_link("paired again")
+        elif self._session is not None and (old.may_ask_ai, old.may_ask_people) != (
+            self.settings.may_ask_ai,
+            self.settings.may_ask_people,
+        ):
+            self._session.announce()
         self.changed()
 
     @callback

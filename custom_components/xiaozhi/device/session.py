@@ -275,6 +275,12 @@ class DeviceSession(LinkHandler):
         return await request(self._mcp)
 
     @callback
+    def announce(self) -> None:
+        """Repeat the handshake, since the owner has changed what the device may ask."""
+        if self._current is not None:
+            self.create_task(self._handshake([self._initialize]), "announce")
+
+    @callback
     def device_started(self) -> None:
         """Repeat the handshake with a device that has restarted unnoticed by its link."""
         if self._current is not None:

@@ -20,6 +20,10 @@ class SessionTimeouts:
     changed."""
     resource: float = 2.0
     """Between two readings of a resource, however often the device says that it has changed."""
+    ai_answer: float = 120.0
+    """For a language model that a device asks."""
+    person_answers: float = 300.0
+    """For a person whom a device asks."""
     hang_up: float = 1.0
     """Until the last conversation is ended: a device that connects because it was woken must send its hello
     first."""

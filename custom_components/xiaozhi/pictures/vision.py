@@ -98,7 +98,7 @@ async def _look(
         photo, question = await slots.decode(hass, partial(_read_form, content_type, body))
         del body
     entity_id = _keep(hass, device, photo)
-    return await _ask(hass, entity_id, question, device.timeouts.pictures.answer) if question else ""
+    return await _ask(hass, device, entity_id, question) if question else ""
 
 
 def _read_form(content_type: str, body: bytes) -> tuple[bytes, str]:
@@ -140,7 +140,9 @@ def _keep(hass: HomeAssistant, device: Device, photo: bytes) -> str | None:
     return entry.entity_id
 
 
-async def _ask(hass: HomeAssistant, entity_id: str | None, question: str, patience: float) -> str:
+async def _ask(hass: HomeAssistant, device: Device, entity_id: str | None, question: str) -> str:
+    if not device.settings.looks_at_photos:
+        raise _NoAnswerError("photo_not_allowed")
     if not _has_model(hass):
         ir.async_create_issue(
             hass,
@@ -158,7 +160,7 @@ async def _ask(hass: HomeAssistant, entity_id: str | None, question: str, patien
         "media_content_type": "image/jpeg",
     }
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(device.timeouts.pictures.answer):
             # Without an LLM API: text on a photo can influence what the model says, but cannot call tools.
             result: Any = await ai_task.async_generate_data(
                 hass, task_name="XiaoZhi photo question", instructions=question, attachments=[attachment]

@@ -59,7 +59,7 @@ def check_texts(section: dict[str, Any], result: Any) -> Any:
         hidden = set() if "link" in fields else _ONLY_WITH_A_CHOICE
         # Only of a device that has told its tools.
         hidden = hidden | ({"assistant_tools"} - fields)
-        assert fields == step.get("data", {}).keys() - hidden
+        assert fields - step.get("sections", {}).keys() == step.get("data", {}).keys() - hidden
     needed = {name for text in shown for _, name, _, _ in Formatter().parse(text) if name}
     assert needed <= (result.get("description_placeholders") or {}).keys()
     return result

@@ -1,0 +1,135 @@
+"""Asks people what a device wants to know: a repair with a form, and a notification."""
+
+import asyncio
+from dataclasses import dataclass
+import re
+from typing import Any, Final, Literal
+from uuid import uuid4
+
+from homeassistant.components import persistent_notification
+from homeassistant.core import Event, HomeAssistant, callback
+from homeassistant.helpers import issue_registry as ir
+from homeassistant.util.hass_dict import HassKey
+
+from ..const import DOMAIN
+from ..device.device import Device
+from ..protocol.limits import TokenBucket
+from ..protocol.mcp.client import RequestError
+from ..protocol.mcp.elicitation import FormRequest, PageRequest, parse_elicitation
+from ..protocol.messages import JsonObject
+from ..protocol.text import one_line
+from ..texts import async_text
+
+__all__ = ["OPEN_QUESTIONS", "OpenQuestion", "PeopleQuestions", "plain_markdown"]
+
+# One question in a minute in the long run: more would only annoy.
+_RATE: Final = 1 / 60
+_BURST: Final = 3
+_BUSY: Final = -32000
+_MAX_NAME: Final = 64
+_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+.!|<>~&$:-])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenQuestion:
+    """A question that a person can answer now."""
+
+    request: FormRequest | PageRequest
+    placeholders: dict[str, str]
+    """For the texts of its form; without Markdown."""
+    answer: asyncio.Future[JsonObject]
+
+    @callback
+    def resolve(
+        self, action: Literal["accept", "decline", "cancel"], content: dict[str, Any] | None = None
+    ) -> None:
+        """Answer it; a second answer is ignored."""
+        if not self.answer.done():
+            self.answer.set_result({"action": action} | ({} if content is None else {"content": content}))
+
+
+OPEN_QUESTIONS: Final[HassKey[dict[str, OpenQuestion]]] = HassKey(f"{DOMAIN}_open_questions")
+"""By id of the repair issue."""
+
+
+class PeopleQuestions:
+    """Asks the questions of one device, one at a time."""
+
+    def __init__(self, hass: HomeAssistant, device: Device) -> None:
+        self._hass = hass
+        self._device = device
+        self._limit = TokenBucket(rate=_RATE, burst=_BURST)
+        self._busy = False
+
+    async def answer(self, params: JsonObject) -> JsonObject:
+        """Return the result of `elicitation/create`. Raises `RequestError`."""
+        request = parse_elicitation(params)
+        if self._busy or not self._limit.take(self._hass.loop.time()):
+            raise RequestError("Too many questions: ask again later", _BUSY)
+        self._busy = True
+        try:
+            return await self._ask(request)
+        finally:
+            self._busy = False
+
+    async def _ask(self, request: FormRequest | PageRequest) -> JsonObject:
+        hass, issue_id = self._hass, f"device_question_{uuid4().hex}"
+        question = OpenQuestion(
+            request=request,
+            placeholders={
+                "name": plain_markdown(one_line(self._device.name, _MAX_NAME)),
+                "message": plain_markdown(request.message),
+                "url": request.url if isinstance(request, PageRequest) else "",
+                "fields": _described(request),
+            },
+            answer=hass.loop.create_future(),
+        )
+        is_page = isinstance(request, PageRequest)
+        notice = await async_text(
+            hass, "device_asks_page" if is_page else "device_asks", **question.placeholders
+        )
+        title = await async_text(hass, "device_asks_title", **question.placeholders)
+        open_questions = hass.data.setdefault(OPEN_QUESTIONS, {})
+
+        @callback
+        def dismissed(event: Event[Any]) -> None:
+            issue = ir.async_get(hass).async_get_issue(DOMAIN, issue_id)
+            if event.data["issue_id"] == issue_id and issue is not None and issue.dismissed_version:
+                question.resolve("cancel")
+
+        stop = hass.bus.async_listen(ir.EVENT_REPAIRS_ISSUE_REGISTRY_UPDATED, dismissed)
+        open_questions[issue_id] = question
+        try:
+            ir.async_create_issue(
+                hass,
+                DOMAIN,
+                issue_id,
+                is_fixable=True,
+                severity=ir.IssueSeverity.WARNING,
+                translation_key="device_question_page" if is_page else "device_question",
+                translation_placeholders=question.placeholders,
+            )
+            persistent_notification.async_create(hass, notice, title, issue_id)
+            async with asyncio.timeout(self._device.timeouts.session.person_answers):
+                return await question.answer
+        except TimeoutError:
+            return {"action": "cancel"}
+        finally:
+            stop()
+            open_questions.pop(issue_id, None)
+            ir.async_delete_issue(hass, DOMAIN, issue_id)
+            persistent_notification.async_dismiss(hass, issue_id)
+
+
+def plain_markdown(text: str) -> str:
+    """Return a text of a device so that Markdown shows it as it is: without links and pictures."""
+    # A link that is written out becomes one by itself; a space without width keeps it a text.
+    return _MARKDOWN.sub(r"\\\1", text.replace("://", ":\u200b//").replace("www.", "www\u200b."))
+
+
+def _described(request: FormRequest | PageRequest) -> str:
+    """Return what a device says about the fields of its form, a line each."""
+    if isinstance(request, PageRequest):
+        return ""
+    told = (f"{field.title}: {field.description}" for field in request.fields if field.description)
+    return "\n\n".join(map(plain_markdown, told))

@@ -1,0 +1,145 @@
+"""The form of a repair in which a person answers a device."""
+
+from typing import Any, Final
+
+from homeassistant.components.repairs import RepairsFlow, RepairsFlowResult
+from homeassistant.core import callback
+from homeassistant.helpers.selector import (
+    BooleanSelector,
+    NumberSelector,
+    NumberSelectorConfig,
+    NumberSelectorMode,
+    SelectOptionDict,
+    SelectSelector,
+    SelectSelectorConfig,
+    TextSelector,
+    TextSelectorConfig,
+    TextSelectorType,
+)
+import voluptuous as vol
+
+from ..protocol.mcp.elicitation import FormField, FormRequest
+from .people import OPEN_QUESTIONS, OpenQuestion
+
+__all__ = ["QuestionFlow"]
+
+_TEXT_TYPES: Final = {
+    "email": TextSelectorType.EMAIL,
+    "uri": TextSelectorType.URL,
+    "date": TextSelectorType.DATE,
+    "date-time": TextSelectorType.DATETIME_LOCAL,
+}
+
+
+class QuestionFlow(RepairsFlow):
+    """Offers to answer, to decline, or to close the question."""
+
+    async def async_step_init(self, user_input: dict[str, Any] | None = None) -> RepairsFlowResult:
+        """Show the question."""
+        if (question := self._question) is None:
+            return self.async_abort(reason="gone")
+        first = "answer" if isinstance(question.request, FormRequest) else "done"
+        return self.async_show_menu(
+            step_id="init",
+            menu_options=[first, "decline", "cancel"],
+            description_placeholders=question.placeholders,
+        )
+
+    async def async_step_answer(self, user_input: dict[str, Any] | None = None) -> RepairsFlowResult:
+        """Show the form, and check what was filled in."""
+        question = self._question
+        if question is None or not isinstance(question.request, FormRequest):
+            return self.async_abort(reason="gone")
+        keys = _keys(question.request)
+        errors: dict[str, str] = {}
+        if user_input is not None:
+            content = {}
+            for key, field in keys.items():
+                value = user_input.get(key)
+                if value is None or (value in ("", []) and not field.required):
+                    continue
+                if fault := _fault(field, value):
+                    errors[key] = fault
+                content[field.name] = int(value) if field.kind == "integer" else value
+            if not errors:
+                question.resolve("accept", content)
+                return self.async_create_entry(data={})
+        schema = vol.Schema({_marker(field, key): _selector(field) for key, field in keys.items()})
+        return self.async_show_form(
+            step_id="answer",
+            data_schema=self.add_suggested_values_to_schema(schema, user_input),
+            errors=errors,
+            description_placeholders=question.placeholders,
+        )
+
+    async def async_step_done(self, user_input: dict[str, Any] | None = None) -> RepairsFlowResult:
+        """Note that the person has opened the page."""
+        return self._resolve("accept")
+
+    async def async_step_decline(self, user_input: dict[str, Any] | None = None) -> RepairsFlowResult:
+        """Decline."""
+        return self._resolve("decline")
+
+    async def async_step_cancel(self, user_input: dict[str, Any] | None = None) -> RepairsFlowResult:
+        """Close the question without an answer."""
+        return self._resolve("cancel")
+
+    @property
+    def _question(self) -> OpenQuestion | None:
+        return self.hass.data.get(OPEN_QUESTIONS, {}).get(self.issue_id)
+
+    @callback
+    def _resolve(self, action: Any) -> RepairsFlowResult:
+        if (question := self._question) is None:
+            return self.async_abort(reason="gone")
+        question.resolve(action)
+        return self.async_create_entry(data={})
+
+
+def _keys(request: FormRequest) -> dict[str, FormField]:
+    """Return the fields by what the form calls them: Home Assistant shows the keys of a form."""
+    keys: dict[str, FormField] = {}
+    for field in request.fields:
+        key = field.title if field.title not in keys else f"{field.title} ({field.name})"
+        keys[key] = field
+    return keys
+
+
+def _marker(field: FormField, key: str) -> vol.Marker:
+    kind = vol.Required if field.required else vol.Optional
+    if field.default is None:
+        return kind(key)
+    return kind(key, default=field.default)
+
+
+def _selector(field: FormField) -> Any:
+    match field.kind:
+        case "boolean":
+            return BooleanSelector()
+        case "integer" | "number":
+            config = NumberSelectorConfig(
+                mode=NumberSelectorMode.BOX, step=1 if field.kind == "integer" else "any"
+            )
+            if field.minimum is not None:
+                config["min"] = field.minimum
+            if field.maximum is not None:
+                config["max"] = field.maximum
+            return NumberSelector(config)
+        case "choice" | "choices":
+            options = [SelectOptionDict(value=value, label=shown) for value, shown in field.choices]
+            return SelectSelector(SelectSelectorConfig(options=options, multiple=field.kind == "choices"))
+    text_type = _TEXT_TYPES.get(field.text_format or "", TextSelectorType.TEXT)
+    return TextSelector(TextSelectorConfig(type=text_type))
+
+
+def _fault(field: FormField, value: Any) -> str | None:
+    """Return the error of a value, if any; the selectors have checked its type and range."""
+    match field.kind:
+        case "integer" if value % 1:
+            return "not_whole"
+        case "string" | "choices":
+            if field.minimum is not None and len(value) < field.minimum:
+                return "too_short"
+            if field.maximum is not None and len(value) > field.maximum:
+                return "too_long"
+    return None

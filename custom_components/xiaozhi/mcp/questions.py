@@ -1,0 +1,76 @@
+"""What a device may ask: a language model, and people. Off by default, bounded, and told in the logbook."""
+
+from enum import StrEnum
+from typing import Final
+
+from homeassistant.core import HomeAssistant, callback
+
+from ..const import EVENT_QUESTION
+from ..device.device import Device
+from ..protocol.mcp.client import RequestHandler
+from ..protocol.messages import JsonObject
+from .people import PeopleQuestions
+from .sampling import AiQuestions
+
+__all__ = ["DeviceQuestions"]
+
+_AI: Final = "sampling/createMessage"
+_PEOPLE: Final = "elicitation/create"
+
+
+class QuestionOutcome(StrEnum):
+    """What became of a question of a device."""
+
+    ANSWERED = "answered"
+    DECLINED = "declined"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+
+
+class DeviceQuestions:
+    """Serves the questions of one device that its owner allows."""
+
+    def __init__(self, hass: HomeAssistant, device: Device) -> None:
+        self._hass = hass
+        self._device = device
+        self._ai = AiQuestions(hass, device)
+        self._people = PeopleQuestions(hass, device)
+        device.add_listener(self)
+        self.device_changed(device)
+
+    @callback
+    def device_changed(self, device: Device) -> None:
+        """Serve what the owner allows now."""
+        for method, allowed, handler in (
+            (_AI, device.settings.may_ask_ai, self._ask_ai),
+            (_PEOPLE, device.settings.may_ask_people, self._ask_people),
+        ):
+            if allowed:
+                device.handlers[method] = handler
+            else:
+                device.handlers.pop(method, None)
+
+    async def _ask_ai(self, params: JsonObject) -> JsonObject:
+        return await self._told(self._ai.answer, params, "ai")
+
+    async def _ask_people(self, params: JsonObject) -> JsonObject:
+        return await self._told(self._people.answer, params, "people")
+
+    async def _told(self, answer: RequestHandler, params: JsonObject, kind: str) -> JsonObject:
+        """Answer, and tell the logbook what became of the question, without its words."""
+        outcome = QuestionOutcome.REFUSED
+        try:
+            result = await answer(params)
+            outcome = _OUTCOMES.get(str(result.get("action")), QuestionOutcome.ANSWERED)
+        finally:
+            data = {
+                "device_id": self._device.registry_id,
+                "name": self._device.name,
+                "kind": kind,
+                "outcome": outcome.value,
+            }
+            self._hass.bus.async_fire(EVENT_QUESTION, data)
+        return result
+
+
+_OUTCOMES: Final = {"decline": QuestionOutcome.DECLINED, "cancel": QuestionOutcome.CANCELLED}

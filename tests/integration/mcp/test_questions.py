@@ -1,0 +1,224 @@
+"""What a device may ask, if its owner allows: the house's language model, and people."""
+
+import asyncio
+from typing import Any
+
+from homeassistant.components.ai_task.const import DATA_PREFERENCES
+from homeassistant.components.repairs import DOMAIN as REPAIRS
+from homeassistant.core import Event, HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import issue_registry as ir
+from homeassistant.setup import async_setup_component
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
+
+from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION
+from tests.integration.mcp.conftest import BootFull
+from tests.integration.pictures.eyes import ScriptedEyes, open_eyes
+from tests.protocol.transport.udp.device import until
+
+
+@pytest.fixture
+def paired(paired: Any) -> Any:
+    """The owner allows everything."""
+    return tuple({**box, "data": {**box["data"], "ask_ai": True, "ask_people": True}} for box in paired)
+
+
+@pytest.fixture
+async def eyes(hass: HomeAssistant, core: None) -> ScriptedEyes:
+    """The AI Task that the owner prefers."""
+    assert await async_setup_component(hass, "ai_task", {})
+    return await open_eyes(hass)
+
+
+@pytest.fixture
+async def ready(hass: HomeAssistant, boot_full: BootFull, linked_entry: MockConfigEntry) -> Any:
+    """The device, which has told what it offers."""
+    await boot_full()
+    (device,) = linked_entry.runtime_data.devices.values()
+    await until(lambda: bool(device.state.offers.prompts))
+    return device
+
+
+@pytest.fixture
+def told(hass: HomeAssistant) -> list[Event[Any]]:
+    """What the logbook is told."""
+    return async_capture_events(hass, EVENT_QUESTION)
+
+
+async def use(hass: HomeAssistant, device_id: str, tool: str) -> Any:
+    """Call a tool of the device, in the middle of which it asks; return the answer that it got."""
+    answer = await hass.services.async_call(
+        DOMAIN, "call_tool", {"device_id": device_id, "tool": tool}, blocking=True, return_response=True
+    )
+    assert answer is not None
+    return answer["result"]
+
+
+def outcomes(told: list[Event[Any]]) -> list[tuple[str, str]]:
+    return [(event.data["kind"], event.data["outcome"]) for event in told]
+
+
+async def test_the_ai_task_answers_a_device_without_tools_and_without_the_house(
+    hass: HomeAssistant, eyes: ScriptedEyes, ready: Any, device_id: str, told: list[Event[Any]], full: Any
+) -> None:
+    """Texts and pictures in, text out; the answer has as many tokens as the device wants at most."""
+    eyes.sees = "Yes. " * 100
+    answer = await use(hass, device_id, "ask_ai")
+    assert (answer["role"], answer["model"], answer["stopReason"]) == (
+        "assistant", "Home Assistant AI Task", "maxTokens",
+    )  # fmt: skip
+    assert answer["content"] == {"type": "text", "text": ("Yes. " * 100)[:200]}
+    assert eyes.tools == [None]
+    assert len(eyes.photos) == 1
+    assert eyes.photos[0].startswith(b"\x89PNG")
+    assert eyes.questions[0].startswith("Answer with one word.\n\nuser: Is it raining?\n\nassistant: Where?")
+    assert "kitchen" not in eyes.questions[0].lower()
+    assert outcomes(told) == [("ai", "answered")]
+    assert full.offer.capabilities.sampling is not None
+
+
+async def test_a_storm_of_questions_is_refused(
+    hass: HomeAssistant, eyes: ScriptedEyes, ready: Any, device_id: str, told: list[Event[Any]]
+) -> None:
+    answers = [await use(hass, device_id, "ask_ai") for _ in range(7)]
+    assert [answer.get("code") for answer in answers[:5]] == [None] * 5
+    assert answers[-1] == {"code": -1, "message": "Too many questions: ask again later"}
+    assert outcomes(told)[-1] == ("ai", "refused")
+    assert len(eyes.questions) <= 6
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        (HomeAssistantError("no quota"), "The language model failed"),
+        (RuntimeError("oops"), "The language model failed"),
+        (None, "Home Assistant has no language model for this question"),
+    ],
+)
+async def test_a_failure_of_the_model_is_told_without_details(
+    hass: HomeAssistant,
+    eyes: ScriptedEyes,
+    ready: Any,
+    device_id: str,
+    failure: Exception | None,
+    message: str,
+) -> None:
+    if failure is None:
+        hass.data[DATA_PREFERENCES].async_set_preferences(gen_data_entity_id=None)
+    else:
+        eyes.sees = failure
+    assert await use(hass, device_id, "ask_ai") == {"code": -1, "message": message}
+
+
+async def question_of(hass: HomeAssistant) -> ir.IssueEntry:
+    """Wait for the question, and return it."""
+
+    def found() -> list[ir.IssueEntry]:
+        issues = ir.async_get(hass).issues.values()
+        return [each for each in issues if each.issue_id.startswith("device_question_") and each.active]
+
+    await until(lambda: bool(found()))
+    return found()[0]
+
+
+async def step(client: Any, path: str, **data: Any) -> Any:
+    response = await client.post(f"/api/repairs/issues/fix{path}", json=data)
+    return await response.json()
+
+
+@pytest.mark.parametrize("choice", ["answer", "decline", "cancel"])
+async def test_a_person_answers_a_form(
+    hass: HomeAssistant,
+    ready: Any,
+    device_id: str,
+    told: list[Event[Any]],
+    hass_client: ClientSessionGenerator,
+    choice: str,
+) -> None:
+    """A repair with a form, and a notification, which are gone with the answer."""
+    assert await async_setup_component(hass, REPAIRS, {})
+    client = await hass_client()
+    asking = asyncio.create_task(use(hass, device_id, "ask_person"))
+    issue = await question_of(hass)
+    notification = hass.data["persistent_notification"][issue.issue_id]
+    assert "Who are you?" in notification["message"]
+    flow = await step(client, "", handler=DOMAIN, issue_id=issue.issue_id)
+    assert flow["menu_options"] == ["answer", "decline", "cancel"]
+    assert flow["description_placeholders"]["message"] == "Who are you?"
+    result = await step(client, f"/{flow['flow_id']}", next_step_id=choice)
+    if choice == "answer":
+        keys = [field["name"] for field in result["data_schema"]]
+        assert keys == ["Name", "age", "cold", "colour"]
+        wrong = await step(client, f"/{flow['flow_id']}", Name="", age=7, cold=True)
+        assert wrong["errors"] == {"Name": "too_short"}
+        result = await step(client, f"/{flow['flow_id']}", Name="Ann", age=7, cold=False, colour="red")
+    assert result["type"] == "create_entry"
+    content = {"name": "Ann", "age": 7, "cold": False, "colour": "red"}
+    assert (
+        await asking
+        == {
+            "answer": {"action": "accept", "content": content},
+            "decline": {"action": "decline"},
+            "cancel": {"action": "cancel"},
+        }[choice]
+    )
+    assert ir.async_get(hass).async_get_issue(DOMAIN, issue.issue_id) is None
+    assert issue.issue_id not in hass.data["persistent_notification"]
+    assert outcomes(told) == [
+        ("people", {"answer": "answered", "decline": "declined", "cancel": "cancelled"}[choice])
+    ]
+
+
+async def test_a_question_that_nobody_answers_or_that_is_ignored_is_cancelled(
+    hass: HomeAssistant, ready: Any, device_id: str
+) -> None:
+    """After five minutes; and the call in which it was asked lives as long."""
+    assert await use(hass, device_id, "ask_person") == {"action": "cancel"}
+    asking = asyncio.create_task(use(hass, device_id, "ask_person"))
+    issue = await question_of(hass)
+    ir.async_ignore_issue(hass, DOMAIN, issue.issue_id, ignore=True)
+    assert await asking == {"action": "cancel"}
+
+
+async def test_a_page_is_shown_and_never_opened(
+    hass: HomeAssistant, ready: Any, device_id: str, hass_client: ClientSessionGenerator
+) -> None:
+    assert await async_setup_component(hass, REPAIRS, {})
+    client = await hass_client()
+    asking = asyncio.create_task(use(hass, device_id, "show_page"))
+    issue = await question_of(hass)
+    flow = await step(client, "", handler=DOMAIN, issue_id=issue.issue_id)
+    assert flow["description_placeholders"]["url"] == "https://example.com/sign-in"
+    assert flow["menu_options"] == ["done", "decline", "cancel"]
+    await step(client, f"/{flow['flow_id']}", next_step_id="done")
+    assert await asking == {"action": "accept"}
+
+
+async def test_a_form_never_asks_for_a_secret(hass: HomeAssistant, ready: Any, device_id: str) -> None:
+    answer = await use(hass, device_id, "ask_secret")
+    assert answer == {"code": -32602, "message": "A form must not ask for a secret"}
+
+
+async def test_a_question_ends_with_the_link(
+    hass: HomeAssistant, ready: Any, device_id: str, linked_entry: MockConfigEntry
+) -> None:
+    asking = asyncio.create_task(use(hass, device_id, "ask_person"))
+    issue = await question_of(hass)
+    await ready.async_close()
+    with pytest.raises(HomeAssistantError):
+        await asking
+    await until(lambda: ir.async_get(hass).async_get_issue(DOMAIN, issue.issue_id) is None)
+
+
+async def test_the_owner_takes_it_back_at_once(
+    hass: HomeAssistant, ready: Any, device_id: str, linked_entry: MockConfigEntry, full: Any
+) -> None:
+    (subentry,) = linked_entry.subentries.values()
+    data = {**subentry.data, "ask_ai": False, "ask_people": False}
+    hass.config_entries.async_update_subentry(linked_entry, subentry, data=data)
+    await until(lambda: full.offer.capabilities.sampling is None)
+    assert full.offer.capabilities.elicitation is None
+    assert (await use(hass, device_id, "ask_ai"))["message"] == "Sampling not supported"
+    assert (await use(hass, device_id, "ask_person"))["message"] == "Elicitation not supported"
