@@ -1,11 +1,11 @@
 """All sentences of a language, asked what may follow a text."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 import time
 from typing import Any, Final
 
-from hassil.expression import Group, Sentence
+from hassil.expression import Expression, Group, ListReference, RuleReference, Sentence
 from hassil.intents import IntentData, Intents, RangeSlotList, SlotList
 from hassil.util import check_excluded_context, check_required_context
 
@@ -99,7 +99,7 @@ class Grammar:
                     )
                 all_rules = {**intents.expansion_rules, **block.expansion_rules}
                 for sentence in block.sentences:
-                    kind = Kind.of(intent.name, block, _slots(sentence, all_rules))
+                    kind = Kind.of(intent.name, block, _slots(sentence.expression, all_rules))
                     scope.templates.append((compile_template(sentence.expression, self._ranges), kind))
         self._scopes: Final = [*scopes.values()]
         self._lists: Final = values_of_lists({**intents.slot_lists, **self._ranges}, language)
@@ -157,7 +157,13 @@ def values_of_lists(slot_lists: Mapping[str, SlotList], language: str) -> dict[s
     return values
 
 
-def _slots(sentence: Sentence, rules: Mapping[str, Sentence]) -> Iterator[str]:
-    if isinstance(sentence.expression, Group):
-        for reference in sentence.expression.list_references(dict(rules)):
-            yield reference.slot_name
+def _slots(part: Expression, rules: Mapping[str, Sentence], within: frozenset[str] = frozenset()) -> set[str]:
+    """Return what a template may be given; `within` are the rules that refer to the part."""
+    match part:
+        case ListReference():
+            return {part.slot_name}
+        case Group():
+            return set().union(*(_slots(item, rules, within) for item in part.items))
+        case RuleReference() if part.rule_name in rules and part.rule_name not in within:
+            return _slots(rules[part.rule_name].expression, rules, within | {part.rule_name})
+    return set()
