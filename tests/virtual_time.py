@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextvars import Context
+from pathlib import Path
 import selectors
 import threading
 from typing import override
@@ -34,6 +35,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         """Begin at a time that is no special one."""
         self.patience: dict[object, float] = {}
         """Real seconds that the clock waits for each call that runs in a thread."""
+        self._threads: dict[object, int] = {}
+        """The threads of these calls, while they run."""
         self._in_thread = threading.local()
         self._now = 1000.0
         super().__init__(_Selector(self))
@@ -62,15 +65,27 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
         def run(*args: *Ts) -> T:
             self._in_thread.call = call
+            self._threads[call] = threading.get_native_id()
             try:
                 return func(*args)
             finally:
+                self._threads.pop(call)
                 self._in_thread.call = None
 
         self.patience[call] = _THREAD_SECONDS
         future = super().run_in_executor(executor, run, *args)
         future.add_done_callback(lambda _: self.patience.pop(call))
         return future
+
+    def sleeping_threads(self) -> list[str]:
+        """Return how often each thread has run, if all of them sleep and the system tells."""
+        running = tuple(self._threads.values())
+        if len(running) < len(self.patience):
+            return []
+        try:
+            return [_runs_of_sleeping(thread) for thread in running]
+        except OSError, _AwakeError:
+            return []
 
     @override
     def set_default_executor(self, executor: Executor) -> None:
@@ -121,7 +136,33 @@ class _Selector(selectors.DefaultSelector):
         threads = max(tuple(self._loop.patience.values()), default=0.0)
         if threads or self._unchecked >= _VIRTUAL_SECONDS:
             self._unchecked = 0.0
-            if ready := super().select(threads or _IO_SECONDS):
+            if ready := self._wait(threads):
                 return ready
         self._loop.pass_time(timeout)
         return ready
+
+    def _wait(self, threads: float) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait in real time for what the kernel and the threads may be about to hand over."""
+        if threads != _WAITING_THREAD_SECONDS:
+            return super().select(threads or _IO_SECONDS)
+        before = self._loop.sleeping_threads()
+        for _ in range(round(_WAITING_THREAD_SECONDS / _IO_SECONDS)):
+            if ready := super().select(_IO_SECONDS):
+                return ready
+            # A thread that waited for the interpreter has run meanwhile; one that has not waits for us.
+            if (now := self._loop.sleeping_threads()) and now == before:
+                break
+            before = now
+        return []
+
+
+class _AwakeError(Exception):
+    """A thread has something to do."""
+
+
+def _runs_of_sleeping(thread: int) -> str:
+    """Return how long and how often a thread has run. Raises `_AwakeError` and `OSError`."""
+    folder = Path(f"/proc/self/task/{thread}")
+    if (folder / "stat").read_text().rpartition(") ")[2][0] != "S":
+        raise _AwakeError
+    return (folder / "schedstat").read_text()
