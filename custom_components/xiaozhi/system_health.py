@@ -1,0 +1,52 @@
+"""What Home Assistant shows of the gateway under *System information*."""
+
+from collections import Counter
+from typing import Any
+
+from homeassistant.components.system_health import SystemHealthRegistration
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.loader import async_get_integration
+
+from .const import DOMAIN
+from .gateway import running_gateway
+from .log_entries import logged_problems
+from .settings import OfferedLink
+from .voice.whereabouts import Place, places
+
+_MANAGE = f"/config/integrations/integration/{DOMAIN}"
+
+
+@callback
+def async_register(hass: HomeAssistant, register: SystemHealthRegistration) -> None:
+    """Register what is shown."""
+    register.async_register_info(_async_info, _MANAGE)
+
+
+async def _async_info(hass: HomeAssistant) -> dict[str, Any]:
+    integration = await async_get_integration(hass, DOMAIN)
+    info: dict[str, Any] = {"version": str(integration.version)}
+    gateway = running_gateway(hass)
+    info["running"] = gateway is not None
+    info["problems"] = len(logged_problems(hass, ()))
+    if gateway is None:
+        return info
+    settings = gateway.settings
+    ports = [f"{settings.websocket_port}/tcp"]
+    if settings.link is OfferedLink.MQTT:
+        ports.append(f"{settings.mqtt_port}/tcp")
+    if settings.link is not OfferedLink.WEBSOCKET:
+        ports.append(f"{settings.udp_port}/udp")
+    devices = list(gateway.devices.values())
+    firmware = Counter(device.state.firmware or "?" for device in devices)
+    speech = {place for device in devices for place in places(hass, device).values()}
+    points = gateway.access_points.all
+    return info | {
+        "link": settings.link.value,
+        "ports": ", ".join(ports),
+        "devices": f"{sum(device.linked for device in devices)}/{len(devices)}",
+        "firmware": ", ".join(f"{version} ({count})" for version, count in sorted(firmware.items())) or "-",
+        "detector": gateway.detectors.available,
+        "pipelines": Place.MISSING not in speech,
+        "cloud": Place.CLOUD in speech,
+        "access_points": f"{sum(point.connected for point in points)}/{len(points)}",
+    }

@@ -1,0 +1,99 @@
+"""Where a device's words go: the engines of its pipeline, and whether they are local or in a cloud."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+from homeassistant.components.assist_pipeline import Pipeline, PipelineNotFound
+from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN, HOME_ASSISTANT_AGENT
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.entity import entity_sources
+from homeassistant.loader import IntegrationNotLoaded, async_get_loaded_integration
+
+from ..device.device import Device
+from .pipelines import chosen_pipeline
+
+__all__ = ["Place", "describe_pipeline", "places"]
+
+
+class Place(StrEnum):
+    """Where an engine works, as its integration says."""
+
+    LOCAL = "local"
+    CLOUD = "cloud"
+    UNKNOWN = "unknown"
+    """Its integration is not loaded, or does not say."""
+    MISSING = "missing"
+    """The pipeline has no such engine."""
+
+
+# The first part of an integration's class (`iot_class` in its manifest).
+_PLACES: Final[Mapping[str, Place]] = {
+    "assumed": Place.LOCAL,
+    "calculated": Place.LOCAL,
+    "cloud": Place.CLOUD,
+    "local": Place.LOCAL,
+}
+
+
+@callback
+def places(hass: HomeAssistant, device: Device) -> dict[str, Place]:
+    """Return where each part of a device's pipeline works."""
+    return {part: _place(hass, engine) for part, engine in _engines(_pipeline(hass, device)).items()}
+
+
+@callback
+def describe_pipeline(hass: HomeAssistant, device: Device) -> dict[str, Any] | None:
+    """Return a device's pipeline for diagnostics; None if it was deleted."""
+    if (pipeline := _pipeline(hass, device)) is None:
+        return None
+    parts = {
+        part: {"engine": engine, "integration": _integration(hass, engine), "works": _place(hass, engine)}
+        for part, engine in _engines(pipeline).items()
+    }
+    return {
+        **parts,
+        "language": pipeline.language,
+        "speech_language": pipeline.tts_language,
+        "recognition_language": pipeline.stt_language,
+        "prefers_local_commands": pipeline.prefer_local_intents,
+    }
+
+
+def _pipeline(hass: HomeAssistant, device: Device) -> Pipeline | None:
+    try:
+        return chosen_pipeline(hass, device)
+    except PipelineNotFound:
+        return None
+
+
+def _engines(pipeline: Pipeline | None) -> dict[str, str | None]:
+    return {
+        "speech_to_text": pipeline.stt_engine if pipeline else None,
+        "assistant": pipeline.conversation_engine if pipeline else None,
+        "text_to_speech": pipeline.tts_engine if pipeline else None,
+    }
+
+
+def _integration(hass: HomeAssistant, engine: str | None) -> str | None:
+    """Return the integration of an engine, which is an entity or, in older ones, named after it."""
+    if engine is None:
+        return None
+    if engine == HOME_ASSISTANT_AGENT:
+        return CONVERSATION_DOMAIN
+    source = entity_sources(hass).get(engine)
+    return source["domain"] if source is not None else engine if "." not in engine else None
+
+
+def _place(hass: HomeAssistant, engine: str | None) -> Place:
+    if engine is None:
+        return Place.MISSING
+    integration = _integration(hass, engine)
+    if integration == CONVERSATION_DOMAIN:
+        # Home Assistant's own assistant.
+        return Place.LOCAL
+    try:
+        known = async_get_loaded_integration(hass, integration or "")
+    except IntegrationNotLoaded:
+        return Place.UNKNOWN
+    return _PLACES.get((known.iot_class or "").partition("_")[0], Place.UNKNOWN)
