@@ -18,7 +18,7 @@ from homeassistant.config_entries import (
     SubentryFlowContext,
     SubentryFlowResult,
 )
-from homeassistant.const import CONF_HOST, CONF_MAC, CONF_PASSWORD
+from homeassistant.const import CONF_HOST, CONF_MAC, CONF_PASSWORD, CONF_USERNAME
 from homeassistant.core import callback
 from homeassistant.data_entry_flow import section
 from homeassistant.exceptions import HomeAssistantError
@@ -58,6 +58,7 @@ from .protocol.mcp.client import Tool
 from .provisioning.address import check_in_url
 from .provisioning.answers import would_change_link
 from .provisioning.gateway_form import (
+    ACCOUNT_SCHEMA,
     BROKER_SCHEMA,
     RECONFIGURE_SCHEMA,
     SECTION_ADVANCED,
@@ -223,6 +224,40 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
             )
             result["next_flow"] = (FlowType.CONFIG_SUBENTRIES_FLOW, form["flow_id"])
         return result
+
+    async def async_step_reauth(self, entry_data: Mapping[str, Any]) -> ConfigFlowResult:
+        """Handle a broker that refuses the stored password."""
+        return await self.async_step_reauth_confirm()
+
+    async def async_step_reauth_confirm(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
+        """Ask for user name and password of the broker, and test them."""
+        entry = self._get_reauth_entry()
+        known: dict[str, Any] = entry.data[CONF_BROKER]
+        errors: Errors = {}
+        if user_input is not None:
+            broker = cleaned_broker({**known, CONF_USERNAME: "", CONF_PASSWORD: "", **user_input}, {})
+            # Only the account is new. What was once accepted of the rest is not warned of again.
+            errors = await broker_errors(
+                self.hass, broker, entry.data.get(CONF_ADDRESS), (broker,), (broker[CONF_HOST],)
+            )
+            if not errors:
+                result = self.async_update_and_abort(
+                    entry, data_updates={CONF_BROKER: broker}, reason="broker_accepted"
+                )
+                self.hass.config_entries.async_schedule_reload(entry.entry_id)
+                return result
+            errors = {
+                field if field in (CONF_USERNAME, CONF_PASSWORD) else "base": error
+                for field, error in errors.items()
+            }
+        return self.async_show_form(
+            step_id="reauth_confirm",
+            data_schema=self.add_suggested_values_to_schema(
+                ACCOUNT_SCHEMA, user_input or {CONF_USERNAME: known.get(CONF_USERNAME, "")}
+            ),
+            errors=errors,
+            description_placeholders={"host": known[CONF_HOST]},
+        )
 
     async def async_step_reconfigure(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
         """Change the settings of the gateway."""

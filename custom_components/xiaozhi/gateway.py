@@ -5,7 +5,7 @@ from datetime import timedelta
 from functools import partial
 import logging
 
-from homeassistant.config_entries import SOURCE_IGNORE, ConfigEntry, ConfigEntryState
+from homeassistant.config_entries import SOURCE_IGNORE, SOURCE_REAUTH, ConfigEntry, ConfigEntryState
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.exceptions import ConfigEntryNotReady
 from homeassistant.helpers import device_registry as dr, issue_registry as ir
@@ -23,7 +23,7 @@ from .mcp.questions import DeviceQuestions
 from .protocol.closing import close_all
 from .protocol.firmware import SAFE_TEXT_BYTES
 from .protocol.transport.link import Admission, Credentials, LinkKind
-from .protocol.transport.mqtt.broker_client import BrokerError
+from .protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem
 from .provisioning.discovery import DeviceDiscovery
 from .provisioning.link_settings import client_id_of
 from .secret import same
@@ -252,12 +252,16 @@ class Gateway:
 
     @callback
     def broker_changed(self, problem: BrokerError | None) -> None:
-        """Raise a repair issue while the broker cannot be used."""
+        """Raise a repair issue while the broker cannot be used; ask for another password if it is refused."""
         if problem is None:
             _LOGGER.info("Connected to the MQTT broker")
-            ir.async_delete_issue(self.hass, DOMAIN, _BROKER_ISSUE)
+            self._broker_solved()
             return
         _LOGGER.info("The MQTT broker cannot be used: %s", problem)
+        if problem.problem is BrokerProblem.REFUSED:
+            ir.async_delete_issue(self.hass, DOMAIN, _BROKER_ISSUE)
+            self.entry.async_start_reauth(self.hass)
+            return
         ir.async_create_issue(
             self.hass,
             DOMAIN,
@@ -266,6 +270,11 @@ class Gateway:
             severity=ir.IssueSeverity.ERROR,
             translation_key=f"broker_{problem.problem}",
         )
+
+    def _broker_solved(self) -> None:
+        ir.async_delete_issue(self.hass, DOMAIN, _BROKER_ISSUE)
+        for flow in tuple(self.entry.async_get_active_flows(self.hass, {SOURCE_REAUTH})):
+            self.hass.config_entries.flow.async_abort(flow["flow_id"])
 
 
 def _admission(device: Device) -> Admission:

@@ -88,12 +88,16 @@ RECONFIGURE_SCHEMA: Final = vol.Schema(
         vol.Optional(CONF_FIRMWARE_RELEASES): TextSelector(TextSelectorConfig(type=TextSelectorType.URL)),
     }
 )
+_ACCOUNT: Final = {
+    vol.Optional(CONF_USERNAME): TextSelector(),
+    vol.Optional(CONF_PASSWORD): TextSelector(TextSelectorConfig(type=TextSelectorType.PASSWORD)),
+}
+ACCOUNT_SCHEMA: Final = vol.Schema(_ACCOUNT)
 BROKER_SCHEMA: Final = vol.Schema(
     {
         vol.Required(CONF_HOST): TextSelector(),
         vol.Required(CONF_PORT, default=DEFAULT_BROKER_PORT): _PORT,
-        vol.Optional(CONF_USERNAME): TextSelector(),
-        vol.Optional(CONF_PASSWORD): TextSelector(TextSelectorConfig(type=TextSelectorType.PASSWORD)),
+        **_ACCOUNT,
         vol.Required(CONF_TLS, default=False): BooleanSelector(),
     }
 )

@@ -8,7 +8,7 @@ import secrets
 import socket
 from typing import Any
 
-from homeassistant.config_entries import ConfigEntryState
+from homeassistant.config_entries import SOURCE_REAUTH, ConfigEntryState
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import FlowResultType
 import pytest
@@ -16,8 +16,10 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 import pytest_socket
 
+from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.messages import AudioFormat
 from custom_components.xiaozhi.protocol.transport.link import Admission
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
 from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
@@ -25,13 +27,17 @@ from custom_components.xiaozhi.provisioning.link_settings import AUTO_SUBSCRIBE_
 from custom_components.xiaozhi.timeouts import Timeouts
 from tests.integration.boxes import mqtt_client_id
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device
+from tests.integration.issues import open_issues
 from tests.integration.provisioning.forms import (
+    check_texts,
     running,
     start,
     submit,
+    texts,
     websocket_only,
 )
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, command, mosquitto
+from tests.protocol.transport.udp.device import until
 from tests.protocol.transport.websocket.peer import Recorder
 
 pytestmark = [pytest.mark.usefixtures("own_address"), pytest.mark.real_time]
@@ -506,3 +512,58 @@ async def test_the_form_of_a_known_broker_is_filled_in_except_for_the_password(
     # Without a user the old password is not sent, and this broker wants one.
     assert (await change(username=""))["errors"] == {"username": "broker_refused"}
     assert entry.data["broker"] == at(broker)
+
+
+async def reauth_form(hass: HomeAssistant) -> Any:
+    """Open the card that asks for another password, as soon as it is there."""
+    await until(lambda: bool(hass.config_entries.flow.async_progress_by_handler(DOMAIN)))
+    (card,) = hass.config_entries.flow.async_progress_by_handler(DOMAIN)
+    assert card["context"]["source"] == SOURCE_REAUTH
+    return await hass.config_entries.flow.async_configure(card["flow_id"])
+
+
+async def test_a_broker_that_refuses_the_password_has_its_owner_type_another(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    settings: dict[str, Any],
+    broker: Mosquitto,
+    unload_gateway: None,
+) -> None:
+    """Nothing else is asked for, and nothing is saved before the broker accepts it."""
+    refused = at(broker, password="old")
+    entry = await running(hass, make_entry(**settings | HERE | {"broker": refused}))
+    form = check_texts(texts("config"), await reauth_form(hass))
+    assert form["step_id"] == "reauth_confirm"
+    assert form["description_placeholders"]["host"] == "127.0.0.1"
+    assert suggested(form) == {"username": "ha"}
+    assert not open_issues(hass)
+    form = await submit(hass, form, username="ha", password="wrong")
+    assert form["errors"] == {"username": "broker_refused"}
+    form = await submit(hass, form, password="secret")
+    assert form["errors"] == {"username": "username_needed"}
+    assert entry.data["broker"] == refused
+    before = entry.runtime_data
+    result = await submit(hass, form, username=" ha ", password="secret")
+    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "broker_accepted")
+    await hass.async_block_till_done()
+    assert entry.data["broker"] == at(broker)
+    assert entry.runtime_data is not before
+    assert not hass.config_entries.flow.async_progress_by_handler(DOMAIN)
+
+
+async def test_a_broker_that_is_away_is_no_wrong_password(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    settings: dict[str, Any],
+    broker: Mosquitto,
+    unload_gateway: None,
+) -> None:
+    """The form says what is wrong instead, and goes when the broker accepts the stored password after all."""
+    entry = await running(hass, make_entry(**settings | HERE | {"broker": at(broker)}))
+    entry.runtime_data.broker_changed(BrokerError(BrokerProblem.REFUSED, "Not authorized"))
+    form = await reauth_form(hass)
+    await broker.stop()
+    form = await submit(hass, form, username="ha", password="secret")
+    assert form["errors"] == {"base": "broker_unreachable"}
+    await broker.start()
+    await until(lambda: not hass.config_entries.flow.async_progress_by_handler(DOMAIN))
