@@ -50,7 +50,8 @@ class WebPage:
         await self.page.get_by_label("Username").fill(username)
         await self.page.get_by_label("Password").first.fill(password)
         await self.press("Log in")
-        await expect(self.page.get_by_role("link", name="Settings")).to_be_visible()
+        # On a phone, it is behind the page.
+        await expect(self.page.locator("ha-sidebar")).to_be_attached()
 
     async def show_integrations(self) -> None:
         """Open *Settings → Devices & services*."""

@@ -29,6 +29,7 @@ _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
     "Cache-Control": "no-store",
 }
+_LINK: Final = f'<a href="{PORTAL_URL}" target="_blank">{PORTAL_URL}</a>'
 _PAGE: Final = """<!DOCTYPE html>
 <html lang="{language}">
 <head>
@@ -37,10 +38,10 @@ _PAGE: Final = """<!DOCTYPE html>
 <meta name="color-scheme" content="light dark">
 <title>XiaoZhi</title>
 <style>
-body {{ font: 1.1rem/1.5 system-ui, sans-serif; max-width: 36rem; margin: 0 auto; padding: 1.5rem; }}
+body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 36rem; margin: 0 auto; padding: 1.5rem; }}
 h1 {{ font-size: 1.4rem; line-height: 1.3; }}
 h1::before {{ content: "{mark}"; margin-inline-end: .5rem; }}
-code {{ display: block; padding: .75rem; border: 1px solid; border-radius: .5rem; font-size: 1rem;
+code {{ display: block; padding: .75rem; border: 1px solid; border-radius: .5rem; font-size: .95rem;
   overflow-wrap: anywhere; -webkit-user-select: all; user-select: all; }}
 li {{ margin-block: .5rem; }}
 </style>
@@ -80,7 +81,7 @@ async def async_address_page(request: web.Request) -> web.Response:
     if finding.url is not None:
         intro = await async_text(hass, "page_type_this")
         steps = await async_text(hass, "page_steps", portal_url=PORTAL_URL)
-        items = "".join(f"<li>{escape(step)}</li>" for step in steps.splitlines())
+        items = "".join(f"<li>{escape(step)}</li>" for step in steps.splitlines()).replace(PORTAL_URL, _LINK)
         paragraphs.append(f"<p>{escape(intro)}</p><code>{escape(finding.url)}</code><ol>{items}</ol>")
         paragraphs.append(f"<p>{escape(await async_text(hass, 'page_next'))}</p>")
     page = _PAGE.format(
@@ -104,18 +105,19 @@ def _find(hass: HomeAssistant, request: web.Request) -> _Finding:
     if gateway_of(entry) is None:
         return _failure("page_not_running", reason=entry.reason or "")
     host = request.host.rpartition(":")[0] or request.host
-    known = check_in_url(hass, entry.data.get(CONF_ADDRESS))
+    address: str | None = entry.data.get(CONF_ADDRESS)
     problem: str | None = None
     if X_FORWARDED_FOR in request.headers:
         problem = "page_proxy"
-    elif (unfit := host_problem(host)) is not None:
+    # The owner was warned of the address that is set, and knows better.
+    elif host != address and (unfit := host_problem(host)) is not None:
         problem = _HOST_TEXTS[unfit]
     elif request.scheme == "https":
         problem = "page_https"
     if problem is None:
         called = f"{request.scheme}://{request.host}{OTA_PATH}"
         return _Finding(title="page_works", mark="✓", url=called)
-    return _Finding(title="page_doubtful", mark="⚠", problem=problem, url=known)
+    return _Finding(title="page_doubtful", mark="⚠", problem=problem, url=check_in_url(hass, address))
 
 
 def _failure(problem: str, status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE, reason: str = "") -> _Finding:

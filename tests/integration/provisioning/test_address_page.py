@@ -133,6 +133,18 @@ async def test_a_host_that_devices_cannot_use_is_named_and_another_one_offered(
     assert page.says(problem)
 
 
+async def test_a_host_that_the_owner_has_set_works(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    unload_gateway: None,
+    hass_client_no_auth: ClientSessionGenerator,
+) -> None:
+    """The form has warned of it, and the owner knows better."""
+    await hass.config_entries.async_setup(make_entry(address="ha.local").entry_id)
+    page = await open_page(hass_client_no_auth, HTTPStatus.OK, Host="ha.local:8123")
+    assert (page.title, page.address) == (WORKS, "http://ha.local:8123/api/xiaozhi/ota")
+
+
 async def test_behind_a_proxy_and_from_elsewhere_it_says_so(
     hass: HomeAssistant,
     make_entry: MakeEntry,

@@ -560,6 +560,7 @@ async def test_a_broker_that_is_away_is_no_wrong_password(
 ) -> None:
     """The form says what is wrong instead, and goes when the broker accepts the stored password after all."""
     entry = await running(hass, make_entry(**settings | HERE | {"broker": at(broker)}))
+    await until(lambda: entry.runtime_data.listeners.counters()["broker"]["connected"])
     entry.runtime_data.broker_changed(BrokerError(BrokerProblem.REFUSED, "Not authorized"))
     form = await reauth_form(hass)
     await broker.stop()
