@@ -29,7 +29,7 @@ _ENGINES: Final = (stt.DOMAIN, tts.DOMAIN)
 # The page of Home Assistant on which a pipeline gets its engines.
 _PAGE: Final = "/config/voice-assistants/assistants"
 # Nothing tells that another pipeline is preferred, or that an engine that is not an entity was added.
-_INTERVAL: Final = timedelta(minutes=1)
+_INTERVAL: Final = timedelta(seconds=15)
 # What is missing, by whether the pipelines hear and speak.
 _MISSING: Final = {
     (False, False): "no_speech",
