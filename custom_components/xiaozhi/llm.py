@@ -11,6 +11,7 @@ from .const import DOMAIN
 from .device.device import Device
 from .gateway import find_device
 from .mcp.assistant import resources_prompt
+from .mcp.audit import told_to_logbook
 from .protocol.mcp.client import ArgumentError, Tool as McpTool, check_arguments
 from .protocol.text import one_line
 from .tools.arguments import argument_fault
@@ -93,4 +94,6 @@ class DeviceTool(Tool):
                 translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
             ) from err
         call = self._device.call_tool if self.annotations.read_only else self._device.change
-        return ToolResult(data=result_data(await call(self._tool.name, arguments)))
+        with told_to_logbook(self._device, self._tool.name, llm_context.context, "assistant"):
+            result = await call(self._tool.name, arguments)
+        return ToolResult(data=result_data(result))

@@ -26,6 +26,7 @@ import voluptuous as vol
 from .assist_satellite import XiaozhiSatellite
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.device import Device
+from .mcp.audit import told_to_logbook
 from .pictures.fetch import Asker, async_fetch_url
 from .pictures.photo import async_take_photo
 from .pictures.screen import async_open_picture, async_screenshot, async_show_image, failure, require_tool
@@ -38,7 +39,7 @@ from .protocol.mcp.client import ArgumentError, Progress, check_arguments
 from .rights import check_call, check_control
 from .targets import action_schema, target_device, target_devices
 from .tools.arguments import argument_fault
-from .tools.catalogue import ASSETS_TOOL
+from .tools.catalogue import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
 from .tools.listing import described
 
 EVENT_PROGRESS: Final = "xiaozhi_progress"
@@ -151,7 +152,8 @@ async def _call_tool(call: ServiceCall) -> ServiceResponse:
         data = {"device_id": device.registry_id, "tool": name, **asdict(progress)}
         call.hass.bus.async_fire(EVENT_PROGRESS, data, context=call.context)
 
-    result = await device.call_tool(name, arguments, on_progress=progressed)
+    with told_to_logbook(device, name, call.context):
+        result = await device.call_tool(name, arguments, on_progress=progressed)
     answer: dict[str, Any] = {"result": result.value}
     if result.text is not None and result.structured is not None:
         answer["structured"] = result.structured
@@ -162,7 +164,8 @@ async def _call_tool(call: ServiceCall) -> ServiceResponse:
 
 async def _take_photo(call: ServiceCall) -> ServiceResponse:
     device = target_device(call)
-    text, entry = await async_take_photo(call.hass, device, call.data[ATTR_QUESTION].strip())
+    with told_to_logbook(device, PHOTO_TOOL, call.context):
+        text, entry = await async_take_photo(call.hass, device, call.data[ATTR_QUESTION].strip())
     return {"answer": text or None, "entity_id": entry.entity_id if entry else None}
 
 
@@ -178,13 +181,22 @@ async def _set_face(call: ServiceCall) -> None:
 
 
 async def _screenshot(call: ServiceCall) -> None:
-    await _on_each(call, lambda device: async_screenshot(call.hass, device))
+    async def take_one(device: Device) -> None:
+        with told_to_logbook(device, SNAPSHOT_TOOL, call.context):
+            await async_screenshot(call.hass, device)
+
+    await _on_each(call, take_one)
 
 
 async def _show_image(call: ServiceCall) -> None:
     async with call.hass.data[PICTURE_SLOTS].shown:
         picture = await async_open_picture(call.hass, await _fetch_picture(call))
-    await _on_each(call, lambda device: async_show_image(call.hass, device, picture))
+
+    async def show_one(device: Device) -> None:
+        with told_to_logbook(device, PREVIEW_TOOL, call.context):
+            await async_show_image(call.hass, device, picture)
+
+    await _on_each(call, show_one)
 
 
 async def _fetch_picture(call: ServiceCall) -> bytes:
@@ -209,7 +221,8 @@ async def _set_assets(call: ServiceCall) -> None:
     async def set_one(device: Device) -> None:
         require_tool(device, ASSETS_TOOL)
         arguments = _check_arguments(device, ASSETS_TOOL, {"url": call.data[CONF_URL]})
-        await device.change(ASSETS_TOOL, arguments)
+        with told_to_logbook(device, ASSETS_TOOL, call.context):
+            await device.change(ASSETS_TOOL, arguments)
 
     await _on_each(call, set_one)
 

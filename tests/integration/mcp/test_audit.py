@@ -1,0 +1,89 @@
+"""The logbook tells which tools an action or the assistant has called, and what a device has asked."""
+
+from typing import Any
+
+from homeassistant.core import Context, Event, HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import llm
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
+
+from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION, EVENT_TOOL_CALL
+from custom_components.xiaozhi.logbook import async_describe_events
+from tests.integration.mcp.conftest import BootFull
+from tests.protocol.transport.udp.device import until
+
+
+@pytest.fixture
+def calls(hass: HomeAssistant) -> list[Event[Any]]:
+    return async_capture_events(hass, EVENT_TOOL_CALL)
+
+
+def lines(hass: HomeAssistant, events: list[Event[Any]]) -> list[str]:
+    """Return what the logbook shows for events."""
+    describe: dict[str, Any] = {}
+    async_describe_events(hass, lambda _, event, function: describe.update({event: function}))
+    shown = [describe[event.event_type](event) for event in events]
+    assert all(line["name"] == "Kitchen box" for line in shown)
+    return [line["message"] for line in shown]
+
+
+async def test_calls_of_people_and_of_the_assistant_are_told_and_polls_are_not(
+    hass: HomeAssistant,
+    boot_full: BootFull,
+    linked_entry: MockConfigEntry,
+    device_id: str,
+    calls: list[Event[Any]],
+) -> None:
+    """Who (the context), which tool, and whether it was done; never the arguments."""
+    await boot_full()
+    (device,) = linked_entry.runtime_data.devices.values()
+    await until(lambda: "warm_up" in device.tools)
+    assert calls == []
+    context = Context()
+    await hass.services.async_call(
+        DOMAIN,
+        "call_tool",
+        {"device_id": device_id, "tool": "warm_up"},
+        blocking=True,
+        return_response=True,
+        context=context,
+    )
+    with pytest.raises(HomeAssistantError):
+        await hass.services.async_call(
+            DOMAIN,
+            "call_tool",
+            {"device_id": device_id, "tool": "long_job", "arguments": {"secret": 1}},
+            blocking=True,
+            return_response=True,
+        )
+    asked = llm.LLMContext(
+        platform="test", context=context, language="en", assistant="conversation", device_id=device_id
+    )
+    api = await llm.async_get_api(hass, llm.LLM_API_ASSIST, asked)
+    await api.async_call_tool(llm.ToolInput(tool_name="xiaozhi__warm_up", tool_args={}))
+    await hass.async_block_till_done()
+    assert lines(hass, calls) == [
+        "was told to use the tool Warm up",
+        "was told by the assistant to use the tool Warm up",
+    ]
+    assert [event.context for event in calls] == [context, context]
+    assert [event.data["device_id"] for event in calls] == [device_id] * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "line"),
+    [
+        ("ai", "answered", "asked the AI, and got an answer"),
+        ("ai", "refused", "asked the AI, and was refused"),
+        ("people", "declined", "asked a question, which was declined"),
+        ("people", "cancelled", "asked a question, which nobody answered"),
+    ],
+)
+async def test_questions_are_told_without_their_words(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, kind: str, outcome: str, line: str
+) -> None:
+    events = async_capture_events(hass, EVENT_QUESTION)
+    hass.bus.async_fire(EVENT_QUESTION, {"name": "Kitchen box", "kind": kind, "outcome": outcome})
+    await hass.async_block_till_done()
+    assert lines(hass, events) == [line]
