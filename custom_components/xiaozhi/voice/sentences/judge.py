@@ -20,7 +20,7 @@ _LOGGER = logging.getLogger(__name__)
 
 # Longer than any command.
 _LONGEST_TEXT: Final = 200
-# Seconds after which a verdict would come too late to be of use, and that preparations may take.
+# Seconds that a judgement may take, since a pause ends the turn then, and that preparations may take.
 _TIME_LIMIT: Final = 0.25
 _WARM_UP_LIMIT: Final = 60.0
 # Failures in a row after which it is not tried again.

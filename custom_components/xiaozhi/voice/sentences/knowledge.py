@@ -92,7 +92,7 @@ class Knowledge:
             outlook.add(known.outlook(hearing, home, deadline))
         result = None
         if outlook.is_sentence:
-            # The search is kinder than the recogniser, which has the last word on what is a command.
+            # The search is more lenient than the recogniser, which decides what is a command.
             understood = (recognise(hearing, known.intents, home.own_lists) for known in sources)
             result = next(filter(None, understood), None)
         if result is None:

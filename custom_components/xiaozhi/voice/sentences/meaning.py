@@ -35,8 +35,8 @@ class Meaning:
     """The command, and what was said of it."""
     names_one_thing: bool
     """It is about the only thing of a name, so that it does not matter where it is said to be."""
-
     has_wildcard: bool
+    """Some of its words could be any."""
 
     @classmethod
     def of(cls, result: RecognizeResult, names_one_thing: bool) -> Self:
@@ -48,7 +48,7 @@ class Meaning:
     def is_changed(self, kind: Kind, ends: int) -> bool:
         """Whether a longer sentence of a template, which goes on in these ways, means something else."""
         if ends & Ends.ANYTHING and not self.has_wildcard:
-            # Anything may begin with a command: "turn on the lamp in five minutes".
+            # Otherwise no command would ever be complete, since "in five minutes" may follow all of them.
             return False
         if ends & Ends.VALUE:
             return True

@@ -1,9 +1,9 @@
 """Sentence templates, walked with a text that may end in their middle.
 
 hassil knows whether a text is a sentence, but not whether one begins with it. Here its parsed templates are
-walked as far as a text goes. The walk is kinder than hassil: it overlooks spaces, and checks what a name
-needs (such as being a light) only with the name itself. So it may find a sentence where hassil finds none,
-which costs time, but hardly overlooks one.
+walked as far as a text goes. The walk is more lenient than hassil: it ignores spaces, and checks what a
+sentence demands of a name (such as being a light) only with the name itself. So it may find a sentence where
+hassil finds none, which costs a turn some time, but it rarely misses one.
 
 A walk keeps the positions in the text that it may have come to as the bits of a number: one for each
 character, and for the end of the text three: touching the last word, after a space, and in a wildcard.
