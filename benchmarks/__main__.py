@@ -16,6 +16,7 @@ from homeassistant.runner import create_event_loop
 
 from . import access_point, downlink, end_of_speech, latency, loss, media, memory, sentences, turn, uplink_cpu
 from .house import house
+from .policies import POLICIES, compare
 from .report import Finding
 from .soak.measure import SoakError, measure as soak
 
@@ -41,16 +42,28 @@ _OPTIONS: Final = {
     "end_of_speech": ("recordings", "noise", "snr", "pause", "at_once", "every"),
     "soak": ("minutes", "seed", "devices"),
 }
+_COMPARISON: Final = ("recordings", "every", "policy", "engine_seconds", "pauses", "slower")
 
 
-async def run(folder: Path, names: list[str], *, quick: bool, options: dict[str, dict[str, Any]]) -> None:
+async def run(
+    folder: Path,
+    names: list[str],
+    *,
+    quick: bool,
+    options: dict[str, dict[str, Any]],
+    comparison: dict[str, Any] | None,
+) -> None:
     """Run benchmarks one after the other in one Home Assistant, whose files go to an empty folder.
 
-    `options` holds those of single benchmarks. Raises `SoakError`.
+    `options` holds those of single benchmarks, `comparison` those that turn `end_of_speech` into one of
+    policies. Raises `SoakError`.
     """
     async with house(folder) as home:
         for name in names:
-            finding = await BENCHMARKS[name](home, quick=quick, **options.get(name, {}))
+            if name == "end_of_speech" and comparison is not None:
+                finding = await compare(home, **comparison)
+            else:
+                finding = await BENCHMARKS[name](home, quick=quick, **options.get(name, {}))
             print(finding.table())
             print(finding.json(), end="\n\n", flush=True)
 
@@ -77,9 +90,11 @@ def main(arguments: list[str]) -> None:
     loop = create_event_loop()
     asyncio.set_event_loop(loop)
     with tempfile.TemporaryDirectory(prefix="xiaozhi-benchmark-") as folder:
+        options.pause = next(iter(options.pauses), 0)
         names = options.name or [name for name in BENCHMARKS if name not in _NAMED_ONLY]
         own = {name: {key: getattr(options, key) for key in keys} for name, keys in _OPTIONS.items()}
-        work = run(Path(folder), names, quick=options.quick, options=own)
+        comparison = {key: getattr(options, key) for key in _COMPARISON} if options.policy else None
+        work = run(Path(folder), names, quick=options.quick, options=own, comparison=comparison)
         try:
             loop.run_until_complete(work)
         except SoakError as err:
@@ -87,6 +102,10 @@ def main(arguments: list[str]) -> None:
         finally:
             # Home Assistant sends uncaught errors to its log, of which only the integration's part is shown.
             sys.excepthook = sys.__excepthook__
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(number) for number in text.split(",")]
 
 
 def _add_end_of_speech(parser: argparse.ArgumentParser) -> None:
@@ -103,9 +122,31 @@ def _add_end_of_speech(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--pause",
+        type=_numbers,
+        default=[],
+        dest="pauses",
+        metavar="SECONDS",
+        help="by which each speaker hesitates longer (default: none); with --policy several, as in 0.3,0.5",
+    )
+    group.add_argument(
+        "--policy",
+        choices=POLICIES,
+        nargs="+",
+        help="compare what ends a turn, on the clock of the audio instead of in real time, without devices",
+    )
+    group.add_argument(
+        "--engine-seconds",
+        type=_numbers,
+        default=[0.3],
+        metavar="SECONDS",
+        help="that speech recognition takes, with --policy; several as in 0.05,0.3,0.8 (default: 0.3)",
+    )
+    group.add_argument(
+        "--slower",
         type=float,
-        default=0,
-        help="seconds by which each speaker hesitates longer (default: none)",
+        default=1,
+        metavar="TIMES",
+        help="as long as usual is what an early call takes, with --policy (default: 1)",
     )
     group.add_argument(
         "--at-once",

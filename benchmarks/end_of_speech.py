@@ -82,8 +82,8 @@ async def measure(
                 raise ValueError("end_of_speech needs --recordings")
             recordings = folder
             await asyncio.to_thread(_speak, folder)
-        scene = Scene(noise=None if noise is None else read_sound(noise), snr=snr, pause=pause)
         people = (await asyncio.to_thread(read_recordings, recordings))[::every]
+        scene = Scene(noise=None if noise is None else read_sound(noise), snr=snr, pause=pause)
         sounds = await asyncio.to_thread(_prepare, people, scene, folder)
         house.speech_to_text.notices_end = False
         try:

@@ -3,14 +3,17 @@
 import asyncio
 from asyncio.subprocess import PIPE
 import json
+from pathlib import Path
 import sys
 from typing import Any
+import wave
 
 import pytest
 
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.loss import word_errors
 from benchmarks.report import Finding, percentile
+from simulator.audio.espeak import synthesize
 from tests.paths import ROOT
 
 # It has a test of its own.
@@ -91,3 +94,18 @@ def test_a_finding_is_a_table_and_a_line_of_json() -> None:
         "speed: how fast\n\nlink       ms\n---------  ---\nmqtt       1.5\nwebsocket  –\n"
     )
     assert json.loads(finding.json()) == {"benchmark": "speed", "rows": list(finding.rows)}
+
+
+@pytest.mark.timeout(200)
+async def test_what_ends_a_turn_is_compared(tmp_path: Path) -> None:
+    pcm, rate = synthesize("turn on the kitchen light", sample_rate=16000)
+    with wave.open(str(tmp_path / "command.wav"), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(bytes(rate) + pcm + bytes(rate))
+    options = ["--policy", "sentence", "fixed", "early", "core", "--pause", "0.3", "--engine-seconds", "0.05"]
+    found = (await run(["end_of_speech", "--recordings", str(tmp_path), *options]))["end_of_speech"]
+    waits = {row["policy"]: row["mean"] for row in found}
+    assert waits["sentence"] < waits["fixed 0.4 s"] < waits["fixed 0.8 s"] < waits["core"]
+    assert all(row["never"] == row["cut"] == 0 for row in found)

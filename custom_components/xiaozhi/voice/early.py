@@ -33,19 +33,20 @@ from .lent_engine import Engine
 from .sentences import Completeness
 from .timeouts import VoiceTimeouts
 
-__all__ = ["EarlyTurn", "EngineCalls"]
+__all__ = ["ENDS", "CreateTask", "EarlyTurn", "EngineCalls", "JudgeText"]
 
 _LOGGER = logging.getLogger(__name__)
 
 type CreateTask = Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]]
 type JudgeText = Callable[[str], Awaitable[Completeness]]
 
-_ENDS: Final = {
+ENDS: Final = {
     Completeness.COMPLETE: EndOfTurn.COMPLETE,
     Completeness.MAY_GO_ON: EndOfTurn.PAUSE,
     Completeness.UNKNOWN: EndOfTurn.PAUSE,
     Completeness.BEGINNING: EndOfTurn.BEGINNING,
 }
+"""What ends a turn, by how complete its transcript is."""
 # Audio is given to engines in pieces of a quarter of a second, as they come from a device, only sooner.
 _PIECE: Final = UPLINK_SAMPLE_RATE // 2
 # An early call may take so many times as long as it usually does.
@@ -218,7 +219,7 @@ class EarlyTurn:
 
     async def _judge_text(self, number: int, text: str) -> None:
         if self._judge is not None:
-            self._do(self._patience.judged(number, _ENDS[await self._judge(text)]))
+            self._do(self._patience.judged(number, ENDS[await self._judge(text)]))
 
 
 async def _pieces(pcm: bytes) -> AsyncGenerator[bytes]:

@@ -31,7 +31,7 @@ from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE, silence
 from ..protocol.conversation.patience import DEFAULT_PAUSES, NOTICED_PAUSE, EndOfTurn
 from ..protocol.conversation.turn import Turn
 
-__all__ = ["ListeningNews", "PauseListener", "SpeechDetectors", "SpokenAudio", "TurnDetector"]
+__all__ = ["PATIENT", "ListeningNews", "PauseListener", "SpeechDetectors", "SpokenAudio", "TurnDetector"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -45,8 +45,8 @@ _SETTINGS: Final = {
     VadSensitivity.DEFAULT: DetectorSettings(),
     VadSensitivity.RELAXED: DetectorSettings(silence=1.0),
 }
-# Tells of each pause, so that what was said before it can decide how long the pause may last.
-_PATIENT: Final = DetectorSettings(silence=DEFAULT_PAUSES[EndOfTurn.PAUSE], pause=NOTICED_PAUSE)
+PATIENT: Final = DetectorSettings(silence=DEFAULT_PAUSES[EndOfTurn.PAUSE], pause=NOTICED_PAUSE)
+"""For a detector that tells of each pause, so that what was said can decide how long it may last."""
 # An answer to a question is no command, and nothing tells whether it is complete.
 _ANSWER: Final = DetectorSettings(pause=NOTICED_PAUSE)
 # The device hears itself, too, through what its echo cancellation leaves of it.
@@ -79,7 +79,7 @@ class SpeechDetectors:
 
     async def async_load_patient(self, *, answers_question: bool) -> TurnDetector | None:
         """Return a detector that tells of each pause; None as `async_load`."""
-        return await self._load(_ANSWER if answers_question else _PATIENT)
+        return await self._load(_ANSWER if answers_question else PATIENT)
 
     async def async_load_for_interruption(self) -> TurnDetector | None:
         """Return a detector of speech during an answer; None if the library cannot be loaded."""
