@@ -29,19 +29,26 @@ A device lists its tools by the Model Context Protocol. Each tool becomes part o
 can be called by name only. This table has all tools of the stock firmware; `python -m scripts.tool_table`
 writes it from the code. Tools of other firmware are treated by the same rules:
 
-- A pair such as `turn_on` and `turn_off` is a switch, or a light if its name says so. A tool that takes red,
-  green and blue makes a light with a colour, together with `set_brightness` of the same group.
-- A tool that sets one whole number with limits is a number; one that takes true or false is a switch; one
-  that takes one of the texts in its description is a choice.
-- A tool without arguments whose name begins with `get` is the state of the tool that sets the same value, or
-  else a sensor, which is disabled at first. Any other is a button, and so is one whose only argument has a
-  default.
-- All others, including those with several arguments, can be called by name only.
+- Two tools that do the opposite of each other are one entity, by the name of the thing: a cover (curtain,
+  door, window), a valve, a lock, a fan with its speed, a light or a switch. So are 打开窗帘 and 关闭窗帘:
+  Chinese names are understood as English ones are. A tool that takes red, green and blue makes a light with a
+  colour, together with `set_brightness` of the same group.
+- A tool that sets one whole number with limits is a number, or a choice if its description names each of
+  them ("0: off, 1: low, 2: high"); one that takes true or false is a switch; one that takes one of the texts
+  in its description is a choice.
+- A tool without arguments whose name begins with `get` or `read` is the state of the entity that sets the
+  same value, or else a sensor. What it measures is found by its name (CO₂, PM2.5, pressure, soil moisture …),
+  and the unit by its description. One whose name begins with `is` is a sensor of yes and no. An object with
+  several readings makes a sensor of each. At first 16 readings at most are on; those that are neither
+  measured nor a state are off.
+- Any other tool that needs no argument is a button: also one whose arguments all have defaults.
+- All others can be called by name only.
 - The title of a tool, which stock firmware does not have, is the name of the entity made from that tool
   alone.
 - Tools that the device reserves for users, and those that
   [can do harm](assistant.md#which-abilities), are configuration. Those that restart, reset, erase, unlock,
-  disconnect or switch off are disabled until you enable them.
+  disconnect or switch off are disabled until you enable them. Locks, doors and valves made of two tools are
+  enabled, but voice assistants get them only if you expose them.
 
 *Assumed* means that the device does not report the state: it is the value last set from Home Assistant. A
 reported state is read when the device connects, half a second after a change, and every five minutes.

@@ -15,9 +15,16 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ConnectedSensor, async_add_access_point_entities
 from .device.device import Device
-from .entity import XiaozhiEntity, async_add_device_entities
+from .entity import (
+    XiaozhiEntity,
+    XiaozhiToolEntity,
+    async_add_device_entities,
+    async_add_tool_entities,
+    describe,
+)
 from .gateway import XiaozhiConfigEntry
 from .protocol.transport.link import LinkKind
+from .tools.entities import BinarySensorTool, Reading
 
 PARALLEL_UPDATES = 0
 
@@ -63,6 +70,7 @@ async def async_setup_entry(
         XiaozhiBinarySensor,
         exists=lambda device, description: description.value(device) is not None,
     )
+    async_add_tool_entities(entry, async_add_entities, BinarySensorTool, XiaozhiToolBinarySensor)
     async_add_access_point_entities(entry, async_add_entities, [ConnectedSensor])
 
 
@@ -88,3 +96,23 @@ class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):
     def is_on(self) -> bool | None:
         """Return the value."""
         return self.entity_description.value(self.device)
+
+
+class XiaozhiToolBinarySensor(XiaozhiToolEntity[BinarySensorTool], BinarySensorEntity):
+    """A sensor that shows a yes or no of a tool."""
+
+    def __init__(self, device: Device, tool: BinarySensorTool) -> None:
+        device_class = BinarySensorDeviceClass(tool.device_class) if tool.device_class else None
+        super().__init__(
+            device, tool, describe(BinarySensorEntityDescription, tool, device_class=device_class)
+        )
+
+    @override
+    def _readings(self) -> tuple[Reading | None, ...]:
+        return (self.tool.state,)
+
+    @property
+    @override
+    def is_on(self) -> bool | None:
+        """Return the answer."""
+        return self._flag(self.tool.state)

@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, override
 from weakref import WeakKeyDictionary
 
+from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
 from homeassistant.core import Context, callback
+from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity import Entity, EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.typing import UNDEFINED
@@ -15,7 +17,7 @@ from .gateway import XiaozhiConfigEntry
 from .rights import check_entity
 from .tools.catalogue import STATUS_TOOL
 from .tools.entities import Reading, ToolEntity
-from .tools.entity_limits import async_admit, async_remove_surplus
+from .tools.entity_limits import async_admit, async_forget_merged, async_remove_surplus
 from .tools.values import as_flag
 
 # Seconds until entities over the daily limit are tried again.
@@ -85,6 +87,14 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         self._caller: Context | None = None
 
     @override
+    def get_initial_entity_options(self) -> er.EntityOptionsType | None:
+        """Return the options at first: assistants get what has a risk only if the owner exposes it."""
+        options = super().get_initial_entity_options()
+        if not self.tool.guarded:
+            return options
+        return {**(options or {}), CONVERSATION_DOMAIN: {"should_expose": False}}
+
+    @override
     async def async_added_to_hass(self) -> None:
         """Follow the device, and have the entity's state read regularly."""
         await super().async_added_to_hass()
@@ -121,7 +131,8 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
             await self.async_remove()
 
     def _flag(self, reading: Reading) -> bool | None:
-        return as_flag(self.device.tools.last_value(reading), reading.on_off)
+        told = as_flag(self.device.tools.last_value(reading), reading.on_off)
+        return None if told is None else told is not reading.negated
 
     def _last_argument(self, tool: str, argument: str) -> Any:
         """Return the argument of the last call of a setter, by this entity or by others."""
@@ -231,6 +242,7 @@ class _ToolEntityAdder[ToolT: ToolEntity]:
             present.update(new)
             if new:
                 self._add(new.values(), config_subentry_id=device.subentry_id)
+            async_forget_merged(self._hass, device, self._platform)
             async_remove_surplus(self._hass, device)
 
 

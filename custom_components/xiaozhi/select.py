@@ -17,7 +17,7 @@ from .device.device import Device
 from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
 from .gateway import Gateway, XiaozhiConfigEntry
 from .tools.entities import Reading, SelectTool
-from .tools.values import main_value
+from .tools.values import as_number, main_value
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
@@ -74,12 +74,20 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
             value = main_value(self.device.tools.last_value(self.tool.state))
         else:
             value = self._last_argument(self.tool.tool, self.tool.argument)
-        return value if value in self.tool.options else None
+        if self.tool.values is None or value in self.tool.options:
+            return value if value in self.tool.options else None
+        number = as_number(value)
+        return next((name for name, each in self._named.items() if each == number), None)
 
     @override
     async def async_select_option(self, option: str) -> None:
         """Call the tool with the option."""
-        await self._change(self.tool.tool, {self.tool.argument: option})
+        await self._change(self.tool.tool, {self.tool.argument: self._named.get(option, option)})
+
+    @property
+    def _named(self) -> dict[str, int]:
+        """The numbers that the options stand for."""
+        return dict(zip(self.tool.options, self.tool.values or (), strict=False))
 
 
 class XiaozhiPipelineSelect(AssistPipelineSelect):

@@ -32,6 +32,7 @@ from .protocol.conversation.conversation import ConversationState
 from .protocol.status import NETWORK_TYPES, SIGNALS
 from .protocol.transport.link import LinkKind
 from .texts import known_text
+from .tools.catalogue import CATALOGUE
 from .tools.entities import Reading, SensorTool
 from .tools.values import as_attributes, as_number, as_text
 
@@ -224,7 +225,6 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
             tool,
             device_class=SensorDeviceClass(tool.device_class) if tool.device_class else None,
             native_unit_of_measurement=tool.unit,
-            state_class=SensorStateClass.MEASUREMENT if tool.unit else None,
             options=[*tool.options] if tool.options else None,
         )
         super().__init__(device, tool, description)
@@ -238,13 +238,24 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
     def native_value(self) -> str | int | float | None:
         """Return the main part of the answer."""
         answer = self.device.tools.last_value(self.tool.state)
-        if self.tool.unit is not None:
+        if self.tool.unit is not None or self.tool.measured:
             return as_number(answer)
         value = as_text(answer)
         return value if self.options is None or value in self.options else None
 
     @property
     @override
+    def state_class(self) -> SensorStateClass | None:
+        """Return the state class of a number: its changes make a curve, and no lines in the logbook."""
+        if self.tool.grows:
+            return SensorStateClass.TOTAL_INCREASING
+        is_number = self.tool.measured or self.tool.unit or isinstance(self.native_value, int | float)
+        return SensorStateClass.MEASUREMENT if is_number else None
+
+    @property
+    @override
     def extra_state_attributes(self) -> dict[str, Any]:
-        """Return all parts of the answer."""
+        """Return all parts of the answer, except where each is a sensor."""
+        if self.tool.state.member is not None and self.tool.state.tool not in CATALOGUE:
+            return {}
         return as_attributes(self.device.tools.last_value(Reading(tool=self.tool.state.tool)))

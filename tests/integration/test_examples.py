@@ -31,6 +31,8 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from scripts.tool_table import stock_tools
 from tests.integration.http_device import MAC, paired_device
 from tests.paths import ROOT
+from tests.rules.tools.invented import DEVICES
+from tests.rules.tools.sample_tools import tool as sample_tool
 
 _PAGES: Final = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 _AUTOMATION: Final = re.compile(r"^```yaml\n(alias: .*?)^```", re.MULTILINE | re.DOTALL)
@@ -54,6 +56,11 @@ _NOTIFIED: Final = {
     "notifications/button": {"clicks": 2},
 }
 _AT_NIGHT: Final = {"Light in the kitchen when XiaoZhi is woken at night"}
+# Of firmware of the owner's own.
+_OWN_TOOLS: Final = [
+    *(*DEVICES["curtain"], *DEVICES["door lock"], *DEVICES["irrigation"]),
+    *(sample_tool("self.fan.turn_on"), sample_tool("self.fan.turn_off")),
+]
 # A second entity of the same name has a number at its end; on real boards there is no second one.
 _SECOND: Final = re.compile(r"_\d$")
 
@@ -106,9 +113,8 @@ async def device(
     device.state.listens_while_speaking = True
     # Timers are for devices on MQTT.
     device.state.link = LinkKind.MQTT
-    await device.tools_listed(
-        tuple({tool.name: tool for tools in stock_tools().values() for tool in tools}.values())
-    )
+    tools = {tool.name: tool for tools in (*stock_tools().values(), _OWN_TOOLS) for tool in tools}
+    await device.tools_listed(tuple(tools.values()))
     device.status_read(
         DeviceStatus(
             volume=50,

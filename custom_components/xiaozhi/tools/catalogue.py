@@ -69,6 +69,10 @@ class StockTool:
     state: Reading | None = None
     """For a setter, where to read the value; for a getter, the main part of its answer."""
     options: tuple[str, ...] | None = None
+    values: tuple[int, ...] | None = None
+    """The numbers that the options stand for."""
+    argument: str | None = None
+    """The argument that the options are for, if there are others, all with a default."""
     momentary: bool = False
     on_off: tuple[Any, Any] | None = None
     """The argument's values for on and off."""
@@ -84,6 +88,30 @@ _wifi_setup: Final = partial(
 )
 _MOTION: Final = StockTool(translation_key="motion", device_class="enum", options=("idle", "moving"))
 _TRIMS: Final = StockTool(translation_key="trims")
+
+# All arguments of these have defaults.
+_MOVEMENTS: Final = {
+    "dog": (
+        *("walk", "turn", "lift_left_front_leg", "lift_left_rear_leg"),
+        *("lift_right_front_leg", "lift_right_rear_leg"),
+    ),
+    "edarobot": (
+        *("walk_forward", "turn_left", "jump", "swing", "moonwalk", "bend", "shake_leg", "updown"),
+        *("hands_up", "hands_down", "hand_wave"),
+    ),
+}
+
+
+def _moves(translation_key: str, argument: str, *options: str) -> StockTool:
+    """Return a tool whose movements are numbers from 1 on."""
+    return StockTool(
+        translation_key=translation_key,
+        argument=argument,
+        options=options,
+        values=tuple(range(1, len(options) + 1)),
+        momentary=True,
+    )
+
 
 CATALOGUE: Final[Mapping[str, StockTool]] = {
     # Every board, `main/mcp_server.cc`.
@@ -139,6 +167,7 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
     ),
     "self.light.set_rgb": StockTool(translation_key="light"),
     # electron-bot, otto-robot, lceda-course-examples: an offset needs a servo, and a script is not a choice.
+    "self.electron.servo_move": _ACTION,
     "self.electron.servo_sequences": _ACTION,
     "self.otto.servo_sequences": _ACTION,
     "self.dog.set_trim": _SERVO_TRIM,
@@ -157,6 +186,27 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         translation_key="ip", state=Reading(tool="self.electron.get_ip", member="ip")
     ),
     "self.otto.get_ip": StockTool(translation_key="ip", state=Reading(tool="self.otto.get_ip", member="ip")),
+    "self.electron.hand_action": _moves("arm_movement", "action", "raise", "lower", "wave", "flap"),
+    "self.electron.body_turn": _moves("body_turn", "direction", "left", "right", "centre"),
+    "self.electron.head_move": _moves(
+        "head_movement", "action", "up", "down", "nod", "centre", "nod_repeatedly"
+    ),
+    "self.otto.action": StockTool(
+        translation_key="otto_movement",
+        argument="action",
+        options=(
+            *("walk", "turn", "jump", "swing", "moonwalk", "bend", "shake_leg", "updown"),
+            *("whirlwind_leg", "sit", "showcase", "home"),
+        ),
+        momentary=True,
+    ),
+    **{
+        f"self.{robot}.{name}": StockTool(translation_key=name)
+        for robot, names in _MOVEMENTS.items()
+        for name in names
+    },
+    # With -1 for all, it changes nothing.
+    "self.model.param_set": _ACTION,
     # espressif/esp-hi
     "self.dog.basic_control": StockTool(
         translation_key="dog_movement",
@@ -177,7 +227,12 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         momentary=True,
     ),
     # espressif/esp-sparkbot: the schema allows 1 to 6, the handler 3 to 8; the getter's answer never changes.
-    "self.chassis.switch_light_mode": StockTool(translation_key="light_effect", minimum=3),
+    # The names are those of the chassis' own firmware, `light_mode_t`.
+    "self.chassis.switch_light_mode": StockTool(
+        translation_key="light_effect",
+        options=("blink", "breathe_slowly", "breathe_quickly", "flow"),
+        values=(3, 4, 5, 6),
+    ),
     "self.chassis.get_light_mode": _ACTION,
     "self.camera.set_camera_flipped": StockTool(
         translation_key="flip_camera", category=EntityCategory.CONFIG

@@ -8,17 +8,23 @@ from homeassistant.const import EntityCategory, Platform
 
 __all__ = [
     "ActionTool",
+    "BinarySensorTool",
     "ButtonTool",
     "Call",
     "Colour",
+    "CoverTool",
+    "FanTool",
     "LightTool",
+    "LockTool",
     "NumberTool",
+    "OpenableTool",
     "Reading",
     "SelectTool",
     "SensorTool",
     "Setter",
     "SwitchTool",
     "ToolEntity",
+    "ValveTool",
 ]
 
 _NO_ARGUMENTS: Final[Mapping[str, Any]] = {}
@@ -43,6 +49,8 @@ class Reading:
     member: str | None = None
     on_off: tuple[str, str] | None = None
     """Parts of the answer's text for on and for off, if it has words of its own."""
+    negated: bool = False
+    """Whether yes means off, closed or unlocked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +95,8 @@ class ToolEntity:
     """Whether the entity is enabled by default."""
     user_only: bool = False
     """Whether the device reserves one of the tools for users."""
+    guarded: bool = False
+    """Whether assistants get the entity only if the owner exposes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +136,8 @@ class SelectTool(ToolEntity):
     tool: str
     argument: str
     options: tuple[str, ...]
+    values: tuple[int, ...] | None = None
+    """The numbers that the options stand for, in their order; None if the options themselves are sent."""
     state: Reading | None = None
     momentary: bool = False
     """Whether choosing an option only triggers an action: there is no state."""
@@ -169,3 +181,73 @@ class SensorTool(ToolEntity):
     unit: str | None = None
     options: tuple[str, ...] | None = None
     """All possible values, if known."""
+    measured: bool = False
+    """Whether the value is a number that is measured."""
+    grows: bool = False
+    """Whether the value only grows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinarySensorTool(ToolEntity):
+    """A sensor of yes and no."""
+
+    platform: ClassVar[Platform | None] = Platform.BINARY_SENSOR
+
+    state: Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenableTool(ToolEntity):
+    """What is opened and closed."""
+
+    follows_calls: ClassVar[bool] = True
+
+    open: Call
+    close: Call
+    stop: Call | None = None
+    position: Setter | None = None
+    """The minimum is closed."""
+    position_state: Reading | None = None
+    state: Reading | None = None
+    """Where to read whether it is open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoverTool(OpenableTool):
+    """A cover: a curtain, a door, a lid."""
+
+    platform: ClassVar[Platform | None] = Platform.COVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValveTool(OpenableTool):
+    """A valve."""
+
+    platform: ClassVar[Platform | None] = Platform.VALVE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockTool(ToolEntity):
+    """A lock."""
+
+    platform: ClassVar[Platform | None] = Platform.LOCK
+    follows_calls: ClassVar[bool] = True
+
+    lock: Call
+    unlock: Call
+    state: Reading | None = None
+    """Where to read whether it is locked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FanTool(ToolEntity):
+    """A fan."""
+
+    platform: ClassVar[Platform | None] = Platform.FAN
+    follows_calls: ClassVar[bool] = True
+
+    on: Call
+    off: Call
+    speed: Setter | None = None
+    speed_state: Reading | None = None
+    state: Reading | None = None

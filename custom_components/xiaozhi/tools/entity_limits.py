@@ -16,8 +16,9 @@ from homeassistant.util import dt as dt_util
 from ..const import DOMAIN
 from ..device.device import Device
 from .mapping import KEY_PREFIXES, MAX_ENTITIES
+from .pool import TOOL_PREFIX
 
-__all__ = ["async_admit", "async_remove_surplus"]
+__all__ = ["async_admit", "async_forget_merged", "async_remove_surplus"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -69,6 +70,27 @@ def async_remove_surplus(hass: HomeAssistant, device: Device) -> None:
         # With a config entry, Home Assistant would remember them for as long as the entry exists.
         registry.async_update_entity(entry.entity_id, config_entry_id=None, config_subentry_id=None)
         registry.async_remove(entry.entity_id)
+
+
+@callback
+def async_forget_merged(hass: HomeAssistant, device: Device, platform: str) -> None:
+    """Remove the entities of tools that are part of others now, except those that the owner has changed.
+
+    Home Assistant remembers them for a month, with their ids.
+    """
+    registry = er.async_get(hass)
+    entities = device.tools.entities
+    for entry in _present(registry, device):
+        key = entry.unique_id.removeprefix(f"{device.mac}_")
+        made = entities.get(key)
+        is_listed = key.removeprefix(TOOL_PREFIX) in device.tools or made is not None
+        if (
+            entry.domain == platform
+            and is_listed
+            and (made is None or made.platform != platform)
+            and not _is_customised(entry)
+        ):
+            registry.async_remove(entry.entity_id)
 
 
 def _count_recent(registry: er.EntityRegistry, device: Device) -> int:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable
 import re
 from typing import Any, Final
 
-from homeassistant.const import DEGREE, PERCENTAGE, EntityCategory, UnitOfTemperature
+from homeassistant.const import EntityCategory
 
-from ..protocol.mcp.client import Tool, ToolProperty
+from ..protocol.mcp.client import Tool
 from .catalogue import CATALOGUE, StockTool, stock_tool
-from .choices import enumerated_texts, listed_texts
+from .choices import choices_of
 from .entities import (
     ActionTool,
+    BinarySensorTool,
     ButtonTool,
     Call,
     Colour,
@@ -27,8 +28,13 @@ from .entities import (
     SwitchTool,
     ToolEntity,
 )
-from .risk import DISABLED_RISKS
-from .risk_rules import risks_of
+from .everyday import everyday_words, without_verb
+from .meanings import meaning_of
+from .measures import is_state, measure_of, number_unit, only_measure
+from .pairs import map_pairs
+from .parsing import is_chinese, parse
+from .pool import Shapes, ToolPool, join as _join, key_of as _key, limits_of as _range, split as _split
+from .values import MemberKind
 from .words import ANSWERS, LIGHTS, readable, words
 
 __all__ = ["KEY_PREFIXES", "MAX_ENTITIES", "map_tools"]
@@ -50,19 +56,17 @@ _PAIR_GETTERS: Final = ("get{}_state", "get{}_power", "get{}_status", "get{}", "
 _COLOURS: Final = (("red", "green", "blue"), ("r", "g", "b"))
 _SETS: Final = re.compile(r"^(?:(?:set|switch|change|select|adjust|choose)(?=_|[A-Z]|$)_?|set)")
 _ENABLES: Final = frozenset({"active", "enable", "enabled", "mute", "on", "power"})
-# Last word of a measurement: device class and unit.
-_MEASURED: Final = {
-    "battery": ("battery", PERCENTAGE),
-    "humidity": ("humidity", PERCENTAGE),
-    "temperature": ("temperature", UnitOfTemperature.CELSIUS),
-}
-_PERCENT: Final = frozenset({"brightness", "duty", "level", "percent", "percentage", "volume"})
+# Each reading costs the device's time and stops its microphone; the owner can switch on more.
+_MAX_READ: Final = 16
 
 
-def map_tools(tools: Iterable[Tool]) -> tuple[ToolEntity, ...]:
-    """Return descriptions of entities; every tool is part of exactly one."""
-    mapper = _Mapper(tools)
-    entities = [*mapper.lights(), *mapper.pairs(), *mapper.singles()]
+def map_tools(tools: Iterable[Tool], shapes: Shapes | None = None) -> tuple[ToolEntity, ...]:
+    """Return descriptions of entities; every tool is part of exactly one.
+
+    A tool whose answer is an object, by `shapes`, may be part of several: each member is a state of its own.
+    """
+    mapper = _Mapper(tools, shapes or {})
+    entities = mapper.entities()
     count = 0
     result: list[ToolEntity] = []
     for entity in entities:
@@ -75,26 +79,29 @@ def map_tools(tools: Iterable[Tool]) -> tuple[ToolEntity, ...]:
     return tuple(result)
 
 
-def _key(name: str) -> str:
-    return f"tool_{name}"
-
-
 def _action(name: str, *, user_only: bool) -> ActionTool:
     return ActionTool(key=_key(name), tools=(name,), name=readable(name), user_only=user_only)
-
-
-def _split(name: str) -> tuple[str, str]:
-    """Return group and verb of a tool: `self.lamp` and `turn_on`."""
-    group, _, verb = name.rpartition(".")
-    return group, verb
 
 
 class _Mapper:
     """Maps a list of tools; each mapped tool is taken out of the list."""
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools = {tool.name: tool for tool in tools}
-        self._left = dict.fromkeys(self._tools)
+    def __init__(self, tools: Iterable[Tool], shapes: Shapes) -> None:
+        self._pool = ToolPool(tools, shapes)
+        self._tools = self._pool.tools
+        self._left = self._pool.left
+        self._enabled_readings = 0
+        self._unnamed: set[str] = set()
+
+    def entities(self) -> list[ToolEntity]:
+        """Map all tools."""
+        return [
+            *self.lights(),
+            *map_pairs(self._pool, switches=False),
+            *self.pairs(),
+            *map_pairs(self._pool, switches=True),
+            *self.singles(),
+        ]
 
     def lights(self) -> list[ToolEntity]:
         """Map lights: a colour with the other tools of its group, and on/off pairs with a light's name."""
@@ -107,18 +114,18 @@ class _Mapper:
         if colour is None and not (pair and _is_light(group)):
             return None
         on, off = pair or (None, None)
-        brightness = self._setter(f"{group}.set_brightness")
+        brightness = self._pool.setter(f"{group}.set_brightness")
         state = self._pair_getter(group, "") if pair else None
-        brightness_state = self._getter(f"{group}.get_brightness") if brightness else None
-        names = self._take(on, off, colour, brightness, state, brightness_state)
+        brightness_state = self._pool.getter(f"{group}.get_brightness") if brightness else None
+        names = self._pool.take(on, off, colour, brightness, state, brightness_state)
         translation_key = next(filter(None, (stock_tool(name).translation_key for name in names)), None)
         return LightTool(
             key=f"light_{group}",
             tools=names,
             name=None if translation_key else readable(group),
             translation_key=translation_key,
-            category=self._category(names),
-            user_only=self._user_only(names),
+            category=self._pool.category(names),
+            user_only=self._pool.user_only(names),
             on=Call(tool=on) if on else None,
             off=Call(tool=off) if off else None,
             colour=colour,
@@ -157,11 +164,13 @@ class _Mapper:
 
     def _switch(self, group: str, suffix: str, on: str, off: str) -> ToolEntity:
         state = self._pair_getter(group, suffix)
-        names = self._take(on, off, state)
+        names = self._pool.take(on, off, state)
         subject = f"{group}{suffix}"
         kind = LightTool if _is_light(subject) else SwitchTool
         return kind(
-            **self._common(stock_tool(on), names, on if subject in {"", "self"} else subject, titled=False),
+            **self._pool.common(
+                stock_tool(on), names, on if subject in {"", "self"} else subject, titled=False
+            ),
             on=Call(tool=on),
             off=Call(tool=off),
             state=Reading(tool=state) if state else None,
@@ -170,22 +179,24 @@ class _Mapper:
     def _pair(self, group: str, suffix: str) -> tuple[str, str] | None:
         for first, second in _PAIRS:
             on, off = (_join(group, f"{verb}{suffix}") for verb in (first, second))
-            if self._plain(on) and self._plain(off):
+            if self._pool.plain(on) and self._pool.plain(off):
                 return on, off
         return None
 
     def _pair_getter(self, group: str, suffix: str) -> str | None:
         names = (_join(group, pattern.format(suffix)) for pattern in _PAIR_GETTERS)
-        return next((name for name in names if self._getter(name)), None)
+        return next((name for name in names if self._pool.getter(name)), None)
 
     def singles(self) -> list[ToolEntity]:
         """Map the other tools, setters first: they may take their getters."""
-        found: dict[str, ToolEntity] = {}
+        found: dict[str, list[ToolEntity]] = {}
         names = sorted(self._left, key=lambda name: not self._tools[name].properties)
         for name in names:
             if name in self._left:
-                found[name] = self._single(self._tools[name])
-        return [found[name] for name in self._tools if name in found]
+                tool = self._tools[name]
+                is_object = name in self._pool.shapes and self._pool.plain(name) and name not in CATALOGUE
+                found[name] = self._members(tool) if is_object else [self._single(tool)]
+        return [entity for name in self._tools for entity in found.get(name, ())]
 
     def _single(self, tool: Tool) -> ToolEntity:
         stock = stock_tool(tool.name)
@@ -197,34 +208,99 @@ class _Mapper:
         elif len(tool.properties) == 1:
             makers = (self._number_or_switch, self._select, self._button)
         else:
-            makers = ()
+            makers = (self._select, self._button)
         for make in makers:
             if (entity := make(tool, stock)) is not None:
                 return entity
         del self._left[tool.name]
         return _action(tool.name, user_only=tool.user_only)
 
-    def _sensor(self, tool: Tool, stock: StockTool) -> SensorTool | None:
-        group, verb = _split(tool.name)
-        if not ANSWERS.search(verb):
-            return None
-        subject = _join(group, ANSWERS.sub("", verb))
-        device_class, unit = _MEASURED.get((words(subject) or [""])[-1], (None, None))
-        common = self._common(stock, self._take(tool.name), subject)
-        common["device_class"] = stock.device_class or device_class
-        common["category"] = EntityCategory.DIAGNOSTIC
-        # Reading costs the device's time and stops its microphone.
-        common["enabled"] = False
-        return SensorTool(
-            **common,
-            state=stock.state or Reading(tool=tool.name),
-            unit=stock.unit or unit,
-            options=stock.options,
-        )
+    def _sensor(self, tool: Tool, stock: StockTool) -> ToolEntity | None:
+        parsed = parse(tool.name)
+        if tool.name in CATALOGUE or tool.name not in self._pool.shapes:
+            group, verb = _split(tool.name)
+            if not ANSWERS.search(verb) and (tool.name in CATALOGUE or parsed.action not in {"get", "is"}):
+                return None
+            subject = _join(group, without_verb(ANSWERS.sub("", verb)))
+            common = self._pool.common(stock, self._pool.take(tool.name), subject)
+            if tool.name in CATALOGUE:
+                common |= {"category": EntityCategory.DIAGNOSTIC, "enabled": False}
+                return SensorTool(
+                    **common,
+                    state=stock.state or Reading(tool=tool.name),
+                    unit=stock.unit,
+                    options=stock.options,
+                )
+            return self._reading(tool, common, parsed.subject, Reading(tool=tool.name))
+        return None
+
+    def _reading(
+        self,
+        tool: Tool,
+        common: dict[str, Any],
+        subject: tuple[str, ...],
+        reading: Reading,
+        *,
+        number: bool = False,
+    ) -> ToolEntity:
+        """Return the sensor of a value, perhaps a `number`, that a tool or a member of its answer tells."""
+        if parse(tool.name).action == "is" and reading.member is None:
+            device_class, negated = meaning_of(subject)
+            self._enable(common, wanted=True)
+            common["device_class"] = device_class
+            state = Reading(tool=tool.name, negated=negated)
+            return BinarySensorTool(**common, state=state)
+        measure = measure_of(subject, tool.description)
+        told = words(everyday_words(reading.member or tool.name))
+        changes = is_state(tuple(told)) or (reading.member is None and is_state(subject))
+        self._enable(common, wanted=measure is not None or number or changes)
+        if measure is None:
+            if not number:
+                common["category"] = EntityCategory.DIAGNOSTIC
+            return SensorTool(**common, state=reading, measured=number)
+        common["device_class"] = measure.device_class
+        if only_measure(subject) and measure.device_class and measure.device_class not in self._unnamed:
+            # Home Assistant has the name in the user's language.
+            self._unnamed.add(measure.device_class)
+            common["name"] = tool.title
+        return SensorTool(**common, state=reading, unit=measure.unit, measured=True, grows=measure.grows)
+
+    def _enable(self, common: dict[str, Any], *, wanted: bool) -> None:
+        common["enabled"] = common["enabled"] and wanted and self._enabled_readings < _MAX_READ
+        self._enabled_readings += common["enabled"]
+
+    def _members(self, tool: Tool) -> list[ToolEntity]:
+        """Return the sensors of the members of an object that no other entity reads."""
+        found: list[ToolEntity] = []
+        paths = self._pool.shapes[tool.name]
+        whole = parse(tool.name).subject
+        self._left.pop(tool.name)
+        group = _split(tool.name)[0]
+        for path, kind in paths:
+            if (tool.name, path) in self._pool.read:
+                continue
+            told = parse(path.replace(".", "_"))
+            common = self._pool.common(stock_tool(""), (tool.name,), _join(group, path), titled=False)
+            common["key"] = f"{_key(tool.name)}#{path}" if len(paths) > 1 else _key(tool.name)
+            reading = Reading(tool=tool.name, member=path)
+            if kind is MemberKind.FLAG:
+                device_class, negated = meaning_of((*whole, *words(everyday_words(path))))
+                self._enable(common, wanted=True)
+                common["device_class"] = device_class
+                state = Reading(tool=tool.name, member=path, negated=negated)
+                found.append(BinarySensorTool(**common, state=state))
+            else:
+                number = kind is MemberKind.NUMBER
+                found.append(self._reading(tool, common, told.subject or whole, reading, number=number))
+        if not found:
+            return [_action(tool.name, user_only=tool.user_only)]
+        return found
 
     def _number_or_switch(self, tool: Tool, stock: StockTool) -> ToolEntity | None:
         ((argument, kind),) = tool.properties.items()
         limits = _range(kind)
+        if limits is not None and limits[1] - limits[0] > 1 and (choice := self._select(tool, stock)):
+            return choice
         if stock.on_off:
             return self._one_argument_switch(tool, stock, argument, stock.on_off)
         if kind.kind == "boolean" and (tool.required or _is_setter(tool, argument)):
@@ -237,16 +313,17 @@ class _Mapper:
             return None
         state = self._state_of(tool, stock)
         subject = _subject(tool.name)
+        said = "" if tool.name in CATALOGUE else tool.description
         low, high = limits
         return NumberTool(
-            **self._common(stock, self._take(tool.name, state), subject),
+            **self._pool.common(stock, self._pool.take(tool.name, state), subject),
             setter=Setter(
                 tool=tool.name,
                 argument=argument,
                 minimum=low if stock.minimum is None else min(max(low, stock.minimum), high),
                 maximum=high,
             ),
-            unit=stock.unit or _unit(f"{subject}.{argument}", limits),
+            unit=stock.unit or number_unit(f"{subject}.{argument}", limits, said),
             state=state,
         )
 
@@ -256,23 +333,26 @@ class _Mapper:
         state = self._state_of(tool, stock)
         on, off = values
         return SwitchTool(
-            **self._common(stock, self._take(tool.name, state), _subject(tool.name)),
+            **self._pool.common(stock, self._pool.take(tool.name, state), _subject(tool.name)),
             on=Call(tool=tool.name, arguments={argument: on}),
             off=Call(tool=tool.name, arguments={argument: off}),
             state=state,
         )
 
     def _select(self, tool: Tool, stock: StockTool) -> SelectTool | None:
-        ((argument, kind),) = tool.properties.items()
-        options = stock.options or listed_texts(kind) or enumerated_texts(tool.description)
-        if kind.kind != "string" or not options:
+        if (len(tool.properties) > 1 and tool.required) or not (stock.argument or len(tool.properties) == 1):
+            return None
+        argument = stock.argument or next(iter(tool.properties))
+        options, values = choices_of(tool, argument, stock)
+        if not options:
             return None
         state = self._state_of(tool, stock)
         return SelectTool(
-            **self._common(stock, self._take(tool.name, state), _subject(tool.name)),
+            **self._pool.common(stock, self._pool.take(tool.name, state), _subject(tool.name)),
             tool=tool.name,
             argument=argument,
             options=options,
+            values=values,
             state=state,
             momentary=stock.momentary or not (stock.options or _is_setter(tool, argument)),
         )
@@ -281,35 +361,10 @@ class _Mapper:
         # A tool with optional arguments can be a button, unless it is there to set an argument.
         if tool.required or any(_is_setter(tool, argument) for argument in tool.properties):
             return None
-        if any(kind.kind == "string" for kind in tool.properties.values()):
+        if any(kind.kind in {"string", "unknown"} for kind in tool.properties.values()):
             return None
-        return ButtonTool(**self._common(stock, self._take(tool.name), tool.name), call=Call(tool=tool.name))
-
-    def _common(
-        self, stock: StockTool, names: tuple[str, ...], subject: str, *, titled: bool = True
-    ) -> dict[str, Any]:
-        """Return the fields of all kinds. With `titled`, the first tool's title, if any, is the name."""
-        name = (titled and self._tools[names[0]].title) or readable(subject or names[0])
-        user_only = self._user_only(names)
-        judged = () if names[0] in CATALOGUE else names
-        risks = {risk for name in judged for risk in risks_of(self._tools[name])}
-        return {
-            "key": stock.key or _key(names[0]),
-            "tools": names,
-            "name": None if stock.translation_key or stock.device_class else name,
-            "translation_key": stock.translation_key,
-            "device_class": stock.device_class,
-            # By default, Home Assistant does not expose configuration entities to assistants.
-            "category": stock.category or (EntityCategory.CONFIG if risks else self._category(names)),
-            "enabled": risks.isdisjoint(DISABLED_RISKS) if stock.enabled is None else stock.enabled,
-            "user_only": user_only,
-        }
-
-    def _category(self, names: Iterable[str]) -> EntityCategory | None:
-        return EntityCategory.CONFIG if self._user_only(names) else None
-
-    def _user_only(self, names: Iterable[str]) -> bool:
-        return any(self._tools[name].user_only for name in names)
+        common = self._pool.common(stock, self._pool.take(tool.name), tool.name)
+        return ButtonTool(**common, call=Call(tool=tool.name))
 
     def _state_of(self, tool: Tool, stock: StockTool) -> Reading | None:
         """Find the reading of the value that a tool sets."""
@@ -317,64 +372,22 @@ class _Mapper:
             return stock.state
         # Other firmware may have a getter for each value instead of the status tool.
         group, verb = _split(tool.name)
-        name = self._getter(_join(group, f"get_{_SETS.sub('', verb, count=1)}"))
-        return Reading(tool=name) if name else None
-
-    def _plain(self, name: str) -> bool:
-        """Whether an unmapped tool without arguments has this name."""
-        return name in self._left and not self._tools[name].properties
-
-    def _getter(self, name: str) -> str | None:
-        return name if not stock_tool(name).action_only and self._plain(name) else None
-
-    def _setter(self, name: str) -> Setter | None:
-        """Find a setter for part of an entity; tools of the catalogue make entities of their own."""
-        if name not in self._left or name in CATALOGUE:
-            return None
-        if len(properties := self._tools[name].properties) != 1:
-            return None
-        ((argument, kind),) = properties.items()
-        limits = _range(kind)
-        if limits is None or limits[0] < 0:
-            return None
-        return Setter(tool=name, argument=argument, minimum=limits[0], maximum=limits[1])
-
-    def _take(self, *users: str | Colour | Reading | Setter | None) -> tuple[str, ...]:
-        """Take tools out of the list, and return their names. The status tool stays, for all readings."""
-        names = [user if isinstance(user, str) else user.tool for user in users if user]
-        taken = tuple(name for name in names if name in self._left and not stock_tool(name).action_only)
-        for name in taken:
-            del self._left[name]
-        return taken
-
-
-def _join(group: str, verb: str) -> str:
-    return f"{group}.{verb}" if group else verb
+        name = self._pool.getter(_join(group, f"get_{_SETS.sub('', verb, count=1)}"))
+        if name is not None and name not in self._pool.shapes:
+            return Reading(tool=name)
+        return None if tool.name in CATALOGUE else self._pool.reading(parse(tool.name).subject)
 
 
 def _subject(name: str) -> str:
     """Return the name without the verb of setting."""
     group, verb = _split(name)
-    return _join(group, _SETS.sub("", verb, count=1))
+    return _join(group, without_verb(_SETS.sub("", verb, count=1)))
 
 
 def _is_setter(tool: Tool, argument: str) -> bool:
     verb = _split(tool.name)[1]
-    return bool(_SETS.match(verb)) or verb.lower() == argument.lower()
-
-
-def _range(kind: ToolProperty) -> tuple[int, int] | None:
-    """Return the limits of a whole number, if it has both."""
-    if kind.kind != "integer" or kind.minimum is None or kind.maximum is None or kind.minimum >= kind.maximum:
-        return None
-    return kind.limits if kind.limits[0] < kind.limits[1] else None
-
-
-def _unit(subject: str, limits: tuple[int, int]) -> str | None:
-    found = set(words(subject))
-    if "angle" in found:
-        return DEGREE
-    return PERCENTAGE if limits == (0, 100) and found & _PERCENT else None
+    named = bool(_SETS.match(verb)) or verb.lower() == argument.lower()
+    return named or (is_chinese(verb) and parse(tool.name).action == "set")
 
 
 def _is_light(subject: str) -> bool:

@@ -14,8 +14,8 @@ from ..protocol.mcp.client import MAX_TOOLS, Tool
 from .catalogue import CATALOGUE
 from .chinese import in_english
 from .risk import Risk
-from .risk_words import EVERYDAY, GENERIC, ITSELF, RISK_ROWS, RiskRow, word_set
-from .words import ANSWERS, words
+from .risk_words import EVERYDAY, GENERIC, ITSELF, RISK_ROWS, RiskRow
+from .words import ANSWERS, word_set, words
 
 __all__ = ["is_reading", "judge", "risks_in_name", "risks_of"]
 

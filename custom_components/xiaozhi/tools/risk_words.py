@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .risk import Risk
-from .words import LIGHTS
+from .words import LIGHTS, word_set
 
 __all__ = [
     "EVERYDAY",
@@ -12,13 +12,7 @@ __all__ = [
     "ITSELF",
     "RISK_ROWS",
     "RiskRow",
-    "word_set",
 ]
-
-
-def word_set(*texts: str) -> frozenset[str]:
-    """Return the set of words in texts."""
-    return frozenset(word for text in texts for word in text.split())
 
 
 ITSELF: Final = word_set(

@@ -11,25 +11,29 @@ from homeassistant.core import CALLBACK_TYPE, callback
 from ..protocol.mcp.client import Tool, ToolResult
 from ..protocol.mcp.model import is_bounded
 from ..protocol.status import DeviceStatus
-from .catalogue import STATUS_TOOL
+from .catalogue import CATALOGUE, STATUS_TOOL
 from .entities import Call, Reading, ToolEntity
 from .mapping import map_tools
-from .values import member, parse_answer
+from .values import MAX_MEMBERS, Member, MemberKind, member, members, parse_answer
 
 _MAX_ARGUMENTS: Final = 512
 _MAX_DEPTH: Final = 2
 
 
+type _Shapes = tuple[tuple[str, tuple[Member, ...]], ...]
+
+
 class _ToolList:
     """A list of tools and its entities: one object for all devices with the same list."""
 
-    def __init__(self, tools: tuple[Tool, ...]) -> None:
+    def __init__(self, tools: tuple[Tool, ...], shapes: _Shapes) -> None:
         self.tools = tools
+        self.shapes = shapes
         self.by_name = {tool.name: tool for tool in tools}
 
     @cached_property
     def entities(self) -> Mapping[str, ToolEntity]:
-        return {entity.key: entity for entity in map_tools(self.tools)}
+        return {entity.key: entity for entity in map_tools(self.tools, dict(self.shapes))}
 
     @cached_property
     def followed(self) -> frozenset[str]:
@@ -39,13 +43,27 @@ class _ToolList:
 
 
 # Devices of one model have the same tools, and their descriptions and schemas take most of a device's memory.
-_LISTS: Final = WeakValueDictionary[tuple[Tool, ...], _ToolList]()
+_LISTS: Final = WeakValueDictionary[tuple[tuple[Tool, ...], _Shapes], _ToolList]()
 
 
-def _shared(tools: tuple[Tool, ...]) -> _ToolList:
-    if (known := _LISTS.get(tools)) is None:
-        known = _LISTS[tools] = _ToolList(tools)
+def _shared(tools: tuple[Tool, ...], shapes: _Shapes = ()) -> _ToolList:
+    if (known := _LISTS.get((tools, shapes))) is None:
+        known = _LISTS[tools, shapes] = _ToolList(tools, shapes)
     return known
+
+
+def _shapes_of(answers: Mapping[str, Any], tools: Mapping[str, Tool], known: _Shapes = ()) -> _Shapes:
+    """Return the members of the answers that are objects, with those known: a member may be missing once."""
+    shapes = dict(known)
+    for name, answer in answers.items():
+        if name in tools and name not in CATALOGUE and (found := members(answer)):
+            # A number that is a text now, such as "--", is a number all the same.
+            kinds = dict(shapes.get(name, ()))
+            for path, kind in found:
+                if kinds.get(path, MemberKind.TEXT) is MemberKind.TEXT:
+                    kinds[path] = kind
+            shapes[name] = tuple(Member(path, kind) for path, kind in kinds.items())[:MAX_MEMBERS]
+    return tuple(sorted(shapes.items()))
 
 
 class ToolRecord(Protocol):
@@ -67,6 +85,8 @@ class ToolState(Mapping[str, Tool]):
         """Number of entities over the daily limit, by platform."""
         self._record = record
         self._list = _shared(record.tools)
+        if shapes := _shapes_of(record.answers, self):
+            self._list = _shared(record.tools, shapes)
         self._read: Counter[str] = Counter()
         record.tools = self._list.tools
 
@@ -95,7 +115,10 @@ class ToolState(Mapping[str, Tool]):
     @callback
     def listed(self, tools: tuple[Tool, ...]) -> None:
         """Take a new list, and forget answers and calls of tools that are gone."""
-        self._list = _shared(tools)
+        shapes = tuple(
+            (name, found) for name, found in self._list.shapes if name in {tool.name for tool in tools}
+        )
+        self._list = _shared(tools, shapes)
         self._record.tools = self._list.tools
         for known in (self._record.answers, self._record.calls):
             for name in known.keys() - self.keys():
@@ -115,7 +138,10 @@ class ToolState(Mapping[str, Tool]):
     @callback
     def answered(self, name: str, result: ToolResult) -> None:
         """Store the answer of a tool."""
-        self._record.answers[name] = parse_answer(result)
+        answer = self._record.answers[name] = parse_answer(result)
+        shapes = _shapes_of({name: answer}, self, self._list.shapes)
+        if shapes != self._list.shapes:
+            self._list = _shared(self._list.tools, shapes)
 
     @callback
     def called(self, name: str, arguments: Mapping[str, Any]) -> bool:

@@ -1,8 +1,10 @@
 """Converts answers of tools to values of entities."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 import math
-from typing import Any, Final
+import re
+from typing import Any, Final, NamedTuple
 
 from homeassistant.components.sensor import SensorEntityCapabilityAttribute, SensorEntityStateAttribute
 from homeassistant.const import ATTR_ENTITY_ID, EntityCapabilityAttribute, EntityStateAttribute
@@ -10,8 +12,22 @@ from homeassistant.const import ATTR_ENTITY_ID, EntityCapabilityAttribute, Entit
 from ..protocol.mcp.client import ToolResult
 from ..protocol.mcp.model import is_bounded
 from ..protocol.text import clean_data, one_line
+from .words import word_set
 
-__all__ = ["as_attributes", "as_flag", "as_number", "as_text", "main_value", "member", "parse_answer"]
+__all__ = [
+    "MAX_MEMBERS",
+    "Member",
+    "MemberKind",
+    "as_attributes",
+    "as_flag",
+    "as_locked",
+    "as_number",
+    "as_text",
+    "main_value",
+    "member",
+    "members",
+    "parse_answer",
+]
 
 _MAX_ANSWER: Final = 2048
 _MAX_DEPTH: Final = 6
@@ -29,9 +45,48 @@ _RESERVED: Final = frozenset(
         "entity_picture_local",
     }
 )
+# Members that say how the call went, and not how the device is.
+_ENVELOPE: Final = word_set(
+    "success ok code msg message error errors unit units timestamp time date ts id name type",
+    "device version",
+)
+MAX_MEMBERS: Final = 24
+"""Limit for one answer."""
+_MAX_MEMBER_NAME: Final = 40
+# A number with words around it: "Temperature: 25.3 °C".
+_NUMBER: Final = re.compile(r"[^\d]{0,40}?(?P<number>[-+]?\d{1,9}(?:\.\d{1,6})?)\s?[^\d]{0,12}")
+_NOT_READ: Final = re.compile(r"err|fail|timeout|nan|错误|失败|无法|超时", re.IGNORECASE)
+_LOCKED: Final = word_set(
+    "locked lock closed close shut 上锁 已上锁 已锁 已锁定 锁定 关闭 已关闭",
+)
+_UNLOCKED: Final = word_set(
+    "unlocked unlock open opened 未上锁 未锁 未锁定 解锁 已解锁 打开 已打开",
+)
 _FLAGS: Final = ("power", "on", "state", "enable", "enabled", "active", "value")
-_TRUE: Final = frozenset({"on", "true", "yes", "1", "enabled"})
-_FALSE: Final = frozenset({"off", "false", "no", "0", "disabled"})
+_TRUE: Final = word_set(
+    "on true yes 1 enabled open opened locked active running detected occupied 开 开启 打开",
+    "已打开 已开启 是 有 有人 上锁 已上锁 已锁 已锁定 锁定 运行中",
+)
+_FALSE: Final = word_set(
+    "off false no 0 disabled closed close unlocked inactive stopped idle clear 关 关闭 已关闭",
+    "否 无 没有 无人 未上锁 未锁 未锁定 解锁 已解锁 已停止",
+)
+
+
+class MemberKind(StrEnum):
+    """What a member of an answer is."""
+
+    FLAG = "flag"
+    NUMBER = "number"
+    TEXT = "text"
+
+
+class Member(NamedTuple):
+    """A member of an object that a tool answers with."""
+
+    path: str
+    """Its name; with a dot, that of an object and that of a member within it."""
+    kind: MemberKind
 
 
 def parse_answer(result: ToolResult) -> Any:
@@ -44,9 +99,34 @@ def parse_answer(result: ToolResult) -> Any:
 
 def member(answer: Any, name: str | None) -> Any:
     """Return a member of an answer, or the whole answer without a name."""
-    if name is None:
-        return answer
-    return answer.get(name) if isinstance(answer, Mapping) else None
+    if name is None or not isinstance(answer, Mapping):
+        return answer if name is None else None
+    if name in answer:
+        return answer[name]
+    first, _, rest = name.partition(".")
+    return member(answer.get(first), rest) if rest else None
+
+
+def members(answer: Any) -> tuple[Member, ...]:
+    """Return the members of an object that are values of their own, in its order."""
+    if not isinstance(answer, Mapping):
+        return ()
+    found: list[Member] = []
+    for name, value in answer.items():
+        if name.lower() in _ENVELOPE or len(name) > _MAX_MEMBER_NAME:
+            continue
+        match value:
+            case {**inner}:
+                nested = (each for each in members(inner) if "." not in each.path)
+                found += (Member(f"{name}.{each.path}", each.kind) for each in nested)
+            case bool():
+                found.append(Member(name, MemberKind.FLAG))
+            case int() | float():
+                found.append(Member(name, MemberKind.NUMBER))
+            case str():
+                kind = MemberKind.TEXT if as_number(value) is None else MemberKind.NUMBER
+                found.append(Member(name, kind))
+    return tuple(found[:MAX_MEMBERS])
 
 
 def main_value(answer: Any) -> Any:
@@ -64,7 +144,8 @@ def as_number(answer: Any) -> int | float | None:
         try:
             value = float(value)
         except ValueError:
-            return None
+            found = None if _NOT_READ.search(value) else _NUMBER.fullmatch(value.strip())
+            value = float(found["number"]) if found else None
     return value if type(value) in {int, float} and math.isfinite(value) else None
 
 
@@ -84,8 +165,19 @@ def as_flag(answer: Any, on_off: tuple[str, str] | None = None) -> bool | None:
     if not isinstance(answer, str | int):
         return None
     # The last word decides, as in "Pump on".
-    word = (str(answer).lower().split() or [""])[-1]
+    word = (str(answer).lower().rstrip(".!。！").split() or [""])[-1]
     return True if word in _TRUE else False if word in _FALSE else None
+
+
+def as_locked(answer: Any, *, negated: bool = False) -> bool | None:
+    """Return whether an answer means locked; `negated` if yes means unlocked. Of a lock, open is unlocked."""
+    value = main_value(answer)
+    if isinstance(value, str):
+        word = (value.lower().rstrip(".!。！").split() or [""])[-1]
+        if word in _UNLOCKED or word in _LOCKED:
+            return word in _LOCKED
+    told = as_flag(answer)
+    return None if told is None else told is not negated
 
 
 def as_text(answer: Any) -> str | int | float | None:

@@ -12,6 +12,7 @@ from custom_components.xiaozhi.tools.entities import (
     LightTool,
     NumberTool,
     Reading,
+    SelectTool,
     SensorTool,
     Setter,
     SwitchTool,
@@ -37,6 +38,23 @@ EXPECTED: Final = {
                 "chassis.turn_left",
                 "chassis.turn_right",
                 "disp.network",
+                "dog.lift_left_front_leg",
+                "dog.lift_left_rear_leg",
+                "dog.lift_right_front_leg",
+                "dog.lift_right_rear_leg",
+                "dog.turn",
+                "dog.walk",
+                "edarobot.bend",
+                "edarobot.hand_wave",
+                "edarobot.hands_down",
+                "edarobot.hands_up",
+                "edarobot.jump",
+                "edarobot.moonwalk",
+                "edarobot.shake_leg",
+                "edarobot.swing",
+                "edarobot.turn_left",
+                "edarobot.updown",
+                "edarobot.walk_forward",
                 "dog.shake",
                 "dog.sit",
                 "dog.stand",
@@ -65,7 +83,6 @@ EXPECTED: Final = {
     Platform.NUMBER: {
         "volume": ["self.audio_speaker.set_volume"],
         "brightness": ["self.screen.set_brightness"],
-        "tool_self.chassis.switch_light_mode": ["self.chassis.switch_light_mode"],
         "tool_self.disp.setbacklight": ["self.disp.setbacklight"],
         "tool_self.led_strip.set_brightness": [
             "self.led_strip.get_brightness",
@@ -74,6 +91,16 @@ EXPECTED: Final = {
     },
     Platform.SELECT: {
         "theme": ["self.screen.set_theme"],
+        **{
+            f"tool_self.{name}": [f"self.{name}"]
+            for name in (
+                "chassis.switch_light_mode",
+                "electron.body_turn",
+                "electron.hand_action",
+                "electron.head_move",
+                "otto.action",
+            )
+        },
         "tool_self.dog.advanced_control": ["self.dog.advanced_control"],
         "tool_self.dog.basic_control": ["self.dog.basic_control"],
         "tool_self.set_press_to_talk": ["self.set_press_to_talk"],
@@ -111,28 +138,8 @@ EXPECTED: Final = {
             "assets.set_download_url",
             "camera.take_photo",
             "chassis.get_light_mode",
-            "dog.lift_left_front_leg",
-            "dog.lift_left_rear_leg",
-            "dog.lift_right_front_leg",
-            "dog.lift_right_rear_leg",
             "dog.set_trim",
-            "dog.turn",
-            "dog.walk",
-            "edarobot.bend",
-            "edarobot.hand_wave",
-            "edarobot.hands_down",
-            "edarobot.hands_up",
-            "edarobot.jump",
-            "edarobot.moonwalk",
             "edarobot.set_trim",
-            "edarobot.shake_leg",
-            "edarobot.swing",
-            "edarobot.turn_left",
-            "edarobot.updown",
-            "edarobot.walk_forward",
-            "electron.body_turn",
-            "electron.hand_action",
-            "electron.head_move",
             "electron.servo_move",
             "electron.servo_sequences",
             "electron.set_trim",
@@ -142,7 +149,6 @@ EXPECTED: Final = {
             "led_strip.scroll",
             "led_strip.set_single_color",
             "model.param_set",
-            "otto.action",
             "otto.servo_sequences",
             "otto.set_trim",
             "screen.get_info",
@@ -253,9 +259,27 @@ def test_a_strip_of_other_firmware_is_a_light_with_colour_and_its_own_scale_of_b
 
 def test_a_getter_that_does_not_tell_what_was_set_is_no_state() -> None:
     effect = entity("espressif/esp-sparkbot", "tool_self.chassis.switch_light_mode")
-    assert isinstance(effect, NumberTool)
+    assert isinstance(effect, SelectTool)
     assert effect.state is None
-    assert (effect.setter.minimum, effect.setter.maximum) == (3, 6)
+    # The schema also allows 1 and 2, which the device refuses.
+    assert dict(zip(effect.options, effect.values or (), strict=True)) == {
+        "blink": 3,
+        "breathe_slowly": 4,
+        "breathe_quickly": 5,
+        "flow": 6,
+    }
+
+
+def test_otto_walks_and_electron_waves() -> None:
+    otto = entity("otto-robot", "tool_self.otto.action")
+    assert isinstance(otto, SelectTool)
+    assert otto.argument == "action"
+    assert "walk" in otto.options
+    arm = entity("electron-bot", "tool_self.electron.hand_action")
+    assert isinstance(arm, SelectTool)
+    assert dict(zip(arm.options, arm.values or (), strict=True))["wave"] == 3
+    assert otto.momentary
+    assert arm.momentary
 
 
 def test_a_lamp_is_a_light_that_tells_whether_it_is_on() -> None:

@@ -10,6 +10,7 @@ import pytest
 from custom_components.xiaozhi.protocol.mcp.client import Tool
 from custom_components.xiaozhi.tools.entities import (
     ActionTool,
+    BinarySensorTool,
     ButtonTool,
     LightTool,
     NumberTool,
@@ -41,7 +42,7 @@ from tests.rules.tools.sample_tools import number, only, tool
         ([tool("self.chassis.turn_left")], ButtonTool, "Chassis turn left"),
         ([tool("self.arm.wave", speed=number(1, 9, default=5))], ButtonTool, "Arm wave"),
         ([tool("self.room.get_temperature")], SensorTool, "Room temperature"),
-        ([tool("self.room.is_dark")], SensorTool, "Room dark"),
+        ([tool("self.room.is_dark")], BinarySensorTool, "Room dark"),
         # Not enough is known to make more of these.
         ([tool("self.arm.move", x=number(), y=number())], ActionTool, "Arm move"),
         ([tool("self.arm.lift", height=number())], ActionTool, "Arm lift"),
@@ -241,7 +242,7 @@ def test_invented_tools_are_mapped_once_each_and_always_the_same(tools: list[Too
     for entity in entities:
         assert entity.name is None or 0 < len(entity.name) <= 64
         if isinstance(entity, SensorTool):
-            assert entity.category is EntityCategory.DIAGNOSTIC
+            assert entity.category is (None if entity.measured else EntityCategory.DIAGNOSTIC)
         if isinstance(entity, NumberTool):
             assert -(2**31) <= entity.setter.minimum < entity.setter.maximum < 2**31
 
