@@ -20,7 +20,7 @@ __all__ = ["FIRMWARE_VERSION", "VIEWS", "Owner", "put_firmware", "set_up_vision"
 
 _DOMAIN: Final = "xiaozhi"
 _MODEL: Final = "demo_vision"
-_KNOWN_SECONDS: Final = 10
+_KNOWN_SECONDS: Final = 60
 _INSTALL_SECONDS: Final = 60
 _EVENT: Final = "xiaozhi_notification"
 _METHOD: Final = "notifications/message"

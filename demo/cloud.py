@@ -16,7 +16,7 @@ __all__ = ["CloudAssistant", "cloud_assistant"]
 
 _NAME: Final = "Simulated cloud"
 _SENTENCE: Final = "turn on the kitchen light"
-_CONNECTED_SECONDS: Final = 30
+_CONNECTED_SECONDS: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,9 +31,9 @@ LAMP: Final = "light.kitchen_light"
 _DOMAIN: Final = "xiaozhi"
 _LOOPBACK: Final = "address_known_here_only"
 _ASSISTANT: Final = "demo_assistant"
-_CARD_SECONDS: Final = 15
-_RESTART_SECONDS: Final = 30
-_KNOWN_SECONDS: Final = 10
+_CARD_SECONDS: Final = 60
+_RESTART_SECONDS: Final = 60
+_KNOWN_SECONDS: Final = 60
 
 
 class Room(StrEnum):

@@ -23,7 +23,7 @@ _LINES: Final = 15
 _LINE_BYTES: Final = 300
 # Home Assistant gives its integrations this long to finish; processes that still run afterwards are killed.
 _STOP_SECONDS: Final = 15
-_READY_SECONDS: Final = 30
+_READY_SECONDS: Final = 60
 # Below those that systems give to outgoing connections, which could take one while Home Assistant restarts.
 _PORTS: Final = range(12_000, 32_000)
 _TRIED_PORTS: Final = 100

@@ -52,7 +52,7 @@ class House:
         """Kill Home Assistant, so that it neither saves anything nor closes connections in order."""
         [hass] = [pid for pid, command in marked_processes(self._mark).items() if "homeassistant" in command]
         os.kill(hass, signal.SIGKILL)
-        await until(lambda: hass not in marked_processes(self._mark), 5, "the end of Home Assistant")
+        await until(lambda: hass not in marked_processes(self._mark), 30, "the end of Home Assistant")
 
     async def start_again(self) -> None:
         """Start Home Assistant again with the files that are left."""

@@ -57,7 +57,7 @@ class Moments:
         for link, device in self._house.demo.devices.items():
             # Home Assistant ignores the same wake word at a second device.
             await device.wake(f"hi {link}")
-            await device.wait_state(State.LISTENING, 20)
+            await device.wait_state(State.LISTENING, 60)
             device.say(pcm)
         return len(pcm) / 2 / UPLINK_RATE
 
@@ -66,7 +66,7 @@ class Moments:
         house, box = self._house, self._house.demo.devices["mqtt"]
         earlier = house.record(box).get("session")
         seconds = await self._all_say_command()
-        await until(lambda: house.record(box).get("session") != earlier, 5, "the conversation on disk")
+        await until(lambda: house.record(box).get("session") != earlier, 30, "the conversation on disk")
         await self._within(seconds)
 
     async def mid_answer(self) -> None:
@@ -173,7 +173,7 @@ async def check_recovered(
 
     assert await house.demo.client.flows("xiaozhi", "integration_discovery") == []
     for link in ("mqtt", "websocket"):
-        deadline = monotonic() + 10
+        deadline = monotonic() + 30
         while gone := await missing(house, boxes[link], known):
             assert monotonic() < deadline, f"gone: {gone}"
             _LOGGER.warning("not there yet: %s", gone)
@@ -185,7 +185,7 @@ async def check_recovered(
 
 async def check_left_alone(house: House) -> None:
     """A device on WebSocket loses its conversation with the connection; one on MQTT does not notice."""
-    await house.demo.devices["websocket"].wait_state(State.IDLE, 5)
+    await house.demo.devices["websocket"].wait_state(State.IDLE, 30)
     assert house.demo.devices["mqtt"].state is State.LISTENING
 
 
@@ -197,7 +197,7 @@ async def test_after_a_kill_the_state_of_each_device_is_known(house: House) -> N
     # The status is read when a conversation has ended, and all is saved when one over MQTT begins.
     await house.talk("mqtt")
     await house.talk("mqtt")
-    await until(lambda: house.record(box).get("status", {}).get("volume") == 55, 5, "the volume on disk")
+    await until(lambda: house.record(box).get("status", {}).get("volume") == 55, 30, "the volume on disk")
 
     await house.crash()
     deadline = monotonic() + USABLE_SECONDS
