@@ -24,6 +24,9 @@ _FAILED: Final = -32603
 class McpProgram(Protocol):
     """An MCP server of other firmware, which takes the place of the stock one or adds to it."""
 
+    tools: list[Tool]
+    """Tools that it adds to those of the stock firmware's list."""
+
     def handle(self, message: JsonObject) -> bool:
         """Handle a message; return whether the stock server is not to see it."""
 
@@ -63,11 +66,16 @@ class McpServer:
         self._run = run
         self._loops = loops
         self.program = program(lambda message: reply(dumps(message))) if program else None
+        if self.program is not None:
+            self.tools = [*tools, *self.program.tools]
 
     def handle(self, message: JsonObject) -> None:
         """Handle the payload of an `mcp` message."""
-        if self.program is not None and self.program.handle(message):
-            return
+        if self.program is not None:
+            if find(message, "method") == "initialize":
+                self._take_vision(find(message, "params"))
+            if self.program.handle(message):
+                return
         if find(message, "jsonrpc") != "2.0":
             return
         method = find(message, "method")
@@ -96,16 +104,19 @@ class McpServer:
         self._reply(dumps({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def _initialize(self, request_id: int, params: JsonObject | None) -> None:
-        vision = find(find(params, "capabilities"), "vision")
-        url, token = find(vision, "url"), find(vision, "token")
-        if isinstance(url, str):
-            self.vision_url = url
-            self.vision_token = token if isinstance(token, str) else ""
+        self._take_vision(params)
         self._result(
             request_id,
             '{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"'
             f'{self._profile.board.name}","version":"{self._profile.version}"}}}}',
         )
+
+    def _take_vision(self, params: JsonObject | None) -> None:
+        vision = find(find(params, "capabilities"), "vision")
+        url, token = find(vision, "url"), find(vision, "token")
+        if isinstance(url, str):
+            self.vision_url = url
+            self.vision_token = token if isinstance(token, str) else ""
 
     def _list(self, request_id: int, params: JsonObject | None) -> None:
         cursor = find(params, "cursor")

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from homeassistant.const import EVENT_LOGGING_CHANGED
 from homeassistant.core import CALLBACK_TYPE, Event, HomeAssistant, callback
 
-from ..protocol.mcp.client import McpCallError, McpClient, McpError
+from ..protocol.mcp.client import McpCallError, McpClient, McpError, McpProtocolError
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkClosedError
 from .log import log_level, log_message, logger_of
@@ -89,7 +89,7 @@ class McpExtras:
         if not announced.extended:
             return
         if announced.logging:
-            await self._set_log_level()
+            await self._refused_quietly(self._set_log_level)
             if self._stop_listening is None:
                 listen = self._device.hass.bus.async_listen
                 self._stop_listening = listen(EVENT_LOGGING_CHANGED, self._logging_changed)
@@ -139,7 +139,7 @@ class McpExtras:
         resources = await self._mcp.list_resources()
         try:
             templates = await self._mcp.list_templates()
-        except McpCallError:
+        except McpCallError, McpProtocolError:
             # Some servers have resources only.
             templates = ()
         self._store(resources=resources, templates=templates)
@@ -214,7 +214,7 @@ class McpExtras:
         """Ask for something that the device may refuse, without missing what is asked next."""
         try:
             await ask()
-        except McpCallError as err:
+        except (McpCallError, McpProtocolError) as err:
             _LOGGER.debug("%s: refused: %s", self._device.name, err)
 
     async def _tried(self, ask: Callable[[], Awaitable[None]]) -> None:

@@ -145,6 +145,8 @@ async def _run_prompt(call: ServiceCall) -> ServiceResponse:
 
 async def _complete(call: ServiceCall) -> ServiceResponse:
     device, data = target_device(call), call.data
+    if not device.state.capabilities.completions:
+        raise _fault("no_completions", name=device.name)
     if ATTR_PROMPT in data:
         _known_prompt(device, data[ATTR_PROMPT])
         reference = {"type": "ref/prompt", "name": data[ATTR_PROMPT]}
@@ -152,8 +154,6 @@ async def _complete(call: ServiceCall) -> ServiceResponse:
         if device.state.offers.template(data[ATTR_URI]) is None:
             raise _fault("template_unknown", name=device.name, uri=one_line(data[ATTR_URI]))
         reference = {"type": "ref/resource", "uri": data[ATTR_URI]}
-    if not device.state.capabilities.completions:
-        raise _fault("no_completions", name=device.name)
     argument = data[ATTR_ARGUMENT]
     values = await device.ask(
         one_line(argument),

@@ -19,6 +19,7 @@ class SdkProgram:
 
     def __init__(self, full: FullServer, send: Send) -> None:
         """Send the messages of `full` with `send`."""
+        self.tools: list[Any] = []
         self._full = full
         self._send = send
         self._inbox: asyncio.Queue[str] = asyncio.Queue()
