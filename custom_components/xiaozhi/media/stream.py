@@ -21,7 +21,7 @@ _MAX_TITLE: Final = 200
 # Seconds of media that a slow computer decodes in a second.
 _SKIPPED_PER_SECOND: Final = 100
 # Seconds that change threads at a time.
-_PIECE_SECONDS: Final = 0.24
+_PIECE_SECONDS: Final = 0.48
 
 
 class MediaStream:

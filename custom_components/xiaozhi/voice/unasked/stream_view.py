@@ -98,10 +98,10 @@ class _Sender:
                 async for part in content:
                     await self._response.write(part)
                     self._sent += len(part)
-                    await self._wait_taken(_MAX_BACKLOG)
+                    await self._wait_taken(_MAX_BACKLOG, self._timeouts.look)
                 # The device takes a body without its end for a failure. So if it closes the connection after
                 # this, it has read everything, or was interrupted at the last moment.
-                await self._wait_taken(0)
+                await self._wait_taken(0, self._timeouts.last_look)
                 await self._response.write_eof()
             except (TimeoutError, ConnectionError) as err:
                 _LOGGER.debug("A stream was taken up to byte %d only: %s", self._stream.taken, err)
@@ -127,8 +127,11 @@ class _Sender:
     def _gone(self) -> bool:
         return self._request.transport is None or self._request.transport.is_closing()
 
-    async def _wait_taken(self, backlog: int) -> None:
-        """Wait until at most `backlog` bytes are on their way. Raises `TimeoutError` if nothing moves."""
+    async def _wait_taken(self, backlog: int, look: float) -> None:
+        """Wait until at most `backlog` bytes are on their way, with a look every `look` seconds.
+
+        Raises `TimeoutError` if nothing moves.
+        """
         patience_until = loop_time() + self._timeouts.stall
         while True:
             if self._gone:
@@ -141,7 +144,7 @@ class _Sender:
                 return
             if loop_time() >= patience_until:
                 raise TimeoutError(f"the device has taken nothing for {self._timeouts.stall:.0f} s")
-            await asyncio.sleep(self._timeouts.look)
+            await asyncio.sleep(look)
 
     def _backlog(self) -> int:
         """Return how many bytes were written and have not arrived."""

@@ -21,8 +21,11 @@ class UnaskedTimeouts:
     """Until an idle device that has not asked for the sound is told of it again."""
     stall: float = 15
     """Between two moments at which the device takes something of a stream."""
-    look: float = 0.05
-    """Between two looks at what the device has taken."""
+    look: float = 0.5
+    """Between two looks at what the device has taken, while there is more to send: it holds several seconds,
+    and each look takes processor time."""
+    last_look: float = 0.05
+    """The same when all has been sent, and only the end is waited for."""
     closing: float = 15
     """For the device to close the connection, after it has received everything: it plays what it has
     buffered first."""
