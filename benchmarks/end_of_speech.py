@@ -27,6 +27,7 @@ from .fleet import Fleet, fleet
 from .house import House, Site, until
 from .recordings import AFTER, Recording, Scene, read_recordings, read_sound
 from .report import Finding, Row, percentile
+from .stalls import Stalls, watched_loop
 
 __all__ = ["choose_sensitivity", "measure"]
 
@@ -41,7 +42,6 @@ _RUNS: Final = (
 )
 # Speech that ends earlier than this before its end was cut off.
 _CUT_SECONDS: Final = 0.05
-_TICK: Final = 0.01
 _SETTLE: Final = 0.5
 _QUICK: Final = ("turn on the kitchen light", "stop")
 
@@ -57,7 +57,7 @@ class _Sound:
 class _Load:
     seconds: float
     processor: float
-    stalls: list[float]
+    stalls: Stalls
 
 
 async def measure(
@@ -100,7 +100,8 @@ async def measure(
         benchmark="end_of_speech",
         claim="ms from the last sound of speech at the microphone until the pipeline has all of it; 'cut' in"
         f" percent of the recordings, 'never': not within {AFTER:g} s; CPU of Home Assistant for the whole"
-        f" conversation, in ms for each second of listening; ms by which its own work delayed its event loop"
+        f" conversation, in ms for each second of listening; ms for which its event loop was busy at a time,"
+        " in processor time of its thread (the goal's) and by the clock, with what other programs took"
         f"{''.join(added)}",
         rows=rows,
     )
@@ -172,12 +173,10 @@ def _cost(load: _Load, played: list[Played], ended: dict[str, float]) -> Row:
         for account in played
         if account.begun_at is not None
     )
-    stalls = [1000 * stall for stall in load.stalls]
     return {
         "CPU ms per s": round(1000 * load.processor / listened, 1) if listened else None,
         "% of a core": round(100 * load.processor / load.seconds),
-        "stall p99.9": round(percentile(stalls, 99.9) or 0, 1),
-        "longest": round(max(stalls, default=0), 1),
+        **load.stalls.row(),
     }
 
 
@@ -203,24 +202,16 @@ async def choose_sensitivity(site: Site, sensitivity: VadSensitivity) -> None:
 @asynccontextmanager
 async def _watched() -> AsyncGenerator[list[_Load]]:
     """Yield a list that holds the load of this process at the end."""
-    stalls: list[float] = []
-
-    async def tick() -> None:
-        while True:
-            due, used = monotonic() + _TICK, process_time()
-            await asyncio.sleep(_TICK)
-            # What other processes have taken meanwhile is no fault of this one.
-            stalls.append(min(monotonic() - due, process_time() - used))
-
     await asyncio.sleep(_SETTLE)
-    ticking = asyncio.create_task(tick())
     loads: list[_Load] = []
-    clock, used = monotonic(), process_time()
-    try:
-        yield loads
-    finally:
-        ticking.cancel()
-        loads.append(_Load(seconds=monotonic() - clock, processor=process_time() - used, stalls=stalls))
+    with watched_loop() as stalls:
+        clock, used = monotonic(), process_time()
+        try:
+            yield loads
+        finally:
+            loads.append(_Load(seconds=monotonic() - clock, processor=process_time() - used, stalls=stalls))
+    for line in stalls.worst():
+        sys.stderr.write(f"{line}\n")
 
 
 def _prepare(people: list[Recording], scene: Scene, folder: Path) -> list[_Sound]:
