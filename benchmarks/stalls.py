@@ -1,7 +1,8 @@
 """For how long the event loop of this process is busy at a time: by the clock, and in processor time.
 
 On a computer with other work the clock also counts what other processes, and other threads that hold Python's
-lock, have taken meanwhile. So what our own work does to the loop is the processor time of its thread.
+lock, have taken meanwhile. So what our own work does to the loop is the processor time of its thread, without
+Python's collections of garbage, which depend on the size of all of Home Assistant.
 """
 
 import asyncio
@@ -33,16 +34,16 @@ class Stalls:
     clock: list[float] = field(default_factory=list)
     """Of each round of the loop, in which it calls all that is ready, by the clock."""
     processor: list[float] = field(default_factory=list)
-    """The same in processor time of the loop's thread."""
+    """The same in processor time of the loop's thread, without the collections of garbage."""
     garbage: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Processor time of the collections of garbage in the loop's thread, by their generation."""
     callbacks: dict[str, float] = field(default_factory=dict)
-    """Longest processor time of what was called, if it is noteworthy."""
+    """Longest processor time of what was called, without garbage, if it is noteworthy."""
 
     def row(self) -> Row:
         """Return the figures in milliseconds."""
         row: Row = {}
-        for name, values in (("loop busy, CPU", self.processor), ("loop busy, clock", self.clock)):
+        for name, values in (("loop busy, own", self.processor), ("loop busy, clock", self.clock)):
             row[f"{name} p{_PERCENT:g}"] = round(1000 * (percentile(values, _PERCENT) or 0), 1)
             row[f"{name} longest"] = round(1000 * max(values, default=0), 1)
         collected = [seconds for values in self.garbage.values() for seconds in values]
@@ -61,6 +62,13 @@ class Stalls:
         ]
 
 
+def _name(handle: Any) -> str:
+    task = getattr(handle._callback, "__self__", None)  # noqa: SLF001 - only it knows the task
+    if isinstance(task, asyncio.Task):
+        return f"{task.get_name()}: {task.get_coro()!r}"[:_NAME]
+    return repr(handle)[:_NAME]
+
+
 @contextmanager
 def watched_loop() -> Iterator[Stalls]:
     """Measure the running event loop until the end of the context; this costs some microseconds a round."""
@@ -70,7 +78,7 @@ def watched_loop() -> Iterator[Stalls]:
     # The loop has no public place for this.
     selector = loop._selector  # noqa: SLF001 - as above
     select, run_once, run = selector.select, loop._run_once, Handle._run  # noqa: SLF001 - as above
-    collecting = select_ended = 0.0
+    collecting = collected_for = select_ended = 0.0
 
     def timed_select(timeout: float | None) -> Any:
         nonlocal select_ended
@@ -79,26 +87,28 @@ def watched_loop() -> Iterator[Stalls]:
         return events
 
     def timed_round() -> None:
-        used = thread_time()
+        used, garbage = thread_time(), collected_for
         run_once()
-        stalls.processor.append(thread_time() - used)
+        stalls.processor.append(thread_time() - used - (collected_for - garbage))
         stalls.clock.append(monotonic() - select_ended)
 
     def timed_run(handle: Handle) -> None:
-        used = thread_time()
+        used, garbage = thread_time(), collected_for
         run(handle)
-        if (seconds := thread_time() - used) >= _NOTEWORTHY:
-            name = repr(handle)[:_NAME]
+        if (seconds := thread_time() - used - (collected_for - garbage)) >= _NOTEWORTHY:
+            name = _name(handle)
             stalls.callbacks[name] = max(seconds, stalls.callbacks.get(name, 0.0))
 
     def collected(phase: str, info: dict[str, int]) -> None:
-        nonlocal collecting
+        nonlocal collecting, collected_for
         if threading.get_ident() != own_thread:
             return
         if phase == "start":
             collecting = thread_time()
         else:
-            stalls.garbage[info["generation"]].append(thread_time() - collecting)
+            seconds = thread_time() - collecting
+            collected_for += seconds
+            stalls.garbage[info["generation"]].append(seconds)
 
     gc.callbacks.append(collected)
     try:
