@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
 from homeassistant.core import HomeAssistant, ServiceCall, callback
 from homeassistant.exceptions import ServiceValidationError
 from homeassistant.helpers import config_validation as cv, entity_registry as er
@@ -13,7 +14,7 @@ from .const import DOMAIN
 from .device.device import Device
 from .gateway import find_device
 
-__all__ = ["action_schema", "target_device", "target_devices"]
+__all__ = ["action_schema", "devices_in", "own_satellites", "target_device", "target_devices"]
 
 _TARGET_FIELDS: Final[Mapping[Any, Any]] = cv.TARGET_SERVICE_FIELDS
 
@@ -26,12 +27,19 @@ def action_schema(fields: Mapping[Any, Any], *checks: Any) -> Any:
 
 @callback
 def target_devices(call: ServiceCall) -> tuple[list[Device], ServiceValidationError | None]:
-    """Return the devices that an action is for, each once, and what is wrong with the target.
+    """Return the devices that an action is for, each once, and what is wrong with its target."""
+    return devices_in(call.hass, TargetSelection(call.data))
+
+
+@callback
+def devices_in(
+    hass: HomeAssistant, target: TargetSelection
+) -> tuple[list[Device], ServiceValidationError | None]:
+    """Return the devices of a target, each once, and what is wrong with it.
 
     A device or an entity that is named must be one of ours, and exist; it keeps the others from nothing. An
     area, a floor or a label may hold other devices, too.
     """
-    hass, target = call.hass, TargetSelection(call.data)
     found: dict[str, Device] = {}
     refusal: ServiceValidationError | None = None
     selected = async_extract_referenced_entity_ids(hass, target, primary_entities_only=False)
@@ -62,6 +70,16 @@ def target_device(call: ServiceCall) -> Device:
     if len(devices) > 1:
         raise _refusal("one_device_at_a_time", names=", ".join(sorted(device.name for device in devices)))
     return devices[0]
+
+
+@callback
+def own_satellites(hass: HomeAssistant, entity_ids: set[str]) -> set[str]:
+    """Return those satellites that are ours."""
+    return {
+        entity_id
+        for entity_id in entity_ids
+        if entity_id.startswith(f"{SATELLITE_DOMAIN}.") and _device_id(hass, entity_id) is not None
+    }
 
 
 def _device_id(hass: HomeAssistant, entity_id: str) -> str | None:

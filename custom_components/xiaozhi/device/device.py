@@ -5,13 +5,15 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 import hmac
 import logging
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.device_registry import DeviceInfo
+from homeassistant.helpers.dispatcher import async_dispatcher_send
+from homeassistant.util.signal_type import SignalType
 
 from ..const import DOMAIN, VISION_PATH
 from ..firmware.installation import Installation
@@ -43,7 +45,7 @@ from ..tools.risk_rules import judge
 from ..tools.state import ToolState
 from .calls import call_error
 from .conversations import DeviceConversations
-from .events import EVENT_NOTIFICATION, DeviceEvents
+from .events import EVENT_NOTIFICATION, DeviceEvent, DeviceEvents
 from .offers import FollowedResources, Offers
 from .session import DeviceSession
 from .state import DeviceState
@@ -51,6 +53,9 @@ from .store import DeviceStore
 from .timers import DeviceTimers
 
 _LOGGER = logging.getLogger(__name__)
+
+EVENT_SIGNAL: Final = SignalType["Device", DeviceEvent](f"{DOMAIN}_event")
+"""Sent with each event of any device, for triggers of automations."""
 
 
 class ChangeListener(Protocol):
@@ -87,6 +92,7 @@ class Device:
         self.info = DeviceInfo(identifiers={(DOMAIN, self.mac)})
         """Connects the entities with the device in the registry."""
         self.events = DeviceEvents(hass.loop.time, lambda: self.settings.share_transcripts)
+        self.events.add_listener(lambda event: async_dispatcher_send(hass, EVENT_SIGNAL, self, event))
         self.handlers: dict[str, RequestHandler] = {}
         """What answers the requests of the device's MCP server, by method."""
         self.resources = FollowedResources()

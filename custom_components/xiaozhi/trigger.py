@@ -1,0 +1,99 @@
+"""Triggers: what happens in the conversations of a device, and that it can be reached again."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, override
+
+from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
+from homeassistant.const import CONF_OPTIONS, CONF_TARGET
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.helpers import config_validation as cv
+from homeassistant.helpers.automation import DomainSpec
+from homeassistant.helpers.dispatcher import async_dispatcher_connect
+from homeassistant.helpers.target import TargetSelection
+from homeassistant.helpers.trigger import (
+    EntityTargetStateTriggerBase,
+    Trigger,
+    TriggerActionRunner,
+    TriggerConfig,
+    TriggerNotTriggeredReporter,
+)
+from homeassistant.helpers.typing import ConfigType
+import voluptuous as vol
+
+from .device.device import EVENT_SIGNAL, Device
+from .device.events import ConversationEvent, DeviceEvent
+from .targets import devices_in, own_satellites
+
+_SCHEMA: Final = vol.Schema(
+    {vol.Required(CONF_TARGET): cv.TARGET_FIELDS, vol.Optional(CONF_OPTIONS, default={}): {}}
+)
+
+
+class _ConversationTrigger(Trigger):
+    """An event of a conversation. It needs no entity: the event entity is disabled at first."""
+
+    _event: ClassVar[ConversationEvent]
+
+    @override
+    @classmethod
+    async def async_validate_config(cls, hass: HomeAssistant, config: ConfigType) -> ConfigType:
+        """Return the config if it has a target."""
+        validated: ConfigType = _SCHEMA(config)
+        return validated
+
+    def __init__(self, hass: HomeAssistant, config: TriggerConfig) -> None:
+        super().__init__(hass, config)
+        self._target = TargetSelection(config.target or {})
+
+    @override
+    async def async_attach_runner(
+        self, run_action: TriggerActionRunner, did_not_trigger: TriggerNotTriggeredReporter | None = None
+    ) -> CALLBACK_TYPE:
+        """Run the action at each such event of a device in the target."""
+
+        @callback
+        def happened(device: Device, event: DeviceEvent) -> None:
+            if event.type is self._event and device in devices_in(self._hass, self._target)[0]:
+                told: dict[str, Any] = {"device_id": device.registry_id, "data": dict(event.attributes)}
+                run_action(told, f"{event.type} of {device.name}")
+
+        return async_dispatcher_connect(self._hass, EVENT_SIGNAL, happened)
+
+
+def _on(event: ConversationEvent) -> type[Trigger]:
+    class OnEvent(_ConversationTrigger):
+        """One of the events."""
+
+        _event = event
+
+    return OnEvent
+
+
+class _ReachableTrigger(EntityTargetStateTriggerBase):
+    """A device can be reached again."""
+
+    _domain_specs: Mapping[str, DomainSpec] = {SATELLITE_DOMAIN: DomainSpec(value_source="reachable")}
+    # The attribute is a boolean, and compared with this.
+    # A device on MQTT that is off has no state.
+    _excluded_from_states: ClassVar[frozenset[str]] = frozenset()
+    _to_states: set[Any] = {True}  # noqa: RUF012 - the base class declares it so
+
+    @override
+    def entity_filter(self, entities: set[str]) -> set[str]:
+        """Return our satellites among some entities."""
+        return own_satellites(self._hass, super().entity_filter(entities))
+
+
+_TRIGGERS: Final[Mapping[str, type[Trigger]]] = {
+    "woken": _on(ConversationEvent.WAKE_WORD),
+    "conversation_started": _on(ConversationEvent.STARTED),
+    "answered": _on(ConversationEvent.ANSWERED),
+    "conversation_failed": _on(ConversationEvent.FAILED),
+    "conversation_ended": _on(ConversationEvent.ENDED),
+    "reachable": _ReachableTrigger,
+}
+
+
+async def async_get_triggers(hass: HomeAssistant) -> dict[str, type[Trigger]]:
+    """Return the triggers by their names."""
+    return dict(_TRIGGERS)
