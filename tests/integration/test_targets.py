@@ -11,18 +11,17 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 import voluptuous as vol
+import yaml
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, get_profile
 from tests.integration.boxes import MAC, Boot, mac_of, paired_boxes, wait_for_state
+from tests.paths import ROOT
 
 FIRST, SECOND = "number.box_1_volume", "number.box_2_volume"
 LIGHT = "input_boolean.kitchen_light"
-ACTIONS = {
-    *("ask", "call_tool", "get_tools", "screenshot", "set_assets", "set_face", "show_image", "show_text"),
-    "take_photo",
-}
+ACTIONS = set(yaml.safe_load((ROOT / "custom_components/xiaozhi/services.yaml").read_text()))
 
 
 @pytest.fixture
@@ -136,6 +135,7 @@ async def test_the_editor_offers_the_actions_for_a_device_and_not_for_others(
         found = (await client.receive_json())["result"]
         return {name.removeprefix("xiaozhi.") for name in found if name.startswith("xiaozhi.")}
 
+    assert {"ask", "call_tool", "get_tools", "show_text", "take_photo"} <= ACTIONS
     assert await offered({"device_id": [ids[0]]}) == ACTIONS
     assert await offered({"entity_id": ["assist_satellite.box_1"]}) == ACTIONS
     assert await offered({"entity_id": [LIGHT]}) == set()
