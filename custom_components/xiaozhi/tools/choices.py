@@ -10,6 +10,8 @@ from .pool import limits_of
 __all__ = ["choices_of", "described_texts", "enumerated_texts", "labelled_numbers", "listed_texts"]
 
 _MAX_OPTIONS: Final = 32
+# Longer texts could keep the event loop busy.
+_MAX_TEXT: Final = 1024
 # An enumeration in words: `a`, 'b' or "c".
 _CHOICE: Final = r"[`'\"“‘]([\w-]{1,40})[`'\"”’]"
 _CHOICES: Final = re.compile(rf"{_CHOICE}(?:\s*(?:,|/|\||、|，|or|and|或|和)\s*(?:or\s+)?{_CHOICE})+")
@@ -26,13 +28,19 @@ _AFTER_EXAMPLES: Final = re.compile(
 
 # An enumeration without quotes: cool/heat/dry, or after what introduces it: "Modes: cool, heat or dry".
 _PLAIN: Final = r"[^\W_][\w-]{0,23}"
-_GLOSS: Final = r"(?:\s?[(（][^)）]{1,24}[)）]|\s?[=＝]\s?[^\s,，、/|;；.。)）]{1,16})?"
+_GLOSS: Final = (
+    r"(?:\s?[(（][^)）]{1,24}[)）]|\s[\u4e00-\u9fff]{1,8}"
+    r"|\s?[=＝]\s?[^\s,，、/|;；.。)）]{1,16})?"
+)
 _SEPARATOR: Final = r"\s*(?:[/|、,，]\s*(?:or\s+|and\s+|或|和)?|\s(?:or|and)\s|或|和)\s*"
 _LIST: Final = rf"({_PLAIN}{_GLOSS}(?:{_SEPARATOR}{_PLAIN}{_GLOSS})+)"
 _INTRODUCTION: Final = (
-    r"(?:\b(?:modes?|values?|options?|one of|types?|choices|scenes?|presets?|available[\w ]{0,20}"
-    r"|supported[\w ]{0,20})|支持|可选|取值|可以是|包括|包含|类型|模式|场景|选项|ARGUMENT)"
-    r"[^:：=(（\n,，。.]{0,16}(?:[:：=(（]|\bis\b|为)\s*"
+    r"(?:\b(?:modes?|values?|options?|one of|types?|choices|scenes?|presets?|available|supported)"
+    r"|支持|可选|取值|可以是|包括|包含|类型|模式|场景|选项|ARGUMENT)"
+    r"[^:：=(（\n,，。.]{0,20}(?:[:：=(（]|\bis\b|为)\s*"
+)
+_COMMAND: Final = re.compile(
+    rf"(?:\b(?:set|choose|select) |设置|选择)[^:：.。=(（\n]{{0,30}}[:：]\s*{_LIST}", re.IGNORECASE
 )
 _IN_BRACKETS: Final = re.compile(rf"[(（]\s*({_PLAIN}{_GLOSS}(?:\s*[/|]\s*{_PLAIN}{_GLOSS})+)\s*[)）]")
 _NO_CHOICES: Final = frozenset({"etc", "more", "others", "so", "such"})
@@ -46,9 +54,10 @@ _NAMED: Final = re.compile(r"([^\W\d_][\w-]{0,24}?)\s*[:：=＝]\s*(\d{1,2})(?!\
 
 def described_texts(description: str, argument: str) -> tuple[str, ...] | None:
     """Return the texts that a description enumerates without quotes, if it has just one enumeration."""
+    description = description[:_MAX_TEXT]
     introduced = re.compile(_INTRODUCTION.replace("ARGUMENT", re.escape(argument)) + _LIST, re.IGNORECASE)
     found: set[tuple[str, ...]] = set()
-    for pattern in (introduced, _IN_BRACKETS):
+    for pattern in (introduced, _COMMAND, _IN_BRACKETS):
         for match in pattern.finditer(description):
             start, end = match.span(1)
             if _BEFORE_EXAMPLES.search(description[:start]) or _AFTER_EXAMPLES.match(description[end:]):
@@ -70,6 +79,7 @@ def labelled_numbers(description: str, limits: tuple[int, int]) -> tuple[str, ..
     low, high = limits
     if not 1 < high - low < _MAX_OPTIONS:
         return None
+    description = description[:_MAX_TEXT]
     readings = (
         {int(number): name.strip() for number, name in _NUMBERED.findall(description)},
         {int(number): name.strip() for name, number in _NAMED.findall(description)},

@@ -8,16 +8,16 @@ from typing import Final
 
 from .chinese import in_english
 
-__all__ = ["everyday_words", "without_verb"]
+__all__ = ["everyday_words", "is_verb", "without_verb"]
 
 # Before those of `chinese`, so that none of its words is found within one of these.
 _WORDS: Final[dict[str, str]] = {
     chinese: f" {english} "
     for english, group in {
-        "curtain": "窗帘 布帘 纱帘",
         "blind": "百叶窗 百叶帘",
         "awning": "遮阳篷 遮阳棚 雨棚",
-        "window": "窗户 天窗",
+        "curtain": "窗帘 布帘 纱帘 帘",
+        "window": "窗户 天窗 窗",
         "clothes rack": "晾衣架 晾衣机",
         "fan": "风扇 电扇 排气扇 换气扇 新风 新风机",
         "air conditioner": "空调",
@@ -41,6 +41,8 @@ _WORDS: Final[dict[str, str]] = {
         "water temperature": "水温",
         "room temperature": "室温",
         "humidity": "湿度",
+        "temperature humidity": "温湿度",
+        "": "浓度",
         "soil moisture": "土壤湿度 土壤水分",
         "soil temperature": "土壤温度",
         "illuminance": "光照 光照度 光照强度 照度 光强",
@@ -87,7 +89,8 @@ _VERBS: Final = (
     "获取|查询|查看|得到|读取|检查|检测|测量|当前|是否|设置|设定|修改|更改|切换|调节|调整|选择|控制"
     "|打开|开启|关闭|关上|启动|停止|上锁|解锁|开锁|升起|降下|暂停|停下"
 )
-_AROUND: Final = re.compile(rf"^(?:{_VERBS})+|(?:{_VERBS}|状态)+$")
+_AROUND: Final = re.compile(rf"^(?:{_VERBS}|[开关](?![关机始于]))+|(?:{_VERBS}|状态)+$")
+_IN_THE_MIDDLE: Final = re.compile(r"_(?:set|get|is|read)_")
 _MORE: Final = {
     chinese: f" {english} "
     for english, group in {
@@ -111,5 +114,11 @@ def everyday_words(text: str) -> str:
 
 
 def without_verb(name: str) -> str:
-    """Return a Chinese name without the verbs around it: 温度 for 获取温度."""
-    return name if name.isascii() else _AROUND.sub("", name) or name
+    """Return a name without its verbs: 温度 for 获取温度; as it is if it has nothing else."""
+    plain = _IN_THE_MIDDLE.sub("_", name)
+    return plain if plain.isascii() else _AROUND.sub("", plain) or plain
+
+
+def is_verb(name: str) -> bool:
+    """Whether a Chinese name is only a verb."""
+    return not name.isascii() and not _AROUND.sub("", name)

@@ -29,10 +29,10 @@ from .entities import (
     ToolEntity,
 )
 from .everyday import everyday_words, without_verb
-from .meanings import meaning_of
-from .measures import is_state, measure_of, number_unit, only_measure
+from .meanings import is_detection, meaning_of
+from .measures import is_state, measure_of, mentions_measure, number_unit, only_measure
 from .pairs import map_pairs
-from .parsing import is_chinese, parse
+from .parsing import parse
 from .pool import Shapes, ToolPool, join as _join, key_of as _key, limits_of as _range, split as _split
 from .values import MemberKind
 from .words import ANSWERS, LIGHTS, readable, words
@@ -244,7 +244,7 @@ class _Mapper:
         number: bool = False,
     ) -> ToolEntity:
         """Return the sensor of a value, perhaps a `number`, that a tool or a member of its answer tells."""
-        if parse(tool.name).action == "is" and reading.member is None:
+        if reading.member is None and (parse(tool.name).action == "is" or is_detection(subject)):
             device_class, negated = meaning_of(subject)
             self._enable(common, wanted=True)
             common["device_class"] = device_class
@@ -252,7 +252,10 @@ class _Mapper:
             return BinarySensorTool(**common, state=state)
         measure = measure_of(subject, tool.description)
         told = words(everyday_words(reading.member or tool.name))
-        changes = is_state(tuple(told)) or (reading.member is None and is_state(subject))
+        changes = is_state(tuple(told)) or mentions_measure(subject)
+        # The name of a tool may be a group and a verb only: mq135.read.
+        alone = len(words(_split(tool.name)[1])) == 1
+        changes |= reading.member is None and (alone or is_state(subject))
         self._enable(common, wanted=measure is not None or number or changes)
         if measure is None:
             if not number:
@@ -313,7 +316,7 @@ class _Mapper:
             return None
         state = self._state_of(tool, stock)
         subject = _subject(tool.name)
-        said = "" if tool.name in CATALOGUE else tool.description
+        said = None if tool.name in CATALOGUE else tool.description
         low, high = limits
         return NumberTool(
             **self._pool.common(stock, self._pool.take(tool.name, state), subject),
@@ -387,7 +390,7 @@ def _subject(name: str) -> str:
 def _is_setter(tool: Tool, argument: str) -> bool:
     verb = _split(tool.name)[1]
     named = bool(_SETS.match(verb)) or verb.lower() == argument.lower()
-    return named or (is_chinese(verb) and parse(tool.name).action == "set")
+    return named or (tool.name not in CATALOGUE and parse(tool.name).action == "set")
 
 
 def _is_light(subject: str) -> bool:

@@ -6,7 +6,7 @@ from homeassistant.components.binary_sensor import BinarySensorDeviceClass as Ki
 
 from .words import LIGHTS
 
-__all__ = ["meaning_of"]
+__all__ = ["is_detection", "meaning_of"]
 
 # By the last word; the class, and whether yes is what Home Assistant shows as off.
 _MEANINGS: Final = {
@@ -32,6 +32,7 @@ _MEANINGS: Final = {
     )
     for word in text.split()
 }
+_DETECTED: Final = frozenset({"motion", "presence", "occupancy", "leak", "detected"})
 _OPENINGS: Final = {
     "door": Kind.DOOR,
     "gate": Kind.DOOR,
@@ -40,9 +41,15 @@ _OPENINGS: Final = {
 }
 
 
+def is_detection(subject: tuple[str, ...]) -> bool:
+    """Whether a reading without "is" in its name is yes or no all the same."""
+    return bool(subject) and subject[-1] in _DETECTED
+
+
 def meaning_of(subject: tuple[str, ...]) -> tuple[str | None, bool]:
     """Return the device class, and whether yes is what Home Assistant shows as off."""
-    last = subject[-1] if subject else ""
+    rest = subject[:-1] if subject[-1:] == ("detected",) else subject
+    last = rest[-1] if rest else ""
     if last not in _MEANINGS or (last in {"on", "open"} and not LIGHTS.isdisjoint(subject)):
         return None, False
     kind, negated = _MEANINGS[last]

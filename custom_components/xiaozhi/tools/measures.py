@@ -25,7 +25,7 @@ from homeassistant.const import (
 from .everyday import everyday_words
 from .words import word_set, words
 
-__all__ = ["Measure", "is_state", "measure_of", "number_unit", "only_measure"]
+__all__ = ["Measure", "is_state", "measure_of", "mentions_measure", "number_unit", "only_measure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ _CELSIUS: Final = UnitOfTemperature.CELSIUS
 _MEASURES: Final[tuple[tuple[str, Measure], ...]] = tuple(
     (text, measure)
     for texts, measure in (
-        ("battery", Measure(Kind.BATTERY, PERCENTAGE)),
+        ("battery|battery level|battery percentage|battery percent", Measure(Kind.BATTERY, PERCENTAGE)),
         ("temperature|temp|temps", Measure(Kind.TEMPERATURE, _CELSIUS)),
         ("soil moisture|soil humidity|moisture", Measure(Kind.MOISTURE, PERCENTAGE)),
         ("humidity|humid|hum", Measure(Kind.HUMIDITY, PERCENTAGE)),
@@ -64,7 +64,7 @@ _MEASURES: Final[tuple[tuple[str, Measure], ...]] = tuple(
         ("noise|sound level|noise level|loudness", Measure(Kind.SOUND_PRESSURE, UnitOfSoundPressure.DECIBEL)),
         ("ph|ph level", Measure(Kind.PH, None)),
         ("tds", Measure(None, PPM)),
-        ("water level|tank level|ink level|ink|paper level|fill level", Measure(None, PERCENTAGE)),
+        ("water level|tank level|ink level|ink|paper level|fill level|progress", Measure(None, PERCENTAGE)),
         ("voltage|volts|vbat", Measure(Kind.VOLTAGE, UnitOfElectricPotential.VOLT)),
         ("electric current|amps|amperage", Measure(Kind.CURRENT, UnitOfElectricCurrent.AMPERE)),
         ("watts|wattage|power consumption|power usage", Measure(Kind.POWER, UnitOfPower.WATT)),
@@ -104,7 +104,7 @@ _UNITS: Final = (
 _STATES: Final = word_set(
     "state status mode level position speed gear brightness count value values data all sensor sensors",
     "readings environment measurements metrics percent percentage angle height progress queue paper ink",
-    "scene direction volume colour color timer remaining capacity load light quality",
+    "scene direction volume colour color timer remaining capacity load light quality rate",
 )
 # Words that do not say where something is measured, since a device is in one place.
 _NOWHERE: Final = word_set(
@@ -124,6 +124,7 @@ _UNIT_WORDS: Final = {
     },
 }
 _PERCENT: Final = word_set("brightness duty level percent percentage position volume")
+_FULL: Final = 100
 _PERCENT_SAID: Final = re.compile(r"%|percent|百分", re.IGNORECASE)
 _LIGHT_SAID: Final = re.compile(
     r"\b(?:lux|lx)\b|illumin|ambient|intensity|sensor|光照|光线|亮度|照度", re.IGNORECASE
@@ -137,6 +138,10 @@ def measure_of(subject: tuple[str, ...], description: str = "") -> Measure | Non
         named, hint = subject[:-1], _UNIT_WORDS[subject[-1]]
     for length in range(min(_LONGEST, len(named)), 0, -1):
         if (found := _BY_WORDS.get(named[-length:])) is not None:
+            before = _BY_WORDS.get(named[-length - 1 : -length], found).device_class
+            if before not in {found.device_class, Kind.BATTERY}:
+                # Two of them: an object, or a text.
+                return None
             unit = _unit_in(hint, found) or _unit_in(description, found) or found.unit
             return Measure(found.device_class, unit, found.grows)
     is_light = bool(named) and named[-1] == "light"
@@ -166,14 +171,22 @@ def _unit_in(text: str, measure: Measure) -> str | None:
     return next((unit for pattern, unit in _UNITS if unit in allowed and pattern.search(text)), None)
 
 
-def number_unit(subject: str, limits: tuple[int, int], description: str) -> str | None:
-    """Return the unit of a number that a tool sets; the description is empty for stock tools."""
+def mentions_measure(subject: tuple[str, ...]) -> bool:
+    """Whether a name says something that is measured, such as temperature and humidity."""
+    return any((word,) in _BY_WORDS for word in subject)
+
+
+def number_unit(subject: str, limits: tuple[int, int], description: str | None) -> str | None:
+    """Return the unit of a number that a tool sets; stock tools come without a description."""
     found = words(everyday_words(subject))
     if "angle" in found:
         return DEGREE
-    if limits == (0, 100) and (not _PERCENT.isdisjoint(found) or _PERCENT_SAID.search(description)):
+    if limits == (0, 100) and (not _PERCENT.isdisjoint(found) or _PERCENT_SAID.search(description or "")):
         return PERCENTAGE
-    measure = (
-        next((each for word in found if (each := _BY_WORDS.get((word,)))), None) if description else None
-    )
-    return measure.unit if measure and measure.device_class == Kind.TEMPERATURE else None
+    if description is None:
+        return None
+    if "humidity" in found and 0 <= limits[0] < limits[1] <= _FULL:
+        return PERCENTAGE
+    if {"temperature", "temp"}.isdisjoint(found):
+        return None
+    return _unit_in(description, _BY_WORDS["temperature",]) or _CELSIUS

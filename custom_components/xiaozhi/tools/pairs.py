@@ -16,7 +16,7 @@ from .entities import (
     ToolEntity,
     ValveTool,
 )
-from .everyday import without_verb
+from .everyday import is_verb, without_verb
 from .parsing import Parsed, is_chinese, parse
 from .pool import ToolPool, key_of, split
 from .risk import DISABLED_RISKS, Risk
@@ -96,16 +96,32 @@ def _entity(
                 speed_state=told,
                 state=state,
             )
-    kind_of_switch = LightTool if platform is Platform.LIGHT else SwitchTool
+    if platform is Platform.LIGHT:
+        brightness = pool.setter_of((*subject, "brightness"))
+        shown = pool.reading((*subject, "brightness")) if brightness else None
+        taken = pool.take(*names, brightness, state, shown)
+        return LightTool(
+            **pool.common(_NO_STOCK, taken, _label(taken[0], subject), titled=False),
+            on=first,
+            off=second,
+            brightness=brightness,
+            state=state,
+            brightness_state=shown,
+        )
     taken = pool.take(*names, state)
     common = pool.common(_NO_STOCK, taken, _label(taken[0], subject), titled=False)
-    return kind_of_switch(**common, on=first, off=second, state=state)
+    return SwitchTool(**common, on=first, off=second, state=state)
 
 
 def _state(pool: ToolPool, platform: Platform, subject: tuple[str, ...]) -> Reading | None:
     """Find where it is read whether a thing is on, open or locked."""
     positive, negative = _ADJECTIVES.get(platform, (("on", "enabled", "running"), ("off",)))
-    found = pool.reading(subject, *((*subject, word) for word in positive))
+    wholes: tuple[tuple[str, ...], ...] = (subject,)
+    thing = thing_of(subject)
+    if platform is Platform.LOCK and (thing is None or thing.platform is not Platform.LOCK):
+        # The state of a door is not that of its lock.
+        wholes = (*((word,) for word in positive),)
+    found = pool.reading(*((*subject, word) for word in positive), *wholes)
     if found is not None:
         return found
     found = pool.reading(*((*subject, word) for word in negative))
@@ -139,6 +155,8 @@ def _common(
 def _label(name: str, subject: tuple[str, ...]) -> str:
     """Return the name of a thing for people, from the name of its first tool; empty if it has none."""
     group, verb = split(name)
+    if is_verb(verb):
+        return readable(group) if group not in {"", "self"} else ""
     if is_chinese(verb):
         return without_verb(verb)
     if tuple(words(group.removeprefix("self"))) == subject:

@@ -27,6 +27,8 @@ _BY_WORDS: Final = {tuple(text.split()): action for action, texts in _ACTIONS.it
 _VERTICAL: Final = frozenset(
     tuple(text.split()) for text in ("raise", "lift", "up", "lower", "down", "roll up", "roll down")
 )
+# Of curtain_set_position.
+_IN_THE_MIDDLE: Final = frozenset({"set", "get", "is", "read"})
 # Words of a name that say nothing about the subject.
 _FILLERS: Final = frozenset({"self", "the", "a", "now", "current", "value", "reading"})
 _DECIMAL: Final = re.compile(r"(?<=\d)\.(?=\d)")
@@ -54,8 +56,7 @@ def parse(name: str) -> Parsed:
     action, vertical = "", False
     if found and found[-1] in _TOLD and (found[0] not in {"is", "has", "set"}):
         action = "get"
-        first = _BY_WORDS.get((found[0],))
-        found = found[1:-1] if first == "get" else found[:-1]
+        found = [word for word in found[:-1] if _BY_WORDS.get((word,)) != "get"]
     else:
         for length in (2, 1):
             for part, rest in (
@@ -71,6 +72,10 @@ def parse(name: str) -> Parsed:
                     break
             if action:
                 break
+        else:
+            at = next((index for index, word in enumerate(found) if word in _IN_THE_MIDDLE), None)
+            if at is not None:
+                action, found = _BY_WORDS[found[at],], [*found[:at], *found[at + 1 :]]
     subject: list[str] = []
     for word in (*before, *found):
         if word not in _FILLERS and (not subject or word != subject[-1]):

@@ -380,3 +380,72 @@ def test_only_some_readings_are_on_at_first() -> None:
     (news,) = map_tools([tool("self.get_news")])
     assert not news.enabled
     assert news.category is EntityCategory.DIAGNOSTIC
+
+
+@pytest.mark.parametrize("text", ["set " * 400, "设置" * 1000, "a" * 4000, "mode:" * 400, "mode is " * 300])
+def test_a_hostile_description_is_no_choice(text: str) -> None:
+    assert described_texts(text, "mode") is None
+    assert labelled_numbers(text, (0, 2)) is None
+
+
+@pytest.mark.parametrize(
+    ("tools", "answers", "expected"),
+    [
+        (
+            [
+                tool("curtain_open"),
+                tool("curtain_close"),
+                tool("curtain_set_percent", percent=number()),
+                tool("curtain_get_state"),
+            ],
+            {"curtain_get_state": {"percent": 30, "moving": False}},
+            ["cover Curtain curtain", "binary_sensor Moving moving"],
+        ),
+        (
+            # The state of the door is not that of its lock.
+            [tool("lock_door"), tool("unlock_door"), tool("get_lock_state"), tool("get_door_state")],
+            {},
+            ["lock Door", "sensor Door state"],
+        ),
+        (
+            [tool("灯.打开"), tool("灯.关闭"), tool("灯.设置亮度", 亮度=number()), tool("灯.获取亮度")],
+            {},
+            ["light 灯"],
+        ),
+        (
+            [tool("开灯"), tool("关灯"), tool("开窗"), tool("关窗"), tool("上锁"), tool("开锁")],
+            {},
+            ["cover 窗 window", "lock Lock", "light 灯"],
+        ),
+        (
+            [tool("获取温湿度"), tool("获取PM2.5浓度"), tool("has_motion"), tool("get_presence")],
+            {"获取温湿度": {"温度": 22, "湿度": 40}},
+            [
+                "sensor - temperature °C",
+                "sensor - humidity %",
+                "sensor - pm25 μg/m³",
+                "binary_sensor Motion motion",
+                "binary_sensor Presence occupancy",
+            ],
+        ),
+        (
+            [
+                tool("self.ac.set_temp", temp=number(16, 30)),
+                tool("self.hum.set_target_humidity", to=number(30, 80)),
+            ],
+            {},
+            ["number AC temperature °C", "number Hum target humidity %"],
+        ),
+        (
+            [tool("set_wind", "设置风速：auto 自动, low 低, high 高", wind={"type": "string"})],
+            {},
+            ["select Wind"],
+        ),
+    ],
+)
+def test_makers_name_their_tools_in_many_ways(
+    tools: list[Any], answers: dict[str, Any], expected: list[str]
+) -> None:
+    shapes = {name: members(told) for name, told in answers.items()}
+    found = [described(entity) for entity in map_tools(tools, shapes) if entity.platform is not None]
+    assert found == expected
