@@ -35,6 +35,8 @@ from tests.integration.http_device import MakeEntry, paired_device
 
 from .whisper import Whisper
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 OFF = "turn off the kitchen light"
 SILENCE = bytes(32000 // 10)
 TOLD = "event.kitchen_box_conversation"
