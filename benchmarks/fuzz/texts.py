@@ -8,14 +8,17 @@ import random
 from typing import Any, Final
 
 from custom_components.xiaozhi.protocol.checkin import CheckInError, parse_checkin
-from custom_components.xiaozhi.protocol.mcp.client import McpClient, McpError, Tool
+from custom_components.xiaozhi.protocol.mcp.client import ClientOffer, McpClient, McpError, RequestError, Tool
+from custom_components.xiaozhi.protocol.mcp.content import Named
+from custom_components.xiaozhi.protocol.mcp.elicitation import parse_elicitation
+from custom_components.xiaozhi.protocol.mcp.sampling import SamplingRequest
 from custom_components.xiaozhi.protocol.messages import JsonObject, McpMessage, MessageError, parse_message
 from custom_components.xiaozhi.protocol.multipart import FormError, parse_form
 from custom_components.xiaozhi.protocol.status import DeviceStatus, StatusError, parse_status
 from custom_components.xiaozhi.tools.mapping import map_tools
 
 from .inputs import mutated, spoiled_json
-from .samples import BROKEN_CHECK_IN, CHECK_IN, ERROR, FORM, HEADERS, MESSAGES, RESULTS, STATUS
+from .samples import BROKEN_CHECK_IN, CHECK_IN, ERROR, FORM, HEADERS, MESSAGES, QUESTIONS, RESULTS, STATUS
 from .target import Outcome
 
 __all__ = ["check_ins", "forms", "mcp", "messages", "status"]
@@ -119,11 +122,13 @@ async def forms(chance: random.Random) -> AsyncIterator[_Texts]:
 
 @asynccontextmanager
 async def mcp(chance: random.Random) -> AsyncIterator[_Texts]:
-    """Answer requests of the MCP client: the method in the first line, then the answer."""
-    methods = list(RESULTS)
+    """Answer requests of the MCP client, and ask it: the method in the first line, then answer or params."""
+    methods = [*RESULTS, *QUESTIONS]
 
     def make() -> bytes:
         method = chance.choice(methods)
+        if method in QUESTIONS:
+            return f"{method}\n".encode() + spoiled_json(chance, QUESTIONS[method])
         if chance.random() < 0.1:
             return f"{method}\n".encode() + spoiled_json(chance, (ERROR,))
         return f"{method}\n".encode() + spoiled_json(chance, RESULTS[method])
@@ -133,6 +138,8 @@ async def mcp(chance: random.Random) -> AsyncIterator[_Texts]:
 
 async def _answer(data: bytes) -> bool:
     method, _, answer = data.partition(b"\n")
+    if read := _READERS.get(method.decode()):
+        return _ask(read, answer)
     sent: list[JsonObject] = []
 
     async def send(message: JsonObject) -> None:
@@ -157,6 +164,19 @@ async def _answer(data: bytes) -> bool:
     return True
 
 
+def _ask(read: Callable[[JsonObject], object], params: bytes) -> bool:
+    with suppress(MessageError):
+        message = parse_message(b'{"type":"mcp","payload":' + params + b"}")
+        if isinstance(message, McpMessage):
+            try:
+                repr(read(message.payload)).encode()
+            except RequestError as err:
+                str(err).encode()
+                return False
+            return True
+    return False
+
+
 async def _receive(
     client: McpClient, payload: JsonObject, sent: list[JsonObject], request: asyncio.Future[None]
 ) -> None:
@@ -171,7 +191,7 @@ async def _receive(
 
 
 async def _initialize(client: McpClient) -> None:
-    server = await client.initialize(client_name="a", client_version="1", vision=None)
+    server = await client.initialize(client_name="a", client_version="1", offer=ClientOffer(vision=None))
     _encode(server.as_dict())
 
 
@@ -191,10 +211,30 @@ async def _call(client: McpClient) -> None:
         parse_status(result.text or "")
 
 
+async def _stored(listing: Awaitable[tuple[Named, ...]]) -> None:
+    for item in await listing:
+        if type(item).from_dict(json.loads(_encode(item.as_dict()))) != item:
+            raise AssertionError(f"{item} is another one after it was stored")
+
+
+async def _shown(request: Awaitable[object]) -> None:
+    repr(await request).encode()
+
+
 _REQUESTS: Final[dict[str, Callable[[McpClient], Awaitable[None]]]] = {
     "initialize": _initialize,
     "tools/list": _list,
     "tools/call": _call,
+    "resources/list": lambda client: _stored(client.list_resources()),
+    "resources/templates/list": lambda client: _stored(client.list_templates()),
+    "resources/read": lambda client: _shown(client.read_resource("a:b")),
+    "prompts/list": lambda client: _stored(client.list_prompts()),
+    "prompts/get": lambda client: _shown(client.get_prompt("a", {"b": "c"})),
+    "completion/complete": lambda client: _shown(client.complete({"type": "ref/prompt"}, "a", "")),
+}
+_READERS: Final[dict[str, Callable[[JsonObject], object]]] = {
+    "sampling/createMessage": SamplingRequest.from_dict,
+    "elicitation/create": parse_elicitation,
 }
 
 

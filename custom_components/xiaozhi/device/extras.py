@@ -87,6 +87,8 @@ class McpExtras:
         """Ask for everything that the device has announced. Raises `McpError` and `LinkClosedError`."""
         announced = self._mcp.capabilities
         if not announced.extended:
+            # It may have been more before, with other firmware.
+            self._device.offers_listed(Offers())
             return
         if announced.logging:
             await self._refused_quietly(self._set_log_level)
@@ -135,6 +137,7 @@ class McpExtras:
 
     async def _list_resources(self) -> None:
         if not self._mcp.capabilities.resources:
+            self._store(resources=(), templates=())
             return
         resources = await self._mcp.list_resources()
         try:
@@ -145,8 +148,8 @@ class McpExtras:
         self._store(resources=resources, templates=templates)
 
     async def _list_prompts(self) -> None:
-        if self._mcp.capabilities.prompts:
-            self._store(prompts=await self._mcp.list_prompts())
+        announced = self._mcp.capabilities.prompts
+        self._store(prompts=await self._mcp.list_prompts() if announced else ())
 
     @callback
     def _store(self, **lists: Any) -> None:

@@ -163,6 +163,19 @@ async def test_an_answer_to_a_prompt_is_spoken_and_other_content_left_out(
     await device.wait_for(lambda: device.played_seconds > 0, 10)
 
 
+async def test_what_other_firmware_offered_is_gone_with_it(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
+) -> None:
+    """The owner has installed stock firmware again, which then gets its usual handshake."""
+    prompts = {"prompts": [{"name": "p"}]}
+    known, _, device = await started(boot, linked_entry, {"prompts": {}}, prompts_list=prompts)
+    await until(lambda: bool(known.state.offers.prompts))
+    await device.power_off()
+    await boot()
+    await until(lambda: not known.state.capabilities.extended and not known.state.offers.prompts)
+    assert known.offer.latest is False
+
+
 def test_stored_offers_are_read_again_and_damaged_ones_left_out() -> None:
     offers = Offers.from_dict(
         {
