@@ -53,17 +53,21 @@ class WebPage:
         # On a phone, it is behind the page.
         await expect(self.page.locator("ha-sidebar")).to_be_attached()
 
-    async def show_integrations(self) -> None:
-        """Open *Settings → Devices & services*."""
+    async def show_page(self, path: str, landmark: Locator) -> None:
+        """Open a page by its path, and wait until a part of it is visible."""
         # A closing dialog goes one step back in the history, which would return to the page that we leave.
         await self.page.wait_for_function("!history.state?.open")
         for _ in range(_TRIES):
             # After a dialog has closed, Home Assistant opens the new page: on a busy machine, while we leave.
             with suppress(AssertionError, Error):
-                await self.page.goto(f"{self.url}/config/integrations/dashboard")
-                await expect(self.button("Add integration")).to_be_visible(timeout=_TRY_MS)
+                await self.page.goto(f"{self.url}{path}")
+                await expect(landmark).to_be_visible(timeout=_TRY_MS)
                 return
-        await expect(self.button("Add integration")).to_be_visible()
+        await expect(landmark).to_be_visible()
+
+    async def show_integrations(self) -> None:
+        """Open *Settings → Devices & services*."""
+        await self.show_page("/config/integrations/dashboard", self.button("Add integration"))
 
     async def show_integration(self, name: str) -> None:
         """Open the page of a configured integration, from the list of all."""

@@ -87,6 +87,7 @@ def _write_configuration(folder: Path, port: int) -> None:
     (folder / _TEMPORARY).mkdir(parents=True)
     media = folder / MEDIA
     media.mkdir()
+    (folder / "automations.yaml").write_text("[]")
     (folder / "media_dirs.yaml").write_text(json.dumps({"local": str(media)}))
     write_storage(folder, port)
     components = folder / "custom_components"

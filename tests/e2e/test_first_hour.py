@@ -1,0 +1,292 @@
+"""An owner's first hour with a XiaoZhi, on a computer and on a phone, from *Add integration* to the removal.
+
+Home Assistant is a new one without speech. Each page is kept as a picture in the folder of the test.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from socket import SOCK_DGRAM
+from time import monotonic
+
+from playwright.async_api import expect
+import pytest
+import pytest_asyncio
+
+from demo import house
+from demo.abilities import VIEWS, set_up_vision
+from demo.browser import WebPage, web_page
+from demo.client import Client
+from demo.errors import DemoError
+from demo.hass import PASSWORD, USERNAME, home_assistant
+from demo.processes import free_port, speech_server
+from demo.speech_server import HOST
+from demo.stage import spoken
+from simulator import SimulatedDevice, converse, get_profile
+from tests.e2e.house import COMMAND, PACE
+
+pytestmark = [
+    pytest.mark.timeout(300),
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.usefixtures("socket_enabled"),
+]
+
+_NAME = "XiaoZhi"
+_DEVICE = "XiaoZhi Kitchen"
+_DEAF = "Home Assistant can neither hear nor speak yet"
+_SIZES = {"computer": (1280, 900), "phone": (390, 844)}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def speech(
+    shared_loop: None, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[tuple[int, int]]:
+    """The ports of a speech recogniser and a voice that Home Assistant does not know yet."""
+    logs = tmp_path_factory.mktemp("speech")
+    async with AsyncExitStack() as stack:
+        ports = []
+        for name, module in (("Recogniser", "demo.speech_to_text"), ("Voice", "demo.text_to_speech")):
+            server = speech_server(name, module, logs / f"{name}.log")
+            ports.append((await stack.enter_async_context(server))[1])
+        yield ports[0], ports[1]
+
+
+@pytest_asyncio.fixture(loop_scope="module", params=_SIZES)
+async def walk(
+    shared_loop: None,
+    speech: tuple[int, int],
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> AsyncGenerator[Walk]:
+    """A new Home Assistant, and an owner in front of it."""
+    folder = tmp_path_factory.mktemp(request.param)
+    port = free_port()
+    width, height = _SIZES[request.param]
+    url = f"http://{HOST}:{port}"
+    async with AsyncExitStack() as stack:
+        _, client = await stack.enter_async_context(home_assistant(folder / "config", port))
+        try:
+            web = await stack.enter_async_context(web_page(url, width=width, height=height))
+        except DemoError as err:
+            pytest.skip(str(err))
+        await web.log_in(USERNAME, PASSWORD)
+        device = SimulatedDevice(
+            get_profile("rover"), f"{url}/api/xiaozhi/ota", mac="24:6f:28:aa:c1:01", pace=PACE
+        )
+        walk = Walk(web, client, await stack.enter_async_context(device), speech, folder)
+        failures = request.session.testsfailed
+        yield walk
+        if request.session.testsfailed > failures:
+            await walk.look("failure")
+
+
+class Walk:
+    """The steps of an owner, in their order."""
+
+    def __init__(
+        self, web: WebPage, client: Client, device: SimulatedDevice, speech: tuple[int, int], folder: Path
+    ) -> None:
+        self.web = web
+        self.client = client
+        self.device = device
+        self.speech = speech
+        self.folder = folder
+        self._pictures = 0
+
+    async def look(self, name: str) -> None:
+        """Keep a picture of the page."""
+        self._pictures += 1
+        picture = await self.web.page.screenshot(animations="disabled")
+        await asyncio.to_thread((self.folder / f"{self._pictures:02}-{name}.png").write_bytes, picture)
+
+    async def set_up_the_gateway(self) -> None:
+        """Add the integration, with a wrong address first."""
+        web = self.web
+        await web.add_integration(_NAME)
+        await web.read("Set up the gateway")
+        await self.look("gateway")
+        await web.unfold("Advanced")
+        await expect(web.option("MQTT, no broker needed")).to_be_checked()
+        # Other tests use the usual ports at the same time.
+        await web.field("Port for WebSocket").fill(str(free_port()))
+        await web.field("Port for MQTT").fill(str(free_port()))
+        await web.field("Port for speech over UDP").fill(str(free_port(transport=SOCK_DGRAM)))
+        await web.field("Address of Home Assistant").fill("homeassistant.local")
+        await self.look("advanced")
+        await web.press("Submit")
+        await web.read("Most devices do not find names that end in .local.")
+        await self.look("wrong-address")
+        await web.field("Address of Home Assistant").fill(HOST)
+        await web.press("Submit")
+        await web.read("If your devices run on this computer, submit again.")
+        await web.press("Submit")
+        await web.read("Point a device here")
+        await web.read("Home Assistant can neither hear nor speak yet")
+        await expect(web.page.locator("ha-qr-code canvas")).to_be_visible()
+        await self.look("address")
+
+    async def try_the_address(self) -> None:
+        """Open it in a browser, as a phone does that has scanned it."""
+        tab = await self.web.page.context.new_page()
+        await tab.goto(f"{self.web.url}/api/xiaozhi/ota")
+        await expect(tab.get_by_role("heading")).to_have_text("This is your XiaoZhi gateway, and it works")
+        await asyncio.to_thread((self.folder / "address-page.png").write_bytes, await tab.screenshot())
+        await tab.close()
+
+    async def see_that_it_cannot_hear(self) -> None:
+        """Look under *Repairs*."""
+        await self.web.show_page("/config/repairs", self.web.page.get_by_text(_DEAF))
+        await self.look("repairs")
+
+    async def pair(self) -> None:
+        """Type wrong codes until there is a new one, then the old one, then the new one."""
+        web, device = self.web, self.device
+        await web.press("The device shows digits")
+        await web.read("No device has checked in yet.")
+        await self.look("too-early")
+        await web.press("Close")
+        await device.boot()
+        code = device.pairing_code
+        assert code
+        await web.show_integrations()
+        await web.read("Discovered")
+        await self.look("discovered")
+        await web.add_discovered("C1:01")
+        await web.read("The device shows six digits and speaks them.")
+        await self.look("code")
+        wrong = "000000" if code != "000000" else "111111"
+        for left in range(4, 0, -1):
+            await web.field("Code").fill(wrong)
+            await web.press("Submit")
+            await web.read(f"Tries left: {left}")
+        await self.look("wrong-code")
+        await web.field("Code").fill(wrong)
+        await web.press("Submit")
+        await web.read("That was the fifth wrong code, so the device gets a new one.")
+        await self.look("new-code")
+        await web.field("Code").fill(code)
+        await web.press("Submit")
+        await web.read("This try did not count.")
+        await self.look("old-code")
+        await device.wait_for(lambda: device.pairing_code not in (None, code))
+        await web.field("Code").fill(device.pairing_code or "")
+        await web.press("Submit")
+        await web.read("Name the device")
+        await web.choose_area("Kitchen")
+        await self.look("name")
+        await web.press("Submit")
+        await web.read(f"{_DEVICE} was added.")
+        await web.read(_DEAF)
+        await self.look("added")
+        await web.page.get_by_role("button", name="Close").last.click()
+        await device.wait_paired()
+
+    async def give_it_speech(self) -> None:
+        """Set up engines for the assistant, as the message says; the message goes."""
+        recogniser, voice = self.speech
+        await house.furnish(self.client)
+        await house.set_up_speech(self.client, speech_to_text=recogniser, text_to_speech=voice)
+        await expect(self.web.page.get_by_text(_DEAF)).to_have_count(0)
+        await self.look("repaired")
+
+    async def talk(self) -> None:
+        """Have the light switched on."""
+        await self.device.wait_for(lambda: self.device.connected)
+        account = await converse(self.device, await spoken(COMMAND))
+        assert account.heard == [COMMAND]
+        assert account.played_seconds > 0
+        assert await self.client.state(house.LAMP) == "on"
+        await self.web.show_device(_NAME, _DEVICE)
+        await self.web.read("Volume")
+        await self.look("device")
+
+    async def take_a_photo(self) -> None:
+        """Press the button on the page of the device."""
+        await set_up_vision(self.client)
+        self.device.values["view"] = VIEWS["green"]
+        await self.web.show_device(_NAME, _DEVICE)
+        row = self.web.entities("Controls").locator("hui-button-entity-row").filter(has_text="Take photo")
+        await row.get_by_role("button", name="Press").click()
+        await self.web.page.get_by_text("Photo", exact=True).first.click()
+        picture = self.web.page.locator("ha-more-info-dialog img")
+        await expect(picture).to_be_visible()
+        await expect(picture).to_have_js_property("complete", value=True)
+        await self.look("photo")
+
+    async def automate(self) -> None:
+        """Have the device show a text when the light is switched on, in the editor of automations."""
+        web = self.web
+        await self.client.call("light", "turn_off", entity_id=house.LAMP)
+        await web.show_page("/config/automation/edit/new", web.button("Add trigger"))
+        await web.press("Add trigger")
+        await web.read("By type")
+        await web.page.get_by_text("Kitchen", exact=True).last.click()
+        await web.page.get_by_text("Light turned on").last.click()
+        await web.press("Add action")
+        await web.read("By type")
+        await web.page.get_by_text("Kitchen", exact=True).last.click()
+        await web.page.get_by_text("Show text").last.scroll_into_view_if_needed()
+        await self.look("actions")
+        await web.page.get_by_text("Show text").last.click()
+        await web.page.locator("ha-service-control textarea").first.fill("The light is on")
+        await self.look("automation")
+        # On a phone, the action covers the page.
+        await web.page.locator("ha-automation-sidebar").get_by_role("button").first.click()
+        await web.press("Save")
+        await web.field("Name").fill("Tell of the light")
+        await web.button("Save").last.click()
+        await expect(web.page.get_by_role("dialog", name="Save")).to_have_count(0)
+        await self.look("automation-saved")
+        await self.client.call("light", "turn_on", entity_id=house.LAMP)
+        await self.device.wait_for(lambda: self.device.screen.system_text == "The light is on")
+
+    async def pair_again(self) -> None:
+        """Reset the device, which its owner may do by mistake; it keeps its name."""
+        web, device = self.web, self.device
+        await device.factory_reset()
+        device.nvs.set("wifi", "ota_url", f"{web.url}/api/xiaozhi/ota")
+        await device.boot()
+        reset = f"{_DEVICE} was reset, or another device poses as it"
+        await web.show_page("/config/repairs", web.page.get_by_text(reset))
+        await self.look("reset")
+        await web.show_integration(_NAME)
+        await self.look("integration")
+        await web.press("Add device")
+        await web.field("Code").fill(device.pairing_code or "")
+        await web.press("Submit")
+        await web.read(f"{_DEVICE} is paired again.")
+        await self.look("paired-again")
+        await web.page.get_by_role("button", name="Close").last.click()
+        await device.wait_paired()
+
+    async def remove(self) -> None:
+        """Delete the device, then the gateway."""
+        web = self.web
+        await web.show_integration(_NAME)
+        await web.open_menu(web.subentry_row(_DEVICE), "Delete")
+        await self.look("delete")
+        await web.page.get_by_role("button", name="Delete").last.click()
+        await expect(web.subentry_row(_DEVICE)).to_have_count(0)
+        await web.open_menu(web.gateway_row(), "Delete")
+        await web.page.get_by_role("button", name="Delete").last.click()
+        await web.read("No entries")
+        assert not await self.client.command("config_entries/get", domain="xiaozhi")
+        await self.look("removed")
+
+
+async def test_the_first_hour(walk: Walk) -> None:
+    """From *Add integration* to the removal, with the wrong turns that owners take."""
+    begin = monotonic()
+    await walk.set_up_the_gateway()
+    await walk.try_the_address()
+    await walk.pair()
+    await walk.see_that_it_cannot_hear()
+    await walk.give_it_speech()
+    await walk.talk()
+    # For those who want to know; on a busy machine it says little.
+    (walk.folder / "seconds-to-the-first-answer.txt").write_text(f"{monotonic() - begin:.1f}\n")
+    await walk.automate()
+    await walk.take_a_photo()
+    await walk.pair_again()
+    await walk.remove()
