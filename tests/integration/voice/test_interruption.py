@@ -19,8 +19,6 @@ from simulator.audio.espeak import synthesize
 from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
 from tests.integration.boxes import COMMAND, Boot, Speech
 
-pytestmark = pytest.mark.usefixtures("all_enabled")
-
 SWITCH = "switch.kitchen_box_interrupt_by_speaking"
 CANCELS_ECHO = get_profile("s3", mode=ListeningMode.REALTIME)
 OFF = "turn off the kitchen light"
@@ -42,8 +40,10 @@ def paired_settings() -> dict[str, object]:
 
 
 @pytest.fixture(autouse=True)
-def settings(hass: HomeAssistant, linked_entry: MockConfigEntry, paired_settings: dict[str, object]) -> None:
-    """Store what the owner has set."""
+def settings(
+    hass: HomeAssistant, all_enabled: None, linked_entry: MockConfigEntry, paired_settings: dict[str, object]
+) -> None:
+    """Store what the owner has set, with all entities enabled."""
     (subentry,) = linked_entry.subentries.values()
     hass.config_entries.async_update_subentry(
         linked_entry, subentry, data={**subentry.data, **paired_settings}
