@@ -31,7 +31,7 @@ _WAKE_WORD = "hi xiaozhi"
 # What the page of a device shows, by the heading of the card that shows it.
 _ENTITIES = {
     "Controls": ["Volume"],
-    "Sensors": ["Conversation", "Idle"],
+    "Sensors": ["Next timer"],
     "Notifiers": ["Screen message"],
     "Assist": ["Kitchen XiaoZhi"],
     "Configuration": [
@@ -42,7 +42,7 @@ _ENTITIES = {
         "Screen brightness",
         "Screen theme",
     ],
-    "Diagnostic": ["Battery", "Charging", "Connected", "Signal"],
+    "Diagnostic": ["Battery", "Charging", "Connected"],
 }
 
 

@@ -168,7 +168,7 @@ async def check_recovered(
         )
         assert box.pairing_code is None
         shown = await entities(house, box)
-        await house.becomes(shown[f"{box.mac}_conversation"], "idle", deadline)
+        await house.becomes(shown[f"{box.mac}_assist_satellite"], "idle", deadline)
     await house.talk("mqtt")
 
     assert await house.demo.client.flows("xiaozhi", "integration_discovery") == []

@@ -15,7 +15,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.const import CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE, VISION_PATH
+from custom_components.xiaozhi.const import ATTR_HINT, CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE, VISION_PATH
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.pictures import jpeg as device_pictures, vision
 from custom_components.xiaozhi.pictures.timeouts import PictureTimeouts
@@ -95,6 +95,23 @@ async def test_a_photo_without_question_is_only_kept(
     assert await take_photo(device, "") == {"success": True, "result": ""}
     assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
     assert not open_issues(hass)
+
+
+async def test_the_button_takes_the_first_photo_which_takes_the_hint_away(
+    hass: HomeAssistant, camera: SimulatedDevice
+) -> None:
+    state = hass.states.get(PHOTO)
+    assert state is not None
+    # Its icon is shown, and not a picture that cannot be loaded.
+    assert "entity_picture" not in state.attributes
+    assert "Press Take photo" in state.attributes[ATTR_HINT]
+    button = {"entity_id": "button.kitchen_box_take_photo"}
+    await hass.services.async_call("button", "press", button, blocking=True)
+    assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
+    state = hass.states.get(PHOTO)
+    assert state is not None
+    assert "entity_picture" in state.attributes
+    assert ATTR_HINT not in state.attributes
 
 
 async def test_without_a_model_the_device_says_so_and_the_owner_is_told_until_there_is_one(

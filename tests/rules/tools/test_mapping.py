@@ -19,6 +19,7 @@ from custom_components.xiaozhi.tools.entities import (
     ToolEntity,
 )
 from custom_components.xiaozhi.tools.mapping import map_tools
+from custom_components.xiaozhi.tools.words import word_set
 from scripts.tool_table import PAGE, render, stock_tools
 from tests.rules.tools.sample_tools import number, only, tool
 
@@ -163,6 +164,31 @@ NAMES: Final = sorted({tool.name for tools in BOARDS.values() for tool in tools}
 
 def entity(board: str, key: str) -> ToolEntity:
     return next(found for found in map_tools(BOARDS[board]) if found.key == key)
+
+
+# Of version 0.1. Entities, automations and dashboards of owners depend on them.
+KNOWN_KEYS: Final = word_set(
+    "brightness light_self.lamp light_self.led_strip light_self.light reboot theme",
+    "tool_self.AEC.set_mode tool_self.battery.get_level tool_self.camera.enable_ir_filter",
+    "tool_self.camera.set_camera_flipped tool_self.chassis.dance tool_self.chassis.go_back",
+    "tool_self.chassis.go_forward tool_self.chassis.switch_light_mode tool_self.chassis.turn_left",
+    "tool_self.chassis.turn_right tool_self.disp.network tool_self.disp.setbacklight",
+    "tool_self.dog.advanced_control tool_self.dog.basic_control tool_self.dog.get_status",
+    "tool_self.dog.get_trims tool_self.dog.shake tool_self.dog.sit tool_self.dog.stand",
+    "tool_self.dog.stop tool_self.dog.stretch tool_self.edarobot.get_status",
+    "tool_self.edarobot.get_trims tool_self.edarobot.stop tool_self.electron.get_ip",
+    "tool_self.electron.get_status tool_self.electron.get_trims tool_self.electron.home",
+    "tool_self.electron.stop tool_self.led_strip.set_brightness tool_self.model.enable",
+    "tool_self.model.param_get tool_self.otto.get_ip tool_self.otto.get_status",
+    "tool_self.otto.get_trims tool_self.otto.stop tool_self.res.esp_restart",
+    "tool_self.set_press_to_talk tool_self.system.reconfigure_wifi tool_self.system.set_aec",
+    "tool_self.system.switch_TFT volume",
+)
+
+
+def test_the_entities_of_the_stock_firmware_keep_their_keys() -> None:
+    made = {found.key for tools in BOARDS.values() for found in map_tools(tools) if found.platform}
+    assert made >= KNOWN_KEYS
 
 
 def test_the_stock_firmware_has_98_tools() -> None:
