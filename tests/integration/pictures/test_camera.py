@@ -29,12 +29,14 @@ from tests.integration.boxes import CLIENT_ID, MAC, Boot, Speech, wait_for_state
 from tests.integration.http_device import TOKEN
 from tests.integration.issues import open_issues
 from tests.integration.pictures.eyes import FAILURE, ScriptedEyes, open_eyes, sentence
+from tests.integration.provisioning.forms import change_device, submit_device
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 PHOTO = "image.kitchen_box_photo"
 QUESTION = "What do you see?"
+SETTINGS = {"conversation_style": "single", "share_transcripts": False}
 
 
 @pytest.fixture
@@ -112,6 +114,24 @@ async def test_the_button_takes_the_first_photo_which_takes_the_hint_away(
     assert state is not None
     assert "entity_picture" in state.attributes
     assert ATTR_HINT not in state.attributes
+
+
+async def test_the_owner_decides_whether_a_model_looks_at_photos(
+    hass: HomeAssistant,
+    eyes: ScriptedEyes,
+    camera: SimulatedDevice,
+    device: Device,
+    linked_entry: MockConfigEntry,
+) -> None:
+    """A part of the form of a device with a camera; its photos are kept all the same."""
+    form = await change_device(hass, linked_entry)
+    part = form["data_schema"].schema["may_do"]
+    assert list(map(str, part.schema.schema)) == ["look_at_photos"]
+    chosen = {"look_at_photos": False}
+    await submit_device(hass, form, **SETTINGS, may_do=chosen)
+    assert await take_photo(device) == {"success": False, "message": sentence("photo_not_allowed")}
+    assert eyes.questions == []
+    assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
 
 
 async def test_without_a_model_the_device_says_so_and_the_owner_is_told_until_there_is_one(

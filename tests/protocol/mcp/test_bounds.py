@@ -106,7 +106,8 @@ async def test_a_device_that_takes_only_one_handshake_keeps_its_first() -> None:
         ]
         assert versions == ["2024-11-05", "2025-11-25"]
         assert device.client.capabilities.resources
-    device = Device(initialize=lambda _: {"result": EVERYTHING})
+    answers = [{"result": EVERYTHING}, None]
+    device = Device(initialize=lambda _: answers.pop(0))
     task = asyncio.create_task(shake_hands(device))
     await advance(0)
     assert len(device.sent) == 3

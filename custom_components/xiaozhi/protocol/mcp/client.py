@@ -268,8 +268,8 @@ class McpClient:
                 break
         if collector.excess:
             _LOGGER.warning(
-                "A device's answer to %s was cut at %d items: %s",
-                method,
+                "A device's list of %s was cut at %d items: %s",
+                method.removesuffix("/list").replace("/", " "),
                 len(collector.items),
                 collector.excess,
             )
