@@ -41,7 +41,7 @@ class EndOfTurn(StrEnum):
 
 DEFAULT_PAUSES: Final[Mapping[EndOfTurn, float]] = {
     EndOfTurn.COMPLETE: 0.2,
-    EndOfTurn.PAUSE: 0.8,
+    EndOfTurn.PAUSE: 0.85,
     EndOfTurn.BEGINNING: 1.2,
 }
 """Seconds of silence that end the turn, by what has been said."""
