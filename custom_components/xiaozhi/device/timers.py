@@ -33,14 +33,24 @@ class SetTimer:
         """Read the stored form; None if it is damaged."""
         match data:
             case {"name": str(name), "seconds": int(seconds), "ends_at": str() | None as ends_at}:
-                ends = dt_util.parse_datetime(ends_at) if ends_at else None
-                return cls(name=name, seconds=seconds, ends_at=ends)
+                ends = _moment(ends_at) if ends_at else None
+                if ends is not None or not ends_at:
+                    return cls(name=name, seconds=seconds, ends_at=ends)
         return None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the stored form as JSON values."""
         ends_at = self.ends_at.isoformat() if self.ends_at else None
         return {"name": self.name, "seconds": self.seconds, "ends_at": ends_at}
+
+
+def _moment(text: str) -> datetime | None:
+    """Read a stored moment; None if it is damaged, or has no time zone and so cannot be compared."""
+    try:
+        moment = dt_util.parse_datetime(text)
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo is not None else None
 
 
 class DeviceTimers:
