@@ -75,7 +75,9 @@ async def _follow(web: WebPage, path: tuple[str, ...]) -> None:
     await web.page.goto(f"{web.url}/config")
     for number, step in enumerate(path):
         if step.startswith(_MENU):
-            await web.page.get_by_role("button", name=re.compile("^(Menu|Actions|More options)")).last.click()
+            named = web.page.get_by_role("button", name=re.compile("^(Menu|Overflow menu|Actions)"))
+            trigger = web.page.locator("ha-icon-button[slot='trigger']")
+            await named.or_(trigger).locator("visible=true").last.click()
             continue
         if path[number - 1] == "Add integration" and number:
             await web.page.get_by_placeholder("Search for a brand name").fill(step)
