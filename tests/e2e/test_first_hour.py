@@ -154,6 +154,8 @@ class Walk:
         await self.look("discovered")
         await web.add_discovered("C1:01")
         await web.read("The device shows six digits and speaks them.")
+        # A phone shows digits to type.
+        await expect(web.page.locator("input[type=tel]")).to_be_visible()
         await self.look("code")
         wrong = "000000" if code != "000000" else "111111"
         for left in range(4, 0, -1):
@@ -236,7 +238,8 @@ class Walk:
         await web.press("Save")
         await web.field("Name").fill("Tell of the light")
         await web.button("Save").last.click()
-        await expect(web.page.get_by_role("dialog", name="Save")).to_have_count(0)
+        await expect(web.page.get_by_role("heading", name="Save")).to_have_count(0)
+        await web.read("Tell of the light")
         await self.look("automation-saved")
         await self.client.call("light", "turn_on", entity_id=house.LAMP)
         await self.device.wait_for(lambda: self.device.screen.system_text == "The light is on")
@@ -272,6 +275,8 @@ class Walk:
         await web.page.get_by_role("button", name="Delete").last.click()
         await web.read("No entries")
         assert not await self.client.command("config_entries/get", domain="xiaozhi")
+        entities = await self.client.command("config/entity_registry/list")
+        assert not [entity for entity in entities if entity["platform"] == "xiaozhi"]
         await self.look("removed")
 
 
