@@ -127,9 +127,11 @@ async def test_the_gateway_is_set_up_by_a_form_that_ends_with_the_address_for_de
     await web.field("Port for speech over UDP").fill(str(ports["udp_port"]))
     await web.field("Address of Home Assistant").fill(f"http://{HOST}")
     await web.press("Submit")
-    await web.read("This is neither a host name nor an IPv4 address.")
+    await web.read("This is neither a host name nor an IPv4 address that devices can use.")
 
     await web.field("Address of Home Assistant").fill(HOST)
+    await web.press("Submit")
+    await web.read("If your devices run on this computer, submit again.")
     await web.press("Submit")
     await web.read("Point a device here")
     await web.read(f"{url}/api/xiaozhi/ota")
