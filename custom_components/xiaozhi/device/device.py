@@ -41,8 +41,7 @@ from ..settings import DeviceSettings
 from ..timeouts import Timeouts
 from ..tools.catalogue import REBOOT_TOOL, stock_tool
 from ..tools.naming import tool_words
-from ..tools.risk_rules import judge
-from ..tools.state import ToolState
+from ..tools.state import ToolState, prepare
 from .calls import call_error
 from .conversations import DeviceConversations
 from .events import EVENT_NOTIFICATION, DeviceEvent, DeviceEvents
@@ -453,7 +452,7 @@ class Device:
     async def tools_listed(self, tools: tuple[Tool, ...]) -> None:
         """Take the device's tools."""
         # Hostile texts take up to a second; the results are cached.
-        await self.hass.async_add_executor_job(judge, tools)
+        await self.hass.async_add_executor_job(prepare, tools)
         if tools != self.state.tools:
             # Without stored tools, a device has no entities after a crash until it connects.
             self._store.async_schedule_save(soon=True)

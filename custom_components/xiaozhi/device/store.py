@@ -8,7 +8,7 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.storage import Store
 
 from ..const import DOMAIN
-from ..tools.risk_rules import judge
+from ..tools.state import prepare
 from .state import DeviceState
 from .timeouts import StoreTimeouts
 
@@ -35,7 +35,7 @@ class DeviceStore:
             stored = await self._store.async_load() or {}
             self._states = {mac: DeviceState.from_dict(data) for mac, data in stored.items()}
             tools = [tool for state in self._states.values() for tool in state.tools]
-            await self._hass.async_add_executor_job(judge, tools)
+            await self._hass.async_add_executor_job(prepare, tools)
         except Exception:
             # Pairings are in the config entry, so the gateway can start without this file.
             _LOGGER.exception("Stored states are unreadable. They are learned from the devices again")

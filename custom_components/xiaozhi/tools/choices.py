@@ -1,9 +1,10 @@
 """The texts allowed for an argument, from its schema or from an enumeration in a description."""
 
+from functools import lru_cache
 import re
 from typing import Final
 
-from ..protocol.mcp.client import Tool, ToolProperty
+from ..protocol.mcp.client import MAX_TOOLS, Tool, ToolProperty
 from .catalogue import CATALOGUE, StockTool
 from .pool import limits_of
 
@@ -52,6 +53,7 @@ _NUMBERED: Final = re.compile(
 _NAMED: Final = re.compile(r"([^\W\d_][\w-]{0,24}?)\s*[:：=＝]\s*(\d{1,2})(?!\d)")
 
 
+@lru_cache(maxsize=4 * MAX_TOOLS)
 def described_texts(description: str, argument: str) -> tuple[str, ...] | None:
     """Return the texts that a description enumerates without quotes, if it has just one enumeration."""
     description = description[:_MAX_TEXT]
@@ -74,6 +76,7 @@ def described_texts(description: str, argument: str) -> tuple[str, ...] | None:
     return choices if usable else None
 
 
+@lru_cache(maxsize=4 * MAX_TOOLS)
 def labelled_numbers(description: str, limits: tuple[int, int]) -> tuple[str, ...] | None:
     """Return the names that a description gives to all numbers within the limits, in their order."""
     low, high = limits

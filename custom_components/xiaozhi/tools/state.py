@@ -14,6 +14,7 @@ from ..protocol.status import DeviceStatus
 from .catalogue import CATALOGUE, STATUS_TOOL
 from .entities import Call, Reading, ToolEntity
 from .mapping import map_tools
+from .risk_rules import judge
 from .values import MAX_MEMBERS, Member, MemberKind, member, members, parse_answer
 
 _MAX_ARGUMENTS: Final = 512
@@ -64,6 +65,13 @@ def _shapes_of(answers: Mapping[str, Any], tools: Mapping[str, Tool], known: _Sh
                     kinds[path] = kind
             shapes[name] = tuple(Member(path, kind) for path, kind in kinds.items())[:MAX_MEMBERS]
     return tuple(sorted(shapes.items()))
+
+
+def prepare(tools: Iterable[Tool]) -> None:
+    """Judge and map tools in advance, outside of the event loop: what takes long is remembered."""
+    tools = tuple(tools)
+    judge(tools)
+    map_tools(tools)
 
 
 class ToolRecord(Protocol):
