@@ -47,6 +47,7 @@ _TABLE: Final = {
 _THINGS: Final = {word: thing for thing, text in _TABLE.items() for word in text.split()}
 # What is locked, but lets nobody in.
 _NOT_LOCKED: Final = word_set("screen key keys keyboard child children focus orientation rotation")
+_SHADES: Final = frozenset({Cover.CURTAIN, Cover.BLIND, Cover.SHADE, Cover.SHUTTER, Cover.AWNING})
 # What goes on until it is stopped.
 _RUNNING: Final = frozenset({Platform.FAN, Platform.SWITCH, Platform.VALVE, Platform.LIGHT})
 
@@ -87,6 +88,10 @@ def _switched(platform: Platform | None, subject: tuple[str, ...]) -> Platform:
     if platform is Platform.VALVE and thing_of(subject) == Thing(Platform.VALVE):
         # Watering is an activity.
         return Platform.SWITCH
-    if platform is None or (platform is Platform.COVER and "door" in subject):
+    if platform in {None, Platform.LOCK}:
         return Platform.SWITCH
-    return Platform.SWITCH if platform is Platform.LOCK else platform
+    thing = thing_of(subject)
+    if platform is Platform.COVER and (thing is None or thing.device_class not in _SHADES):
+        # To switch on a door or a gate may be anything but to open it.
+        return Platform.SWITCH
+    return platform or Platform.SWITCH
