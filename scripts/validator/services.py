@@ -1,4 +1,4 @@
-"""Checks that code, services.yaml, texts and icons have the same actions and fields."""
+"""Checks that code, texts and icons have the actions, triggers and conditions of the YAML files."""
 
 from collections.abc import Iterator
 
@@ -30,6 +30,25 @@ def check(project: Project) -> Iterator[str]:
     ):
         for name in project.services.keys() ^ at(content, "services").keys():
             yield project.fault(path, f"services.{name}: is not in both files")
+    for kind in ("triggers", "conditions"):
+        yield from _check_parts(project, kind)
+
+
+def _check_parts(project: Project, kind: str) -> Iterator[str]:
+    """Check triggers or conditions against code, texts and icons."""
+    path = project.integration / f"{kind}.yaml"
+    described = project.read(path)
+    for name, part in described.items():
+        if not project.code.mentions(name):
+            yield project.fault(path, f"{name}: is not in the code")
+        for key in fields(part).keys() ^ at(project.texts, kind, name, "fields").keys():
+            yield project.fault(project.english, f"{kind}.{name}.fields.{key}: is not in both files")
+    for other, content in (
+        (project.english, project.texts),
+        (project.integration / "icons.json", project.icons),
+    ):
+        for name in described.keys() ^ at(content, kind).keys():
+            yield project.fault(other, f"{kind}.{name}: is not in both files")
 
 
 def fields(action: object) -> JsonObject:

@@ -13,6 +13,8 @@ from tests.validator.sample import EN, FILES, FLOW, HOME, ICONS, INIT, SENSOR, S
 
 _GERMAN = f"{HOME}/translations/de.json"
 
+TRIGGERS = f"{HOME}/triggers.yaml"
+
 type Change = tuple[str, str, str]
 """A file, a piece of it, and what to put there; an empty piece adds to the end, or makes the file."""
 type Check = Callable[..., list[str]]
@@ -65,6 +67,13 @@ _FAULTS: list[tuple[Change, str]] = [
     ((SERVICES, "words:", "tune:"), "tune: no field of show in the code"),
     ((SERVICES, "words:", "tune:"), "services.show.fields.words: is not in both files"),
     ((EN, '"loud": "Loud"', '"shrill": "Shrill"'), "selector: show.style offers 'loud' without a text"),
+    ((TRIGGERS, "", "gone:\n"), "triggers.gone: is not in both files"),
+    ((TRIGGERS, "", "show:\n  fields:\n    words:\n"), "triggers.show.fields.words: is not in both files"),
+    ((TRIGGERS, "", "vanished:\n"), "triggers.yaml: vanished: is not in the code"),
+    (
+        (EN, '"services": {', '"conditions": {"x": {"name": "X"}}, "services": {'),
+        "conditions.x: is not in both",
+    ),
     ((INIT, "", "def:\n"), "__init__.py: is not Python"),
     (("pyproject.toml", "1.2.0", "1.2.1"), "pyproject.toml: its version is 1.2.1, the manifest has 1.2.0"),
     (("CHANGELOG.md", "## 1.2.0 (unreleased)", ""), "CHANGELOG.md: its version is 1.1.0"),

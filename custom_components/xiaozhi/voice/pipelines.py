@@ -29,12 +29,9 @@ def chosen_pipeline(hass: HomeAssistant, device: Device, wake_word: str | None =
 
 
 @callback
-def spoken_language(hass: HomeAssistant, device: Device) -> str | None:
-    """Return the language that a device speaks; None if its pipeline was deleted."""
-    try:
-        pipeline = chosen_pipeline(hass, device)
-    except PipelineNotFound:
-        return None
+def spoken_language(hass: HomeAssistant, device: Device) -> str:
+    """Return the language that a device speaks."""
+    pipeline = chosen_pipeline(hass, device)
     return pipeline.tts_language or pipeline.language
 
 

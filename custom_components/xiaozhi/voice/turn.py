@@ -175,7 +175,7 @@ class VoiceTurn:
             return TurnEnd.ASKS_BACK if self._answer.asks_back else TurnEnd.ANSWERED
         return _END_OF_ERROR.get(self._error, TurnEnd.FAILED)
 
-    async def show_error(self, language: str | None) -> None:
+    async def show_error(self, language: str) -> None:
         """Show on the screen what went wrong, and give time to read it.
 
         `language` is used if the pipeline has not told its own.

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-from homeassistant.components.assist_pipeline import Pipeline, PipelineNotFound
-from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN, HOME_ASSISTANT_AGENT
+from homeassistant.components.assist_pipeline import Pipeline
+from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.entity import entity_sources
 from homeassistant.loader import IntegrationNotLoaded, async_get_loaded_integration
@@ -39,14 +39,13 @@ _PLACES: Final[Mapping[str, Place]] = {
 @callback
 def places(hass: HomeAssistant, device: Device) -> dict[str, Place]:
     """Return where each part of a device's pipeline works."""
-    return {part: _place(hass, engine) for part, engine in _engines(_pipeline(hass, device)).items()}
+    return {part: _place(hass, engine) for part, engine in _engines(chosen_pipeline(hass, device)).items()}
 
 
 @callback
-def describe_pipeline(hass: HomeAssistant, device: Device) -> dict[str, Any] | None:
-    """Return a device's pipeline for diagnostics; None if it was deleted."""
-    if (pipeline := _pipeline(hass, device)) is None:
-        return None
+def describe_pipeline(hass: HomeAssistant, device: Device) -> dict[str, Any]:
+    """Return a device's pipeline for diagnostics."""
+    pipeline = chosen_pipeline(hass, device)
     parts = {
         part: {"engine": engine, "integration": _integration(hass, engine), "works": _place(hass, engine)}
         for part, engine in _engines(pipeline).items()
@@ -60,18 +59,11 @@ def describe_pipeline(hass: HomeAssistant, device: Device) -> dict[str, Any] | N
     }
 
 
-def _pipeline(hass: HomeAssistant, device: Device) -> Pipeline | None:
-    try:
-        return chosen_pipeline(hass, device)
-    except PipelineNotFound:
-        return None
-
-
-def _engines(pipeline: Pipeline | None) -> dict[str, str | None]:
+def _engines(pipeline: Pipeline) -> dict[str, str | None]:
     return {
-        "speech_to_text": pipeline.stt_engine if pipeline else None,
-        "assistant": pipeline.conversation_engine if pipeline else None,
-        "text_to_speech": pipeline.tts_engine if pipeline else None,
+        "speech_to_text": pipeline.stt_engine,
+        "assistant": pipeline.conversation_engine,
+        "text_to_speech": pipeline.tts_engine,
     }
 
 
@@ -79,8 +71,6 @@ def _integration(hass: HomeAssistant, engine: str | None) -> str | None:
     """Return the integration of an engine, which is an entity or, in older ones, named after it."""
     if engine is None:
         return None
-    if engine == HOME_ASSISTANT_AGENT:
-        return CONVERSATION_DOMAIN
     source = entity_sources(hass).get(engine)
     return source["domain"] if source is not None else engine if "." not in engine else None
 
