@@ -16,14 +16,23 @@ import pytest
 
 import custom_components.xiaozhi as integration
 
-# Meant for integrations: helpers of flows, how an event is fired, and the hook of `async_write_ha_state`.
+# Meant for integrations: helpers of flows, how an event is fired, the hook of `async_write_ha_state`, which
+# attributes are not recorded, and what triggers and conditions set in their base classes.
 MEANT_FOR_USE = {
     "_abort_if_unique_id_configured",
     "_async_write_ha_state",
+    "_domain_specs",
+    "_excluded_from_states",
     "_get_entry",
+    "_get_reauth_entry",
     "_get_reconfigure_entry",
     "_get_reconfigure_subentry",
+    "_hass",
+    "_should_include",
+    "_states",
+    "_to_states",
     "_trigger_event",
+    "_unrecorded_attributes",
 }
 # In `voice/core_satellite.py`, which says why.
 PRIVATE = {
