@@ -7,6 +7,7 @@ from http import HTTPStatus
 import io
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 from aiohttp import web as web_server
 from aiohttp.test_utils import TestClient, TestServer
@@ -22,9 +23,11 @@ import yaml
 
 import custom_components.xiaozhi
 from custom_components.xiaozhi.const import DOMAIN, FILE_PATH, UPLOAD_PATH
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.pictures.fetch import MAX_FETCHED_BYTES
 from custom_components.xiaozhi.pictures.jpeg import Screen, fit, open_picture
 from custom_components.xiaozhi.protocol.faces import Face
+from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.services import (
     SERVICE_CALL_TOOL,
@@ -189,6 +192,15 @@ async def test_a_photo_is_taken_with_an_answer_and_without(
     eyes.sees = FAILURE
     with pytest.raises(HomeAssistantError, match="could not look at it"):
         await ask(hass, SERVICE_TAKE_PHOTO, device_id, question="And now?")
+
+
+async def test_what_is_no_answer_to_a_photo_is_an_error(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A firmware of somebody's own may upload its photo elsewhere and tell what it got there."""
+    monkeypatch.setattr(Device, "call_tool", AsyncMock(return_value=ToolResult.from_dict({"content": []})))
+    with pytest.raises(HomeAssistantError, match="did not send its photo to Home Assistant"):
+        await ask(hass, SERVICE_TAKE_PHOTO, device_id)
 
 
 async def test_the_screen_becomes_a_picture(

@@ -53,7 +53,7 @@ def test_a_fault_of_a_translation_is_reported(root: Path, old: str, new: str, fa
 
 def test_a_file_of_another_language_is_reported(root: Path) -> None:
     (root / HOME / "translations" / "zh-hans.json").write_text(_ENGLISH)
-    (found,) = problems(root)
+    (found,) = problems(root, complete=False)
     assert "zh-hans.json: is not one of the languages" in found
 
 
@@ -90,11 +90,11 @@ def test_every_text_that_a_device_shows_exists() -> None:
     assert SHOWN.keys() <= english["exceptions"].keys()
 
 
-def test_what_is_missing_is_a_note_until_all_languages_must_be_complete(root: Path) -> None:
+def test_what_is_missing_is_a_note_where_languages_need_not_be_complete(root: Path) -> None:
     half = json.loads(_ENGLISH)
     del half["issues"], half["config"]["abort"]
     (root / _GERMAN).write_text(json.dumps(half))
-    assert problems(root) == []
+    assert problems(root, complete=False) == []
     absent, missing, outdated = notes(root)
     assert absent.endswith("no file for " + ", ".join(code for code in LANGUAGES if code != "de"))
     assert "de.json: 3 texts are missing" in missing

@@ -8,6 +8,8 @@ import sys
 import pytest
 
 from scripts.validator import problems
+from scripts.validator.languages import LANGUAGES
+from scripts.validator.translations import main as translations
 from tests.paths import ROOT
 from tests.validator.sample import EN, FILES, FLOW, HOME, ICONS, INIT, SENSOR, SERVICES
 
@@ -34,7 +36,7 @@ def check(tmp_path: Path) -> Check:
             content = path.read_text() if path.is_file() else ""
             assert old in content, f"{old!r} is not in {name}"
             path.write_text(content.replace(old, new, 1) if old else content + new)
-        return problems(tmp_path)
+        return problems(tmp_path, complete=False)
 
     return run
 
@@ -116,6 +118,9 @@ def test_the_command_prints_the_problems_and_fails(check: Check, tmp_path: Path)
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert check() == []
+    for code in LANGUAGES:
+        (tmp_path / HOME / "translations" / f"{code}.json").write_text(FILES[EN])
+        assert translations([code, "--record"], tmp_path) == 0
     good = run()
     (tmp_path / "uv.lock").touch()
     bad = run()

@@ -277,7 +277,7 @@ async def test_a_folder_that_cannot_be_read_is_told(
     (issue,) = open_issues(hass)
     assert issue.translation_placeholders == {
         "file": "firmware",
-        "reason": "The file cannot be read: Not a directory.",
+        "reason": "The file cannot be read. Copy it again.",
     }
 
 

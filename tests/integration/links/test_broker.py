@@ -259,7 +259,7 @@ async def test_a_device_that_restarts_unnoticed_is_shaken_hands_with_again(
     assert handshakes(device) == 1
     await device.lose_power()
     await device.boot()
-    await device.wait_for(lambda: handshakes(device) == 2, 3)
+    await device.wait_for(lambda: handshakes(device) == 2, 30)
     assert hass.states.is_state(CONNECTED, "on")
 
 

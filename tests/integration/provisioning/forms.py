@@ -41,8 +41,10 @@ def check_texts(section: dict[str, Any], result: Any) -> Any:
     if result.get("translation_domain"):
         return result
     shown: list[str] = []
+    # An access point has no text of its own at the end.
+    ends = section.get("create_entry", {"default": ""})
     if result["type"] is FlowResultType.CREATE_ENTRY and result["context"]["source"] != SOURCE_IGNORE:
-        shown.append(section["create_entry"]["default"])
+        shown.append(ends["default"])
     if result["type"] is FlowResultType.ABORT:
         shown.append(section["abort"][result["reason"]])
     if result["type"] is FlowResultType.FORM:

@@ -163,6 +163,7 @@ async def test_a_conversation_that_begins_meanwhile_says_it(
     [
         (Sound(0), "gave no sound"),
         (Sound(0, error=RuntimeError("The engine has crashed")), "text-to-speech engine failed"),
+        (Sound(0, error=HomeAssistantError("The engine is busy")), "text-to-speech engine failed"),
         (Sound(0, stalls=True), "no sound has come"),
     ],
 )
