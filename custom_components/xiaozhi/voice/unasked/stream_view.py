@@ -71,10 +71,13 @@ class StreamView(HomeAssistantView):
         finally:
             stopped.cancel()
             sending.cancel()
-            await asyncio.wait((sending,))
-            stream.end()
-            if not stream.delivered:
-                sender.break_off()
+            try:
+                await asyncio.wait((sending,))
+            finally:
+                # A device that closes the connection meanwhile cancels this, too.
+                stream.end()
+                if not stream.delivered:
+                    sender.break_off()
         return response
 
 

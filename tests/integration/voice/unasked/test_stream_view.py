@@ -106,6 +106,31 @@ async def test_strangers_get_nothing(
     await stream.content.aclose()
 
 
+async def test_a_device_that_leaves_while_a_stream_is_stopped_ends_it(
+    hass: HomeAssistant, server: TestServer
+) -> None:
+    """The source takes a moment to close, in which the request is cancelled."""
+
+    async def closes_slowly() -> AsyncGenerator[bytes]:
+        try:
+            while True:
+                yield PIECE
+        finally:
+            await asyncio.sleep(1)
+
+    stream = Stream(closes_slowly(), "audio/ogg")
+    with hass.data[TRANSFERS].offer_stream(stream) as path, closing(slow_reader(server, path)) as device:
+        await stream.wait_requested()
+        await asyncio.sleep(0.5)
+        stream.stop()
+        await asyncio.sleep(0.1)
+        device.close()
+        async with asyncio.timeout(20):
+            await stream.wait_ended()
+    await asyncio.sleep(2)
+    assert not stream.delivered
+
+
 def slow_reader(server: TestServer, path: str) -> socket.socket:
     """Ask for a path on a bare socket with little room, and read nothing."""
     connection = socket.socket()
