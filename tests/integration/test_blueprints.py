@@ -109,7 +109,7 @@ async def site() -> AsyncGenerator[TestServer]:
 
 @pytest.fixture
 async def installed(hass: HomeAssistant, site: TestServer) -> AsyncGenerator[None]:
-    """Import them, which writes them anew, and in the end switch off what was made of one."""
+    """Import them, which writes them again, and in the end switch off what was made of one."""
     for file in _TESTED:
         found = await fetch_blueprint_from_url(hass, str(site.make_url(f"/{file}")))
         data: Any = parse_yaml(found.raw_data)

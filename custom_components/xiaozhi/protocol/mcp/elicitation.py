@@ -68,7 +68,7 @@ class PageRequest:
 
     @classmethod
     def from_dict(cls, message: str, params: JsonObject) -> Self:
-        """Read the address. Raises `RequestError` for one that is none of the web."""
+        """Read the address. Raises `RequestError` for one that is not http or https."""
         url = params.get("url")
         if (
             not isinstance(url, str)
