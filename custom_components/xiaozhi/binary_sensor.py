@@ -24,7 +24,7 @@ from .entity import (
 )
 from .gateway import XiaozhiConfigEntry
 from .protocol.transport.link import LinkKind
-from .tools.entities import BinarySensorTool, Reading
+from .tools.entities import BinarySensorTool
 
 PARALLEL_UPDATES = 0
 
@@ -106,10 +106,6 @@ class XiaozhiToolBinarySensor(XiaozhiToolEntity[BinarySensorTool], BinarySensorE
         super().__init__(
             device, tool, describe(BinarySensorEntityDescription, tool, device_class=device_class)
         )
-
-    @override
-    def _readings(self) -> tuple[Reading | None, ...]:
-        return (self.tool.state,)
 
     @property
     @override

@@ -76,7 +76,7 @@ class XiaozhiButton(XiaozhiToolEntity[ButtonTool], ButtonEntity):
     @override
     async def async_press(self) -> None:
         """Call the tool."""
-        await self._change(self.tool.call.tool, self.tool.call.arguments)
+        await self._call(self.tool.call)
 
 
 class XiaozhiPictureButton(XiaozhiEntity, ButtonEntity):

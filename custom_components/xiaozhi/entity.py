@@ -16,7 +16,7 @@ from .device.device import Device
 from .gateway import XiaozhiConfigEntry
 from .rights import check_entity
 from .tools.catalogue import STATUS_TOOL
-from .tools.entities import Reading, ToolEntity
+from .tools.entities import Call, Reading, ToolEntity
 from .tools.entity_limits import async_admit, async_forget_merged, async_remove_surplus
 from .tools.values import as_flag
 
@@ -84,6 +84,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
     def __init__(self, device: Device, tool: ToolT, description: EntityDescription) -> None:
         super().__init__(device, description)
         self.tool = tool
+        self._readings = tool.readings
         self._caller: Context | None = None
 
     @override
@@ -98,8 +99,8 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
     async def async_added_to_hass(self) -> None:
         """Follow the device, and have the entity's state read regularly."""
         await super().async_added_to_hass()
-        for reading in self._readings():
-            if reading is not None and reading.tool != STATUS_TOOL:
+        for reading in self._readings:
+            if reading.tool != STATUS_TOOL:
                 self.async_on_remove(self.device.read_regularly(reading.tool))
 
     @override
@@ -109,9 +110,11 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         super().async_set_context(context)
         self._caller = context
 
-    def _readings(self) -> tuple[Reading | None, ...]:
-        """Return where the entity's state is read."""
-        return ()
+    @property
+    @override
+    def assumed_state(self) -> bool:
+        """Whether the state is only what was last called."""
+        return self.tool.follows_calls and not self._readings
 
     @override
     @callback
@@ -125,6 +128,10 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         await check_entity(self.hass, self._caller, self.device, tool)
         await self.device.change(tool, arguments)
 
+    async def _call(self, call: Call) -> None:
+        """Make a call. Raises `Unauthorized`, and as `Device.change`."""
+        await self._change(call.tool, call.arguments)
+
     async def async_retire(self) -> None:
         """Remove the entity, unless it is disabled and so was never added."""
         if self.hass is not None:
@@ -133,6 +140,11 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
     def _flag(self, reading: Reading) -> bool | None:
         told = as_flag(self.device.tools.last_value(reading), reading.on_off)
         return None if told is None else told is not reading.negated
+
+    def _last_of(self, yes: Call, no: Call) -> bool | None:
+        """Return whether `yes` was the last call of the two, by this entity or by others."""
+        last = self.device.tools.last_call([yes.tool, no.tool])
+        return True if last == yes else False if last == no else None
 
     def _last_argument(self, tool: str, argument: str) -> Any:
         """Return the argument of the last call of a setter, by this entity or by others."""

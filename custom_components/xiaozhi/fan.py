@@ -10,7 +10,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .device.device import Device
 from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
 from .gateway import XiaozhiConfigEntry
-from .tools.entities import FanTool, Reading, Setter
+from .tools.entities import FanTool, Setter
 from .tools.openings import percentage_of, value_of
 
 # The device runs one tool at a time.
@@ -29,10 +29,6 @@ class XiaozhiFan(XiaozhiToolEntity[FanTool], FanEntity):
 
     def __init__(self, device: Device, tool: FanTool) -> None:
         super().__init__(device, tool, describe(FanEntityDescription, tool))
-
-    @override
-    def _readings(self) -> tuple[Reading | None, ...]:
-        return (self.tool.state, self.tool.speed_state)
 
     @property
     @override
@@ -53,8 +49,7 @@ class XiaozhiFan(XiaozhiToolEntity[FanTool], FanEntity):
         """Return whether the fan is on: as last read, or else as last switched."""
         if self.tool.state is not None and (told := self._flag(self.tool.state)) is not None:
             return told
-        last = self.device.tools.last_call([self.tool.on.tool, self.tool.off.tool])
-        return True if last == self.tool.on else False if last == self.tool.off else None
+        return self._last_of(self.tool.on, self.tool.off)
 
     @property
     @override
@@ -85,14 +80,14 @@ class XiaozhiFan(XiaozhiToolEntity[FanTool], FanEntity):
         if percentage == 0:
             await self.async_turn_off()
             return
-        await self._change(self.tool.on.tool, self.tool.on.arguments)
+        await self._call(self.tool.on)
         if percentage is not None:
             await self._set_speed(percentage)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
         """Switch off."""
-        await self._change(self.tool.off.tool, self.tool.off.arguments)
+        await self._call(self.tool.off)
 
     @override
     async def async_set_percentage(self, percentage: int) -> None:
@@ -101,7 +96,7 @@ class XiaozhiFan(XiaozhiToolEntity[FanTool], FanEntity):
             await self.async_turn_off()
             return
         if not self.is_on:
-            await self._change(self.tool.on.tool, self.tool.on.arguments)
+            await self._call(self.tool.on)
         await self._set_speed(percentage)
 
     async def _set_speed(self, percentage: int) -> None:

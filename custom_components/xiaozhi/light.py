@@ -15,7 +15,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .device.device import Device
 from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
 from .gateway import XiaozhiConfigEntry
-from .tools.entities import Colour, LightTool, Reading, Setter
+from .tools.entities import Colour, LightTool, Setter
 from .tools.values import as_number
 
 # The device runs one tool at a time.
@@ -40,10 +40,6 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     def __init__(self, device: Device, tool: LightTool) -> None:
         super().__init__(device, tool, describe(LightEntityDescription, tool))
         self._last_shown: Rgb | None = None
-
-    @override
-    def _readings(self) -> tuple[Reading | None, ...]:
-        return (self.tool.state, self.tool.brightness_state)
 
     @property
     @override
@@ -118,14 +114,14 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
                 shown = _scaled(shown, (wanted or self.brightness or _FULL) / _FULL)
             await self._show(tool.colour, shown)
         elif tool.on is not None:
-            await self._change(tool.on.tool, tool.on.arguments)
+            await self._call(tool.on)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
         """Switch the light off."""
         self._last_shown = self._lit
         if self.tool.off is not None:
-            await self._change(self.tool.off.tool, self.tool.off.arguments)
+            await self._call(self.tool.off)
         elif self.tool.colour is not None:
             await self._show(self.tool.colour, (0, 0, 0))
 

@@ -18,7 +18,7 @@ from .entity import (
 )
 from .gateway import XiaozhiConfigEntry
 from .tools.catalogue import VOLUME_TOOL
-from .tools.entities import NumberTool, Reading
+from .tools.entities import NumberTool
 from .tools.values import as_number
 
 # The device runs one tool at a time.
@@ -111,16 +111,6 @@ class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
     def __init__(self, device: Device, tool: NumberTool) -> None:
         description = describe(NumberEntityDescription, tool, native_unit_of_measurement=tool.unit)
         super().__init__(device, tool, description)
-
-    @override
-    def _readings(self) -> tuple[Reading | None, ...]:
-        return (self.tool.state,)
-
-    @property
-    @override
-    def assumed_state(self) -> bool:
-        """Whether the value is only what was last set."""
-        return self.tool.state is None
 
     @property
     @override

@@ -16,7 +16,7 @@ from .const import DOMAIN
 from .device.device import Device
 from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
 from .gateway import Gateway, XiaozhiConfigEntry
-from .tools.entities import Reading, SelectTool
+from .tools.entities import SelectTool
 from .tools.values import as_number, main_value
 
 # The device runs one tool at a time.
@@ -47,10 +47,6 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
 
     def __init__(self, device: Device, tool: SelectTool) -> None:
         super().__init__(device, tool, describe(SelectEntityDescription, tool))
-
-    @override
-    def _readings(self) -> tuple[Reading | None, ...]:
-        return (self.tool.state,)
 
     @property
     @override

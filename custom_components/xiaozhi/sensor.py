@@ -229,10 +229,6 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
         )
         super().__init__(device, tool, description)
 
-    @override
-    def _readings(self) -> tuple[Reading | None, ...]:
-        return (self.tool.state,)
-
     @property
     @override
     def native_value(self) -> str | int | float | None:

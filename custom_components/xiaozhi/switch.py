@@ -19,7 +19,7 @@ from .entity import (
     describe,
 )
 from .gateway import XiaozhiConfigEntry
-from .tools.entities import Reading, SwitchTool
+from .tools.entities import SwitchTool
 from .voice.end_of_speech import SpeechDetectors
 
 # The device runs one tool at a time.
@@ -90,31 +90,20 @@ class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):
     def __init__(self, device: Device, tool: SwitchTool) -> None:
         super().__init__(device, tool, describe(SwitchEntityDescription, tool))
 
-    @override
-    def _readings(self) -> tuple[Reading | None, ...]:
-        return (self.tool.state,)
-
-    @property
-    @override
-    def assumed_state(self) -> bool:
-        """Whether the state is only what was last switched."""
-        return self.tool.state is None
-
     @property
     @override
     def is_on(self) -> bool | None:
         """Return whether the switch is on: as last read, or else as last switched."""
         if self.tool.state is not None:
             return self._flag(self.tool.state)
-        last = self.device.tools.last_call([self.tool.on.tool, self.tool.off.tool])
-        return True if last == self.tool.on else False if last == self.tool.off else None
+        return self._last_of(self.tool.on, self.tool.off)
 
     @override
     async def async_turn_on(self, **kwargs: Any) -> None:
         """Switch on."""
-        await self._change(self.tool.on.tool, self.tool.on.arguments)
+        await self._call(self.tool.on)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
         """Switch off."""
-        await self._change(self.tool.off.tool, self.tool.off.arguments)
+        await self._call(self.tool.off)

@@ -1,7 +1,7 @@
 """Descriptions of entities made from tools, without Home Assistant's objects."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final
 
 from homeassistant.const import EntityCategory, Platform
@@ -97,6 +97,12 @@ class ToolEntity:
     """Whether the device reserves one of the tools for users."""
     guarded: bool = False
     """Whether assistants get the entity only if the owner exposes it."""
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """Where its state is read."""
+        values = (getattr(self, each.name) for each in fields(self))
+        return tuple(value for value in values if isinstance(value, Reading))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
