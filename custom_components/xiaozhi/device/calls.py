@@ -15,6 +15,7 @@ from ..protocol.mcp.client import (
     McpNoReasonError,
     McpTimeoutError,
     Progress,
+    TaskSupport,
     ToolResult,
 )
 from ..protocol.tasks import log_failure
@@ -26,6 +27,8 @@ __all__ = ["CallingDevice", "TooManyCallsError", "ToolCalls", "call_error"]
 # More than all entities of a device and its assistant call at once; the last one may wait for minutes.
 _MAX_WAITING: Final = 32
 _MAX_AT_ONCE: Final = 8
+# Seconds after which a call is known to take long: half of what is waited for an answer.
+_LONG: Final = 5
 
 
 class TooManyCallsError(McpError):
@@ -70,9 +73,15 @@ class ToolCalls:
     a call, so that others must not wait for it.
     """
 
-    def __init__(self, device: CallingDevice, mcp: McpClient, main_task: MainTask) -> None:
-        """Call over `mcp`, which keeps `main_task` busy."""
+    def __init__(
+        self, device: CallingDevice, mcp: McpClient, main_task: MainTask, slow_tools: set[str]
+    ) -> None:
+        """Call over `mcp`, which keeps `main_task` busy.
+
+        `slow_tools` can be called as tasks, and have taken long without; they are remembered there.
+        """
         self._device = device
+        self._slow_tools = slow_tools
         self._mcp = mcp
         self._main_task = main_task
         self._turn = asyncio.Semaphore()
@@ -84,11 +93,12 @@ class ToolCalls:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        as_task: bool = False,
+        task_support: TaskSupport = "forbidden",
         on_progress: Callable[[Progress], None] | None = None,
     ) -> ToolResult:
-        """Call a tool. When its caller is cancelled, stock firmware still runs it, and others are told.
+        """Call a tool, as a task if it must be or is known to take long.
 
+        When its caller is cancelled, stock firmware still runs it, and others are told.
         Raises `McpError`, of which `TooManyCallsError` at once, or `LinkClosedError`.
         """
         if self._waiting >= _MAX_WAITING:
@@ -101,6 +111,7 @@ class ToolCalls:
         finally:
             self._waiting -= 1
         stock = stock_tool(name)
+        as_task = task_support == "required" or (task_support == "optional" and name in self._slow_tools)
         work = self._mcp.call_tool(
             name,
             arguments,
@@ -109,7 +120,8 @@ class ToolCalls:
             as_task=as_task,
             on_progress=on_progress,
         )
-        call = self._device.create_task(self._run(work, turn), f"call {name}")
+        may_be_slow = name if task_support == "optional" else None
+        call = self._device.create_task(self._run(work, turn, may_be_slow), f"call {name}")
         call.add_done_callback(log_failure)
         try:
             await asyncio.wait((call,))
@@ -119,9 +131,15 @@ class ToolCalls:
             raise
         return call.result()
 
-    async def _run(self, work: Coroutine[Any, Any, ToolResult], turn: asyncio.Semaphore) -> ToolResult:
+    async def _run(
+        self, work: Coroutine[Any, Any, ToolResult], turn: asyncio.Semaphore, may_be_slow: str | None
+    ) -> ToolResult:
+        now = asyncio.get_running_loop().time
+        began = now()
         try:
             with self._main_task.call():
                 return await work
         finally:
+            if may_be_slow is not None and now() - began > _LONG:
+                self._slow_tools.add(may_be_slow)
             turn.release()

@@ -121,7 +121,7 @@ class DeviceSession(LinkHandler):
             and (firmware is None or not firmware.runs_tools_aside),
             ask=self._ask_main_task,
         )
-        self._calls = ToolCalls(device, self._mcp, self._main_task)
+        self._calls = ToolCalls(device, self._mcp, self._main_task, device.tools.slow)
         self._timeouts = timeouts
         self._readings = Readings(device, self, timeouts.session)
         self.extras = McpExtras(device, self._mcp, self.create_task, timeouts.session)
@@ -267,8 +267,12 @@ class DeviceSession(LinkHandler):
     ) -> ToolResult:
         """Call a tool of the device. Raises as `ToolCalls.call`."""
         tool = self._device.tools.get(name)
-        as_task = tool is not None and tool.as_task
-        return await self._calls.call(name, arguments, as_task=as_task, on_progress=on_progress)
+        return await self._calls.call(
+            name,
+            arguments,
+            task_support="forbidden" if tool is None else tool.task_support,
+            on_progress=on_progress,
+        )
 
     async def ask[T](self, request: Callable[[McpClient], Awaitable[T]]) -> T:
         """Ask the device's MCP server for something other than a tool. Raises `McpError`."""

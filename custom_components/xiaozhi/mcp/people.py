@@ -13,19 +13,17 @@ from homeassistant.util.hass_dict import HassKey
 
 from ..const import DOMAIN
 from ..device.device import Device
-from ..protocol.limits import TokenBucket
-from ..protocol.mcp.client import RequestError
 from ..protocol.mcp.elicitation import FormRequest, PageRequest, parse_elicitation
 from ..protocol.messages import JsonObject
 from ..protocol.text import one_line
 from ..texts import async_text
+from .question_limit import QuestionLimit
 
 __all__ = ["OPEN_QUESTIONS", "OpenQuestion", "PeopleQuestions", "plain_markdown"]
 
 # One question in a minute in the long run: more would only annoy.
 _RATE: Final = 1 / 60
 _BURST: Final = 3
-_BUSY: Final = -32000
 _MAX_NAME: Final = 64
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+.!|<>~&$:-])")
 
@@ -58,19 +56,13 @@ class PeopleQuestions:
     def __init__(self, hass: HomeAssistant, device: Device) -> None:
         self._hass = hass
         self._device = device
-        self._limit = TokenBucket(rate=_RATE, burst=_BURST)
-        self._busy = False
+        self._limit = QuestionLimit(hass.loop.time, rate=_RATE, burst=_BURST)
 
     async def answer(self, params: JsonObject) -> JsonObject:
         """Return the result of `elicitation/create`. Raises `RequestError`."""
         request = parse_elicitation(params)
-        if self._busy or not self._limit.take(self._hass.loop.time()):
-            raise RequestError("Too many questions: ask again later", _BUSY)
-        self._busy = True
-        try:
+        with self._limit.question():
             return await self._ask(request)
-        finally:
-            self._busy = False
 
     async def _ask(self, request: FormRequest | PageRequest) -> JsonObject:
         hass, issue_id = self._hass, f"device_question_{uuid4().hex}"

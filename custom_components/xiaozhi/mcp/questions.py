@@ -7,6 +7,7 @@ from homeassistant.core import HomeAssistant, callback
 
 from ..const import EVENT_QUESTION
 from ..device.device import Device
+from ..protocol.limits import TokenBucket
 from ..protocol.mcp.client import RequestHandler
 from ..protocol.messages import JsonObject
 from .people import PeopleQuestions
@@ -16,6 +17,9 @@ __all__ = ["DeviceQuestions"]
 
 _AI: Final = "sampling/createMessage"
 _PEOPLE: Final = "elicitation/create"
+# A device that asks without end is told in the logbook a few times, and then once in ten minutes.
+_REFUSAL_RATE: Final = 1 / 600
+_REFUSAL_BURST: Final = 3
 
 
 class QuestionOutcome(StrEnum):
@@ -35,6 +39,7 @@ class DeviceQuestions:
         self._device = device
         self._ai = AiQuestions(hass, device)
         self._people = PeopleQuestions(hass, device)
+        self._refusals = TokenBucket(rate=_REFUSAL_RATE, burst=_REFUSAL_BURST)
         device.add_listener(self)
         self.device_changed(device)
 
@@ -63,14 +68,20 @@ class DeviceQuestions:
             result = await answer(params)
             outcome = _OUTCOMES.get(str(result.get("action")), QuestionOutcome.ANSWERED)
         finally:
-            data = {
-                "device_id": self._device.registry_id,
-                "name": self._device.name,
-                "kind": kind,
-                "outcome": outcome.value,
-            }
-            self._hass.bus.async_fire(EVENT_QUESTION, data)
+            self._tell(kind, outcome)
         return result
+
+    @callback
+    def _tell(self, kind: str, outcome: QuestionOutcome) -> None:
+        if outcome is QuestionOutcome.REFUSED and not self._refusals.take(self._hass.loop.time()):
+            return
+        data = {
+            "device_id": self._device.registry_id,
+            "name": self._device.name,
+            "kind": kind,
+            "outcome": outcome.value,
+        }
+        self._hass.bus.async_fire(EVENT_QUESTION, data)
 
 
 _OUTCOMES: Final = {"decline": QuestionOutcome.DECLINED, "cancel": QuestionOutcome.CANCELLED}

@@ -13,11 +13,11 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.chat_session import async_get_chat_session
 
 from ..device.device import Device
-from ..protocol.limits import TokenBucket
 from ..protocol.mcp.client import ImageContent, RequestError
 from ..protocol.mcp.sampling import SamplingRequest
 from ..protocol.messages import JsonObject
 from ..protocol.text import clean_text, one_line
+from .question_limit import QuestionLimit
 
 __all__ = ["AiQuestions"]
 
@@ -38,18 +38,25 @@ class AiQuestions:
     def __init__(self, hass: HomeAssistant, device: Device) -> None:
         self._hass = hass
         self._device = device
-        self._limit = TokenBucket(rate=_RATE, burst=_BURST)
-        self._busy = False
+        self._limit = QuestionLimit(hass.loop.time, rate=_RATE, burst=_BURST)
 
     async def answer(self, params: JsonObject) -> JsonObject:
         """Return the result of `sampling/createMessage`. Raises `RequestError`."""
         request = SamplingRequest.from_dict(params)
-        if self._busy or not self._limit.take(self._hass.loop.time()):
-            raise RequestError("Too many questions: ask again later", _REJECTED)
-        self._busy = True
+        with self._limit.question():
+            text = await self._answer(request)
+        limit = request.max_tokens * _CHARACTERS_PER_TOKEN
+        return {
+            "role": "assistant",
+            "content": {"type": "text", "text": clean_text(text, limit)},
+            "model": "Home Assistant AI Task",
+            "stopReason": "maxTokens" if len(text) > limit else "endTurn",
+        }
+
+    async def _answer(self, request: SamplingRequest) -> str:
         try:
             async with asyncio.timeout(self._device.timeouts.session.ai_answer):
-                text = await self._generate(request)
+                return await self._generate(request)
         except TimeoutError as err:
             raise RequestError("The language model took too long", _REJECTED) from err
         except RequestError:
@@ -58,15 +65,6 @@ class AiQuestions:
             # An AI integration may raise anything, and the device waits for an answer.
             _LOGGER.warning("The AI Task that a device has asked failed: %s", one_line(str(err)))
             raise RequestError("The language model failed", _REJECTED) from err
-        finally:
-            self._busy = False
-        limit = request.max_tokens * _CHARACTERS_PER_TOKEN
-        return {
-            "role": "assistant",
-            "content": {"type": "text", "text": clean_text(text, limit)},
-            "model": "Home Assistant AI Task",
-            "stopReason": "maxTokens" if len(text) > limit else "endTurn",
-        }
 
     async def _generate(self, request: SamplingRequest) -> str:
         entity = self._entity(with_images=bool(request.images))

@@ -91,6 +91,8 @@ class ToolState(Mapping[str, Tool]):
     def __init__(self, record: ToolRecord) -> None:
         self.withheld: dict[str, int] = {}
         """Number of entities over the daily limit, by platform."""
+        self.slow: set[str] = set()
+        """Tools that can be called as tasks, and have taken long without."""
         self._record = record
         self._list = _shared(record.tools)
         if shapes := _shapes_of(record.answers, self):
@@ -123,9 +125,9 @@ class ToolState(Mapping[str, Tool]):
     @callback
     def listed(self, tools: tuple[Tool, ...]) -> None:
         """Take a new list, and forget answers and calls of tools that are gone."""
-        shapes = tuple(
-            (name, found) for name, found in self._list.shapes if name in {tool.name for tool in tools}
-        )
+        names = {tool.name for tool in tools}
+        self.slow.intersection_update(names)
+        shapes = tuple((name, found) for name, found in self._list.shapes if name in names)
         self._list = _shared(tools, shapes)
         self._record.tools = self._list.tools
         for known in (self._record.answers, self._record.calls):

@@ -196,6 +196,28 @@ async def test_a_task_is_awaited(hass: HomeAssistant, ready: Any, device_id: str
     assert await act(hass, device_id, "call_tool", tool="long_job") == {"result": "built"}
 
 
+async def test_a_cancelled_action_cancels_its_task(
+    hass: HomeAssistant, ready: Any, device_id: str, full: Any
+) -> None:
+    call = asyncio.create_task(act(hass, device_id, "call_tool", tool="long_job"))
+    await until(lambda: full.tasks == {"long_job-1": 1})
+    call.cancel()
+    await until(lambda: full.cancelled_tasks == ["long_job-1"])
+
+
+async def test_a_tool_that_has_taken_long_is_called_as_a_task_if_it_can_be(
+    hass: HomeAssistant, ready: Any, device_id: str, full: Any
+) -> None:
+    """Plainly at first: a task costs two messages more. Others are never called as tasks."""
+    assert await act(hass, device_id, "call_tool", tool="count") == {"result": "counted"}
+    assert await act(hass, device_id, "call_tool", tool="bake") == {"result": "baked"}
+    assert ready.tools.slow == {"bake"}
+    assert await act(hass, device_id, "call_tool", tool="bake") == {"result": "built"}
+    assert [name for name in full.calls if "bake" in name] == ["bake", "bake as a task"]
+    ready.tools.listed(())
+    assert ready.tools.slow == set()
+
+
 async def test_a_cancelled_action_is_told_and_disturbs_no_other_call(
     hass: HomeAssistant, ready: Any, device_id: str, full: Any
 ) -> None:

@@ -73,6 +73,8 @@ class FullServer:
         self.tasks: dict[str, int] = {}
         """How often each task was looked at."""
         self.cancelled_tasks: list[str] = []
+        self.baked = False
+        self._baking: asyncio.Task[None] | None = None
         self.offer: types.InitializeRequestParams | None = None
         """What the client has announced."""
         self.versions: list[str] = []
@@ -121,12 +123,17 @@ class FullServer:
     async def _watch(self, ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
         """Note who asks; answer a call of a task's tool, of which the SDK has the types only."""
         self.session = ctx.session
-        if ctx.method == "tools/call" and (ctx.params or {}).get("name") == "long_job":
-            if "task" not in (ctx.params or {}):
-                raise MCPError(code=types.METHOD_NOT_FOUND, message="long_job runs as a task only")
-            self.calls.append("long_job")
-            self.tasks["job-1"] = 0
-            return {"task": self._task("job-1", "working")}
+        params: Any = ctx.params or {}
+        name = params.get("name") if ctx.method == "tools/call" else None
+        if name == "long_job" and "task" not in params:
+            raise MCPError(code=types.METHOD_NOT_FOUND, message="long_job runs as a task only")
+        if name in {"long_job", "bake"} and "task" in params:
+            self.calls.append(f"{name} as a task")
+            task_id = f"{name}-{len(self.tasks) + 1}"
+            self.tasks[task_id] = 0
+            if name == "bake":
+                self._baking = asyncio.create_task(self._bake_as_task(task_id, params["_meta"]))
+            return {"task": self._task(task_id, "working")}
         result = await call_next(ctx)
         if ctx.method == "initialize":
             self.offer = types.InitializeRequestParams.model_validate(ctx.params)
@@ -135,12 +142,14 @@ class FullServer:
 
     @staticmethod
     async def _list_tools(ctx: Context, params: Any) -> types.ListToolsResult:
-        task = types.ToolExecution(task_support="required")
+        required = types.ToolExecution(task_support="required")
+        optional = types.ToolExecution(task_support="optional")
         names = (
             "count", "hang", "ask_ai", "ask_person", "ask_secret", "show_page", "list_roots", "warm_up",
         )  # fmt: skip
         tools = [types.Tool(name=name, input_schema=_SCHEMA) for name in names]
-        tools.append(types.Tool(name="long_job", input_schema=_SCHEMA, execution=task))
+        tools.append(types.Tool(name="long_job", input_schema=_SCHEMA, execution=required))
+        tools.append(types.Tool(name="bake", input_schema=_SCHEMA, execution=optional))
         return types.ListToolsResult(tools=tools)
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -158,6 +167,23 @@ class FullServer:
             await asyncio.sleep(8)
             await ctx.session.report_progress(number, 3, f"{number} of 3")
         return "counted"
+
+    @staticmethod
+    async def _bake(ctx: Context) -> Any:
+        """Take 8 s, without a sign of life."""
+        await asyncio.sleep(8)
+        return "baked"
+
+    async def _bake_as_task(self, task_id: str, meta: Mapping[str, Any]) -> None:
+        """Report progress and then the end, of which the client would hear late if it only looked."""
+        await asyncio.sleep(2)
+        token, told = meta["progressToken"], "half way"
+        progress = types.ProgressNotificationParams(progress_token=token, progress=1, total=2, message=told)
+        await self.session.send_notification(types.ProgressNotification(params=progress))
+        await asyncio.sleep(2)
+        self.baked = True
+        task = types.TaskStatusNotificationParams.model_validate(self._task(task_id, "completed"))
+        await self.session.send_notification(types.TaskStatusNotification(params=task))
 
     async def _hang(self, ctx: Context) -> Any:
         """Never answer."""
@@ -298,12 +324,12 @@ class FullServer:
             "createdAt": when,
             "lastUpdatedAt": when,
             "ttl": 60000,
-            "pollInterval": 2000,
+            "pollInterval": 30_000 if task_id.startswith("bake") else 2000,
         }
 
     async def _get_task(self, ctx: Context, params: types.GetTaskRequestParams) -> dict[str, Any]:
         self.tasks[params.task_id] += 1
-        done = self.tasks[params.task_id] >= 3
+        done = self.baked if params.task_id.startswith("bake") else self.tasks[params.task_id] >= 3
         return self._task(params.task_id, "completed" if done else "working")
 
     @staticmethod

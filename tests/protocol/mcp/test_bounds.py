@@ -276,6 +276,31 @@ async def test_a_task_that_never_ends_is_given_up_and_a_malformed_one_fails() ->
             await device.client.call_tool("a")
 
 
+async def test_tasks_that_take_the_place_of_others_fail_and_reports_of_them_cost_few_looks() -> None:
+    """Two calls get one task; the state is that of another task; a change is reported without end."""
+    working = {"taskId": "1", "status": "working", "pollInterval": 30_000}
+    answers = [working] * 5 + [{"taskId": "2", "status": "working"}]
+    device = Device(
+        initialize=lambda _: {"result": EVERYTHING},
+        tools_call=lambda _: {"result": {"task": working}},
+        tasks_get=lambda _: {"result": answers.pop(0)},
+    )
+    await shake_hands(device)
+    first = await device.begin(as_task=True)
+    await advance(0)
+    with pytest.raises(McpProtocolError, match="id of another"):
+        await device.client.call_tool("b", as_task=True)
+    sent = len(device.sent)
+    for _ in range(20):
+        for task_id in ("1", "3", None, 7, ["1"]):
+            params = {"taskId": task_id, "status": "working"}
+            device.client.receive({"method": "notifications/tasks/status", "params": params})
+        await advance(0.1)
+    assert len(device.sent) - sent <= 3
+    with pytest.raises(McpProtocolError, match="another task"):
+        await first
+
+
 @pytest.mark.parametrize(
     ("status", "result", "error"),
     [

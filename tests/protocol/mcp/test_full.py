@@ -13,6 +13,7 @@ from custom_components.xiaozhi.protocol.mcp.client import (
     McpTimeoutError,
     Progress,
     RequestError,
+    Tool,
     VisionEndpoint,
 )
 from custom_components.xiaozhi.protocol.messages import JsonObject
@@ -166,12 +167,14 @@ async def test_a_task_is_looked_at_until_it_has_ended(sdk: Any, full: Any) -> No
     async with sdk.connected(full) as bench:
         await shake_hands(bench)
         tools = {tool.name: tool for tool in await bench.client.list_tools(with_user_tools=True)}
-        assert [name for name, tool in tools.items() if tool.as_task] == ["long_job"]
+        found = {name: tool.task_support for name, tool in tools.items() if tool.task_support != "forbidden"}
+        assert found == {"long_job": "required", "bake": "optional"}
+        assert all(Tool.from_dict(tool.as_dict()) == tool for tool in tools.values())
         result = await bench.client.call_tool("long_job", as_task=True, on_progress=reports.append)
         with pytest.raises(McpCallError, match="as a task only"):
             await bench.client.call_tool("long_job")
     assert result.json() == "built"
-    assert full.tasks == {"job-1": 3}
+    assert full.tasks == {"long_job-1": 3}
     assert [report.message for report in reports] == [f"looked at {count} times" for count in (1, 2, 3)]
     assert full.cancelled_tasks == []
 
@@ -184,7 +187,22 @@ async def test_a_task_that_is_not_awaited_any_more_is_cancelled(sdk: Any, full: 
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-    assert full.cancelled_tasks == ["job-1"]
+    assert full.cancelled_tasks == ["long_job-1"]
+
+
+async def test_a_task_reports_progress_and_its_end(sdk: Any, full: Any) -> None:
+    """By the token of the call, and sooner than it wants to be looked at, which is in half a minute."""
+    reports: list[Progress] = []
+    async with sdk.connected(full) as bench:
+        await shake_hands(bench)
+        began = asyncio.get_running_loop().time()
+        result = await bench.client.call_tool("bake", as_task=True, on_progress=reports.append)
+        assert asyncio.get_running_loop().time() - began < 20
+        assert (await bench.client.call_tool("bake")).json() == "baked"
+    assert result.json() == "built"
+    assert reports[0] == Progress(progress=1, total=2, message="half way")
+    assert full.tasks == {"bake-1": 1}
+    assert full.calls == ["bake as a task", "bake"]
 
 
 async def test_requests_of_the_device_are_answered_in_the_middle_of_a_call(sdk: Any, full: Any) -> None:

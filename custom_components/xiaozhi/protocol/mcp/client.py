@@ -30,8 +30,16 @@ from .prompt import Prompt, PromptResult
 from .resource import Resource, ResourceContents, ResourceTemplate, parse_contents
 from .result import ToolResult
 from .rpc import McpTimeouts, Progress, Rpc, refusal
-from .task import fetch_result, is_task, task_params
-from .tool import ArgumentError, ArgumentFault, PropertyKind, Tool, ToolProperty, check_arguments
+from .task import Tasks, is_task, task_params
+from .tool import (
+    ArgumentError,
+    ArgumentFault,
+    PropertyKind,
+    TaskSupport,
+    Tool,
+    ToolProperty,
+    check_arguments,
+)
 
 __all__ = [
     "MAX_TOOLS",
@@ -60,6 +68,7 @@ __all__ = [
     "ResourceContents",
     "ResourceTemplate",
     "ServerInfo",
+    "TaskSupport",
     "Tool",
     "ToolProperty",
     "ToolResult",
@@ -96,7 +105,9 @@ class McpClient:
         requests of the device.
         """
         self._timeouts = timeouts or McpTimeouts()
-        self._rpc = Rpc(send, self._timeouts, on_notification, incoming)
+        self._on_notification = on_notification
+        self._rpc = Rpc(send, self._timeouts, self._notified, incoming)
+        self._tasks = Tasks(self._rpc, self._timeouts)
         self.capabilities = Capabilities()
         """What the device has announced on this link."""
 
@@ -108,6 +119,11 @@ class McpClient:
     def receive(self, payload: JsonObject) -> JsonObject | None:
         """Handle a JSON-RPC object from the device; return the reply unless it follows. Never raises."""
         return self._rpc.receive(payload)
+
+    def _notified(self, method: str, params: JsonObject) -> None:
+        self._tasks.notified(method, params)
+        if self._on_notification is not None:
+            self._on_notification(method, params)
 
     def close(self, reason: str) -> None:
         """Fail all calls, now and later, with `McpDisconnectedError`."""
@@ -186,22 +202,22 @@ class McpClient:
         params: JsonObject = {"name": name, "arguments": dict(arguments or {})}
         if as_task and self.capabilities.tasks:
             params |= task_params(self._timeouts.progress)
+
+        async def follow(reply: JsonObject) -> JsonObject:
+            if not is_task(reply):
+                return reply
+            return await self._tasks.fetch_result(
+                reply, cancels=self.capabilities.cancels_tasks, on_progress=on_progress
+            )
+
         try:
             reply = await self._rpc.request(
-                "tools/call", params, patience, progress=True, on_progress=on_progress
+                "tools/call", params, patience, progress=True, on_progress=on_progress, follow=follow
             )
         except McpNoAnswerError as err:
             if restarts and err.sent:
                 return ToolResult()
             raise
-        if is_task(reply):
-            reply = await fetch_result(
-                self._rpc,
-                reply,
-                self._timeouts,
-                cancels=self.capabilities.cancels_tasks,
-                on_progress=on_progress,
-            )
         result = ToolResult.from_dict(reply)
         if result.is_error:
             raise refusal(result.reason)

@@ -90,7 +90,7 @@ class _Call:
 
     def extend(self, seconds: float) -> None:
         """Wait for `seconds` from now, at most until `latest`."""
-        if not self.deadline.expired():
+        if not self.reply.done() and not self.deadline.expired():
             now = asyncio.get_running_loop().time()
             self.deadline.reschedule(min(now + seconds, self.latest))
 
@@ -153,15 +153,33 @@ class Rpc:
         *,
         progress: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
+        follow: Callable[[JsonObject], Awaitable[JsonObject]] | None = None,
     ) -> JsonObject:
         """Send a request and return its result. Raises `McpError`.
 
-        `patience` is in seconds; with `progress`, each report of progress starts it again.
+        `patience` is in seconds; with `progress`, each report of progress starts it again. `follow` makes the
+        final result of the first one; until it has, progress is reported.
         """
         if self._closed is not None:
             raise McpDisconnectedError(self._closed, sent=False)
-        loop = asyncio.get_running_loop()
         request_id = self._take_id()
+        try:
+            reply = await self._exchange(request_id, method, params, patience, progress, on_progress)
+            result = _result_of(reply)
+            return result if follow is None else await follow(result)
+        finally:
+            self._calls.pop(request_id, None)
+
+    async def _exchange(
+        self,
+        request_id: int,
+        method: str,
+        params: JsonObject,
+        patience: float,
+        progress: bool,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> JsonObject:
+        loop = asyncio.get_running_loop()
         if progress:
             # The firmware ignores unknown members of params.
             params = params | {"_meta": {"progressToken": request_id}}
@@ -188,11 +206,9 @@ class Rpc:
             raise McpDisconnectedError(str(err), sent=sent) from err
         except MessageTooLongError as err:
             raise McpCallError(str(err)) from err
-        finally:
-            self._calls.pop(request_id, None)
         if isinstance(reply, McpError):
             raise reply
-        return _result_of(reply)
+        return reply
 
     async def _give_up(self, request_id: int, method: str, reason: str, *, sent: bool) -> None:
         """Tell the device that no answer is awaited any more, which the standard forbids for `initialize`."""

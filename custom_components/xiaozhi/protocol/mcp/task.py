@@ -11,11 +11,12 @@ from ..text import label
 from .model import McpCallError, McpError, McpProtocolError, McpTimeoutError
 from .rpc import McpTimeouts, Progress, Rpc, refusal
 
-__all__ = ["fetch_result", "is_task", "task_params"]
+__all__ = ["Tasks", "is_task", "task_params"]
 
 _MAX_ID: Final = 256
 _MAX_INTERVAL: Final = 30
 _MAX_TEXT: Final = 200
+_STATUS: Final = "notifications/tasks/status"
 
 type _Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
 
@@ -59,44 +60,77 @@ def is_task(result: JsonObject) -> bool:
     return "content" not in result and isinstance(result.get("task"), dict)
 
 
-async def fetch_result(
-    rpc: Rpc,
-    result: JsonObject,
-    timeouts: McpTimeouts,
-    *,
-    cancels: bool,
-    on_progress: Callable[[Progress], None] | None = None,
-) -> JsonObject:
-    """Look at a task until it has ended, and return the result of its call. Raises `McpError`.
+class Tasks:
+    """The tasks of one device on one link whose results are awaited."""
 
-    With `cancels`, a task whose result is not awaited any more is cancelled.
-    """
-    task = _Task.from_dict(result["task"])
-    ended = False
-    try:
-        async with asyncio.timeout(timeouts.progress):
-            while task.status == "working":
-                await asyncio.sleep(max(task.interval, timeouts.task_poll))
-                latest = _Task.from_dict(await rpc.request("tasks/get", _about(task), timeouts.read))
-                if on_progress and latest.message and latest.message != task.message:
-                    on_progress(Progress(progress=0, message=latest.message))
-                task = latest
-            if task.status == "cancelled":
+    def __init__(self, rpc: Rpc, timeouts: McpTimeouts) -> None:
+        """Look at the tasks over `rpc`."""
+        self._rpc = rpc
+        self._timeouts = timeouts
+        self._changes: dict[str, asyncio.Event] = {}
+
+    def notified(self, method: str, params: JsonObject) -> None:
+        """Note that a task has changed, so that it is looked at sooner than the device has asked for."""
+        task_id = params.get("taskId") if method == _STATUS else None
+        if isinstance(task_id, str) and (changed := self._changes.get(task_id)):
+            changed.set()
+
+    async def fetch_result(
+        self,
+        created: JsonObject,
+        *,
+        cancels: bool,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> JsonObject:
+        """Look at a task until it has ended, and return the result of its call. Raises `McpError`.
+
+        With `cancels`, a task whose result is not awaited any more is cancelled.
+        """
+        task = _Task.from_dict(created["task"])
+        if task.task_id in self._changes:
+            raise McpProtocolError("the task has the id of another one")
+        self._changes[task.task_id] = asyncio.Event()
+        ended = False
+        try:
+            async with asyncio.timeout(self._timeouts.progress):
+                task = await self._end_of(task, on_progress)
+                if task.status == "cancelled":
+                    ended = True
+                    raise McpCallError("the device has cancelled the task")
+                # With `input_required`, this request carries what the device asks, and then the result.
+                answer = await self._rpc.request(
+                    "tasks/result", _about(task), self._timeouts.progress, progress=True
+                )
                 ended = True
-                raise McpCallError("the device has cancelled the task")
-            # With `input_required`, this request carries what the device asks, and then the result.
-            answer = await rpc.request("tasks/result", _about(task), timeouts.progress, progress=True)
-            ended = True
-    except TimeoutError as err:
-        raise McpTimeoutError("the task has not ended in time", sent=True) from err
-    finally:
-        if cancels and not ended:
-            with suppress(McpError, TimeoutError):
-                async with asyncio.timeout(timeouts.send):
-                    await rpc.request("tasks/cancel", _about(task), timeouts.send)
-    if task.status == "failed" and answer.get("isError") is not True and "content" not in answer:
-        raise refusal(task.message or "")
-    return answer
+        except TimeoutError as err:
+            raise McpTimeoutError("the task has not ended in time", sent=True) from err
+        finally:
+            del self._changes[task.task_id]
+            if cancels and not ended:
+                with suppress(McpError, TimeoutError):
+                    async with asyncio.timeout(self._timeouts.send):
+                        await self._rpc.request("tasks/cancel", _about(task), self._timeouts.send)
+        if task.status == "failed" and answer.get("isError") is not True and "content" not in answer:
+            raise refusal(task.message or "")
+        return answer
+
+    async def _end_of(self, task: _Task, on_progress: Callable[[Progress], None] | None) -> _Task:
+        """Look at a task until it does not work any more, and return its last state."""
+        changed = self._changes[task.task_id]
+        while task.status == "working":
+            # However often it reports a change, there is a pause between two looks.
+            await asyncio.sleep(self._timeouts.task_poll)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(task.interval - self._timeouts.task_poll, 0)):
+                    await changed.wait()
+            changed.clear()
+            latest = _Task.from_dict(await self._rpc.request("tasks/get", _about(task), self._timeouts.read))
+            if latest.task_id != task.task_id:
+                raise McpProtocolError("the device answers with another task")
+            if on_progress and latest.message and latest.message != task.message:
+                on_progress(Progress(progress=0, message=latest.message))
+            task = latest
+        return task
 
 
 def _about(task: _Task) -> JsonObject:

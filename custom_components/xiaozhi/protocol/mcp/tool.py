@@ -18,6 +18,7 @@ __all__ = [
     "ArgumentError",
     "ArgumentFault",
     "PropertyKind",
+    "TaskSupport",
     "Tool",
     "ToolHints",
     "ToolProperty",
@@ -48,6 +49,7 @@ class ArgumentFault(StrEnum):
     """A number out of range, not one of the choices, too long, or impossible to send."""
 
 
+type TaskSupport = Literal["forbidden", "optional", "required"]
 type PropertyKind = Literal["boolean", "integer", "number", "string", "unknown"]
 type Scalar = bool | int | float | str
 
@@ -173,8 +175,8 @@ class Tool:
     title: str | None = None
     """Name for people; stock firmware has none."""
     hints: ToolHints = field(default_factory=ToolHints)
-    as_task: bool = False
-    """Whether it can be called as a task only."""
+    task_support: TaskSupport = "forbidden"
+    """Whether it can be called as a task, or as a task only."""
     schema: JsonObject = field(hash=False, repr=False)
     """`inputSchema` as the device sent it; read-only."""
 
@@ -201,7 +203,7 @@ class Tool:
             user_only=is_for_user_only(data.get("annotations")),
             title=title_of(data),
             hints=ToolHints.from_dict(data.get("annotations")),
-            as_task=_requires_task(data.get("execution")),
+            task_support=_task_support(data.get("execution")),
             schema=schema,
         )
 
@@ -210,14 +212,19 @@ class Tool:
         data: JsonObject = {"name": self.name, "description": self.description, "inputSchema": self.schema}
         if self.title is not None:
             data["title"] = self.title
-        if self.as_task:
-            data["execution"] = {"taskSupport": "required"}
+        if self.task_support != "forbidden":
+            data["execution"] = {"taskSupport": self.task_support}
         annotations = self.hints.as_dict() | ({"audience": ["user"]} if self.user_only else {})
         return data | ({"annotations": annotations} if annotations else {})
 
 
-def _requires_task(execution: Any) -> bool:
-    return isinstance(execution, dict) and execution.get("taskSupport") == "required"
+def _task_support(execution: Any) -> TaskSupport:
+    match execution:
+        case {"taskSupport": "optional"}:
+            return "optional"
+        case {"taskSupport": "required"}:
+            return "required"
+    return "forbidden"
 
 
 class ArgumentError(ValueError):
