@@ -101,7 +101,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         await super().async_added_to_hass()
         for reading in self._readings:
             if reading.tool != STATUS_TOOL:
-                self.async_on_remove(self.device.read_regularly(reading.tool))
+                self.async_on_remove(self.device.commands.read_regularly(reading.tool))
 
     @override
     @callback
@@ -124,9 +124,9 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
             super().device_changed(device)
 
     async def _change(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Call a tool. Raises `Unauthorized`, and as `Device.change`."""
+        """Call a tool. Raises `Unauthorized`, and as `DeviceCommands.change`."""
         await check_entity(self.hass, self._caller, self.device, tool)
-        await self.device.change(tool, arguments)
+        await self.device.commands.change(tool, arguments)
 
     async def _call(self, call: Call) -> None:
         """Make a call. Raises `Unauthorized`, and as `Device.change`."""

@@ -243,7 +243,7 @@ class Gateway:
 
     def probed_macs(self) -> Iterable[str]:
         """Return the MACs of the devices that can answer before a hello."""
-        return [mac for mac, device in self.devices.items() if device.answers_unasked]
+        return [mac for mac, device in self.devices.items() if device.state.answers_unasked]
 
     def address_for(self, mac: str) -> str | None:
         """Return the address that the owner has set, or else the host that a device last called."""

@@ -68,7 +68,7 @@ class DeviceTool(Tool):
     async def async_call(
         self, hass: HomeAssistant, tool_input: ToolInput, llm_context: LLMContext
     ) -> ToolResult:
-        """Call the tool. Raises `HomeAssistantError` for a wrong argument, and as `Device.call_tool`."""
+        """Call the tool. Raises as `DeviceCommands.change`, and `HomeAssistantError` for a wrong argument."""
         # The tool may have changed since the request began.
         tool = self._device.tools.get(self._tool.name)
         if tool is None or tool.user_only:
@@ -93,7 +93,7 @@ class DeviceTool(Tool):
             raise HomeAssistantError(
                 translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
             ) from err
-        call = self._device.call_tool if self.annotations.read_only else self._device.change
+        call = self._device.commands.call_tool if self.annotations.read_only else self._device.commands.change
         with told_to_logbook(self._device, self._tool.name, llm_context.context, "assistant"):
             result = await call(self._tool.name, arguments)
         return ToolResult(data=result_data(result))

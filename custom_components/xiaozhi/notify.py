@@ -34,7 +34,7 @@ class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
     async def async_send_message(self, message: str, title: str | None = None) -> None:
         """Show the message, with the title in the status bar, both cut to what fits; and make a sound."""
         status, text = _shortened(title or _DEFAULT_TITLE, MAX_STATUS), _shortened(message, MAX_MESSAGE)
-        await self.device.send(messages.alert(status=status, message=text, emotion=Face.NEUTRAL))
+        await self.device.commands.send(messages.alert(status=status, message=text, emotion=Face.NEUTRAL))
 
 
 def _shortened(text: str, length: int) -> str:

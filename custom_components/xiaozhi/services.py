@@ -153,7 +153,7 @@ async def _call_tool(call: ServiceCall) -> ServiceResponse:
         call.hass.bus.async_fire(EVENT_PROGRESS, data, context=call.context)
 
     with told_to_logbook(device, name, call.context):
-        result = await device.call_tool(name, arguments, on_progress=progressed)
+        result = await device.commands.call_tool(name, arguments, on_progress=progressed)
     answer: dict[str, Any] = {"result": result.value}
     if result.text is not None and result.structured is not None:
         answer["structured"] = result.structured
@@ -172,12 +172,12 @@ async def _take_photo(call: ServiceCall) -> ServiceResponse:
 async def _show_text(call: ServiceCall) -> None:
     data = call.data
     message = messages.alert(status=data[ATTR_STATUS], message=data[ATTR_MESSAGE], emotion=data[ATTR_FACE])
-    await _on_each(call, lambda device: device.send(message))
+    await _on_each(call, lambda device: device.commands.send(message))
 
 
 async def _set_face(call: ServiceCall) -> None:
     message = messages.face(call.data[ATTR_FACE])
-    await _on_each(call, lambda device: device.send(message))
+    await _on_each(call, lambda device: device.commands.send(message))
 
 
 async def _screenshot(call: ServiceCall) -> None:
@@ -222,7 +222,7 @@ async def _set_assets(call: ServiceCall) -> None:
         require_tool(device, ASSETS_TOOL)
         arguments = _check_arguments(device, ASSETS_TOOL, {"url": call.data[CONF_URL]})
         with told_to_logbook(device, ASSETS_TOOL, call.context):
-            await device.change(ASSETS_TOOL, arguments)
+            await device.commands.change(ASSETS_TOOL, arguments)
 
     await _on_each(call, set_one)
 
@@ -243,7 +243,7 @@ def _check_arguments(device: Device, name: str, arguments: dict[str, Any]) -> di
         # Templates give dictionaries of their own kind; what is sent must be plain JSON.
         return check_arguments(tool, json_loads_object(json_bytes(arguments)))
     except ArgumentError as err:
-        key, placeholders = argument_fault(err, tool=device.words_for(name), argument=err.name)
+        key, placeholders = argument_fault(err, tool=device.commands.words_for(name), argument=err.name)
         raise ServiceValidationError(
             translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
         ) from err
@@ -251,7 +251,7 @@ def _check_arguments(device: Device, name: str, arguments: dict[str, Any]) -> di
         raise ServiceValidationError(
             translation_domain=DOMAIN,
             translation_key="arguments_not_json",
-            translation_placeholders={"tool": device.words_for(name)},
+            translation_placeholders={"tool": device.commands.words_for(name)},
         ) from err
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
+import hmac
 from typing import Any, Self
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
@@ -168,6 +169,11 @@ class DeviceSettings:
             assistant_resources=tuple(data.get(CONF_ASSISTANT_RESOURCES, ())),
             assistant_tools=tuple(data[CONF_ASSISTANT_TOOLS]) if CONF_ASSISTANT_TOOLS in data else None,
         )
+
+    @property
+    def vision_token(self) -> str:
+        """Token that the device sends with a photo. It does not reveal the token of the link."""
+        return hmac.digest(self.token.encode(), b"vision", "sha256").hex()
 
 
 def device_subentries(entry: ConfigEntry[Any]) -> dict[str, ConfigSubentry]:

@@ -143,7 +143,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
                 self.hass.data[TRANSFERS],
                 # Unless forced, the device takes only newer versions.
                 force=not self.version_is_newer(firmware.version, device.state.firmware or ""),
-                restart=device.restart if device.linked else None,
+                restart=device.commands.restart if device.linked else None,
             )
 
     async def _load(self, firmware: Firmware) -> FirmwareImage:

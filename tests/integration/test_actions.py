@@ -23,7 +23,7 @@ import yaml
 
 import custom_components.xiaozhi
 from custom_components.xiaozhi.const import DOMAIN, FILE_PATH, UPLOAD_PATH
-from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.device.commands import DeviceCommands
 from custom_components.xiaozhi.pictures.fetch import MAX_FETCHED_BYTES
 from custom_components.xiaozhi.pictures.jpeg import Screen, fit, open_picture
 from custom_components.xiaozhi.protocol.faces import Face
@@ -198,7 +198,9 @@ async def test_what_is_no_answer_to_a_photo_is_an_error(
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A firmware of somebody's own may upload its photo elsewhere and tell what it got there."""
-    monkeypatch.setattr(Device, "call_tool", AsyncMock(return_value=ToolResult.from_dict({"content": []})))
+    monkeypatch.setattr(
+        DeviceCommands, "call_tool", AsyncMock(return_value=ToolResult.from_dict({"content": []}))
+    )
     with pytest.raises(HomeAssistantError, match="did not send its photo to Home Assistant"):
         await ask(hass, SERVICE_TAKE_PHOTO, device_id)
 

@@ -119,7 +119,7 @@ async def ask(hass: HomeAssistant, server: TestServer, caller: Caller, name: str
     transfers = hass.data[TRANSFERS]
     entry = hass.config_entries.async_entries("xiaozhi")[0]
     if headers == "known":
-        token = entry.runtime_data.devices[MAC].vision_token
+        token = entry.runtime_data.devices[MAC].settings.vision_token
         headers = f"Device-Id: {MAC}\r\nAuthorization: Bearer {token}\r\n"
     with transfers.expect("") as upload, transfers.offer(Download(b"x" * 100_000, "image/png")) as offered:
         path = {"expected": upload.url, "offered": offered}.get(path, path)

@@ -164,7 +164,7 @@ async def test_a_hostile_device_reaches_log_states_and_people_with_one_clean_lin
     await hostile.send({"type": ENCODABLE})
     await asyncio.wait_for(arrived.wait(), 10)
     with pytest.raises(HomeAssistantError) as refused:
-        await device.call_tool("self.plant.water")
+        await device.commands.call_tool("self.plant.water")
     # Status and tools are read at the end of a conversation.
     await hostile.send({"type": "listen", "state": "start", "mode": "manual"})
     await hostile.send({"type": "listen", "state": "stop"})

@@ -1,15 +1,13 @@
 """A paired device: its state and its link."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-import hmac
 import logging
 from typing import Any, Final, Protocol
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
-from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
-from homeassistant.exceptions import HomeAssistantError
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.dispatcher import async_dispatcher_send
@@ -18,16 +16,12 @@ from homeassistant.util.signal_type import SignalType
 from ..const import DOMAIN, VISION_PATH
 from ..firmware.installation import Installation
 from ..pictures.jpeg import Picture, PictureKind
-from ..protocol import messages
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import FirmwareOffer
 from ..protocol.conversation.conversation import Conversation, ConversationState
 from ..protocol.mcp.client import (
     Capabilities,
     ClientOffer,
-    McpClient,
-    McpError,
-    Progress,
     RequestHandler,
     ServerInfo,
     Tool,
@@ -36,13 +30,11 @@ from ..protocol.mcp.client import (
 )
 from ..protocol.messages import JsonObject
 from ..protocol.status import DeviceStatus
-from ..protocol.transport.link import Link, LinkClosedError, LinkKind
+from ..protocol.transport.link import Link, LinkKind
 from ..settings import DeviceSettings
 from ..timeouts import Timeouts
-from ..tools.catalogue import REBOOT_TOOL, stock_tool
-from ..tools.naming import tool_words
 from ..tools.state import ToolState, prepare
-from .calls import call_error
+from .commands import DeviceCommands
 from .conversations import DeviceConversations
 from .events import EVENT_NOTIFICATION, DeviceEvent, DeviceEvents
 from .offers import FollowedResources, Offers
@@ -96,6 +88,9 @@ class Device:
         """What answers the requests of the device's MCP server, by method."""
         self.resources = FollowedResources()
         self.conversations = DeviceConversations(self.events)
+        self.session: DeviceSession | None = None
+        """The session on its link; commands go through `commands`."""
+        self.commands = DeviceCommands(self)
         self.timers = DeviceTimers(hass, self.state.timers, self._timers_changed)
         self.installation: Installation | None = None
         """The running installation of a firmware, if any."""
@@ -103,7 +98,6 @@ class Device:
         self._store = store
         self._lasting = self.state.lasting()
         self._listeners: list[ChangeListener] = []
-        self._session: DeviceSession | None = None
         self._last_statistics: dict[str, Any] = {}
         self._just_started = False
 
@@ -158,17 +152,7 @@ class Device:
     @property
     def linked(self) -> bool:
         """Whether a command would arrive now."""
-        return self._open_session is not None
-
-    @property
-    def _open_session(self) -> DeviceSession | None:
-        """The session, if its link accepts messages; a WebSocket does so only after both hellos."""
-        session = self._session
-        if session is None or not session.reachable:
-            return None
-        if session.link.channel is None and not session.link.stays_connected:
-            return None
-        return session
+        return self.session is not None and self.session.accepts_messages
 
     @property
     def available(self) -> bool:
@@ -180,38 +164,21 @@ class Device:
         return self.linked or self.state.link is not LinkKind.MQTT
 
     @property
-    def answers_unasked(self) -> bool:
-        """Whether the device can answer before its hello after its MQTT client has reconnected by itself."""
-        version = self.state.firmware_version
-        return version is None or version.notices_reconnection
-
-    @property
     def conversation_state(self) -> ConversationState:
         """What the device is doing."""
-        return self._session.conversation_state if self._session else ConversationState.IDLE
+        return self.session.conversation_state if self.session else ConversationState.IDLE
 
     @property
     def in_conversation(self) -> bool:
         """Whether the device has an audio channel open, also if it rests in push-to-talk."""
-        return self._session is not None and self._session.conversation is not None
-
-    @property
-    def vision_token(self) -> str:
-        """Token that the device sends with a photo. It does not reveal the token of the link."""
-        return hmac.digest(self.settings.token.encode(), b"vision", "sha256").hex()
-
-    @property
-    def vision(self) -> VisionEndpoint | None:
-        """Where the device sends its photos; None if its address for us is unknown."""
-        if self.state.origin is None:
-            return None
-        return VisionEndpoint(url=self.state.origin + VISION_PATH, token=self.vision_token)
+        return self.session is not None and self.session.conversation is not None
 
     @property
     def offer(self) -> ClientOffer:
-        """What is announced to the device's MCP server."""
+        """What is announced to the device's MCP server: for photos, only once its address for us is known."""
+        origin, token = self.state.origin, self.settings.vision_token
         return ClientOffer(
-            vision=self.vision,
+            vision=VisionEndpoint(url=origin + VISION_PATH, token=token) if origin else None,
             sampling=self.settings.may_ask_ai,
             elicitation=self.settings.may_ask_people,
             extended=self.state.capabilities.extended,
@@ -219,7 +186,7 @@ class Device:
 
     def describe(self) -> dict[str, Any]:
         """Return the whole state of the device for diagnostics. Much of it is private."""
-        link = self._session.link if self._session else None
+        link = self.session.link if self.session else None
         return self.state.as_dict() | {
             "conversation_style": self.settings.conversation_style,
             "follow_up_wait": self.settings.follow_up_wait,
@@ -232,96 +199,7 @@ class Device:
             "statistics": link.statistics() if link else self._last_statistics,
         }
 
-    # For entities: commands.
-
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> ToolResult:
-        """Call a tool and return its result.
-
-        Raises `HomeAssistantError` with a text for the user when the device is out of reach, does not answer,
-        or refuses.
-        """
-        if (session := self._open_session) is None:
-            raise self._unreachable()
-        try:
-            result = await session.call_tool(name, arguments, on_progress)
-        except (McpError, LinkClosedError) as err:
-            raise call_error(err, self.name, self.words_for(name)) from err
-        if result.json() is not False and self.tools.called(name, arguments or {}):
-            self.changed()
-            self._read_back(name)
-        return result
-
-    async def ask[T](self, what: str, request: Callable[[McpClient], Awaitable[T]]) -> T:
-        """Ask the device's MCP server for something other than a tool, named `what` in errors.
-
-        Raises as `call_tool`.
-        """
-        if (session := self._open_session) is None:
-            raise self._unreachable()
-        try:
-            return await session.ask(request)
-        except (McpError, LinkClosedError) as err:
-            raise call_error(err, self.name, what) from err
-
-    async def change(self, tool: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
-        """Call a tool that changes the device, return its result, and read the status soon after.
-
-        Raises as `call_tool`, and when the tool answers that it did nothing.
-        """
-        result = await self.call_tool(tool, arguments)
-        self._read_back(tool)
-        if result.json() is False:
-            raise HomeAssistantError(
-                translation_domain=DOMAIN,
-                translation_key="not_done",
-                translation_placeholders={"name": self.name, "tool": self.words_for(tool)},
-            )
-        return result
-
-    @callback
-    def words_for(self, tool: str) -> str:
-        """Return words for a tool in messages to people."""
-        known = self.tools.get(tool)
-        return tool_words(self.hass, tool, known.title or "" if known else "")
-
-    @callback
-    def _read_back(self, tool: str) -> None:
-        if self._session is not None and not stock_tool(tool).restarts:
-            self._session.read_soon(acted=True)
-
-    @callback
-    def read_regularly(self, tool: str) -> CALLBACK_TYPE:
-        """Have a tool read soon, after changes, and every few minutes. Returns a function that ends this."""
-        if self._session is not None:
-            self._session.read_soon()
-        return self.tools.read_regularly(tool)
-
-    async def read_at_rest(self, *, briefly: bool = False) -> None:
-        """Read the state of the device while its conversation pauses or is about to end. Never raises."""
-        if self._session is not None:
-            await self._session.read_at_rest(briefly=briefly)
-
-    async def send(self, message: JsonObject) -> None:
-        """Send a message that has no answer. Raises as `call_tool`."""
-        if (session := self._open_session) is None:
-            raise self._unreachable()
-        try:
-            await session.send(message)
-        except LinkClosedError as err:
-            raise self._unreachable() from err
-
-    async def restart(self) -> None:
-        """Restart the device. Raises as `call_tool`."""
-        if REBOOT_TOOL in self.tools:
-            await self.call_tool(REBOOT_TOOL)
-        else:
-            await self.send(messages.reboot())
+    # For entities: changes.
 
     @callback
     def pictured(self, kind: PictureKind, picture: Picture) -> None:
@@ -341,14 +219,6 @@ class Device:
             if not installation.stopped:
                 self.changed()
 
-    def _unreachable(self) -> HomeAssistantError:
-        on_mqtt = self.state.link is LinkKind.MQTT
-        return HomeAssistantError(
-            translation_domain=DOMAIN,
-            translation_key="not_connected" if on_mqtt else "only_in_conversation",
-            translation_placeholders={"name": self.name},
-        )
-
     @callback
     def set_option(self, key: str, value: int) -> None:
         """Store a setting of the owner's in the subentry; it applies from the next turn."""
@@ -367,18 +237,18 @@ class Device:
             return
         if (old.token, old.client_id) != (self.settings.token, self.settings.client_id):
             self._close_link("paired again")
-        elif self._session is not None and (old.may_ask_ai, old.may_ask_people) != (
+        elif self.session is not None and (old.may_ask_ai, old.may_ask_people) != (
             self.settings.may_ask_ai,
             self.settings.may_ask_people,
         ):
-            self._session.announce()
+            self.session.announce()
         self.changed()
 
     @callback
     def replied(self, link: LinkKind, host: str, origin: str | None) -> None:
         """Note the preferred link from the reply to a check-in, and the addresses that the device calls."""
         # A reply that prefers MQTT allows the WebSocket too.
-        if link is LinkKind.WEBSOCKET and self._session is not None and self._session.link.kind is not link:
+        if link is LinkKind.WEBSOCKET and self.session is not None and self.session.link.kind is not link:
             self._close_link("the device is to connect in another way")
         self.state.replied(link, host, origin)
         self.changed()
@@ -389,20 +259,20 @@ class Device:
         self.state.checked_in(checkin)
         self.changed()
         self._just_started = True
-        if self._session is not None and not self._session.link.notices_loss:
-            self._session.device_started()
+        if self.session is not None and not self.session.link.notices_loss:
+            self.session.device_started()
 
     @callback
     def attach(self, link: Link) -> DeviceSession:
         """Use a new link, which replaces an older one."""
-        older = self._session
+        older = self.session
         self.state.link = link.kind
         if self.installation is not None:
             self.installation.linked()
         # A link over a broker begins with a message from the device, which shows that it can send.
-        can_answer = self.answers_unasked or self._just_started or not link.notices_loss
+        can_answer = self.state.answers_unasked or self._just_started or not link.notices_loss
         self._just_started = False
-        session = self._session = DeviceSession(self, link, self.timeouts, can_answer=can_answer)
+        session = self.session = DeviceSession(self, link, self.timeouts, can_answer=can_answer)
         if session.reachable:
             self._log_connected(session, again=older is not None)
         if older is not None:
@@ -422,7 +292,7 @@ class Device:
         """End the link and any installation, for good."""
         if self.installation is not None:
             self.installation.stop()
-        if (session := self._session) is not None:
+        if (session := self.session) is not None:
             await session.link.close("device removed or gateway stopped")
 
     # For sessions.
@@ -437,8 +307,8 @@ class Device:
     def detach(self, session: DeviceSession, reason: str) -> None:
         """Remove a session whose link has ended."""
         self._last_statistics = session.link.statistics()
-        if self._session is session:
-            self._session = None
+        if self.session is session:
+            self.session = None
             self._log_link(session, "%s is not connected any more: %s", self.name, reason)
             self._contacted()
 
@@ -512,7 +382,7 @@ class Device:
 
     @callback
     def _close_link(self, reason: str) -> None:
-        if (session := self._session) is not None:
+        if (session := self.session) is not None:
             self.detach(session, reason)
             self.create_task(session.link.close(reason), "close link")
 

@@ -142,6 +142,11 @@ class DeviceSession(LinkHandler):
             self._greet()
 
     @property
+    def accepts_messages(self) -> bool:
+        """Whether a message would arrive now. A WebSocket accepts messages only after both hellos."""
+        return self.reachable and (self.link.stays_connected or self.link.channel is not None)
+
+    @property
     def conversation_state(self) -> ConversationState:
         """What the device is doing: by its conversation, or else as it last notified."""
         return self.conversation.state if self.conversation else self._notified_state

@@ -143,6 +143,12 @@ class DeviceState:
         return FirmwareVersion.parse(self.firmware)
 
     @property
+    def answers_unasked(self) -> bool:
+        """Whether the device can answer before its hello after its MQTT client has reconnected by itself."""
+        version = self.firmware_version
+        return version is None or version.notices_reconnection
+
+    @property
     def address(self) -> str | None:
         """IP address, if known. Devices on Wi-Fi report it only in their check-in, at every start."""
         return self.status.ip or self.ip

@@ -95,7 +95,7 @@ async def _read_resource(call: ServiceCall) -> ServiceResponse:
     if (listed is None and template is None) or (listed is not None and listed.user_only):
         # As with tools: what is reserved for users, and what nobody has listed.
         await require_admin(call.hass, call.context)
-    contents = await device.ask(one_line(uri), lambda mcp: mcp.read_resource(uri))
+    contents = await device.commands.ask(one_line(uri), lambda mcp: mcp.read_resource(uri))
     return {ATTR_URI: uri, "contents": [_content(content) for content in contents]}
 
 
@@ -155,7 +155,7 @@ async def _complete(call: ServiceCall) -> ServiceResponse:
             raise _fault("template_unknown", name=device.name, uri=one_line(data[ATTR_URI]))
         reference = {"type": "ref/resource", "uri": data[ATTR_URI]}
     argument = data[ATTR_ARGUMENT]
-    values = await device.ask(
+    values = await device.commands.ask(
         one_line(argument),
         lambda mcp: mcp.complete(reference, argument, data[ATTR_VALUE], data[ATTR_ARGUMENTS]),
     )
@@ -175,7 +175,7 @@ async def _prompted(call: ServiceCall) -> PromptResult:
             argument=one_line(err.name),
             values=await _proposed(device, reference, err.name) if err.reason == "missing" else "",
         ) from err
-    return await device.ask(prompt.shown, lambda mcp: mcp.get_prompt(name, arguments))
+    return await device.commands.ask(prompt.shown, lambda mcp: mcp.get_prompt(name, arguments))
 
 
 def _known_prompt(device: Device, name: str) -> Prompt:
@@ -207,7 +207,7 @@ async def _proposed(device: Device, reference: dict[str, Any], argument: str) ->
     values: tuple[str, ...] = ()
     if device.state.capabilities.completions:
         try:
-            values = await device.ask(argument, lambda mcp: mcp.complete(reference, argument, ""))
+            values = await device.commands.ask(argument, lambda mcp: mcp.complete(reference, argument, ""))
         except HomeAssistantError:
             values = ()
     return ", ".join(values[:_MAX_SHOWN]) or "–"

@@ -227,7 +227,7 @@ class DevicePlayer:
 
     async def _show(self, title: str) -> None:
         try:
-            await self._device.send(messages.tts_caption(title))
+            await self._device.commands.send(messages.tts_caption(title))
         except HomeAssistantError as err:
             _LOGGER.debug("%s: title not shown: %s", self._device.name, err)
 

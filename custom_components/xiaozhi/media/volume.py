@@ -14,7 +14,7 @@ _USUAL: Final = 0.7
 
 
 class SpeakerVolume:
-    """Volume from 0 to 1. Changes raise as `Device.change`."""
+    """Volume from 0 to 1. Changes raise as `DeviceCommands.change`."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -56,7 +56,7 @@ class SpeakerVolume:
         if (tool := self._tool) is not None:
             low, high = tool.setter.minimum, tool.setter.maximum
             before = self._device.state.status
-            await self._device.change(
+            await self._device.commands.change(
                 tool.setter.tool, {tool.setter.argument: round(low + level * (high - low))}
             )
             self._set = (level, before)

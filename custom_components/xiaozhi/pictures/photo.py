@@ -21,7 +21,7 @@ async def async_take_photo(
     Raises `HomeAssistantError`.
     """
     require_tool(device, PHOTO_TOOL)
-    result = await device.call_tool(PHOTO_TOOL, {"question": question})
+    result = await device.commands.call_tool(PHOTO_TOOL, {"question": question})
     # The device passes on our answer to its upload.
     match result.json():
         case {"success": True, "result": str(text)}:

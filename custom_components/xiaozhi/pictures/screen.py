@@ -57,7 +57,7 @@ async def async_screenshot(hass: HomeAssistant, device: Device) -> None:
     """Take a screenshot of a device. Raises `HomeAssistantError`."""
     require_tool(device, SNAPSHOT_TOOL)
     with hass.data[TRANSFERS].expect(_origin(device)) as upload:
-        await device.call_tool(SNAPSHOT_TOOL, {"url": upload.url})
+        await device.commands.call_tool(SNAPSHOT_TOOL, {"url": upload.url})
     try:
         picture = await hass.data[PICTURE_SLOTS].decode(
             hass, partial(_screenshot, upload.content_type, upload.body or b"")
@@ -77,7 +77,7 @@ async def async_show_image(hass: HomeAssistant, device: Device, picture: ShownPi
     """Show a picture on a device for some seconds. Raises `HomeAssistantError`."""
     require_tool(device, PREVIEW_TOOL)
     origin = _origin(device)
-    match (await device.call_tool(SCREEN_INFO_TOOL)).json():
+    match (await device.commands.call_tool(SCREEN_INFO_TOOL)).json():
         case {"width": int(width), "height": int(height), **rest} if (
             0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE
         ):
@@ -86,7 +86,7 @@ async def async_show_image(hass: HomeAssistant, device: Device, picture: ShownPi
             raise failure("no_screen_size", device)
     png = await picture.fitted(screen)
     with hass.data[TRANSFERS].offer(Download(png, "image/png")) as path:
-        await device.call_tool(PREVIEW_TOOL, {"url": origin + path})
+        await device.commands.call_tool(PREVIEW_TOOL, {"url": origin + path})
 
 
 def require_tool(device: Device, tool: str) -> None:
@@ -98,7 +98,7 @@ def require_tool(device: Device, tool: str) -> None:
         raise ServiceValidationError(
             translation_domain=DOMAIN,
             translation_key="not_offered",
-            translation_placeholders={"name": device.name, "tool": device.words_for(tool)},
+            translation_placeholders={"name": device.name, "tool": device.commands.words_for(tool)},
         )
 
 

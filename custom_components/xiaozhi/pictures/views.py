@@ -138,7 +138,7 @@ def _authenticate(request: web.Request) -> Device:
     """Return the calling device. Raises an HTTP error; never 401: Home Assistant would ban the IP address."""
     device = called_gateway(request).device(request.headers.get("Device-Id", "").lower())
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    if device is None or scheme.lower() != "bearer" or not same(token, device.vision_token):
+    if device is None or scheme.lower() != "bearer" or not same(token, device.settings.vision_token):
         _LOGGER.debug("Call of %s from %s refused: unknown device or token", path_of(request), request.remote)
         raise web.HTTPForbidden(text="Unknown device or token")
     return device

@@ -158,7 +158,7 @@ async def _apply_link(
     if not restart_now:
         return "device_restart_later"
     try:
-        await device.restart()
+        await device.commands.restart()
     except HomeAssistantError:
         return "device_restart_yourself"
     return "device_restarting"

@@ -273,11 +273,11 @@ class VoiceConversations:
         if end in _SHOWN_ENDS or (end is TurnEnd.SILENT and not followed_up):
             await voice_turn.show_error(spoken_language(self._device.hass, self._device))
         if await self._unasked.speak(conversation) or goes_on:
-            await self._device.read_at_rest(briefly=True)
+            await self._device.commands.read_at_rest(briefly=True)
             await conversation.end_answer()
             return True
         await conversation.wait_played()
-        await self._device.read_at_rest()
+        await self._device.commands.read_at_rest()
         return False
 
     async def _run_spoken(self, voice_turn: VoiceTurn, start: TurnStart, *, followed_up: bool) -> TurnEnd:

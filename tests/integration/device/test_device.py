@@ -194,10 +194,10 @@ async def test_a_call_that_fails_says_how(
     await wait_for_state(hass, THEME, "light")
     gateway: Gateway = linked_entry.runtime_data
     with pytest.raises(HomeAssistantError) as failure:
-        await gateway.devices[MAC].change("self.screen.set_theme", {"theme": "pink"})
+        await gateway.devices[MAC].commands.change("self.screen.set_theme", {"theme": "pink"})
     assert failure.value.translation_key == "not_done"
     with pytest.raises(HomeAssistantError) as failure:
-        await gateway.devices[MAC].change("self.audio_speaker.set_volume", {"volume": 101})
+        await gateway.devices[MAC].commands.change("self.audio_speaker.set_volume", {"volume": 101})
     assert failure.value.translation_key == "refused"
     device.tool_seconds["self.audio_speaker.set_volume"] = 300
     with pytest.raises(HomeAssistantError) as failure:

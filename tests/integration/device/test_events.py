@@ -121,7 +121,7 @@ async def test_a_flood_of_notifications_is_dropped_and_counted(
         device.notify("notifications/message", data=number)
     (known,) = linked_entry.runtime_data.devices.values()
     # The device does one thing after the other.
-    await known.call_tool("self.get_device_status")
+    await known.commands.call_tool("self.get_device_status")
     # While the flood arrives, a few more become due.
     assert 20 <= len(events) < 35
     assert [event.data["params"]["data"] for event in events[:20]] == list(range(20))

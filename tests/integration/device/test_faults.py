@@ -216,7 +216,7 @@ async def test_a_device_that_does_not_read_is_let_go(
     await device.wake()
     await wait_for_state(hass, CONNECTED, "on")
     gateway: Gateway = linked_entry.runtime_data
-    session = gateway.devices[MAC]._session
+    session = gateway.devices[MAC].session
     assert session is not None
     with pytest.raises(LinkClosedError, match="does not take what it is sent"):
         await send_without_end(session.link)
@@ -233,7 +233,7 @@ async def test_calls_that_come_faster_than_the_device_answers_are_refused_at_onc
     await wait_for_state(hass, VOLUME, "70")
     device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
     known = linked_entry.runtime_data.devices[MAC]
-    calls = [asyncio.create_task(known.call_tool("self.get_device_status")) for _ in range(1000)]
+    calls = [asyncio.create_task(known.commands.call_tool("self.get_device_status")) for _ in range(1000)]
     await asyncio.sleep(0)
     refused = [call for call in calls if call.done()]
     assert len(refused) > 900

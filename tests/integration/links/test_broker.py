@@ -279,7 +279,7 @@ async def test_a_broker_that_hands_nothing_on_connects_no_device(
     await until(lambda: known.describe()["linked_over"] is not None)
     assert hass.states.is_state(CONNECTED, "off")
     with pytest.raises(HomeAssistantError) as failure:
-        await known.send(messages.reboot())
+        await known.commands.send(messages.reboot())
     assert failure.value.translation_key == "not_connected"
     await until(lambda: known.describe()["linked_over"] is None)
     assert hass.states.is_state(CONNECTED, "off")

@@ -94,13 +94,13 @@ async def test_an_answer_of_a_tool_that_is_too_large_fails_its_call_and_the_link
     device = await boot(replace(profile, board=replace(profile.board, also=("sensecap-watcher",))))
     await wait_for_state(hass, VOLUME, "70")
     known: PairedDevice = linked_entry.runtime_data.devices[MAC]
-    assert (link := known._session) is not None
+    assert (link := known.session) is not None
     device.values["model_target"] = "x" * 70_000
     with pytest.raises(HomeAssistantError, match=r"answer of 70\d\d\d bytes is larger than 65535 bytes"):
-        await known.call_tool("self.model.param_get")
+        await known.commands.call_tool("self.model.param_get")
     device.values["model_target"] = "cat"
-    assert "cat" in str(await known.call_tool("self.model.param_get"))
-    assert known._session is link
+    assert "cat" in str(await known.commands.call_tool("self.model.param_get"))
+    assert known.session is link
 
 
 async def test_a_handshake_that_fails_is_tried_again(hass: HomeAssistant, boot: Boot) -> None:
@@ -204,7 +204,7 @@ async def test_a_command_to_a_device_that_is_away_names_it(
     await wait_for_state(hass, VOLUME, "unavailable")
     gateway = linked_entry.runtime_data
     with pytest.raises(HomeAssistantError, match="Kitchen box is not connected") as failure:
-        await gateway.devices[device.mac].call_tool("self.audio_speaker.set_volume", {"volume": 1})
+        await gateway.devices[device.mac].commands.call_tool("self.audio_speaker.set_volume", {"volume": 1})
     assert failure.value.translation_key == "not_connected"
 
 
@@ -246,7 +246,7 @@ async def test_a_device_left_listening_by_a_lost_connection_is_made_idle(
     await device.wait_state(State.LISTENING, 3)
     gateway = linked_entry.runtime_data
     # As after a crash: nothing was said to the device.
-    gateway.devices[device.mac]._session.link._carrier.abort()
+    gateway.devices[device.mac].session.link._carrier.abort()
     await device.wait_state(State.IDLE, 10)
     await wait_for_state(hass, CONNECTED, "on", 10)
     speech.recognizer.lines = [COMMAND]
@@ -274,13 +274,13 @@ async def test_old_firmware_that_cannot_answer_after_a_restart_of_home_assistant
     await device.wait_for(lambda: len(device.events("link")) > links or not device.connected)
     assert await hass.config_entries.async_setup(linked_entry.entry_id)
     known = linked_entry.runtime_data.devices[MAC]
-    await until(lambda: known._session is not None)
+    await until(lambda: known.session is not None)
     # Longer than until the goodbye, the questions after the connection and after a change.
     await asyncio.sleep(1.5)
     assert len(device.events("error")) == errors
     assert hass.states.is_state(CONNECTED, "off")
     with pytest.raises(HomeAssistantError, match="is not connected"):
-        await known.call_tool("self.audio_speaker.set_volume", {"volume": 1})
+        await known.commands.call_tool("self.audio_speaker.set_volume", {"volume": 1})
     assert (await converse(device, command, word="hello again")).heard == [COMMAND]
     await wait_for_state(hass, CONNECTED, "on")
     await set_volume(hass, 20)

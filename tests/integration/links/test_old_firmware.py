@@ -39,7 +39,7 @@ async def test_a_long_text_does_not_end_a_conversation_of_firmware_with_a_small_
     assert device.screen.system_text.endswith("…")
     known = linked_entry.runtime_data.devices[MAC]
     with pytest.raises(HomeAssistantError, match="longer than the 1440 bytes that this firmware takes"):
-        await known.call_tool("self.screen.set_theme", {"theme": "x" * 2000})
+        await known.commands.call_tool("self.screen.set_theme", {"theme": "x" * 2000})
     assert device.channel_open
 
 
@@ -54,8 +54,8 @@ async def test_a_refusal_that_is_no_good_json_is_told_at_once(
     await device.wait_state(State.LISTENING, 10)
     known = linked_entry.runtime_data.devices[MAC]
     with pytest.raises(HomeAssistantError, match='Unknown tool: say "hi"'):
-        await known.call_tool('say "hi"')
-    assert not known._session._mcp.dropped
+        await known.commands.call_tool('say "hi"')
+    assert not known.session._mcp.dropped
 
 
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET], indirect=True)

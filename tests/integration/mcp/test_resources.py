@@ -99,7 +99,7 @@ async def test_sensors_and_images_show_resources_and_follow_their_changes(
     assert sorted(full.subscribed) == sorted(wanted)
     full.reads.clear()
     for _ in range(20):
-        await device.call_tool("warm_up")
+        await device.commands.call_tool("warm_up")
     await until(lambda: state_of(hass, wanted[TEMPERATURE]) == "24.0")
     assert 1 <= full.reads.count(TEMPERATURE) <= 3
     assert set(full.reads) == {TEMPERATURE}

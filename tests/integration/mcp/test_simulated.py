@@ -106,7 +106,7 @@ async def test_stock_firmware_is_sent_not_a_message_more(
     handle = device._on.mcp.handle
     monkeypatch.setattr(device._on.mcp, "handle", lambda message: (got.append(message), handle(message)))
     known = await talking(device, linked_entry)
-    call = asyncio.create_task(known.call_tool("self.get_device_status"))
+    call = asyncio.create_task(known.commands.call_tool("self.get_device_status"))
     await asyncio.sleep(0.01)
     call.cancel()
     await asyncio.sleep(600)

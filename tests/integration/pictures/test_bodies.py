@@ -29,7 +29,7 @@ async def test_many_bodies_with_one_token_are_not_held_at_the_same_time(
     url = (await hass_client_no_auth()).make_url(VISION_PATH)
     head = (
         f"POST {VISION_PATH} HTTP/1.1\r\nHost: box.local\r\nDevice-Id: {MAC}\r\nClient-Id: {CLIENT_ID}\r\n"
-        f"Authorization: Bearer {linked_entry.runtime_data.devices[MAC].vision_token}\r\n"
+        f"Authorization: Bearer {linked_entry.runtime_data.devices[MAC].settings.vision_token}\r\n"
         f"Content-Type: multipart/form-data; boundary=x\r\nContent-Length: {len(BODY) + 1}\r\n\r\n"
     ).encode()
     writers: list[asyncio.StreamWriter] = []

@@ -68,7 +68,7 @@ def device(linked_entry: MockConfigEntry) -> Device:
 
 async def take_photo(device: Device, question: str = QUESTION) -> dict[str, Any]:
     """Let the device take a photo, and return what it was answered."""
-    result = await device.call_tool(PHOTO_TOOL, {"question": question})
+    result = await device.commands.call_tool(PHOTO_TOOL, {"question": question})
     answer: dict[str, Any] = json.loads(result.text or "")
     return answer
 
@@ -228,7 +228,7 @@ class TestUploads:
         return {
             "Device-Id": MAC,
             "Client-Id": CLIENT_ID,
-            "Authorization": f"Bearer {device.vision_token}",
+            "Authorization": f"Bearer {device.settings.vision_token}",
         }
 
     @staticmethod

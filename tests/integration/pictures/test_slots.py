@@ -64,7 +64,11 @@ async def test_the_body_of_a_photo_that_has_to_wait_is_not_read(
 ) -> None:
     client = await hass_client_no_auth()
     device = linked_entry.runtime_data.devices[MAC]
-    headers = {"Device-Id": MAC, "Client-Id": CLIENT_ID, "Authorization": f"Bearer {device.vision_token}"}
+    headers = {
+        "Device-Id": MAC,
+        "Client-Id": CLIENT_ID,
+        "Authorization": f"Bearer {device.settings.vision_token}",
+    }
     going_on = asyncio.Event()
 
     async def stalling() -> AsyncGenerator[bytes]:

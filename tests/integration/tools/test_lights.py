@@ -167,7 +167,7 @@ async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
     assert [device.values[f"light_{part}"] for part in "rgb"] == [0, 0, 128]
     # An assistant switches it on by name, and the device chooses the colour.
     gateway: Gateway = linked_entry.runtime_data
-    await gateway.devices[MAC].call_tool("self.light.turn_on", {})
+    await gateway.devices[MAC].commands.call_tool("self.light.turn_on", {})
     state = hass.states.get(DOG_LIGHT)
     assert state is not None
     assert (state.attributes[ATTR_RGB_COLOR], state.attributes[ATTR_BRIGHTNESS]) == (None, None)

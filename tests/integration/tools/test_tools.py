@@ -126,10 +126,12 @@ async def test_what_another_caller_sets_is_known_too(
     await wait_for_state(hass, STRIP, STATE_UNKNOWN)
     gateway: Gateway = linked_entry.runtime_data
     arguments = {"red": 1, "green": 2, "blue": 3}
-    await gateway.devices[MAC].call_tool("self.led_strip.set_all_color", arguments)
+    await gateway.devices[MAC].commands.call_tool("self.led_strip.set_all_color", arguments)
     assert hass.states.is_state(STRIP, "on")
     with pytest.raises(HomeAssistantError):
-        await gateway.devices[MAC].call_tool("self.led_strip.set_all_color", {**arguments, "red": 256})
+        await gateway.devices[MAC].commands.call_tool(
+            "self.led_strip.set_all_color", {**arguments, "red": 256}
+        )
     state = hass.states.get(STRIP)
     assert state is not None
     assert state.attributes[ATTR_RGB_COLOR] == (85, 170, 255)
@@ -302,7 +304,7 @@ async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_we
     for _ in range(15):
         announce(device)
     # The device does one thing after the other: now all of these have arrived.
-    await gateway.devices[MAC].call_tool("self.get_device_status")
+    await gateway.devices[MAC].commands.call_tool("self.get_device_status")
     register(device, SimulatedTool(name="self.pump.stop", description=""))
     announce(device)
     await wait_for_state(hass, "button.kitchen_box_pump_stop", STATE_UNKNOWN)
@@ -320,7 +322,7 @@ async def test_an_answer_that_is_nonsense_is_an_unknown_state(
         index = next(index for index, tool in enumerate(tools) if tool.name == "self.lamp.get_state")
         tools[index] = SimulatedTool(name="self.lamp.get_state", description="", result=answer)
         asked = calls(device).count("self.lamp.get_state")
-        gateway.devices[MAC].read_regularly("self.lamp.get_state")()
+        gateway.devices[MAC].commands.read_regularly("self.lamp.get_state")()
         await device.wait_for(lambda asked=asked: calls(device).count("self.lamp.get_state") > asked, 5)
         await wait_for_state(hass, LAMP, STATE_UNKNOWN)
 
@@ -336,7 +338,7 @@ async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says
     await device.power_off()
     await wait_for_state(hass, STRIP, STATE_UNAVAILABLE)
     with pytest.raises(HomeAssistantError, match="is not connected"):
-        await gateway.devices[MAC].change("self.led_strip.set_brightness", {"level": 1})
+        await gateway.devices[MAC].commands.change("self.led_strip.set_brightness", {"level": 1})
     for domain, service, entity_id, data in (
         (NUMBER, SERVICE_SET_VALUE, STATUS_LIGHT, {ATTR_VALUE: 1}),
         (NUMBER, SERVICE_SET_VALUE, "number.kitchen_box_volume", {ATTR_VALUE: 10}),

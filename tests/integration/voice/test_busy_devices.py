@@ -76,7 +76,9 @@ async def call(tool: str, known: Device, device: SimulatedDevice) -> None:
 
     async def run() -> None:
         with suppress(HomeAssistantError):
-            await known.call_tool(tool, {"volume": 40} if tool == VOLUME else {"question": "Who is it?"})
+            await known.commands.call_tool(
+                tool, {"volume": 40} if tool == VOLUME else {"question": "Who is it?"}
+            )
 
     device.tool_seconds[tool] = SLOW
     before = len(tools_run(device))
@@ -101,7 +103,7 @@ async def poll(known: Device, device: SimulatedDevice) -> None:
     for tool in known.tools:
         if ".get_" in tool:
             device.tool_seconds[tool] = SLOW
-    known.read_regularly(STATUS)
+    known.commands.read_regularly(STATUS)
 
 
 async def use_tool(_known: Device, device: SimulatedDevice) -> None:
@@ -249,7 +251,7 @@ async def test_a_call_that_is_given_up_by_its_caller_is_still_waited_for(
 
     async def give_up(known: Device, device: SimulatedDevice) -> None:
         device.tool_seconds[VOLUME] = SLOW
-        running = hass.async_create_task(known.call_tool(VOLUME, {"volume": 40}))
+        running = hass.async_create_task(known.commands.call_tool(VOLUME, {"volume": 40}))
         await device.wait_for(lambda: VOLUME in tools_run(device), 10)
         running.cancel()
 
@@ -273,7 +275,7 @@ async def test_a_tool_that_never_answers_delays_an_answer_only_until_its_call_is
     async def call_in_vain(known: Device, device: SimulatedDevice) -> None:
         async def run() -> None:
             with pytest.raises(HomeAssistantError):
-                await known.call_tool(VOLUME, {"volume": 40})
+                await known.commands.call_tool(VOLUME, {"volume": 40})
             given_up[device.mac] = asyncio.get_running_loop().time()
 
         device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)

@@ -198,7 +198,7 @@ async def test_an_alert_in_mid_answer_is_shown_after_it_and_costs_no_speech(
     device.say(command)
     await device.wait_for(lambda: device.played_seconds > 0.3, 20)
     for number in range(3):
-        await gateway.devices[MAC].send(
+        await gateway.devices[MAC].commands.send(
             messages.alert(status="Door", message=f"Ring {number}", emotion="happy")
         )
     assert not device.screen.system_text

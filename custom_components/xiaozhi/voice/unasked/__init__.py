@@ -19,5 +19,5 @@ calls:
 - To stop, cancel the task that awaits `say`: the device is silent soon after.
 - What `gives_way` (music) is ended by anything else that is to be said; it may be begun again after that.
 - `way` tells how something would be said now. On a device whose way is `Way.TEXT` something else can be
-  shown, with `device.send(messages.alert(...))`.
+  shown, with `device.commands.send(messages.alert(...))`.
 """

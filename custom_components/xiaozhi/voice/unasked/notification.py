@@ -50,8 +50,8 @@ class Notification:
     async def play(self) -> bool:
         """Return whether the device has asked for the sound, when it has played it to its end.
 
-        Raises `InterruptedSpeechError`, `OutOfReachError` and `SoundError`, and as `Device.send`. Cancelling
-        makes the device stop.
+        Raises `InterruptedSpeechError`, `OutOfReachError` and `SoundError`, and as
+        `DeviceCommands.send`. Cancelling makes the device stop.
         """
         rate = OGG_AUDIO.sample_rate
         async with AsyncExitStack() as stack:
@@ -110,7 +110,7 @@ class Notification:
         """
         patience_until = max(loop_time(), self._free_at) + self._timeouts.request
         while loop_time() < patience_until and not self._device.in_conversation:
-            await self._device.send(message)
+            await self._device.commands.send(message)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._timeouts.repeat):
                     return await stream.wait_requested()

@@ -22,7 +22,7 @@ async def ask(
     pipeline: Pipeline,
     may_be_answered: Callable[[], None],
 ) -> None:
-    """Ask, and return when the user may answer. Raises `UnaskedError`, and as `Device.send`.
+    """Ask, and return when the user may answer. Raises `UnaskedError`, and as `DeviceCommands.send`.
 
     `may_be_answered` is called when what is said from then on may be the answer. In a conversation the device
     listens after the question. Otherwise it cannot, and the user is told how to answer. A user who interrupts

@@ -189,10 +189,10 @@ class VoiceTimers:
         accept = self._device.conversations.refuse(woken.set)
         try:
             for number in range(round(self._timeouts.show / self._timeouts.between_alerts)):
-                await self._device.send(alert)
+                await self._device.commands.send(alert)
                 if number == 0 and STATUS_TOOL in self._device.tools:
                     # Nothing else shows that the device has not lost its power.
-                    await self._device.call_tool(STATUS_TOOL)
+                    await self._device.commands.call_tool(STATUS_TOOL)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._timeouts.between_alerts):
                         await woken.wait()

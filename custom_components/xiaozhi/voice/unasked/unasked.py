@@ -208,7 +208,7 @@ class Unasked:
     async def _show(self, utterance: Utterance) -> None:
         text = one_line(utterance.text, MAX_MESSAGE)
         emotion = face_of(utterance.text) or Face.NEUTRAL
-        await self._device.send(messages.alert(status=_STATUS, message=text, emotion=emotion))
+        await self._device.commands.send(messages.alert(status=_STATUS, message=text, emotion=emotion))
         utterance.on_start()
 
     @callback

@@ -62,14 +62,14 @@ class AnnouncementVolume:
             if usual is None or usual == wanted:
                 return False
             self._usual = usual
-            await self._device.call_tool(VOLUME_TOOL, {_ARGUMENT: wanted})
+            await self._device.commands.call_tool(VOLUME_TOOL, {_ARGUMENT: wanted})
         except HomeAssistantError as err:
             _LOGGER.debug("%s: volume not changed for an announcement: %s", self._device.name, err)
         return self._usual is not None
 
     async def _read(self) -> int | None:
         try:
-            return parse_status((await self._device.call_tool(STATUS_TOOL)).text or "").volume
+            return parse_status((await self._device.commands.call_tool(STATUS_TOOL)).text or "").volume
         except StatusError:
             return None
 
@@ -77,7 +77,7 @@ class AnnouncementVolume:
         if self._usual is None:
             return
         try:
-            await self._device.call_tool(VOLUME_TOOL, {_ARGUMENT: self._usual})
+            await self._device.commands.call_tool(VOLUME_TOOL, {_ARGUMENT: self._usual})
         except HomeAssistantError as err:
             _LOGGER.debug("%s: volume not restored yet: %s", self._device.name, err)
             if not self._device.linked:

@@ -1,0 +1,155 @@
+"""What entities, actions and the assistant ask of a device."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.exceptions import HomeAssistantError
+
+from ..const import DOMAIN
+from ..protocol import messages
+from ..protocol.mcp.client import McpClient, McpError, Progress, ToolResult
+from ..protocol.messages import JsonObject
+from ..protocol.transport.link import LinkClosedError, LinkKind
+from ..tools.catalogue import REBOOT_TOOL, stock_tool
+from ..tools.naming import tool_words
+from ..tools.state import ToolState
+from .calls import call_error
+from .session import DeviceSession
+from .state import DeviceState
+
+__all__ = ["CommandedDevice", "DeviceCommands"]
+
+
+class CommandedDevice(Protocol):
+    """What `DeviceCommands` needs of the device."""
+
+    @property
+    def hass(self) -> HomeAssistant:
+        """Home Assistant."""
+
+    @property
+    def name(self) -> str:
+        """Name of the device, for errors."""
+
+    @property
+    def state(self) -> DeviceState:
+        """State of the device."""
+
+    @property
+    def tools(self) -> ToolState:
+        """Tools of the device."""
+
+    @property
+    def session(self) -> DeviceSession | None:
+        """The session on its link, if it has one."""
+
+    def changed(self) -> None:
+        """Call the listeners."""
+
+
+class DeviceCommands:
+    """Sends commands to one device, and turns failures into errors with a text for the user."""
+
+    def __init__(self, device: CommandedDevice) -> None:
+        self._device = device
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> ToolResult:
+        """Call a tool and return its result.
+
+        Raises `HomeAssistantError` with a text for the user when the device is out of reach, does not answer,
+        or refuses.
+        """
+        session = self._session()
+        try:
+            result = await session.call_tool(name, arguments, on_progress)
+        except (McpError, LinkClosedError) as err:
+            raise call_error(err, self._device.name, self.words_for(name)) from err
+        if result.json() is not False and self._device.tools.called(name, arguments or {}):
+            self._device.changed()
+            self._read_back(name)
+        return result
+
+    async def change(self, tool: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+        """Call a tool that changes the device, return its result, and read the status soon after.
+
+        Raises as `call_tool`, and when the tool answers that it did nothing.
+        """
+        result = await self.call_tool(tool, arguments)
+        self._read_back(tool)
+        if result.json() is False:
+            raise self._error("not_done", tool=self.words_for(tool))
+        return result
+
+    async def ask[T](self, what: str, request: Callable[[McpClient], Awaitable[T]]) -> T:
+        """Ask the device's MCP server for something other than a tool, named `what` in errors.
+
+        Raises as `call_tool`.
+        """
+        session = self._session()
+        try:
+            return await session.ask(request)
+        except (McpError, LinkClosedError) as err:
+            raise call_error(err, self._device.name, what) from err
+
+    async def send(self, message: JsonObject) -> None:
+        """Send a message that has no answer. Raises as `call_tool`."""
+        session = self._session()
+        try:
+            await session.send(message)
+        except LinkClosedError as err:
+            raise self._unreachable() from err
+
+    async def restart(self) -> None:
+        """Restart the device. Raises as `call_tool`."""
+        if REBOOT_TOOL in self._device.tools:
+            await self.call_tool(REBOOT_TOOL)
+        else:
+            await self.send(messages.reboot())
+
+    @callback
+    def read_regularly(self, tool: str) -> CALLBACK_TYPE:
+        """Have a tool read soon, after changes, and every few minutes. Returns a function that ends this."""
+        if self._device.session is not None:
+            self._device.session.read_soon()
+        return self._device.tools.read_regularly(tool)
+
+    async def read_at_rest(self, *, briefly: bool = False) -> None:
+        """Read the state of the device while its conversation pauses or is about to end. Never raises."""
+        if self._device.session is not None:
+            await self._device.session.read_at_rest(briefly=briefly)
+
+    @callback
+    def words_for(self, tool: str) -> str:
+        """Return words for a tool in messages to people."""
+        known = self._device.tools.get(tool)
+        return tool_words(self._device.hass, tool, known.title or "" if known else "")
+
+    @callback
+    def _read_back(self, tool: str) -> None:
+        if self._device.session is not None and not stock_tool(tool).restarts:
+            self._device.session.read_soon(acted=True)
+
+    def _session(self) -> DeviceSession:
+        """Return the session of a device that is within reach; raise the error for the user otherwise."""
+        session = self._device.session
+        if session is None or not session.accepts_messages:
+            raise self._unreachable()
+        return session
+
+    def _unreachable(self) -> HomeAssistantError:
+        on_mqtt = self._device.state.link is LinkKind.MQTT
+        return self._error("not_connected" if on_mqtt else "only_in_conversation")
+
+    def _error(self, key: str, **placeholders: str) -> HomeAssistantError:
+        return HomeAssistantError(
+            translation_domain=DOMAIN,
+            translation_key=key,
+            translation_placeholders={"name": self._device.name, **placeholders},
+        )
