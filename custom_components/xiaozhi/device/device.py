@@ -241,7 +241,7 @@ class Device:
             self.settings.may_ask_ai,
             self.settings.may_ask_people,
         ):
-            self.session.announce()
+            self.session.handshake.announce()
         self.changed()
 
     @callback

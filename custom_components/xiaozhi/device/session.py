@@ -1,30 +1,22 @@
-"""One link of a device: its MCP handshake, its tool calls and its conversation."""
+"""One link of a device: where its messages go, its tool calls and its conversation."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
-from itertools import count
 import logging
 from typing import Any, Final, Protocol, override
 
-from homeassistant import const
 from homeassistant.core import callback
 
 from ..protocol import messages
 from ..protocol.conversation.conversation import Conversation, ConversationState
 from ..protocol.conversation.main_task import MainTask
 from ..protocol.mcp.client import (
-    Capabilities,
-    ClientOffer,
     IncomingRequests,
-    McpCallError,
     McpClient,
     McpError,
     McpTimeoutError,
     Progress,
     RequestHandler,
-    ServerInfo,
-    Tool,
     ToolResult,
 )
 from ..protocol.messages import (
@@ -42,25 +34,19 @@ from ..tools.catalogue import STATUS_TOOL
 from .calls import CallingDevice, ToolCalls
 from .events import ConversationEvent, DeviceEvents
 from .extras import ExtendedDevice, McpExtras
+from .handshake import Handshake, IdentifiedDevice
 from .readings import ReadDevice, Readings
-from .state import DeviceState
 
 _LOGGER = logging.getLogger(__name__)
 
-# The status is read with every poll; tools are read less often, because each stops the device's microphone.
-_POLLS_PER_READING: Final = 5
 # After these, a device on a broker counts as gone; the broker does not report that.
 _UNANSWERED_POLLS: Final = 2
 _TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 _STATE_CHANGED: Final = "notifications/state_changed"
 
 
-class SessionDevice(CallingDevice, ExtendedDevice, ReadDevice, Protocol):
+class SessionDevice(CallingDevice, ExtendedDevice, IdentifiedDevice, ReadDevice, Protocol):
     """What a session needs of its device."""
-
-    @property
-    def state(self) -> DeviceState:
-        """State of the device."""
 
     @property
     def events(self) -> DeviceEvents:
@@ -70,10 +56,6 @@ class SessionDevice(CallingDevice, ExtendedDevice, ReadDevice, Protocol):
     def handlers(self) -> Mapping[str, RequestHandler]:
         """What answers the device's requests, by method."""
 
-    @property
-    def offer(self) -> ClientOffer:
-        """What is announced to the device's MCP server."""
-
     def changed(self) -> None:
         """Call the listeners: the device listens, speaks, ..."""
 
@@ -82,12 +64,6 @@ class SessionDevice(CallingDevice, ExtendedDevice, ReadDevice, Protocol):
 
     def detach(self, session: DeviceSession, reason: str) -> None:
         """Remove a session whose link has ended."""
-
-    def identified(self, server: ServerInfo, capabilities: Capabilities) -> None:
-        """Store what the device reports about itself."""
-
-    async def tools_listed(self, tools: tuple[Tool, ...]) -> None:
-        """Store the device's tools."""
 
     async def conversation_opening(self, session_id: str) -> None:
         """Save the id of a conversation before it begins."""
@@ -126,11 +102,11 @@ class DeviceSession(LinkHandler):
         self._readings = Readings(device, self, timeouts.session)
         self.extras = McpExtras(device, self._mcp, self.create_task, timeouts.session)
         """What the device offers beyond tools."""
-        self._listing = asyncio.Lock()
-        self._to_list = False
+        self.handshake = Handshake(
+            device, link, self._mcp, self._readings, self.extras, self.create_task, timeouts.session
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._notified_state = ConversationState.IDLE
-        self._current: asyncio.Task[None] | None = None
         self._can_answer = can_answer
         self._talked = False
         # Polls since the last answer; None for a device without tools, which answers none.
@@ -139,7 +115,7 @@ class DeviceSession(LinkHandler):
         """Whether our messages arrive. Most brokers deliver nothing to a device that never subscribes."""
         if link.stays_connected and can_answer:
             self.create_task(self._hang_up(device.state.session), "hang up")
-            self._greet()
+            self.handshake.start()
 
     @property
     def accepts_messages(self) -> bool:
@@ -167,7 +143,7 @@ class DeviceSession(LinkHandler):
         """Begin a conversation."""
         self._can_answer = self._talked = True
         if channel.hello.supports_mcp:
-            self._greet()
+            self.handshake.start()
         self._notified_state = ConversationState.IDLE
         self._readings.pause()
         self.conversation = Conversation(
@@ -245,7 +221,7 @@ class DeviceSession(LinkHandler):
         Between conversations the device may be out of reach. With `briefly`, used when the device is about to
         listen again, only the status is read.
         """
-        if self.link.stays_connected or self.conversation is None or self._current is None:
+        if self.link.stays_connected or self.conversation is None or not self.handshake.started:
             return
         if briefly:
             await self._readings.read_status_briefly()
@@ -284,17 +260,9 @@ class DeviceSession(LinkHandler):
         return await request(self._mcp)
 
     @callback
-    def announce(self) -> None:
-        """Repeat the handshake, since the owner has changed what the device may ask."""
-        if self._current is not None:
-            self.create_task(self._handshake([self._initialize]), "announce")
-
-    @callback
     def device_started(self) -> None:
         """Repeat the handshake with a device that has restarted unnoticed by its link."""
-        if self._current is not None:
-            self._current.cancel()
-        self._current = self.create_task(self._keep_current(self._timeouts.session.starting), "keep current")
+        self.handshake.start_again()
         self.create_task(self.link.close_channel(), "close channel")
 
     @callback
@@ -310,10 +278,6 @@ class DeviceSession(LinkHandler):
         if not self.reachable:
             self.reachable = True
             self._device.reached(self)
-
-    def _greet(self) -> None:
-        if self._current is None:
-            self._current = self.create_task(self._keep_current(), "keep current")
 
     @callback
     def _conversation_state_changed(self, state: ConversationState) -> None:
@@ -340,51 +304,6 @@ class DeviceSession(LinkHandler):
         if not self._talked:
             await self._send_quietly(messages.goodbye(session_id))
 
-    async def _keep_current(self, delay: float = 0) -> None:
-        await asyncio.sleep(delay)
-        missing = [self._initialize, self._list_tools, self.extras.start]
-        for poll in count():
-            await self._handshake(missing)
-            self._readings.tools_requested()
-            if missing and self.link.notices_loss and self._device.state.firmware_version is None:
-                # The device may be one that sounds an alarm for every question. Its next hello starts again.
-                self._current = None
-                return
-            with_tools = poll % _POLLS_PER_READING == 0
-            if with_tools and poll:
-                self.extras.poll()
-            await self._readings.poll(with_tools=with_tools)
-            await asyncio.sleep(self._timeouts.session.poll)
-
-    async def _handshake(self, missing: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
-        """Run and remove the missing steps. A step that the device refuses is not repeated."""
-        try:
-            while missing:
-                with suppress(McpCallError):
-                    await missing[0]()
-                del missing[0]
-        except (McpError, LinkClosedError) as err:
-            _LOGGER.debug("%s: handshake failed, to be tried again: %s", self._device.name, err)
-
-    async def _initialize(self) -> None:
-        server = await self._mcp.initialize(
-            client_name="Home Assistant", client_version=const.__version__, offer=self._device.offer
-        )
-        self._device.identified(server, self._mcp.capabilities)
-
-    async def _list_tools(self) -> None:
-        async with self._listing:
-            # A change from here on needs another listing.
-            self._to_list = False
-            await self._device.tools_listed(await self._mcp.list_tools(with_user_tools=True))
-
-    async def _relist_tools(self) -> None:
-        await asyncio.sleep(self._timeouts.session.listing)
-        try:
-            await self._list_tools()
-        except (McpError, LinkClosedError) as err:
-            _LOGGER.debug("%s: tools could not be listed: %s", self._device.name, err)
-
     async def status_unread(self, err: Exception) -> None:
         """Count a missing status; the link ends after too many of them."""
         if self._unanswered is None or self.link.notices_loss or not isinstance(err, McpTimeoutError):
@@ -397,7 +316,7 @@ class DeviceSession(LinkHandler):
     def _notified(self, method: str, params: JsonObject) -> None:
         # Before the limit, so that the last change of the tools is not missed.
         if method == _TOOLS_CHANGED:
-            self._list_again()
+            self.handshake.list_again()
         self.extras.changed(method, params)
         if not self._device.events.admit_notification():
             return
@@ -406,15 +325,9 @@ class DeviceSession(LinkHandler):
         self.extras.notified(method, params)
         self._device.notified(method, params)
 
-    @callback
-    def _list_again(self) -> None:
-        if not self._to_list:
-            self._to_list = True
-            self.create_task(self._relist_tools(), "list tools")
-
     async def _ask_main_task(self) -> bool:
         """Have a tool run at once, behind what the device was sent before; return whether it did."""
-        if self._current is None or STATUS_TOOL not in self._device.tools:
+        if not self.handshake.started or STATUS_TOOL not in self._device.tools:
             return False
         try:
             await self._mcp.call_tool(STATUS_TOOL)

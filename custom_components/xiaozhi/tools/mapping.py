@@ -8,14 +8,11 @@ from collections.abc import Callable, Iterable
 import re
 from typing import Any, Final
 
-from homeassistant.const import EntityCategory
-
 from ..protocol.mcp.client import Tool
 from .catalogue import CATALOGUE, StockTool, stock_tool
 from .choices import choices_of
 from .entities import (
     ActionTool,
-    BinarySensorTool,
     ButtonTool,
     Call,
     Colour,
@@ -23,19 +20,17 @@ from .entities import (
     NumberTool,
     Reading,
     SelectTool,
-    SensorTool,
     Setter,
     SwitchTool,
     ToolEntity,
 )
-from .everyday import everyday_words, without_verb
-from .meanings import is_detection, meaning_of
-from .measures import is_state, measure_of, mentions_measure, number_unit, only_measure
+from .everyday import without_verb
+from .measures import number_unit
 from .pairs import map_pairs
 from .parsing import parse
 from .pool import Shapes, ToolPool, join as _join, key_of as _key, limits_of as _range, split as _split
-from .values import MemberKind
-from .words import ANSWERS, LIGHTS, readable, words
+from .sensors import SensorMapper
+from .words import LIGHTS, readable, words
 
 __all__ = ["KEY_PREFIXES", "MAX_ENTITIES", "map_tools"]
 
@@ -56,8 +51,6 @@ _PAIR_GETTERS: Final = ("get{}_state", "get{}_power", "get{}_status", "get{}", "
 _COLOURS: Final = (("red", "green", "blue"), ("r", "g", "b"))
 _SETS: Final = re.compile(r"^(?:(?:set|switch|change|select|adjust|choose)(?=_|[A-Z]|$)_?|set)")
 _ENABLES: Final = frozenset({"active", "enable", "enabled", "mute", "on", "power"})
-# Each reading costs the device's time and stops its microphone; the owner can switch on more.
-_MAX_READ: Final = 16
 
 
 def map_tools(tools: Iterable[Tool], shapes: Shapes | None = None) -> tuple[ToolEntity, ...]:
@@ -90,8 +83,7 @@ class _Mapper:
         self._pool = ToolPool(tools, shapes)
         self._tools = self._pool.tools
         self._left = self._pool.left
-        self._enabled_readings = 0
-        self._unnamed: set[str] = set()
+        self._sensors = SensorMapper(self._pool)
 
     def entities(self) -> list[ToolEntity]:
         """Map all tools."""
@@ -204,7 +196,7 @@ class _Mapper:
         if stock.action_only:
             makers = ()
         elif not tool.properties:
-            makers = (self._sensor, self._button)
+            makers = (self._sensors.sensor, self._button)
         elif len(tool.properties) == 1:
             makers = (self._number_or_switch, self._select, self._button)
         else:
@@ -215,89 +207,8 @@ class _Mapper:
         del self._left[tool.name]
         return _action(tool.name, user_only=tool.user_only)
 
-    def _sensor(self, tool: Tool, stock: StockTool) -> ToolEntity | None:
-        parsed = parse(tool.name)
-        if tool.name in CATALOGUE or tool.name not in self._pool.shapes:
-            group, verb = _split(tool.name)
-            if not ANSWERS.search(verb) and (tool.name in CATALOGUE or parsed.action not in {"get", "is"}):
-                return None
-            subject = _join(group, without_verb(ANSWERS.sub("", verb)))
-            common = self._pool.common(stock, self._pool.take(tool.name), subject)
-            if tool.name in CATALOGUE:
-                common |= {"category": EntityCategory.DIAGNOSTIC, "enabled": False}
-                return SensorTool(
-                    **common,
-                    state=stock.state or Reading(tool=tool.name),
-                    unit=stock.unit,
-                    options=stock.options,
-                )
-            return self._reading(tool, common, parsed.subject, Reading(tool=tool.name))
-        return None
-
-    def _reading(
-        self,
-        tool: Tool,
-        common: dict[str, Any],
-        subject: tuple[str, ...],
-        reading: Reading,
-        *,
-        number: bool = False,
-    ) -> ToolEntity:
-        """Return the sensor of a value, perhaps a `number`, that a tool or a member of its answer tells."""
-        if reading.member is None and (parse(tool.name).action == "is" or is_detection(subject)):
-            device_class, negated = meaning_of(subject)
-            self._enable(common, wanted=True)
-            common["device_class"] = device_class
-            state = Reading(tool=tool.name, negated=negated)
-            return BinarySensorTool(**common, state=state)
-        measure = measure_of(subject, tool.description)
-        told = words(everyday_words(reading.member or tool.name))
-        changes = is_state(tuple(told)) or mentions_measure(subject)
-        # The name of a tool may be a group and a verb only: mq135.read.
-        alone = len(words(_split(tool.name)[1])) == 1
-        changes |= reading.member is None and (alone or is_state(subject))
-        self._enable(common, wanted=measure is not None or number or changes)
-        if measure is None:
-            if not number:
-                common["category"] = EntityCategory.DIAGNOSTIC
-            return SensorTool(**common, state=reading, measured=number)
-        common["device_class"] = measure.device_class
-        if only_measure(subject) and measure.device_class and measure.device_class not in self._unnamed:
-            # Home Assistant has the name in the user's language.
-            self._unnamed.add(measure.device_class)
-            common["name"] = tool.title
-        return SensorTool(**common, state=reading, unit=measure.unit, measured=True, grows=measure.grows)
-
-    def _enable(self, common: dict[str, Any], *, wanted: bool) -> None:
-        common["enabled"] = common["enabled"] and wanted and self._enabled_readings < _MAX_READ
-        self._enabled_readings += common["enabled"]
-
     def _members(self, tool: Tool) -> list[ToolEntity]:
-        """Return the sensors of the members of an object that no other entity reads."""
-        found: list[ToolEntity] = []
-        paths = self._pool.shapes[tool.name]
-        whole = parse(tool.name).subject
-        self._left.pop(tool.name)
-        group = _split(tool.name)[0]
-        for path, kind in paths:
-            if (tool.name, path) in self._pool.read:
-                continue
-            told = parse(path.replace(".", "_"))
-            common = self._pool.common(stock_tool(""), (tool.name,), _join(group, path), titled=False)
-            common["key"] = f"{_key(tool.name)}#{path}" if len(paths) > 1 else _key(tool.name)
-            reading = Reading(tool=tool.name, member=path)
-            if kind is MemberKind.FLAG:
-                device_class, negated = meaning_of((*whole, *words(everyday_words(path))))
-                self._enable(common, wanted=True)
-                common["device_class"] = device_class
-                state = Reading(tool=tool.name, member=path, negated=negated)
-                found.append(BinarySensorTool(**common, state=state))
-            else:
-                number = kind is MemberKind.NUMBER
-                found.append(self._reading(tool, common, told.subject or whole, reading, number=number))
-        if not found:
-            return [_action(tool.name, user_only=tool.user_only)]
-        return found
+        return self._sensors.members(tool) or [_action(tool.name, user_only=tool.user_only)]
 
     def _number_or_switch(self, tool: Tool, stock: StockTool) -> ToolEntity | None:
         ((argument, kind),) = tool.properties.items()
