@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.checkin import (
@@ -185,7 +185,6 @@ def test_a_request_without_headers_is_refused() -> None:
         parse_checkin({}, b"{}")
 
 
-@settings(max_examples=200)
 @given(
     headers=st.dictionaries(st.sampled_from([*HEADERS, "Serial-Number", "X"]), st.text(max_size=40)),
     body=st.binary(max_size=300),
@@ -208,7 +207,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200)
 @given(body=st.dictionaries(st.sampled_from([*BODY]), JSON))
 def test_any_body_gives_facts_of_the_right_type_and_size(body: dict[str, Any]) -> None:
     """Whatever the body holds, a fact is short, printable text or a number in its range, or None."""

@@ -1,6 +1,6 @@
 """The forms in which devices send pictures."""
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.multipart import FormError, parse_form
@@ -22,7 +22,6 @@ FORM = (
 )
 
 
-@settings(max_examples=50)
 @given(question=st.text(max_size=50), photo=st.binary(max_size=200))
 def test_what_the_camera_sends_is_read_back_whatever_it_holds(question: str, photo: bytes) -> None:
     body = FORM % (question.encode(), photo)
@@ -64,7 +63,6 @@ def test_a_broken_form_is_refused(body: bytes) -> None:
         parse_form("multipart/form-data; boundary=x", body)
 
 
-@settings(max_examples=200)
 @given(content_type=st.text(max_size=100), body=st.binary(max_size=300))
 def test_anything_gives_fields_or_a_form_error(content_type: str, body: bytes) -> None:
     for kind in (content_type, "multipart/form-data; boundary=x"):

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 import re
 
 import pytest
@@ -13,6 +14,7 @@ _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]+")
 _REPLACERS = {"setattr", "patch", "object"}
 
 
+@cache
 def _constants() -> set[str]:
     """Return the names of all constants of the product's modules, and of the classes of time-outs."""
     names: set[str] = set()
@@ -32,6 +34,8 @@ def _replaced(source: str, constants: set[str]) -> Iterator[str]:
 
     A name may come to `setattr` from a loop or a parameter, so each text in such a function counts.
     """
+    if constants.isdisjoint(re.findall(r"\w+", source)):
+        return
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Assign(targets=targets):

@@ -1,6 +1,6 @@
 """The flash storage, and how cJSON reads what is stored in it."""
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from simulator import DeviceCrashed, Nvs, Pace
@@ -81,20 +81,17 @@ def test_what_is_no_object_is_nothing(text: str) -> None:
 
 
 @given(st.floats(allow_nan=False) | st.integers())
-@settings(max_examples=50)
 def test_every_number_becomes_a_32_bit_integer(value: float) -> None:
     assert is_number(value)
     assert -(2**31) <= int_value(value) < 2**31
 
 
 @given(st.sampled_from([1, 2, 3, 4]), st.binary(max_size=300), st.integers(0, 2**32 - 1))
-@settings(max_examples=50)
 def test_what_is_framed_is_unframed(version: int, packet: bytes, timestamp: int) -> None:
     assert unpack(version, pack(version, packet, timestamp)) == packet
 
 
 @given(st.sampled_from([2, 3]), st.binary(max_size=40))
-@settings(max_examples=100)
 def test_a_frame_is_either_read_within_its_bounds_or_a_crash(version: int, frame: bytes) -> None:
     header, size = {2: (16, frame[12:16]), 3: (4, frame[2:4])}[version]
     if len(frame) >= header and header + int.from_bytes(size) <= len(frame):

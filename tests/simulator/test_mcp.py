@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from simulator import Pace, get_profile
@@ -341,7 +341,6 @@ async def test_the_system_information_is_that_of_the_check_in(server: Server) ->
         max_leaves=12,
     )
 )
-@settings(max_examples=150)
 def test_no_request_breaks_the_server(payload: Any) -> None:
     replies: list[str] = []
     server = McpServer(

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from custom_components.xiaozhi.protocol.audio import silero
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
 from custom_components.xiaozhi.protocol.audio.detector import (
     CHUNK_SECONDS,
@@ -227,16 +228,21 @@ def test_a_library_that_was_built_without_threads_works_as_it_is(monkeypatch: py
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system does not tell its threads")
 def test_the_model_starts_no_threads_of_its_own() -> None:
-    """Four threads that share a fraction of a millisecond of work mostly wait for each other."""
+    """Four threads that share a fraction of a millisecond of work mostly wait for each other.
+
+    In a process of its own, whose library has run no model before. Only that module is loaded, since the
+    whole package needs Home Assistant, which takes seconds to load.
+    """
     program = """
-import os
-from custom_components.xiaozhi.protocol.audio.silero import MODEL_SAMPLES, load_model
-judge = load_model()
+import os, runpy, sys
+silero = runpy.run_path(sys.argv[1])
+judge = silero["load_model"]()
 before = len(os.listdir("/proc/self/task"))
-judge(os.urandom(2 * MODEL_SAMPLES))
+judge(os.urandom(2 * silero["MODEL_SAMPLES"]))
 print(len(os.listdir("/proc/self/task")) - before)
 """
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"0\n"
+    command = [sys.executable, "-c", program, silero.__file__]
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"0\n"
 
 
 class TestPauses:

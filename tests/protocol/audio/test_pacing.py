@@ -1,6 +1,6 @@
 """The downlink's sense of time."""
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.audio.pacing import DownlinkPacer
@@ -126,7 +126,6 @@ def test_after_a_reset_nothing_is_queued() -> None:
     assert pacer.sent_packets == 37
 
 
-@settings(max_examples=150)
 @given(
     duration=st.sampled_from([5, 10, 20, 40, 60, 80, 100, 120]),
     lead=st.integers(0, 2000),
@@ -151,7 +150,6 @@ def test_the_device_never_holds_more_than_the_lead_nor_more_than_half_its_queue(
         assert pacer.playback_end() == plays_until
 
 
-@settings(max_examples=100)
 @given(st.lists(st.floats(0, 0.29), max_size=200))
 def test_delays_shorter_than_the_lead_never_let_the_device_run_dry(delays: list[float]) -> None:
     pacer = DownlinkPacer(60)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.audio.timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, silence
@@ -232,7 +232,6 @@ def journeys(draw: st.DrawFn) -> list[tuple[float, bool]]:
     return journey
 
 
-@settings(max_examples=150)
 @given(journeys(), st.booleans())
 def test_time_is_kept_on_every_journey(journey: list[tuple[float, bool]], knows_losses: bool) -> None:
     """Packets are never dropped, and the frames are neither far behind the clock nor far ahead of it."""
@@ -265,7 +264,6 @@ def test_time_is_kept_on_every_journey(journey: list[tuple[float, bool]], knows_
     assert stream.packets == len(journey) - lost
 
 
-@settings(max_examples=100)
 @given(st.floats(0.06, 2.4), st.floats(0, 1))
 def test_every_debt_is_paid_back_by_a_gap_that_is_long_enough(stall: float, more: float) -> None:
     stream = Stream(UplinkTimeline(60))
@@ -280,7 +278,6 @@ def test_every_debt_is_paid_back_by_a_gap_that_is_long_enough(stall: float, more
     assert -FRAME - ABOUT <= behind <= GRACE + FRAME + ABOUT
 
 
-@settings(max_examples=100)
 @given(st.lists(st.tuples(st.floats(-1, 10), st.integers(-5, 2**31), st.booleans()), max_size=60))
 def test_whatever_is_claimed_the_silence_is_bounded(steps: list[tuple[float, int, bool]]) -> None:
     timeline = UplinkTimeline(60)

@@ -4,7 +4,7 @@ import base64
 import contextlib
 from typing import Any
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.client import RequestError
@@ -148,7 +148,6 @@ def test_a_page_is_an_address_of_the_web() -> None:
         JSON_VALUES | st.sampled_from(["string", "array", "integer", "boolean", "number"]),
     ),
 )
-@settings(max_examples=200, deadline=None)
 def test_any_question_is_read_or_refused(params: JsonObject, rule: JsonObject) -> None:
     for read, given_params in (
         (SamplingRequest.from_dict, params),

@@ -6,7 +6,7 @@ import contextlib
 import json
 from typing import Any
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol import messages
@@ -398,7 +398,6 @@ async def test_faults_of_ours_and_lost_connections_end_a_request() -> None:
 
 
 @given(result=st.dictionaries(st.sampled_from(["capabilities", "protocolVersion", "task"]), JSON_VALUES))
-@settings(max_examples=200, deadline=None)
 def test_any_answer_to_initialize_is_survived(result: JsonObject) -> None:
     assert Capabilities.from_storage(Capabilities.from_dict(result).as_dict()) == Capabilities.from_dict(
         result
@@ -424,7 +423,6 @@ def test_any_answer_to_initialize_is_survived(result: JsonObject) -> None:
         JSON_VALUES,
     )
 )
-@settings(max_examples=200, deadline=None)
 def test_whatever_is_listed_is_safe_to_store(item: JsonObject) -> None:
     for kind in (Resource, ResourceTemplate, Prompt):
         if (parsed := kind.from_dict(item)) is not None:
@@ -432,7 +430,6 @@ def test_whatever_is_listed_is_safe_to_store(item: JsonObject) -> None:
 
 
 @given(results=st.lists(st.dictionaries(st.text(max_size=8), JSON_VALUES), min_size=1, max_size=3))
-@settings(max_examples=60, deadline=None)
 async def test_any_result_is_a_clear_outcome(results: list[JsonObject]) -> None:
     def script(_: JsonObject) -> JsonObject:
         return {"result": results[0]}

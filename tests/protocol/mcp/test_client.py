@@ -6,7 +6,7 @@ import json
 import logging
 from typing import Any
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.client import (
@@ -376,7 +376,6 @@ PAYLOADS = st.dictionaries(st.text(max_size=8), JSON_VALUES, max_size=4) | st.fi
 
 
 @given(payloads=st.lists(PAYLOADS, max_size=6))
-@settings(max_examples=150)
 async def test_whatever_a_device_sends_is_survived(payloads: list[JsonObject]) -> None:
     """Nothing raises; a waiting call ends cleanly, or goes on waiting and gets its answer."""
     device = Device()

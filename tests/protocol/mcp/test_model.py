@@ -4,7 +4,7 @@ import base64
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.client import (
@@ -362,7 +362,6 @@ def test_bounds_count_size_depth_and_encodability() -> None:
 
 
 @given(data=JSON_VALUES, schema=JSON_VALUES, properties=JSON_VALUES)
-@settings(max_examples=200)
 def test_any_tool_is_refused_or_can_be_stored(data: Any, schema: Any, properties: Any) -> None:
     """What is kept can be encoded strictly, and is read back the same."""
     for candidate in (
@@ -379,7 +378,6 @@ def test_any_tool_is_refused_or_can_be_stored(data: Any, schema: Any, properties
 
 
 @given(content=JSON_VALUES, image=JSON_VALUES, text=JSON_VALUES)
-@settings(max_examples=200)
 def test_any_result_is_read_or_refused(content: Any, image: Any, text: Any) -> None:
     """No other error comes out of it."""
     for result in (
@@ -395,7 +393,6 @@ def test_any_result_is_read_or_refused(content: Any, image: Any, text: Any) -> N
 
 
 @given(value=JSON_VALUES)
-@settings(max_examples=200)
 def test_any_argument_is_sent_or_refused(value: Any) -> None:
     """What passes can be encoded strictly."""
     for name in ("red", "times", "loud", "mode", "extra"):

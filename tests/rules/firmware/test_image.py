@@ -7,7 +7,7 @@ import random
 import struct
 import zipfile
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.firmware.image import FirmwareError, read_firmware
@@ -131,7 +131,6 @@ def test_what_is_no_good_firmware_is_refused_with_a_reason(data: bytes, reason: 
     assert str(refused.value).startswith(reason)
 
 
-@settings(max_examples=300)
 @given(st.integers(0, len(_IMAGE) - 1), st.integers(1, 255))
 def test_no_damage_goes_unnoticed(position: int, change: int) -> None:
     data = bytearray(_IMAGE)
@@ -157,7 +156,6 @@ def test_a_damaged_archive_is_refused_whatever_its_decompressor_says(method: int
             assert read_firmware(bytes(data)).version == "2.4.2"
 
 
-@settings(max_examples=300)
 @given(st.binary(max_size=300), st.integers(0, 300))
 def test_noise_is_refused_or_is_what_a_device_would_take(noise: bytes, position: int) -> None:
     data = _IMAGE[:position] + noise + _IMAGE[position + len(noise) :]

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from homeassistant.helpers.llm import selector_serializer
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import probatio
 import pytest
 
@@ -119,7 +119,6 @@ def test_names_that_clash_or_are_too_long_get_a_hash() -> None:
     assert assistant_names(["a_b", "self.plain", "a.b"])["a.b"] == given_names["a.b"]
 
 
-@settings(max_examples=200)
 @given(st.sets(st.text(min_size=1, max_size=128), max_size=20))
 def test_every_name_is_one_that_language_models_take(names: set[str]) -> None:
     given_names = assistant_names(names)

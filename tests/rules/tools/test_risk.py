@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.client import Tool
@@ -317,7 +317,6 @@ def test_of_stock_firmware_only_these_have_risks() -> None:
     }
 
 
-@settings(max_examples=200)
 @given(st.text(max_size=80), st.text(max_size=400))
 def test_any_words_are_judged(name: str, description: str) -> None:
     assert is_reading(name) in {True, False}

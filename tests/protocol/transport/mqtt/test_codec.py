@@ -1,6 +1,6 @@
 """The server's side of MQTT 3.1.1, byte by byte."""
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.transport.mqtt import codec as mqtt
@@ -72,7 +72,6 @@ def _read(data: bytes) -> Packet | None:
     return reader.next_packet()
 
 
-@settings(max_examples=150)
 @given(packets=st.lists(_PACKETS, max_size=6), cuts=st.lists(st.integers(1, 40), min_size=1, max_size=20))
 def test_packets_survive_any_cutting_of_the_stream(
     packets: list[tuple[bytes, Packet]], cuts: list[int]
@@ -89,7 +88,6 @@ def test_packets_survive_any_cutting_of_the_stream(
     assert reader.buffered == 0
 
 
-@settings(max_examples=150)
 @given(_PACKETS)
 def test_a_packet_that_ends_early_or_late_is_refused(packet: tuple[bytes, Packet]) -> None:
     """A body shorter or longer than its fields is no packet, but for a PUBLISH, whose payload is the rest."""
@@ -113,7 +111,6 @@ def _remaining(encoded: bytes) -> int:
     return length
 
 
-@settings(max_examples=300)
 @given(st.lists(st.binary(max_size=80) | _PACKETS.map(lambda packet: packet[0]), max_size=8), st.data())
 def test_garbage_raises_one_kind_of_error_and_fills_no_memory(
     chunks: list[bytes], data: st.DataObject

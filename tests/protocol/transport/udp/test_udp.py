@@ -9,7 +9,7 @@ import struct
 
 import av
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.audio.opus_packet import opus_samples
@@ -92,7 +92,6 @@ def test_stereo_and_broken_packets_have_no_duration() -> None:
 # Crypto
 
 
-@settings(max_examples=100)
 @given(
     key=st.binary(min_size=16, max_size=16),
     packets=st.lists(st.tuples(st.binary(min_size=16, max_size=16), st.binary(max_size=100)), max_size=5),
@@ -143,7 +142,6 @@ def test_every_conversation_has_its_own_key() -> None:
 # Order
 
 
-@settings(max_examples=200)
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=60))
 def test_packets_that_overtake_up_to_two_others_are_put_back(delays: list[int]) -> None:
     """Nothing is lost and nothing out of order, when each packet is at most two places late."""
@@ -155,7 +153,6 @@ def test_packets_that_overtake_up_to_two_others_are_put_back(delays: list[int]) 
     assert delivered == [(b"%d" % number, 0) for number in range(1, len(delays) + 1)]
 
 
-@settings(max_examples=200)
 @given(st.lists(st.integers(1, 40), max_size=80))
 def test_whatever_comes_is_delivered_once_and_in_order(arrivals: list[int]) -> None:
     """Lost, doubled, late and shuffled: the time line is complete when the gaps are added."""
@@ -279,7 +276,6 @@ def test_more_audio_than_any_device_makes_is_dropped() -> None:
     assert talk.counters.flooded + talk.counters.rejected == 600
 
 
-@settings(max_examples=300)
 @given(st.binary(min_size=16, max_size=200), st.booleans())
 def test_garbage_is_dropped_without_an_error(garbage: bytes, addressed: bool) -> None:
     """Whatever comes for a conversation."""

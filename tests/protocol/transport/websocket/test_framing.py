@@ -1,6 +1,6 @@
 """Binary framing 1, 2 and 3."""
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.transport.websocket.framing import (
@@ -28,7 +28,6 @@ def test_each_version_has_the_layout_of_the_firmware(version: int, frame: bytes)
     assert unpack(version, frame) == b"opus"
 
 
-@settings(max_examples=100)
 @given(
     version=st.integers(0, 5), packet=st.binary(max_size=MAX_PACKET_BYTES), timestamp=st.integers(0, 1 << 40)
 )
@@ -37,7 +36,6 @@ def test_what_is_packed_can_be_unpacked(version: int, packet: bytes, timestamp: 
     assert unpack(version, pack(version, packet, timestamp)) == packet
 
 
-@settings(max_examples=300)
 @given(version=st.integers(0, 4), frame=st.binary(max_size=64))
 def test_any_frame_gives_a_packet_of_it_or_a_framing_error(version: int, frame: bytes) -> None:
     """Whatever the bytes are, nothing else is raised, and a packet is never longer than its frame."""
