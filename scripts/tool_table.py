@@ -33,6 +33,11 @@ writes it from the code. Tools of other firmware are treated by the same rules:
   door, window), a valve, a lock, a fan with its speed, a light or a switch. So are 打开窗帘 and 关闭窗帘:
   Chinese names are understood as English ones are. A tool that takes red, green and blue makes a light with a
   colour, together with `set_brightness` of the same group.
+- The tools of an air conditioner, a thermostat or a heater (`self.ac.turn_on`, `self.ac.set_mode`,
+  `self.ac.set_temperature`, 设置空调温度) are one climate entity, if one of them sets a room's temperature,
+  up to 45 °C, and others the power or the mode. Modes that Home Assistant does not know, such as *eco*,
+  remain a choice. A switch, a choice or a number that such tools were before gives way to it; if you had
+  changed that entity, it stays in the list, unavailable, until you delete it.
 - A tool that sets one whole number with limits is a number, or a choice if its description names each of
   them ("0: off, 1: low, 2: high"); one that takes true or false is a switch; one that takes one of the texts
   in its description is a choice.
@@ -133,9 +138,9 @@ def _notes(entity: ToolEntity) -> Iterable[str]:
         case NumberTool(setter=setter):
             yield f"{setter.minimum} to {setter.maximum}{f' {entity.unit}' if entity.unit else ''}"
         case SelectTool(momentary=True):
-            yield f"{_listed(entity.options)}; done once, no state"
+            yield f"{_listed(entity.choice.options)}; done once, no state"
         case SelectTool():
-            yield _listed(entity.options)
+            yield _listed(entity.choice.options)
         case SensorTool(state=Reading(member=str(member))):
             yield f"`{member}` of the answer; the others are attributes"
         case SensorTool(options=tuple(options)):

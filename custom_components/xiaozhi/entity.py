@@ -16,9 +16,9 @@ from .device.device import Device
 from .gateway import XiaozhiConfigEntry
 from .rights import check_entity
 from .tools.catalogue import STATUS_TOOL
-from .tools.entities import Call, Reading, ToolEntity
+from .tools.entities import Call, Choice, Reading, Setter, ToolEntity
 from .tools.entity_limits import async_admit, async_forget_merged, async_remove_surplus
-from .tools.values import as_flag
+from .tools.values import as_flag, as_number
 
 # Seconds until entities over the daily limit are tried again.
 _RETRY: Final = 3600
@@ -150,6 +150,18 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         """Return the argument of the last call of a setter, by this entity or by others."""
         call = self.device.tools.last_call([tool])
         return call.arguments.get(argument) if call else None
+
+    def _chosen(self, choice: Choice, reading: Reading | None) -> str | None:
+        """Return the option of a choice: as last read, or else as last set."""
+        if reading is not None:
+            return choice.option_of(self.device.tools.last_value(reading))
+        return choice.option_of(self._last_argument(choice.tool, choice.argument))
+
+    def _set_to(self, setter: Setter, reading: Reading | None) -> int | float | None:
+        """Return the value of a setter: as last read, or else as last set."""
+        if reading is not None:
+            return as_number(self.device.tools.last_value(reading))
+        return as_number(self._last_argument(setter.tool, setter.argument))
 
 
 def describe[DescriptionT: EntityDescription](

@@ -66,11 +66,7 @@ class XiaozhiFan(XiaozhiToolEntity[FanTool], FanEntity):
             return None
         if self.is_on is False:
             return 0
-        if self.tool.speed_state is not None:
-            value = self.device.tools.last_value(self.tool.speed_state)
-        else:
-            value = self._last_argument(setter.tool, setter.argument)
-        return percentage_of(value, _from_zero(setter))
+        return percentage_of(self._set_to(setter, self.tool.speed_state), _from_zero(setter))
 
     @override
     async def async_turn_on(

@@ -92,10 +92,7 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
         if setter is None:
             lit = self._lit
             return None if lit is None else max(lit)
-        if self.tool.brightness_state is not None:
-            level = as_number(self.device.tools.last_value(self.tool.brightness_state))
-        else:
-            level = as_number(self._last_argument(setter.tool, setter.argument))
+        level = self._set_to(setter, self.tool.brightness_state)
         return None if level is None else max(0, min(_FULL, round(level * _FULL / setter.maximum)))
 
     @override

@@ -19,7 +19,6 @@ from .entity import (
 from .gateway import XiaozhiConfigEntry
 from .tools.catalogue import VOLUME_TOOL
 from .tools.entities import NumberTool
-from .tools.values import as_number
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
@@ -128,9 +127,7 @@ class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
     @override
     def native_value(self) -> float | None:
         """Return the value: as last read, or else as last set."""
-        if self.tool.state is not None:
-            return as_number(self.device.tools.last_value(self.tool.state))
-        return as_number(self._last_argument(self.tool.setter.tool, self.tool.setter.argument))
+        return self._set_to(self.tool.setter, self.tool.state)
 
     @override
     async def async_set_native_value(self, value: float) -> None:

@@ -17,7 +17,6 @@ from .device.device import Device
 from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
 from .gateway import Gateway, XiaozhiConfigEntry
 from .tools.entities import SelectTool
-from .tools.values import as_number, main_value
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
@@ -52,38 +51,24 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
     @override
     def options(self) -> list[str]:
         """Return the texts that the argument may have."""
-        return [*self.tool.options]
+        return [*self.tool.choice.options]
 
     @property
     @override
     def assumed_state(self) -> bool:
         """Whether the option is only what was last chosen."""
-        return self.tool.state is None and not self.tool.momentary
+        return super().assumed_state and not self.tool.momentary
 
     @property
     @override
     def current_option(self) -> str | None:
         """Return the option: as last read, or else as last chosen. Momentary choices have no state."""
-        if self.tool.momentary:
-            return None
-        if self.tool.state is not None:
-            value = main_value(self.device.tools.last_value(self.tool.state))
-        else:
-            value = self._last_argument(self.tool.tool, self.tool.argument)
-        if self.tool.values is None or value in self.tool.options:
-            return value if value in self.tool.options else None
-        number = as_number(value)
-        return next((name for name, each in self._named.items() if each == number), None)
+        return None if self.tool.momentary else self._chosen(self.tool.choice, self.tool.state)
 
     @override
     async def async_select_option(self, option: str) -> None:
         """Call the tool with the option."""
-        await self._change(self.tool.tool, {self.tool.argument: self._named.get(option, option)})
-
-    @property
-    def _named(self) -> dict[str, int]:
-        """The numbers that the options stand for."""
-        return dict(zip(self.tool.options, self.tool.values or (), strict=False))
+        await self._call(self.tool.choice.call(option))
 
 
 class XiaozhiPipelineSelect(AssistPipelineSelect):

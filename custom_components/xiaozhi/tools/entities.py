@@ -4,13 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final
 
-from homeassistant.const import EntityCategory, Platform
+from homeassistant.components.climate import HVACMode
+from homeassistant.const import EntityCategory, Platform, UnitOfTemperature
+
+from .values import as_number, main_value
 
 __all__ = [
     "ActionTool",
     "BinarySensorTool",
     "ButtonTool",
     "Call",
+    "Choice",
+    "ClimateTool",
     "Colour",
     "CoverTool",
     "FanTool",
@@ -61,6 +66,34 @@ class Setter:
     argument: str
     minimum: int
     maximum: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A tool whose argument is one of several texts or numbers with names."""
+
+    tool: str
+    argument: str
+    options: tuple[str, ...]
+    """The names."""
+    values: tuple[int, ...] | tuple[str, ...] | None = None
+    """What is sent for the options, in their order; None if the options themselves are sent."""
+
+    def call(self, option: str) -> Call:
+        """Return the call that chooses an option."""
+        value = (self.values or self.options)[self.options.index(option)]
+        return Call(tool=self.tool, arguments={self.argument: value})
+
+    def option_of(self, answer: Any) -> str | None:
+        """Return the option that an answer or a sent value names, or None."""
+        value = main_value(answer)
+        if isinstance(value, bool):
+            return None
+        if value in self.options:
+            return str(value)
+        wanted = (value, as_number(value))
+        values = zip(self.options, self.values or (), strict=False)
+        return next((option for option, each in values if each in wanted), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,11 +172,7 @@ class SelectTool(ToolEntity):
     platform: ClassVar[Platform | None] = Platform.SELECT
     follows_calls: ClassVar[bool] = True
 
-    tool: str
-    argument: str
-    options: tuple[str, ...]
-    values: tuple[int, ...] | None = None
-    """The numbers that the options stand for, in their order; None if the options themselves are sent."""
+    choice: Choice
     state: Reading | None = None
     momentary: bool = False
     """Whether choosing an option only triggers an action: there is no state."""
@@ -257,3 +286,30 @@ class FanTool(ToolEntity):
     speed: Setter | None = None
     speed_state: Reading | None = None
     state: Reading | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClimateTool(ToolEntity):
+    """What keeps a room's temperature: an air conditioner, a thermostat, a heater."""
+
+    platform: ClassVar[Platform | None] = Platform.CLIMATE
+    follows_calls: ClassVar[bool] = True
+
+    target: Setter
+    unit: UnitOfTemperature
+    on: Call | None = None
+    """None if a mode switches it off, or nothing does; likewise `off`."""
+    off: Call | None = None
+    modes: Choice | None = None
+    hvac_modes: tuple[HVACMode, ...] = ()
+    """What the options of `modes` mean, in their order."""
+    running: HVACMode = HVACMode.AUTO
+    """The only mode besides off, of a thing without `modes`."""
+    fan: Choice | None = None
+    state: Reading | None = None
+    """Where to read whether it is on."""
+    mode_state: Reading | None = None
+    target_state: Reading | None = None
+    current_state: Reading | None = None
+    """Where to read the temperature of the room."""
+    fan_state: Reading | None = None

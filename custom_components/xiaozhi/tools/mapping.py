@@ -11,10 +11,12 @@ from typing import Any, Final
 from ..protocol.mcp.client import Tool
 from .catalogue import CATALOGUE, StockTool, stock_tool
 from .choices import choices_of
+from .climates import map_climates
 from .entities import (
     ActionTool,
     ButtonTool,
     Call,
+    Choice,
     Colour,
     LightTool,
     NumberTool,
@@ -89,6 +91,7 @@ class _Mapper:
         """Map all tools."""
         return [
             *self.lights(),
+            *map_climates(self._pool),
             *map_pairs(self._pool, switches=False),
             *self.pairs(),
             *map_pairs(self._pool, switches=True),
@@ -263,10 +266,7 @@ class _Mapper:
         state = self._state_of(tool, stock)
         return SelectTool(
             **self._pool.common(stock, self._pool.take(tool.name, state), _subject(tool.name)),
-            tool=tool.name,
-            argument=argument,
-            options=options,
-            values=values,
+            choice=Choice(tool=tool.name, argument=argument, options=options, values=values),
             state=state,
             momentary=stock.momentary or not (stock.options or _is_setter(tool, argument)),
         )

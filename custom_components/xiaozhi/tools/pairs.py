@@ -1,6 +1,6 @@
 """Covers, valves, locks, fans and switches, from pairs of tools that do the opposite of each other."""
 
-from typing import Any, Final
+from typing import Final
 
 from homeassistant.const import Platform
 
@@ -16,12 +16,9 @@ from .entities import (
     ToolEntity,
     ValveTool,
 )
-from .everyday import is_verb, without_verb
 from .parsing import Parsed, is_chinese, parse
-from .pool import ToolPool, key_of, split
-from .risk import DISABLED_RISKS, Risk
+from .pool import ToolPool, thing_name
 from .things import platform_of_pair, thing_of
-from .words import readable, words
 
 __all__ = ["map_pairs"]
 
@@ -29,8 +26,6 @@ _OPPOSITES: Final = (("lock", "unlock"), ("open", "close"), ("on", "off"), ("sta
 _AS_BEFORE: Final = frozenset({Platform.SWITCH, Platform.LIGHT})
 _POSITIONS: Final = (("position",), ("percent",), ("percentage",), ("opening",), ("level",))
 _SPEEDS: Final = (("speed",), ("percentage",), ("percent",), ("level",), ("gear",))
-# The owner's own device opens the owner's own door; the other risks need a decision.
-_DISABLED: Final = DISABLED_RISKS - {Risk.ACCESS}
 
 
 def map_pairs(pool: ToolPool, *, switches: bool) -> list[ToolEntity]:
@@ -68,7 +63,7 @@ def _entity(
             thing = thing_of(subject)
             kind = CoverTool if platform is Platform.COVER else ValveTool
             return kind(
-                **_common(pool, taken, subject, platform),
+                **pool.common_of_thing(taken, subject, platform.capitalize()),
                 device_class=thing.device_class if thing and thing.platform is platform else None,
                 open=first,
                 close=second,
@@ -82,14 +77,17 @@ def _entity(
             locks, unlocks = (second, first) if parse(names[0]).action == "open" else (first, second)
             taken = pool.take(*names, state)
             return LockTool(
-                **_common(pool, taken, subject, platform), lock=locks, unlock=unlocks, state=state
+                **pool.common_of_thing(taken, subject, platform.capitalize()),
+                lock=locks,
+                unlock=unlocks,
+                state=state,
             )
         case Platform.FAN:
             speed = pool.setter_of(*((*subject, *more) for more in _SPEEDS))
             told = pool.reading(*((*subject, *more) for more in _SPEEDS)) if speed else None
             taken = pool.take(*names, speed, told, state)
             return FanTool(
-                **_common(pool, taken, subject, platform),
+                **pool.common_of_thing(taken, subject, platform.capitalize()),
                 on=first,
                 off=second,
                 speed=speed,
@@ -101,7 +99,7 @@ def _entity(
         shown = pool.reading((*subject, "brightness")) if brightness else None
         taken = pool.take(*names, brightness, state, shown)
         return LightTool(
-            **pool.common(_NO_STOCK, taken, _label(taken[0], subject), titled=False),
+            **pool.common(_NO_STOCK, taken, thing_name(taken[0], subject), titled=False),
             on=first,
             off=second,
             brightness=brightness,
@@ -109,7 +107,7 @@ def _entity(
             brightness_state=shown,
         )
     taken = pool.take(*names, state)
-    common = pool.common(_NO_STOCK, taken, _label(taken[0], subject), titled=False)
+    common = pool.common(_NO_STOCK, taken, thing_name(taken[0], subject), titled=False)
     return SwitchTool(**common, on=first, off=second, state=state)
 
 
@@ -134,31 +132,3 @@ _ADJECTIVES: Final = {
     Platform.LOCK: (("locked", "lock"), ("unlocked", "open", "opened")),
 }
 _NO_STOCK: Final = StockTool()
-
-
-def _common(
-    pool: ToolPool, names: tuple[str, ...], subject: tuple[str, ...], platform: Platform
-) -> dict[str, Any]:
-    """Return the fields of all kinds. What has a risk is no configuration here, but guarded."""
-    risks = pool.risks(names)
-    return {
-        "key": key_of(names[0]),
-        "tools": names,
-        "name": _label(names[0], subject) or str(platform).capitalize(),
-        "category": pool.category(names),
-        "enabled": risks.isdisjoint(_DISABLED),
-        "guarded": bool(risks),
-        "user_only": pool.user_only(names),
-    }
-
-
-def _label(name: str, subject: tuple[str, ...]) -> str:
-    """Return the name of a thing for people, from the name of its first tool; empty if it has none."""
-    group, verb = split(name)
-    if is_verb(verb):
-        return readable(group) if group not in {"", "self"} else ""
-    if is_chinese(verb):
-        return without_verb(verb)
-    if tuple(words(group.removeprefix("self"))) == subject:
-        return readable(group) if subject else ""
-    return readable("_".join(subject)) if subject else ""

@@ -8,15 +8,15 @@ from homeassistant.const import EntityCategory
 
 from ..protocol.mcp.client import Tool, ToolProperty
 from .catalogue import CATALOGUE, StockTool, stock_tool
-from .entities import Colour, Reading, Setter
-from .everyday import everyday_words
-from .parsing import parse
+from .entities import Call, Choice, Colour, Reading, Setter
+from .everyday import everyday_words, is_verb, without_verb
+from .parsing import is_chinese, parse
 from .risk import DISABLED_RISKS, Risk
 from .risk_rules import risks_of
 from .values import Member
 from .words import readable, words
 
-__all__ = ["TOOL_PREFIX", "Shapes", "ToolPool", "join", "key_of", "limits_of", "split"]
+__all__ = ["TOOL_PREFIX", "Shapes", "ToolPool", "join", "key_of", "limits_of", "split", "thing_name"]
 
 TOOL_PREFIX: Final = "tool_"
 """Prefix of the keys of all entities that are named after a tool."""
@@ -24,6 +24,8 @@ TOOL_PREFIX: Final = "tool_"
 type Shapes = Mapping[str, tuple[Member, ...]]
 """By the names of tools that answer with an object: its members."""
 
+# The owner's own device opens the owner's own door; the other risks need a decision.
+_DISABLED: Final = DISABLED_RISKS - {Risk.ACCESS}
 # Members that stand for the whole.
 _WHOLE: Final = frozenset({"state", "status", "value", "result", "power", "on", "enabled"})
 
@@ -94,7 +96,7 @@ class ToolPool:
                 found.setdefault(frozenset((*parsed.subject, *told)), Reading(tool=name, member=path))
         return found
 
-    def take(self, *users: str | Colour | Reading | Setter | None) -> tuple[str, ...]:
+    def take(self, *users: str | Call | Choice | Colour | Reading | Setter | None) -> tuple[str, ...]:
         """Take tools out of the list, and return their names.
 
         The status tool stays, for all readings, and so does one whose answer has several members.
@@ -110,7 +112,8 @@ class ToolPool:
                     self.read.add((tool, member))
                 case _:
                     names.append(user.tool)
-        taken = tuple(name for name in names if name in self.left and not stock_tool(name).action_only)
+        usable = (name for name in names if name in self.left and not stock_tool(name).action_only)
+        taken = tuple(dict.fromkeys(usable))
         for name in taken:
             del self.left[name]
         return taken
@@ -133,6 +136,24 @@ class ToolPool:
             "user_only": self.user_only(names),
         }
 
+    def common_of_thing(
+        self, names: tuple[str, ...], subject: tuple[str, ...], nameless: str
+    ) -> dict[str, Any]:
+        """Return the fields of all kinds for a thing. What has a risk is no configuration here, but guarded.
+
+        `nameless` is its name if its tools say none.
+        """
+        risks = self.risks(names)
+        return {
+            "key": key_of(names[0]),
+            "tools": names,
+            "name": thing_name(names[0], subject) or nameless,
+            "category": self.category(names),
+            "enabled": risks.isdisjoint(_DISABLED),
+            "guarded": bool(risks),
+            "user_only": self.user_only(names),
+        }
+
     def risks(self, names: tuple[str, ...]) -> set[Risk]:
         """Return the risks of tools; those of stock tools are in the catalogue."""
         judged = () if names[0] in CATALOGUE else names
@@ -145,6 +166,18 @@ class ToolPool:
     def user_only(self, names: Iterable[str]) -> bool:
         """Whether the device reserves one of these tools for users."""
         return any(self.tools[name].user_only for name in names)
+
+
+def thing_name(name: str, subject: tuple[str, ...]) -> str:
+    """Return the name of a thing for people, from the name of its first tool; empty if it has none."""
+    group, verb = split(name)
+    if is_verb(verb):
+        return readable(group) if group not in {"", "self"} else ""
+    if is_chinese(verb):
+        return without_verb(verb)
+    if tuple(words(group.removeprefix("self"))) == subject:
+        return readable(group) if subject else ""
+    return readable("_".join(subject)) if subject else ""
 
 
 def key_of(name: str) -> str:

@@ -288,7 +288,7 @@ def test_a_getter_that_does_not_tell_what_was_set_is_no_state() -> None:
     assert isinstance(effect, SelectTool)
     assert effect.state is None
     # The schema also allows 1 and 2, which the device refuses.
-    assert dict(zip(effect.options, effect.values or (), strict=True)) == {
+    assert dict(zip(effect.choice.options, effect.choice.values or (), strict=True)) == {
         "blink": 3,
         "breathe_slowly": 4,
         "breathe_quickly": 5,
@@ -299,11 +299,11 @@ def test_a_getter_that_does_not_tell_what_was_set_is_no_state() -> None:
 def test_otto_walks_and_electron_waves() -> None:
     otto = entity("otto-robot", "tool_self.otto.action")
     assert isinstance(otto, SelectTool)
-    assert otto.argument == "action"
-    assert "walk" in otto.options
+    assert otto.choice.argument == "action"
+    assert "walk" in otto.choice.options
     arm = entity("electron-bot", "tool_self.electron.hand_action")
     assert isinstance(arm, SelectTool)
-    assert dict(zip(arm.options, arm.values or (), strict=True))["wave"] == 3
+    assert dict(zip(arm.choice.options, arm.choice.values or (), strict=True))["wave"] == 3
     assert otto.momentary
     assert arm.momentary
 

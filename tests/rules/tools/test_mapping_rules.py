@@ -283,4 +283,4 @@ def test_choices_of_the_schema_are_a_choice() -> None:
     assert found is not None
     entity = only(found)
     assert isinstance(entity, SelectTool)
-    assert entity.options == ("happy", "sad")
+    assert entity.choice.options == ("happy", "sad")

@@ -68,10 +68,7 @@ EXPECTED: Final = {
     ],
     "door lock": ["lock Door", "binary_sensor Door open door", "sensor Door battery battery %"],
     "infrared": [
-        "switch AC",
-        "select AC mode",
-        "number AC temperature °C",
-        "select AC fan speed",
+        "climate AC °C",
         "button TV power toggle",
     ],
     "e-ink": [
@@ -189,9 +186,10 @@ def test_getter_and_setter_are_one_number_however_they_are_spelt() -> None:
 
 
 def test_names_for_numbers_are_a_choice() -> None:
-    speed = next(found for found in entities_of("infrared") if found.key == "tool_self.ac.set_fan_speed")
-    assert isinstance(speed, SelectTool)
-    assert dict(zip(speed.options, speed.values or (), strict=True)) == {"自动": 0, "低": 1, "中": 2, "高": 3}
+    strength = next(found for found in entities_of("coffee machine") if found.key.endswith("set_strength"))
+    assert isinstance(strength, SelectTool)
+    assert strength.choice.options == ("mild", "medium", "strong")
+    assert strength.choice.values == (1, 2, 3)
 
 
 def test_members_of_an_object_are_sensors_and_states_of_their_own() -> None:
