@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import section
 from homeassistant.helpers.selector import (
     BooleanSelector,
@@ -11,32 +12,40 @@ from homeassistant.helpers.selector import (
     SelectSelectorConfig,
     SelectSelectorMode,
 )
+from homeassistant.helpers.translation import async_get_translations
 import voluptuous as vol
 
-from ..const import CONF_ASK_AI, CONF_ASK_PEOPLE, CONF_ASSISTANT_RESOURCES, CONF_LOOK_AT_PHOTOS
+from ..const import (
+    CONF_ASK_AI,
+    CONF_ASK_PEOPLE,
+    CONF_ASSISTANT_RESOURCES,
+    CONF_ASSISTANT_TOOLS,
+    CONF_LOOK_AT_PHOTOS,
+    DOMAIN,
+)
 from ..device.device import Device
+from ..protocol.mcp.client import Tool
+from ..tools.assistant import automatic_tools, choosable_tools
 from ..tools.catalogue import PHOTO_TOOL
+from ..tools.risk_rules import risks_of
 
-__all__ = ["CONF_MAY_DO", "may_do_schema", "taken_apart"]
+__all__ = ["may_do_schema", "merged"]
 
-CONF_MAY_DO: Final = "may_do"
+_SECTION: Final = "may_do"
 
 
-def may_do_schema(device: Device | None, data: Mapping[str, Any]) -> dict[vol.Marker, Any]:
+async def may_do_schema(
+    hass: HomeAssistant, device: Device | None, data: Mapping[str, Any]
+) -> dict[vol.Marker, Any]:
     """Return the section for a device with these settings; empty if it can do nothing of the kind."""
     fields: dict[vol.Marker, Any] = {}
     extended = device is not None and device.state.capabilities.extended
-    offered = {} if device is None else {each.uri: each for each in device.state.offers.resources}
-    options = [
-        SelectOptionDict(value=uri, label=f"{resource.shown} ({uri})")
-        for uri, resource in offered.items()
-        if not resource.user_only
-    ]
-    if options:
-        chosen = [uri for uri in data.get(CONF_ASSISTANT_RESOURCES, ()) if uri in offered]
-        fields[vol.Optional(CONF_ASSISTANT_RESOURCES, default=chosen)] = SelectSelector(
-            SelectSelectorConfig(options=options, multiple=True, mode=SelectSelectorMode.DROPDOWN)
-        )
+    if device is not None:
+        chosen = data.get(CONF_ASSISTANT_TOOLS, automatic_tools(device.tools))
+        fields |= _several(CONF_ASSISTANT_TOOLS, await _tool_options(hass, device.tools), chosen)
+        resources = [each for each in device.state.offers.resources if not each.user_only]
+        options = {each.uri: f"{each.shown} ({each.uri})" for each in resources}
+        fields |= _several(CONF_ASSISTANT_RESOURCES, options, data.get(CONF_ASSISTANT_RESOURCES, ()))
     for key in (CONF_ASK_AI, CONF_ASK_PEOPLE):
         if extended or data.get(key):
             fields[vol.Optional(key, default=data.get(key, False))] = BooleanSelector()
@@ -45,11 +54,41 @@ def may_do_schema(device: Device | None, data: Mapping[str, Any]) -> dict[vol.Ma
         fields[vol.Optional(CONF_LOOK_AT_PHOTOS, default=default)] = BooleanSelector()
     if not fields:
         return {}
-    return {vol.Optional(CONF_MAY_DO): section(vol.Schema(fields), {"collapsed": True})}
+    return {vol.Optional(_SECTION): section(vol.Schema(fields), {"collapsed": True})}
 
 
-def taken_apart(user_input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was filled in, without the section."""
-    plain = dict(user_input)
-    may_do: dict[str, Any] = plain.pop(CONF_MAY_DO, {})
-    return plain | may_do
+def merged(data: Mapping[str, Any], user_input: Mapping[str, Any], device: Device | None) -> dict[str, Any]:
+    """Return the settings of a device with what was filled in; the section has none of its own in them."""
+    changes = dict(user_input)
+    changes |= changes.pop(_SECTION, {})
+    settings = {**data, **changes}
+    chosen = changes.get(CONF_ASSISTANT_TOOLS)
+    if device is not None and chosen is not None and set(chosen) == set(automatic_tools(device.tools)):
+        # The automatic choice stays automatic when the device gets other tools.
+        del settings[CONF_ASSISTANT_TOOLS]
+    return settings
+
+
+def _several(key: str, options: Mapping[str, str], chosen: Any) -> dict[vol.Marker, Any]:
+    """Return a field with several choices; without options, none."""
+    if not options:
+        return {}
+    listed = [SelectOptionDict(value=value, label=label) for value, label in options.items()]
+    # No default: who takes all out chooses none.
+    marker = vol.Optional(
+        key, default=[], description={"suggested_value": [each for each in chosen if each in options]}
+    )
+    config = SelectSelectorConfig(options=listed, multiple=True, mode=SelectSelectorMode.DROPDOWN)
+    return {marker: SelectSelector(config)}
+
+
+async def _tool_options(hass: HomeAssistant, tools: Mapping[str, Tool]) -> dict[str, str]:
+    texts = await async_get_translations(hass, hass.config.language, "selector", [DOMAIN])
+    reasons = f"component.{DOMAIN}.selector.tool_risk.options."
+
+    def label(name: str) -> str:
+        shown = " · ".join(filter(None, (name.removeprefix("self."), tools[name].title)))
+        why = [texts.get(reasons + risk, risk) for risk in risks_of(tools[name])]
+        return f"{shown} ({', '.join(why)})" if why else shown
+
+    return {name: label(name) for name in choosable_tools(tools)}

@@ -9,29 +9,22 @@ from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.selector import (
     AssistPipelineSelector,
     BooleanSelector,
-    SelectOptionDict,
     SelectSelector,
     SelectSelectorConfig,
     SelectSelectorMode,
 )
-from homeassistant.helpers.translation import async_get_translations
 import voluptuous as vol
 
 from ..const import (
-    CONF_ASSISTANT_TOOLS,
     CONF_CONVERSATION_STYLE,
     CONF_LINK,
     CONF_SHARE_TRANSCRIPTS,
     CONF_SHOW_ANNOUNCEMENTS,
     CONF_WAKE_WORD_PIPELINES,
-    DOMAIN,
 )
 from ..gateway import Gateway, gateway_of
-from ..mcp.may_do import may_do_schema, taken_apart
-from ..protocol.mcp.client import Tool
+from ..mcp.may_do import may_do_schema, merged
 from ..settings import ConversationStyle, DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
-from ..tools.assistant import automatic_tools, choosable_tools
-from ..tools.risk_rules import risks_of
 from .answers import would_change_link
 from .pairing_flow import PairingFlow
 
@@ -80,56 +73,28 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         before = DeviceSettings.from_subentry(subentry)
         gateway = gateway_of(entry)
         device = None if gateway is None else gateway.device(before.mac)
-        tools = {} if device is None else device.tools
         if user_input is not None:
-            changes = taken_apart(user_input)
-            restart_now = changes.pop(_CONF_RESTART_NOW, False)
-            data = {**subentry.data, **changes}
-            if tools and set(changes.get(CONF_ASSISTANT_TOOLS, ())) == set(automatic_tools(tools)):
-                # The automatic choice stays automatic when the device gets other tools.
-                data.pop(CONF_ASSISTANT_TOOLS, None)
+            data = merged(subentry.data, user_input, device)
+            restart_now = data.pop(_CONF_RESTART_NOW, False)
             result = self.async_update_and_abort(entry, subentry, data=data)
-            link = DeviceLink(changes.get(CONF_LINK, before.link))
+            link = DeviceLink(user_input.get(CONF_LINK, before.link))
             if link is not before.link and (
                 reason := await _apply_link(gateway, before.mac, link, restart_now=restart_now)
             ):
                 return self.async_abort(reason=reason, description_placeholders={"name": subentry.title})
             return result
-        choosable = choosable_tools(tools)
-        chosen = automatic_tools(tools) if before.assistant_tools is None else before.assistant_tools
         schema = _SCHEMA
         if GatewaySettings.from_entry(entry).link is not OfferedLink.WEBSOCKET:
             schema = _SCHEMA_WITH_LINK
-        if choosable:
-            schema = schema.extend(await self._tools_schema(tools))
-        schema = schema.extend(may_do_schema(device, subentry.data))
+        schema = schema.extend(await may_do_schema(self.hass, device, subentry.data))
         heard = () if device is None else device.state.wake_words
         if words := dict.fromkeys((*heard, *before.wake_word_pipelines)):
             schema = schema.extend(_wake_words_schema(words))
         return self.async_show_form(
             step_id="reconfigure",
-            data_schema=self.add_suggested_values_to_schema(
-                schema,
-                {**subentry.data, CONF_ASSISTANT_TOOLS: [name for name in chosen if name in choosable]},
-            ),
+            data_schema=self.add_suggested_values_to_schema(schema, subentry.data),
             description_placeholders={"name": subentry.title},
         )
-
-    async def _tools_schema(self, tools: Mapping[str, Tool]) -> dict[vol.Marker, Any]:
-        texts = await async_get_translations(self.hass, self.hass.config.language, "selector", [DOMAIN])
-        reasons = f"component.{DOMAIN}.selector.tool_risk.options."
-
-        def label(name: str) -> str:
-            shown = " · ".join(filter(None, (name.removeprefix("self."), tools[name].title)))
-            why = [texts.get(reasons + risk, risk) for risk in risks_of(tools[name])]
-            return f"{shown} ({', '.join(why)})" if why else shown
-
-        options = [SelectOptionDict(value=name, label=label(name)) for name in choosable_tools(tools)]
-        return {
-            vol.Optional(CONF_ASSISTANT_TOOLS, default=[]): SelectSelector(
-                SelectSelectorConfig(options=options, multiple=True, mode=SelectSelectorMode.DROPDOWN)
-            )
-        }
 
     @override
     def _add_device(self, mac: str, name: str, data: Mapping[str, Any], speech: str) -> SubentryFlowResult:

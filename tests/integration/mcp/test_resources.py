@@ -143,11 +143,17 @@ async def test_the_owner_puts_resources_before_the_assistant_and_allows_question
     form = await change_device(hass, linked_entry)
     (part,) = [section for key, section in form["data_schema"].schema.items() if key == "may_do"]
     fields = {str(key): selector for key, selector in part.schema.schema.items()}
-    assert list(fields) == ["assistant_resources", "ask_ai", "ask_people"]
+    assert list(fields) == ["assistant_tools", "assistant_resources", "ask_ai", "ask_people"]
     uris = [option["value"] for option in fields["assistant_resources"].config["options"]]
     assert TEMPERATURE in uris
     assert "file:///etc/passwd" not in uris
-    chosen = {"assistant_resources": [TEMPERATURE], "ask_ai": True, "ask_people": False}
+    (tools,) = (key.description["suggested_value"] for key in part.schema.schema if key == "assistant_tools")
+    chosen = {
+        "assistant_tools": tools,
+        "assistant_resources": [TEMPERATURE],
+        "ask_ai": True,
+        "ask_people": False,
+    }
     await submit_device(
         hass,
         form,

@@ -59,8 +59,6 @@ def check_texts(section: dict[str, Any], result: Any) -> Any:
             # A field that is filled in wrongly is shown above.
             assert all(advanced[part] == step[part] for part in ("data", "data_description"))
         hidden = set() if "link" in fields else _ONLY_WITH_A_CHOICE
-        # Only of a device that has told its tools.
-        hidden = hidden | ({"assistant_tools"} - fields)
         assert fields - step.get("sections", {}).keys() == step.get("data", {}).keys() - hidden
     needed = {name for text in shown for _, name, _, _ in Formatter().parse(text) if name}
     assert needed <= (result.get("description_placeholders") or {}).keys()

@@ -239,6 +239,22 @@ async def test_every_tool_follows_the_rules_of_home_assistant(
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
+def tools_field(form: Any) -> tuple[Any, Any]:
+    """Return the field for the assistant's tools, which is in the part *What it may do*."""
+    assert "assistant_tools" not in form["data_schema"].schema
+    fields = form["data_schema"].schema["may_do"].schema.schema
+    (field,) = (field for field in fields if field == "assistant_tools")
+    return field, fields[field]
+
+
+async def submit_tools(hass: HomeAssistant, form: Any, may_do: dict[str, Any]) -> None:
+    """Fill in the form; it asks for assistants by wake word once the device has told of one."""
+    words: dict[str, Any] = {}
+    if "wake_word_pipelines" in form["data_schema"].schema:
+        words = {"wake_word_pipelines": {}}
+    await submit_device(hass, form, conversation_style="single", may_do=may_do, **words)
+
+
 async def test_the_owner_chooses_what_the_assistant_may_do(
     hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
@@ -248,16 +264,18 @@ async def test_the_owner_chooses_what_the_assistant_may_do(
     device_id = registry_id(hass, linked_entry)
     automatic = {tool.name for tool in await own_tools(hass, device_id)}
     form = await change_device(hass, linked_entry)
-    (field,) = (field for field in form["data_schema"].schema if field == "assistant_tools")
+    field, selector = tools_field(form)
     suggested = field.description["suggested_value"]
-    assert "self.reboot" not in form["data_schema"].schema[field].config["options"]
-    await submit_device(
-        hass, form, conversation_style="single", assistant_tools=["self.audio_speaker.set_volume"]
-    )
+    assert "self.reboot" not in [option["value"] for option in selector.config["options"]]
+    await submit_tools(hass, form, {"assistant_tools": ["self.audio_speaker.set_volume"]})
     await hass.async_block_till_done()
     assert [tool.name for tool in await own_tools(hass, device_id)] == [SET_VOLUME]
     form = await change_device(hass, linked_entry)
-    await submit_device(hass, form, conversation_style="single", assistant_tools=suggested)
+    await submit_tools(hass, form, {})
+    assert linked_entry.subentries[subentry_id].data["assistant_tools"] == []
+    form = await change_device(hass, linked_entry)
+    assert tools_field(form)[0].description["suggested_value"] == []
+    await submit_tools(hass, form, {"assistant_tools": suggested})
     await hass.async_block_till_done()
     assert "assistant_tools" not in linked_entry.subentries[subentry_id].data
     assert {tool.name for tool in await own_tools(hass, device_id)} == automatic
@@ -273,8 +291,8 @@ async def test_the_form_says_what_is_off_and_why(
     assert found is not None
     box.tools.listed((*box.tools.values(), found))
     form = await change_device(hass, linked_entry)
-    (field,) = (field for field in form["data_schema"].schema if field == "assistant_tools")
-    labels = {each["value"]: each["label"] for each in form["data_schema"].schema[field].config["options"]}
+    field, selector = tools_field(form)
+    labels = {each["value"]: each["label"] for each in selector.config["options"]}
     assert labels["lock.open"] == "lock.open · Front door (off at first: locks, doors and gates)"
     assert labels["self.audio_speaker.set_volume"] == "audio_speaker.set_volume"
     assert "lock.open" not in field.description["suggested_value"]
@@ -290,7 +308,7 @@ async def test_a_choice_outlives_a_change_while_the_gateway_is_stopped(
     )
     await hass.config_entries.async_unload(linked_entry.entry_id)
     form = await change_device(hass, linked_entry)
-    assert "assistant_tools" not in form["data_schema"].schema
+    assert "may_do" not in form["data_schema"].schema
     await submit_device(hass, form, conversation_style="open")
     data = linked_entry.subentries[subentry.subentry_id].data
     assert (data["conversation_style"], data["assistant_tools"]) == ("open", chosen)
