@@ -1,14 +1,16 @@
-"""No test replaces a constant of the product: time-outs are handed in, by `Timeouts` or one of its parts."""
+"""No test replaces a constant of the product or the simulator: time-outs are handed in."""
 
 import ast
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 import re
 
 import pytest
 
 from tests.paths import ROOT
 
+PACKAGES = ("custom_components/xiaozhi", "simulator")
 _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]+")
 # Of pytest's `monkeypatch.setattr`, of `unittest.mock.patch` and `patch.object`, and Python's own.
 _REPLACERS = {"setattr", "patch", "object"}
@@ -16,9 +18,9 @@ _REPLACERS = {"setattr", "patch", "object"}
 
 @cache
 def _constants() -> set[str]:
-    """Return the names of all constants of the product's modules, and of the classes of time-outs."""
+    """Return the constants of the product's and the simulator's modules, and the classes of time-outs."""
     names: set[str] = set()
-    for path in (ROOT / "custom_components/xiaozhi").rglob("*.py"):
+    for path in chain.from_iterable((ROOT / package).rglob("*.py") for package in PACKAGES):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             match node:
                 case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
@@ -74,7 +76,7 @@ def test_a_replaced_constant_is_found(line: str) -> None:
     assert set(_replaced(f"def test():\n    {line}\n", _constants())) == {"_MAX_FILES"}
 
 
-def test_no_constant_of_the_product_is_replaced() -> None:
+def test_no_constant_is_replaced() -> None:
     constants = _constants()
     files = sorted((ROOT / "tests").rglob("*.py"))
     found = {

@@ -1,4 +1,4 @@
-"""No two modules need each other, neither directly nor by way of others, nor for their types only."""
+"""No two modules need each other, in any way, and the protocol needs nothing above it."""
 
 import ast
 from collections.abc import Iterator
@@ -43,3 +43,11 @@ def test_no_circle_of_imports(package: str) -> None:
         TopologicalSorter(graph).prepare()
     except CycleError as err:
         pytest.fail(f"modules that import each other: {' -> '.join(err.args[1])}")
+
+
+def test_the_protocol_imports_only_itself() -> None:
+    product = PACKAGES[0].replace("/", ".")
+    modules = {_name(path): path for path in (ROOT / PACKAGES[0]).rglob("*.py")}
+    protocol = {name: path for name, path in modules.items() if name.startswith(f"{product}.protocol")}
+    assert len(protocol) > 30
+    assert {above for path in protocol.values() for above in _imported(path, modules)} <= protocol.keys()

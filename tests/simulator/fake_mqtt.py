@@ -209,17 +209,18 @@ class MqttServer:
 
     @classmethod
     @asynccontextmanager
-    async def serving(cls) -> AsyncIterator[Self]:
+    async def serving(cls, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Self]:
+        """Serve; MQTT at this host and port, or any free port if it is 0."""
         loop = asyncio.get_running_loop()
         transport, audio = await loop.create_datagram_endpoint(Audio, local_addr=("127.0.0.1", 0))
         audio.transport = transport
         async with Http.serving({}) as http:
             server = cls(http, audio)
             server.hellos = [server.hello()]
-            listener = await asyncio.start_server(server._serve, "127.0.0.1", 0)
+            listener = await asyncio.start_server(server._serve, host, port)
             server.port = listener.sockets[0].getsockname()[1]
             server.check_in(
-                endpoint=f"127.0.0.1:{server.port}",
+                endpoint=f"{host}:{server.port}",
                 client_id="box-1",
                 username="box",
                 password="secret",

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+import os
 
 import pytest
+from pytest_socket import socket_allow_hosts
 
 from simulator import Nvs, Pace, State
 from tests.simulator.fake_mqtt import (
@@ -22,6 +24,8 @@ from tests.simulator.fake_mqtt import (
 from tests.simulator.fake_server import FAST
 from tests.simulator.talk import mqtt_idle, mqtt_listening, settle
 
+# A loopback address of this process: a fixed port may be in use at the usual one.
+OWN_HOST = f"127.{os.getpid() >> 8 & 0xFF}.{os.getpid() & 0xFF}.83"
 VERSIONS = ["1.9.0", "2.2.4", "2.4.2"]
 
 
@@ -162,10 +166,11 @@ async def test_a_server_that_is_silent_is_given_up_after_ten_seconds_and_tried_a
         await server.session(2)
 
 
-async def test_over_port_8883_it_wants_tls(server: MqttServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_over_port_8883_it_wants_tls() -> None:
     """That the port decides is seen from the first bytes: a handshake instead of a CONNECT."""
-    monkeypatch.setattr("simulator.link.mqtt_client.TLS_PORT", server.port)
-    async with server.device(pace=Pace(timeouts=0.02)) as sim:
+    # Home Assistant's own test tools allow the usual one only.
+    socket_allow_hosts(["127.0.0.1", OWN_HOST], allow_unix_socket=True)
+    async with MqttServer.serving(OWN_HOST, 8883) as server, server.device(pace=Pace(timeouts=0.02)) as sim:
         await sim.boot()
         session = await server.session()
         await sim.wait_for(lambda: sim.last_error == "SERVER_NOT_CONNECTED")

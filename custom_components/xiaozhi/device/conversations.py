@@ -1,4 +1,4 @@
-"""The voice conversations of a device: who holds them, and how long their turns took."""
+"""The voice conversations of a device: what takes them, and how long their turns took."""
 
 from collections import deque
 from collections.abc import Callable
@@ -39,7 +39,7 @@ class DeviceConversations:
 
     @callback
     def refuse(self, refused: Callable[[], None]) -> CALLBACK_TYPE:
-        """Call `refused` for each conversation, and let nobody hold it. Returns a function that ends this."""
+        """Call `refused` for each conversation, and pass none on. Returns a function that ends this."""
         self._refused = refused
 
         @callback
@@ -51,7 +51,7 @@ class DeviceConversations:
 
     @callback
     def started(self, conversation: Conversation) -> bool:
-        """Pass on a conversation that the device has started; return whether somebody holds it."""
+        """Pass on a conversation that the device has started; return whether it is held."""
         self._events.happened(ConversationEvent.STARTED)
         if self._refused is not None:
             self._refused()
@@ -74,7 +74,7 @@ class DeviceConversations:
 
     @property
     def response_parts(self) -> dict[str, float | str]:
-        """What has ended the last turn with a spoken answer, and the milliseconds of each of its parts."""
+        """How speech ended in the last turn with a spoken answer, and the milliseconds of its parts."""
         return self._last_response.parts()
 
     def describe(self) -> list[dict[str, Any]]:

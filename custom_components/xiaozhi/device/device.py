@@ -359,7 +359,7 @@ class Device:
     def conversation_started(self, conversation: Conversation) -> None:
         """Pass a conversation to the satellite; without one, end it."""
         if not self.conversations.started(conversation):
-            _LOGGER.debug("%s: nobody holds this conversation", self.name)
+            _LOGGER.debug("%s: no voice satellite to hold this conversation", self.name)
             self.create_task(conversation.end(), "end conversation")
         self._contacted()
 

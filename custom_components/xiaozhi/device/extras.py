@@ -87,7 +87,7 @@ class McpExtras:
         """Ask for everything that the device has announced. Raises `McpError` and `LinkClosedError`."""
         announced = self._mcp.capabilities
         if not announced.extended:
-            # It may have been more before, with other firmware.
+            # Other firmware on this device may have announced more.
             self._device.offers_listed(Offers())
             return
         if announced.logging:

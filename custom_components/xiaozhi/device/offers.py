@@ -64,7 +64,7 @@ class FollowedResources:
         self.contents: dict[str, tuple[ResourceContents, ...]] = {}
         """Last contents by URI, in memory only."""
         self.on_change: Callable[[str], None] | None = None
-        """Called when a resource begins or ceases to be followed; set while the device is linked."""
+        """Called when a resource starts or stops being followed; set while the device is linked."""
         self._followers: Counter[str] = Counter()
 
     @property

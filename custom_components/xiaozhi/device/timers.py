@@ -63,17 +63,17 @@ class DeviceTimers:
         self._known = hass.data.setdefault(_KNOWN, set())
 
     def __bool__(self) -> bool:
-        """Return whether there are any."""
+        """Return whether there are timers."""
         return bool(self._timers)
 
     @property
     def next_end(self) -> datetime | None:
-        """When the next one ends; None if none runs."""
+        """When the next timer ends; None if none runs."""
         return min((timer.ends_at for timer in self._timers.values() if timer.ends_at), default=None)
 
     @callback
     def put(self, timer_id: str, timer: SetTimer) -> None:
-        """Add a timer, or replace it by what it has become."""
+        """Add a timer, or store its changed state."""
         self._known.add(timer_id)
         self._timers[timer_id] = timer
         self._changed()
@@ -87,7 +87,7 @@ class DeviceTimers:
 
     @callback
     def take_lost(self) -> list[SetTimer]:
-        """Remove and return those that ended with Home Assistant, or while nothing could ring."""
+        """Remove and return the timers that a restart of Home Assistant ended, or that could not ring."""
         now = dt_util.utcnow()
         lost = {
             timer_id: timer

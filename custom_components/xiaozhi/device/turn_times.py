@@ -42,9 +42,9 @@ class TurnTimes:
     """When one turn passed its steps, in seconds of one monotonic clock."""
 
     def __init__(self) -> None:
-        """Know no step yet."""
+        """Start without steps."""
         self.ended_by: str | None = None
-        """What has decided that the user had finished; None if that is not known."""
+        """How the end of speech was found; None if that is not known."""
         self._times: dict[TurnStep, float] = {}
 
     def passed(self, step: TurnStep, now: float) -> None:

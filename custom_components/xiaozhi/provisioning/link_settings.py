@@ -100,5 +100,5 @@ def is_known_here_only(host: str) -> bool:
 
 
 def _for_devices(broker: str, address: str) -> str:
-    """Return a broker's host for devices: `address` for one of this computer, which older forms allowed."""
+    """Return a broker's host for devices: `address` if it is this computer, as forms once allowed."""
     return address if is_known_here_only(broker) else broker

@@ -1,4 +1,4 @@
-"""What a reading of yes or no is about: its device class."""
+"""The device class of a reading of yes or no."""
 
 from typing import Final
 
@@ -42,7 +42,7 @@ _OPENINGS: Final = {
 
 
 def is_detection(subject: tuple[str, ...]) -> bool:
-    """Whether a reading without "is" in its name is yes or no all the same."""
+    """Whether a reading is yes or no although its name has no "is"."""
     return bool(subject) and subject[-1] in _DETECTED
 
 

@@ -140,7 +140,7 @@ def measure_of(subject: tuple[str, ...], description: str = "") -> Measure | Non
         if (found := _BY_WORDS.get(named[-length:])) is not None:
             before = _BY_WORDS.get(named[-length - 1 : -length], found).device_class
             if before not in {found.device_class, Kind.BATTERY}:
-                # Two of them: an object, or a text.
+                # Two measures in one name: the answer is an object or a text.
                 return None
             unit = _unit_in(hint, found) or _unit_in(description, found) or found.unit
             return Measure(found.device_class, unit, found.grows)
@@ -151,13 +151,13 @@ def measure_of(subject: tuple[str, ...], description: str = "") -> Measure | Non
 
 
 def only_measure(subject: tuple[str, ...]) -> bool:
-    """Whether a name says only what is measured, and not where."""
+    """Whether a name tells what is measured and nothing else, such as a place."""
     rest = tuple(word for word in subject if word not in _NOWHERE)
     return rest == ("light",) or rest in _BY_WORDS
 
 
 def is_state(subject: tuple[str, ...]) -> bool:
-    """Whether a reading is of something that changes, so that it is worth asking for."""
+    """Whether a name is that of a changing state, which is worth reading regularly."""
     return not subject or subject[-1] in _STATES
 
 

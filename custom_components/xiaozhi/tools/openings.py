@@ -12,12 +12,12 @@ _FULL: Final = 100
 
 
 def has_position(tool: OpenableTool) -> bool:
-    """Whether it is known how far it is open, and not only whether it is."""
+    """Whether a position is known, and not only open or closed."""
     return tool.position is not None or tool.position_state is not None
 
 
 def position_of(tool: OpenableTool, tools: ToolState) -> int | None:
-    """Return how far it is open, in per cent: as last read, or else as last set."""
+    """Return the position as a percentage, 100 for open: as last read, or else as last set."""
     if tool.position_state is not None:
         return percentage_of(tools.last_value(tool.position_state), tool.position)
     calls = (tool.open, tool.close, tool.stop, tool.position)

@@ -112,7 +112,7 @@ def _entity(
 
 
 def _state(pool: ToolPool, platform: Platform, subject: tuple[str, ...]) -> Reading | None:
-    """Find where it is read whether a thing is on, open or locked."""
+    """Find the reading that tells whether a thing is on, open or locked."""
     positive, negative = _ADJECTIVES.get(platform, (("on", "enabled", "running"), ("off",)))
     wholes: tuple[tuple[str, ...], ...] = (subject,)
     thing = thing_of(subject)

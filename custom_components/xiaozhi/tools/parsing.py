@@ -27,7 +27,7 @@ _BY_WORDS: Final = {tuple(text.split()): action for action, texts in _ACTIONS.it
 _VERTICAL: Final = frozenset(
     tuple(text.split()) for text in ("raise", "lift", "up", "lower", "down", "roll up", "roll down")
 )
-# Of curtain_set_position.
+# Verbs inside a name, such as curtain_set_position.
 _IN_THE_MIDDLE: Final = frozenset({"set", "get", "is", "read"})
 # Words of a name that say nothing about the subject.
 _FILLERS: Final = frozenset({"self", "the", "a", "now", "current", "value", "reading"})

@@ -1,4 +1,4 @@
-"""Maps tools that only tell something, and the members of their answers, to sensors."""
+"""Maps tools that are only read, and the members of their answers, to sensors."""
 
 from typing import Any, Final
 

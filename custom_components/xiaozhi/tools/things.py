@@ -45,10 +45,10 @@ _TABLE: Final = {
     ),
 }
 _THINGS: Final = {word: thing for thing, text in _TABLE.items() for word in text.split()}
-# What is locked, but lets nobody in.
+# Things that are locked, but are no entrance.
 _NOT_LOCKED: Final = word_set("screen key keys keyboard child children focus orientation rotation")
 _SHADES: Final = frozenset({Cover.CURTAIN, Cover.BLIND, Cover.SHADE, Cover.SHUTTER, Cover.AWNING})
-# What goes on until it is stopped.
+# Things that run until they are stopped.
 _RUNNING: Final = frozenset({Platform.FAN, Platform.SWITCH, Platform.VALVE, Platform.LIGHT})
 
 
@@ -65,7 +65,7 @@ def thing_of(subject: tuple[str, ...]) -> Thing | None:
 def platform_of_pair(
     actions: tuple[str, str], subject: tuple[str, ...], *, chinese: bool, vertical: bool
 ) -> Platform | None:
-    """Return what two opposite tools make of a thing; None if they are two buttons.
+    """Return the platform of a thing with two opposite tools; None if they are two buttons.
 
     In `chinese`, open also means on; `vertical` are up and down.
     """
@@ -84,14 +84,14 @@ def platform_of_pair(
 
 
 def _switched(platform: Platform | None, subject: tuple[str, ...]) -> Platform:
-    """Return what on and off make of a thing."""
+    """Return the platform of a thing with tools for on and off."""
     if platform is Platform.VALVE and thing_of(subject) == Thing(Platform.VALVE):
-        # Watering is an activity.
+        # A plain valve, such as one for watering: on and off are an activity.
         return Platform.SWITCH
     if platform in {None, Platform.LOCK}:
         return Platform.SWITCH
     thing = thing_of(subject)
     if platform is Platform.COVER and (thing is None or thing.device_class not in _SHADES):
-        # To switch on a door or a gate may be anything but to open it.
+        # Switching on a door or a gate may mean anything but opening it.
         return Platform.SWITCH
     return platform or Platform.SWITCH

@@ -45,7 +45,7 @@ _RESERVED: Final = frozenset(
         "entity_picture_local",
     }
 )
-# Members that say how the call went, and not how the device is.
+# Members that describe the call or the message instead of the device's state.
 _ENVELOPE: Final = word_set(
     "success ok code msg message error errors unit units timestamp time date ts id name type",
     "device version",

@@ -29,28 +29,28 @@ __all__ = [
 ]
 
 _KEEP_ALIVE: Final = 30
-# Messages that wait while others are dealt with; a flood beyond that is not worth memory.
+# Messages that wait to be handled; more would be a flood.
 _MAX_WAITING: Final = 500
 # A broker may subscribe a client some time after it has let it in.
 _PUSH_TRIES: Final = 4
 # A subscription that is not granted has a code from here on.
 _FAILURE: Final = 0x80
 
-# Bad user name or password, not authorized: as the library calls them for every version of MQTT.
+# Bad user name or password, not authorized: the library's codes for every version of MQTT.
 _NOT_ALLOWED: Final = frozenset({0x86, 0x87})
 
-# What the libraries below say is said by our errors too.
+# Our errors already tell what the library logs.
 _CLIENT_LOGGER: Final = logging.getLogger(f"{__name__}.library")
 _CLIENT_LOGGER.setLevel(logging.ERROR)
 
 
 class BrokerProblem(StrEnum):
-    """What keeps us from using a broker."""
+    """Why a broker cannot be used."""
 
     UNREACHABLE = "unreachable"
     """Host and port do not answer, or not as a broker does."""
     UNKNOWN_HOST = "unknown_host"
-    """No computer has that name."""
+    """The host name cannot be resolved."""
     TLS = "tls"
     """The encrypted connection fails, as it does on a port without encryption."""
     CERTIFICATE = "certificate"
@@ -65,14 +65,14 @@ class BrokerError(Exception):
     """The broker cannot be used; the text holds the words of the network or the broker."""
 
     def __init__(self, problem: BrokerProblem, text: str) -> None:
-        """Say what kind of problem it is, and what exactly."""
+        """Take the kind of problem, and the exact words."""
         super().__init__(one_line(text))
         self.problem = problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
-    """Where the owner's broker is, and how it is used."""
+    """Address and account of the owner's broker, and how it is used."""
 
     host: str
     port: int = 1883
@@ -127,7 +127,7 @@ async def check_broker(settings: BrokerSettings) -> None:
 
 
 async def pushes(settings: BrokerSettings) -> bool:
-    """Return whether the broker delivers to a client that is called as devices are and never subscribes.
+    """Return whether the broker delivers to a client that has a device's name and never subscribes.
 
     Raises `BrokerError`.
     """
@@ -149,8 +149,8 @@ async def pushes(settings: BrokerSettings) -> bool:
 
 
 async def _connect(client: Client, settings: BrokerSettings) -> None:
-    # The library connects in a thread and hangs sockets and tasks into the loop from there. It must come to
-    # its end even when the caller has given up.
+    # The library connects in a thread, which adds sockets and tasks to the loop. It must finish even when the
+    # caller has given up.
     connecting = asyncio.ensure_future(client.__aenter__())
     try:
         await asyncio.shield(connecting)
@@ -169,7 +169,7 @@ async def _connect(client: Client, settings: BrokerSettings) -> None:
         problem = _problem_of(err.__context__, encrypted=settings.tls is not None)
         raise BrokerError(problem, str(err)) from err
     except ValueError as err:
-        # A host that is no name, or a port that is no number of one.
+        # An invalid host name or port number.
         await _hang_up(client, settings)
         raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
 

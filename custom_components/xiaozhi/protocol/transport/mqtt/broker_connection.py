@@ -33,7 +33,7 @@ _PROBE: Final = encode(mcp({"jsonrpc": "2.0", "id": 2**31 - 1, "method": "ping",
 
 @dataclass(slots=True)
 class BrokerCounters:
-    """What came from the broker and was not used, for diagnostics."""
+    """Messages and devices that were refused, for diagnostics."""
 
     unknown: int = 0
     """Messages of no paired device, for another gateway, or stored by the broker from another time."""
@@ -46,8 +46,8 @@ class BrokerConnection:
 
     A broker does not tell who is connected. A device counts as linked from its first message on. The
     user of the link notices, by `MqttLink.last_seen` and by calls without an answer, when it has gone, and
-    closes the link. Devices without a link are probed, soon after they may have connected and then ever more
-    seldom down to once a minute, so that an idle one is found.
+    closes the link. Devices without a link are probed, soon after they may have connected and then less and
+    less often, down to once a minute, so that an idle one is found.
     """
 
     def __init__(
@@ -62,17 +62,17 @@ class BrokerConnection:
         downlink: AudioFormat,
         state_changed: Callable[[BrokerError | None], None] | None = None,
     ) -> None:
-        """Prepare to connect; `start` begins with it.
+        """Prepare to connect; `start` connects.
 
-        `admit` decides by the MAC of the topic; that the topic is the device's, the broker has seen to.
+        `admit` decides by the MAC in the topic; only the broker can check that the sender is that device.
         `gateway` is our name in the client ids of devices, eight hexadecimal digits. `devices` are the MACs
         that may be probed at any time. `address` gives for a MAC the host name or IPv4 address under which
-        the device reaches `audio`. `state_changed` hears None when the broker is there, and the problem when
-        it is not any more.
+        the device reaches `audio`. `state_changed` is called with None when the broker is connected, and
+        with the problem when the connection is lost.
         """
         self.counters = BrokerCounters()
         self.problem: BrokerError | None = None
-        """Why the broker is not there; None while it is, and before the first attempt."""
+        """Why the broker is not connected; None while it is, and before the first attempt."""
         self._settings = settings
         self._timeouts = settings.timeouts
         self._admit = admit
@@ -85,7 +85,7 @@ class BrokerConnection:
         self._client: Client | None = None
         self._links: dict[str, MqttLink] = {}
         self._addresses: dict[str, Address] = {}
-        """Where each device was last told to be, or last heard."""
+        """The topics that each device was last told to use, or last used, by MAC."""
         self._searches: dict[str, asyncio.Task[None]] = {}
         self._banned: dict[str, float] = {}
         self._delay = self._timeouts.first_retry
@@ -93,7 +93,7 @@ class BrokerConnection:
 
     @property
     def connected(self) -> bool:
-        """Whether the broker is there and hands us the messages of devices."""
+        """Whether the broker is connected and delivers the messages of devices."""
         return self._client is not None
 
     def start(self) -> None:
@@ -111,7 +111,7 @@ class BrokerConnection:
             await task
 
     def address(self, mac: str) -> Address:
-        """Return where a device is told to be when it checks in."""
+        """Return the topics that a device is told to use when it checks in."""
         return Address(mac, self._gateway)
 
     def expect(self, mac: str) -> None:
@@ -133,11 +133,11 @@ class BrokerConnection:
 
     async def _publish(self, address: Address, payload: bytes) -> None:
         if self._client is None:
-            raise LinkClosedError("the broker is not there")
+            raise LinkClosedError("the broker is not connected")
         try:
             await self._client.publish(address.downlink(self._settings.prefix), payload)
         except MqttError as err:
-            raise LinkClosedError(f"the broker does not take it: {err}") from err
+            raise LinkClosedError(f"the broker refuses the message: {err}") from err
 
     def forget(self, mac: str, carrier: Carrier) -> None:
         """Let the next message of a device begin a new link, unless one has begun already."""
@@ -161,7 +161,7 @@ class BrokerConnection:
             self._delay = min(2 * self._delay, self._timeouts.last_retry)
 
     async def _use_broker(self) -> BrokerError:
-        """Work with the broker as long as it is there; return why it is not any more."""
+        """Use the broker until the connection is lost; return the reason."""
         try:
             async with connected(self._settings) as client:
                 await subscribe_devices(client, self._settings.prefix)
@@ -192,7 +192,7 @@ class BrokerConnection:
                 search.cancel()
             await asyncio.gather(*searches, return_exceptions=True)
             for mac, link in tuple(self._links.items()):
-                self._end(mac, link, "the broker is not there any more")
+                self._end(mac, link, "the connection to the broker is lost")
 
     def _search(self, mac: str, pause: float) -> None:
         """Probe a device until it is linked, for the first time after `pause` seconds."""

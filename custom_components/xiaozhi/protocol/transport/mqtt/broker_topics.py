@@ -16,7 +16,7 @@ _TOPIC: Final = re.compile(r"(?:([0-9a-f]{8})-)?([0-9a-f]{12})")
 
 
 class Address(NamedTuple):
-    """Where a device publishes and is written to."""
+    """The topics of a device: one that it publishes to, one for messages to it."""
 
     mac: str
     """Lower case with colons."""

@@ -58,7 +58,7 @@ class RefusalDelays:
     _MAX_ADDRESSES: Final = 256
 
     def __init__(self, first: float, longest: float) -> None:
-        """Begin with `first` seconds, double up to `longest`."""
+        """Start with `first` seconds, double up to `longest`."""
         self._first = first
         self._longest = longest
         self._refusals: dict[str, tuple[int, float]] = {}
