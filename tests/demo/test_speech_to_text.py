@@ -91,9 +91,10 @@ async def test_every_sentence_is_understood_as_the_device_sends_it(
     assert await recognizer.transcribe(from_device(say(sentence))) == sentence
 
 
-@pytest.mark.parametrize("sentence", [text for text in all_sentences() if "ty percent" not in text])
+@pytest.mark.parametrize("sentence", ["turn on the kitchen light", "set a timer for fifteen seconds", "stop"])
 async def test_a_sentence_is_understood_as_it_was_spoken(sentence: str, recognizer: Recognizer) -> None:
-    """Without Opus in between."""
+    """Without Opus in between, of which the test above has every sentence."""
+    assert sentence in all_sentences()
     assert await recognizer.transcribe(LEAD + say(sentence) + TAIL) == sentence
 
 

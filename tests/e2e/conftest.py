@@ -51,8 +51,7 @@ async def house(shared_loop: None, tmp_path_factory: pytest.TempPathFactory) -> 
             AsyncExitStack() as stack,
         ):
             house = House(running, mark, stack)
-            # Home Assistant saves new areas, for example, only minutes later, or when it stops.
-            await running.children[-1].stop()
-            await house.start_again()
+            # Home Assistant saves new areas, for example, only minutes later, or at this event when it stops.
+            await running.client.post("/api/events/homeassistant_final_write")
             yield house
     assert not marked_processes(mark)

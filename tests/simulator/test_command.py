@@ -157,46 +157,27 @@ async def test_the_command_tells_when_the_server_chose_another_link(
     assert await run_command(*arguments, "websocket", "pair") == 0
 
 
-async def test_the_command_keeps_a_device_in_touch_over_mqtt(tmp_path: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    async with MqttServer.serving() as server:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "simulator", "--url", server.http.url, "--state", tmp_path / "s.json"),
-            *("--link", "mqtt", "run"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env=environment,
-        )
-        assert process.stdout is not None
-        async with asyncio.timeout(30):
-            for words in (b"is connected to the server", b"the link is MQTT"):
-                while words not in await process.stdout.readline():
-                    pass
-            server.sessions[0].writer.transport.abort()
-            while b"is not connected: the server has closed" not in await process.stdout.readline():
-                pass
-            process.send_signal(signal.SIGTERM)
-            await process.stdout.read()
-            assert await process.wait() == 0
-
-
-async def test_the_command_tells_what_it_plays_for_the_server(tmp_path: Path) -> None:
+async def test_the_command_keeps_a_device_in_touch_over_mqtt_and_tells_what_it_plays(tmp_path: Path) -> None:
     async with MqttServer.serving() as server, FileServer.serving(plain(music(5))) as files:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "simulator", "--url", server.http.url, "--state", tmp_path / "s.json"),
-            *("--firmware", "2.5.0", "--ogg", "strict", "run"),
+            *("--link", "mqtt", "--firmware", "2.5.0", "--ogg", "strict", "run"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": str(ROOT)},
         )
         assert process.stdout is not None
-        async with asyncio.timeout(30):
-            while b"the link is MQTT" not in await process.stdout.readline():
-                pass
+        async with asyncio.timeout(60):
+            for words in (b"is connected to the server", b"the link is MQTT"):
+                while words not in await process.stdout.readline():
+                    pass
             server.sessions[0].send(files.notify((0, "Dinner is ready.")))
             lines: list[str] = []
             while not lines or lines[-1] != "announcement played":
                 lines.append((await process.stdout.readline()).decode().split(maxsplit=1)[1].strip())
+            server.sessions[0].writer.transport.abort()
+            while b"is not connected: the server has closed" not in await process.stdout.readline():
+                pass
             process.send_signal(signal.SIGTERM)
             await process.stdout.read()
             assert await process.wait() == 0
