@@ -32,32 +32,24 @@ from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandle
 from ..timeouts import Timeouts
 from ..tools.catalogue import STATUS_TOOL
 from .calls import CallingDevice, ToolCalls
-from .events import ConversationEvent, DeviceEvents
+from .events import ConversationEvent
 from .extras import ExtendedDevice, McpExtras
 from .handshake import Handshake, IdentifiedDevice
+from .notifications import Notifications, NotifyingDevice
 from .readings import ReadDevice, Readings
 
 _LOGGER = logging.getLogger(__name__)
 
 # After these, a device on a broker counts as gone; the broker does not report that.
 _UNANSWERED_POLLS: Final = 2
-_TOOLS_CHANGED: Final = "notifications/tools/list_changed"
-_STATE_CHANGED: Final = "notifications/state_changed"
 
 
-class SessionDevice(CallingDevice, ExtendedDevice, IdentifiedDevice, ReadDevice, Protocol):
+class SessionDevice(CallingDevice, ExtendedDevice, IdentifiedDevice, NotifyingDevice, ReadDevice, Protocol):
     """What a session needs of its device."""
-
-    @property
-    def events(self) -> DeviceEvents:
-        """Events of the device."""
 
     @property
     def handlers(self) -> Mapping[str, RequestHandler]:
         """What answers the device's requests, by method."""
-
-    def changed(self) -> None:
-        """Call the listeners: the device listens, speaks, ..."""
 
     def reached(self, session: DeviceSession) -> None:
         """Note that messages to the device arrive."""
@@ -70,9 +62,6 @@ class SessionDevice(CallingDevice, ExtendedDevice, IdentifiedDevice, ReadDevice,
 
     def conversation_started(self, conversation: Conversation) -> None:
         """Pass on a conversation to be held."""
-
-    def notified(self, method: str, params: JsonObject) -> None:
-        """Pass a notification on."""
 
 
 class DeviceSession(LinkHandler):
@@ -88,9 +77,7 @@ class DeviceSession(LinkHandler):
         self.conversation: Conversation | None = None
         self._device = device
         incoming = IncomingRequests(device.handlers, self.create_task, self._send_mcp)
-        self._mcp = McpClient(
-            self._send_mcp, on_notification=self._notified, incoming=incoming, timeouts=timeouts.mcp
-        )
+        self._mcp = McpClient(self._send_mcp, incoming=incoming, timeouts=timeouts.mcp)
         firmware = device.state.firmware_version
         self._main_task = MainTask(
             blocked_by_tools=not device.state.capabilities.extended
@@ -105,8 +92,11 @@ class DeviceSession(LinkHandler):
         self.handshake = Handshake(
             device, link, self._mcp, self._readings, self.extras, self.create_task, timeouts.session
         )
+        self._notifications = Notifications(
+            device, self.handshake, self.extras, in_conversation=lambda: self.conversation is not None
+        )
+        self._mcp.on_notification = self._notifications.received
         self._tasks: set[asyncio.Task[None]] = set()
-        self._notified_state = ConversationState.IDLE
         self._can_answer = can_answer
         self._talked = False
         # Polls since the last answer; None for a device without tools, which answers none.
@@ -125,7 +115,7 @@ class DeviceSession(LinkHandler):
     @property
     def conversation_state(self) -> ConversationState:
         """What the device is doing: by its conversation, or else as it last notified."""
-        return self.conversation.state if self.conversation else self._notified_state
+        return self.conversation.state if self.conversation else self._notifications.state
 
     @property
     def listening(self) -> bool:
@@ -144,7 +134,7 @@ class DeviceSession(LinkHandler):
         self._can_answer = self._talked = True
         if channel.hello.supports_mcp:
             self.handshake.start()
-        self._notified_state = ConversationState.IDLE
+        self._notifications.state = ConversationState.IDLE
         self._readings.pause()
         self.conversation = Conversation(
             self.link,
@@ -312,19 +302,6 @@ class DeviceSession(LinkHandler):
         if self._unanswered >= _UNANSWERED_POLLS:
             await self.link.close("the device does not answer any more")
 
-    @callback
-    def _notified(self, method: str, params: JsonObject) -> None:
-        # Before the limit, so that the last change of the tools is not missed.
-        if method == _TOOLS_CHANGED:
-            self.handshake.list_again()
-        self.extras.changed(method, params)
-        if not self._device.events.admit_notification():
-            return
-        if method == _STATE_CHANGED:
-            self._state_changed(params)
-        self.extras.notified(method, params)
-        self._device.notified(method, params)
-
     async def _ask_main_task(self) -> bool:
         """Have a tool run at once, behind what the device was sent before; return whether it did."""
         if not self.handshake.started or STATUS_TOOL not in self._device.tools:
@@ -335,14 +312,6 @@ class DeviceSession(LinkHandler):
             _LOGGER.debug("%s: no proof that it speaks: %s", self._device.name, err)
             return False
         return True
-
-    @callback
-    def _state_changed(self, params: JsonObject) -> None:
-        match params:
-            # During a conversation, its own state is faster and more reliable.
-            case {"state": str(state)} if state in ConversationState and self.conversation is None:
-                self._notified_state = ConversationState(state)
-                self._device.changed()
 
     async def _send_mcp(self, payload: JsonObject) -> None:
         await self.link.send(messages.mcp(payload))

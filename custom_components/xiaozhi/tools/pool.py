@@ -24,7 +24,7 @@ TOOL_PREFIX: Final = "tool_"
 type Shapes = Mapping[str, tuple[Member, ...]]
 """By the names of tools that answer with an object: its members."""
 
-# The owner's own device opens the owner's own door; the other risks need a decision.
+# A door or a lock is there to be opened: its entity is enabled. Entities with other risks are not.
 _DISABLED: Final = DISABLED_RISKS - {Risk.ACCESS}
 # Members that stand for the whole.
 _WHOLE: Final = frozenset({"state", "status", "value", "result", "power", "on", "enabled"})

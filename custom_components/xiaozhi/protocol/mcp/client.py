@@ -101,11 +101,11 @@ class McpClient:
     ) -> None:
         """Use `send` for JSON-RPC objects; it raises `ConnectionError` when the device is gone.
 
-        `on_notification` gets the method and the params of every notification; `incoming` answers the
-        requests of the device.
+        `incoming` answers the requests of the device.
         """
         self._timeouts = timeouts or McpTimeouts()
-        self._on_notification = on_notification
+        self.on_notification = on_notification
+        """Called with the method and the params of every notification."""
         self._rpc = Rpc(send, self._timeouts, self._notified, incoming)
         self._tasks = Tasks(self._rpc, self._timeouts)
         self.capabilities = Capabilities()
@@ -122,8 +122,8 @@ class McpClient:
 
     def _notified(self, method: str, params: JsonObject) -> None:
         self._tasks.notified(method, params)
-        if self._on_notification is not None:
-            self._on_notification(method, params)
+        if self.on_notification is not None:
+            self.on_notification(method, params)
 
     def close(self, reason: str) -> None:
         """Fail all calls, now and later, with `McpDisconnectedError`."""
