@@ -62,8 +62,10 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
 
     entity_description: AssistSatelliteEntityDescription
     _attr_name = None
-    # It comes and goes with each conversation on WebSocket.
-    _unrecorded_attributes = frozenset({"assistant", "reachable", "speech_to_text", "text_to_speech"})
+    # They come and go with each conversation.
+    _unrecorded_attributes = frozenset(
+        {"assistant", "phase", "reachable", "speech_to_text", "text_to_speech"}
+    )
 
     def __init__(
         self,
@@ -83,8 +85,8 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     @property
     @override
     def extra_state_attributes(self) -> dict[str, Any]:
-        """Return whether an action would reach the device, and where the parts of its pipeline work."""
-        return {"reachable": self.device.linked, **places(self.hass, self.device)}
+        """Return what it does, whether an action would reach it, and where its pipeline's parts work."""
+        return {"phase": self.phase, "reachable": self.device.linked, **places(self.hass, self.device)}
 
     @property
     @override

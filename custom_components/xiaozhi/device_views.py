@@ -10,6 +10,7 @@ import logging
 from typing import Any, Concatenate, Final
 
 from aiohttp import web
+from aiohttp.hdrs import ACCEPT, METH_GET
 from homeassistant.const import EVENT_HOMEASSISTANT_STOP
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import KEY_HASS
@@ -19,6 +20,7 @@ from homeassistant.util.network import is_local
 
 from .const import DOMAIN
 from .gateway import Gateway, running_gateway
+from .texts import async_text
 from .timeouts import timeouts_of
 
 __all__ = [
@@ -98,18 +100,36 @@ def for_devices[ViewT, **P, ResponseT: web.StreamResponse](
     async def answer(
         view: ViewT, request: web.Request, /, *args: P.args, **path: P.kwargs
     ) -> web.StreamResponse:
-        # Outside of the `try`: a caller that is refused here is not a device, and need not hang up first.
-        check_remote(request)
+        # Outside of the `try` below: who is refused here is not a device, and need not hang up first.
+        try:
+            check_remote(request)
+        except web.HTTPForbidden as err:
+            if not _is_of_person(request):
+                raise
+            return await _refusal(request, err)
         response: web.StreamResponse
         try:
             response = await method(view, request, *args, **path)
         except web.HTTPException as err:
-            response = web.Response(text=err.text, status=err.status)
+            response = await _refusal(request, err)
         await request.app[KEY_HASS].data[_HANG_UPS].wait(request, response)
         return response
 
     update_wrapper(answer, method)
     return answer
+
+
+async def _refusal(request: web.Request, err: web.HTTPException) -> web.Response:
+    """Return the answer to a caller that is refused. Only a person with a browser reads it as a sentence."""
+    text = err.text
+    if _is_of_person(request):
+        text = await async_text(request.app[KEY_HASS], "page_for_devices")
+    return web.Response(text=text, status=err.status)
+
+
+def _is_of_person(request: web.Request) -> bool:
+    """Whether a person with a browser has typed or followed the address. Devices do not ask for pages."""
+    return request.method == METH_GET and "text/html" in request.headers.get(ACCEPT, "")
 
 
 def check_remote(request: web.Request) -> None:

@@ -13,12 +13,13 @@ from homeassistant.const import (
     CONF_USERNAME,
 )
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers import device_registry as dr, issue_registry as ir
 
-from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES
+from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES, DOMAIN
 from .device.device import Device
 from .gateway import Gateway, XiaozhiConfigEntry, find_device, gateway_of
 from .log_entries import logged_problems
+from .provisioning.address import describe_address
 from .voice.speech_check import async_speech_hint
 from .voice.whereabouts import describe_pipeline
 
@@ -51,6 +52,8 @@ async def async_get_config_entry_diagnostics(
         "settings": settings,
         "libraries": await hass.async_add_executor_job(_versions),
         "logged_problems": logged_problems(hass, names),
+        "open_issues": _open_issues(hass),
+        "address": describe_address(hass, entry.data.get(CONF_ADDRESS)),
     }
     if (gateway := gateway_of(entry)) is None:
         return {"running": False, "state": entry.state.value, **common}
@@ -90,15 +93,40 @@ def _versions() -> dict[str, str | None]:
     return found
 
 
+def _open_issues(hass: HomeAssistant) -> list[dict[str, Any]]:
+    """Return what Home Assistant tells the owner under Repairs, by the keys of the texts, without names."""
+    issues = ir.async_get(hass).issues.values()
+    return [
+        {
+            "issue": issue.translation_key,
+            "since": issue.created.isoformat(),
+            "ignored": issue.dismissed_version,
+        }
+        for issue in issues
+        if issue.domain == DOMAIN and issue.active
+    ]
+
+
 def _describe(gateway: Gateway, device: Device) -> dict[str, Any]:
     record = device.describe()
     record["pipeline"] = describe_pipeline(gateway.hass, device)
     record["early_transcripts"] = gateway.hearing.describe(device.mac)
+    platforms: dict[str, list[str]] = {}
+    for entity in device.tools.entities.values():
+        if entity.platform is not None:
+            for name in entity.tools:
+                platforms.setdefault(name, []).append(entity.platform)
     # Names suffice: descriptions and schemas belong to the firmware.
     record["tools"] = [
-        {"tool": tool.name, "user_only": tool.user_only, "arguments": sorted(tool.properties)}
+        {
+            "tool": tool.name,
+            "user_only": tool.user_only,
+            "arguments": sorted(tool.properties),
+            "entities": platforms.get(tool.name, []),
+        }
         for tool in device.tools.values()
     ]
+    record["withheld_entities"] = sum(device.tools.withheld.values())
     # Answers and arguments may hold private data.
     for known in ("answers", "calls"):
         record[known] = sorted(record[known])

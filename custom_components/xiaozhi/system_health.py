@@ -7,9 +7,10 @@ from homeassistant.components.system_health import SystemHealthRegistration
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.loader import async_get_integration
 
-from .const import DOMAIN
+from .const import CONF_ADDRESS, DOMAIN
 from .gateway import running_gateway
 from .log_entries import logged_problems
+from .provisioning.address import describe_address
 from .settings import OfferedLink
 from .voice.whereabouts import Place, places
 
@@ -36,6 +37,7 @@ async def _async_info(hass: HomeAssistant) -> dict[str, Any]:
         ports.append(f"{settings.mqtt_port}/tcp")
     if settings.link is not OfferedLink.WEBSOCKET:
         ports.append(f"{settings.udp_port}/udp")
+    address = describe_address(hass, gateway.entry.data.get(CONF_ADDRESS))
     devices = list(gateway.devices.values())
     firmware = Counter(device.state.firmware or "?" for device in devices)
     speech = {place for device in devices for place in places(hass, device).values()}
@@ -43,6 +45,7 @@ async def _async_info(hass: HomeAssistant) -> dict[str, Any]:
     return info | {
         "link": settings.link.value,
         "ports": ", ".join(ports),
+        "address": address["known"] and address["problem"] is None,
         "devices": f"{sum(device.linked for device in devices)}/{len(devices)}",
         "firmware": ", ".join(f"{version} ({count})" for version, count in sorted(firmware.items())) or "-",
         "detector": gateway.detectors.available,

@@ -5,7 +5,7 @@ import logging
 
 from homeassistant.components.diagnostics import REDACTED
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from homeassistant.helpers.entity_component import async_update_entity
 from homeassistant.loader import async_get_loaded_integration
 from homeassistant.setup import async_setup_component
@@ -42,6 +42,7 @@ async def test_diagnostics_tell_what_happened_and_nothing_private(
     pcm, _ = synthesize("turn on the kitchen light", sample_rate=16000)
     await converse(device, pcm)
     await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    await hass.config.async_update(internal_url="http://192.168.1.10:8123")
     report = await async_get_config_entry_diagnostics(hass, linked_entry)
     text = json.dumps(report)
     for secret in (
@@ -52,6 +53,7 @@ async def test_diagnostics_tell_what_happened_and_nothing_private(
         "Home",
         "Kitchen box",
         "127.0.0.1",
+        "192.168.1.10",
         "192.168.1.77",
     ):
         assert f'"{secret}' not in text, secret
@@ -68,7 +70,16 @@ async def test_diagnostics_tell_what_happened_and_nothing_private(
     assert described["status"]["ssid"] == REDACTED
     assert described["ip"] == REDACTED
     assert described["statistics"]["packets_in"] > 20
-    assert {"tool": "self.reboot", "user_only": True, "arguments": []} in described["tools"]
+    reboot = {"tool": "self.reboot", "user_only": True, "arguments": [], "entities": ["button"]}
+    assert reboot in described["tools"]
+    assert described["withheld_entities"] == 0
+    assert report["address"] == {
+        "known": True,
+        "set_by_owner": False,
+        "scheme": "http",
+        "is_ip_address": True,
+        "problem": None,
+    }
     entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
     assert entry is not None
     assert await async_get_device_diagnostics(hass, linked_entry, entry) == described
@@ -84,6 +95,19 @@ async def test_diagnostics_of_a_gateway_that_does_not_run_tell_its_settings(
     assert report["settings"] == dict(gateway_entry.data)
     assert (report["running"], report["state"], report["logged_problems"]) == (False, "not_loaded", [])
     assert report["libraries"]["av"]
+    assert report["open_issues"] == []
+    ir.async_create_issue(
+        hass,
+        DOMAIN,
+        "offline_Kitchen box",
+        is_fixable=False,
+        severity=ir.IssueSeverity.WARNING,
+        translation_key="too_many_entities",
+        translation_placeholders={"name": "Kitchen box", "limit": "128"},
+    )
+    (issue,) = (await async_get_config_entry_diagnostics(hass, gateway_entry))["open_issues"]
+    assert (issue["issue"], issue["ignored"]) == ("too_many_entities", None)
+    assert "Kitchen box" not in str(issue)
     (device,) = dr.async_entries_for_config_entry(dr.async_get(hass), gateway_entry.entry_id)
     assert await async_get_device_diagnostics(hass, gateway_entry, device) == {}
 
@@ -114,6 +138,7 @@ async def test_the_gateway_is_in_the_system_information(
     device = await boot()
     if link is LinkKind.MQTT:
         await wait_for_state(hass, "binary_sensor.kitchen_box_connectivity", "on")
+    await hass.config.async_update(internal_url="http://192.168.1.10:8123")
     told = await get_system_health_info(hass, DOMAIN)
     data = linked_entry.data
     ports = [f"{data['websocket_port']}/tcp"]
@@ -125,6 +150,7 @@ async def test_the_gateway_is_in_the_system_information(
         "problems": 0,
         "link": link.value,
         "ports": ", ".join(ports),
+        "address": True,
         "devices": "1/1" if link is LinkKind.MQTT else "0/1",
         "firmware": "2.4.2 (1)",
         "detector": True,

@@ -42,6 +42,7 @@ PRIVATE = {
     "_internal_on_pipeline_event",
     "_question_response_to_answer",
     "_run_has_tts",
+    "_set_state",
     "_wake_word_intercept_future",
 }
 

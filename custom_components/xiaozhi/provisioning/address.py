@@ -3,7 +3,7 @@
 from enum import StrEnum
 from ipaddress import IPv4Address, ip_address
 import re
-from typing import Final
+from typing import Any, Final
 
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.util.network import is_ipv4_address, is_loopback
@@ -12,7 +12,7 @@ from yarl import URL
 from ..const import OTA_PATH
 from .link_settings import is_known_here_only
 
-__all__ = ["PORTAL_URL", "HostProblem", "check_in_url", "host_problem", "is_usable_host"]
+__all__ = ["PORTAL_URL", "HostProblem", "check_in_url", "describe_address", "host_problem", "is_usable_host"]
 
 PORTAL_URL: Final = "http://192.168.4.1"
 """The page of a device's own Wi-Fi hotspot (the firmware's component esp-wifi-connect)."""
@@ -70,6 +70,20 @@ def check_in_url(hass: HomeAssistant, address: str | None) -> str | None:
         return None
     suffix = "" if port == _DEFAULT_PORTS[scheme] else f":{port}"
     return f"{scheme}://{host}{suffix}{OTA_PATH}"
+
+
+@callback
+def describe_address(hass: HomeAssistant, address: str | None) -> dict[str, Any]:
+    """Return for diagnostics what the check-in address is like, but not the address."""
+    url = URL(check_in_url(hass, address) or "")
+    host = url.host
+    return {
+        "known": host is not None,
+        "set_by_owner": address is not None,
+        "scheme": url.scheme,
+        "is_ip_address": host is not None and is_ipv4_address(host),
+        "problem": None if host is None else host_problem(host),
+    }
 
 
 def _is_of_no_host(address: IPv4Address) -> bool:

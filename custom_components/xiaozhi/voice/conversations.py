@@ -126,11 +126,11 @@ class VoiceConversations:
         except Exception:
             _LOGGER.exception("Unexpected error in the conversation of %s", self._device.name)
         finally:
+            self._pipelines.conversation_over()
             if conversing is not None:
                 conversing.release()
             await conversation.end()
             self._unasked.over()
-            self._pipelines.conversation_over()
 
     async def _wait_for_turn(self) -> asyncio.Lock:
         """Wait until the conversation before this one has ended; return the lock to release at the end."""

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator
 from contextlib import contextmanager
 from functools import cached_property, partial
-from typing import Any, override
+from typing import Any, Final, override
 
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import (
@@ -27,6 +27,7 @@ from homeassistant.components.assist_satellite import (
     SatelliteBusyError,
 )
 from homeassistant.components.assist_satellite.const import PREANNOUNCE_URL
+from homeassistant.components.assist_satellite.entity import AssistSatelliteState
 from homeassistant.core import Context, callback
 from homeassistant.helpers.chat_session import ChatSession, async_get_chat_session
 
@@ -36,6 +37,14 @@ from .speech_format import speech_options
 
 __all__ = ["CoreSatellite"]
 
+# The states that a conversation goes through, in their order.
+_STATES: Final = (
+    AssistSatelliteState.IDLE,
+    AssistSatelliteState.LISTENING,
+    AssistSatelliteState.PROCESSING,
+    AssistSatelliteState.RESPONDING,
+)
+
 
 class CoreSatellite(AssistSatelliteEntity):
     """A satellite that finds the end of speech by itself if it likes, and that can be asked in writing.
@@ -44,6 +53,11 @@ class CoreSatellite(AssistSatelliteEntity):
     """
 
     _asking = False
+    _conversing = False
+    _reached = 0
+    """Which of the states this conversation has shown."""
+    phase = AssistSatelliteState.IDLE
+    """What the satellite does now, also in the later turns of a conversation."""
 
     @cached_property
     def _announcing(self) -> asyncio.Lock:
@@ -204,8 +218,24 @@ class CoreSatellite(AssistSatelliteEntity):
             self._ask_question_future = answer
 
     @callback
+    @override
+    def _set_state(self, state: AssistSatelliteState) -> None:
+        """Show a state, but each only once in a conversation: every change is a line in Activity."""
+        self.phase = state
+        if not self._conversing:
+            super()._set_state(state)
+        elif (at := _STATES.index(state)) > self._reached:
+            self._reached = at
+            super()._set_state(state)
+        else:
+            self.async_write_ha_state()
+
+    @callback
     def conversation_over(self) -> None:
-        """Note that nobody answers a question any more."""
+        """Show what the satellite does without a conversation; nobody answers a question any more."""
+        self._conversing, self._reached = False, 0
+        if self.state != self.phase:
+            self._set_state(self.phase)
         if self._ask_question_future is not None and not self._ask_question_future.done():
             self._ask_question_future.set_result(None)
 
@@ -240,6 +270,7 @@ class CoreSatellite(AssistSatelliteEntity):
         context = Context()
         self.async_set_context(context)
         self._run_has_tts = False
+        self._conversing = True
         with async_get_chat_session(self.hass, self._conversation_id) as session:
             self._conversation_id = session.conversation_id
             yield context, session, prompt

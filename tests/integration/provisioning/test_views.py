@@ -20,11 +20,19 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi import device_views
-from custom_components.xiaozhi.const import FILE_PATH, OTA_PATH, UPLOAD_PATH, VISION_PATH, WEBSOCKET_PATH
+from custom_components.xiaozhi.const import (
+    FILE_PATH,
+    OTA_PATH,
+    STREAM_PATH,
+    UPLOAD_PATH,
+    VISION_PATH,
+    WEBSOCKET_PATH,
+)
 from custom_components.xiaozhi.protocol.checkin import MAX_BODY_BYTES
 from custom_components.xiaozhi.protocol.checkin_reply import websocket_url
 from custom_components.xiaozhi.provisioning import views
 from custom_components.xiaozhi.provisioning.address import check_in_url, is_usable_host
+from custom_components.xiaozhi.texts import async_text
 from tests.integration.http_device import TOKEN, HttpDevice, MakeDevice, MakeEntry, paired_device
 
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
@@ -267,6 +275,28 @@ async def test_every_view_refuses_the_outside_in_the_same_words_and_logs_nothing
     logged = [record.getMessage() for record in caplog.records if record.name.startswith("custom_components")]
     assert f"Call of {FILE_PATH}/{{token}} from 8.8.8.8 refused: not in the local network" in logged
     assert not [text for text in logged if "secret" in text or not text.isprintable()]
+
+
+async def test_only_a_person_with_a_browser_reads_a_sentence_at_the_addresses_for_devices(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    unload_gateway: None,
+    hass_client_no_auth: ClientSessionGenerator,
+) -> None:
+    settings = {"use_x_forwarded_for": True, "trusted_proxies": ["127.0.0.1"]}
+    assert await async_setup_component(hass, "http", {"http": settings})
+    await hass.config_entries.async_setup(make_entry(paired_device()).entry_id)
+    client = await hass_client_no_auth()
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    sentence = await async_text(hass, "page_for_devices")
+    for path in (f"{FILE_PATH}/unknown", f"{STREAM_PATH}/unknown"):
+        for home, status in (("192.168.1.20", HTTPStatus.NOT_FOUND), ("8.8.8.8", HTTPStatus.FORBIDDEN)):
+            caller = {"X-Forwarded-For": home}
+            seen = await client.get(path, headers=browser | caller)
+            assert (seen.status, await seen.text()) == (status, sentence)
+            plain = await client.get(path, headers=caller)
+            assert plain.status == status
+            assert await plain.text() not in {"", sentence}
 
 
 async def test_a_request_of_a_web_page_is_refused(
