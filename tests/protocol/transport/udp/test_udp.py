@@ -422,19 +422,47 @@ async def test_conversations_on_one_socket_do_not_mix(listener: UdpListener) -> 
         device_socket.close()
 
 
-async def test_what_has_waited_for_a_busy_event_loop_is_read_at_once(listener: UdpListener) -> None:
+async def test_what_has_waited_for_a_busy_event_loop_is_read_at_once_and_handled_bit_by_bit(
+    listener: UdpListener,
+) -> None:
     """Ten devices speak for a second while it is busy: the system keeps not much more."""
     talks = [_Conversation(listener) for _ in range(10)]
     device_socket = await DeviceSocket.open(listener.port)
     for _ in range(16):
         for talk in talks:
             device_socket.send(talk.device.seal(opus_packet()))
-    # One round in which the socket is looked at, and one in which it is read.
-    for _ in range(2):
+    # One round in which the socket is looked at, and then one for each packet of a device.
+    handled = []
+    for _ in range(4):
         await asyncio.sleep(0)
+        handled.append([len(talk.heard) for talk in talks])
     device_socket.close()
+    assert handled == [[number] * 10 for number in range(4)]
+    for talk in talks:
+        talk.channel.flush()
     assert [len(talk.heard) for talk in talks] == [16] * 10
     assert not any(missing for talk in talks for _, missing in talk.heard)
+
+
+async def test_words_of_the_device_follow_all_audio_that_has_arrived(listener: UdpListener) -> None:
+    """A button that is released ends what was recorded, but nothing of it is cut off."""
+    talk = _Conversation(listener)
+    for _ in range(5):
+        listener.datagram_received(talk.device.seal(opus_packet()), _HOME)
+    assert not talk.heard
+    talk.channel.flush()
+    assert len(talk.heard) == 5
+
+
+async def test_a_flood_that_is_not_handled_yet_is_bounded(listener: UdpListener) -> None:
+    """What is more than any device makes is dropped, and the others are heard."""
+    talk, other = _Conversation(listener), _Conversation(listener)
+    for _ in range(1000):
+        listener.datagram_received(talk.device.seal(opus_packet()), _HOME)
+    assert talk.counters.flooded == 600
+    listener.datagram_received(other.device.seal(opus_packet()), _HOME)
+    other.channel.flush()
+    assert len(other.heard) == 1
 
 
 async def test_a_closed_channel_takes_nothing(listener: UdpListener, device_socket: DeviceSocket) -> None:
@@ -569,6 +597,7 @@ async def test_what_the_network_refuses_is_dropped_and_counted(listener: UdpList
     """No port 0 can be sent to; the conversation goes on without that packet."""
     talk = _Conversation(listener)
     listener.datagram_received(talk.device.seal(opus_packet()), Source("127.0.0.1", 0, _HERE))
+    talk.channel.flush()
     assert not talk.channel.send(opus_packet())
     assert talk.counters.unsent == 1
 
