@@ -128,6 +128,9 @@ async def _row(
             await devices.boot(house.check_in_url, site.devices)
             await until(lambda: all(device.state for device in site.gateway.devices.values()))
             await choose_sensitivity(site, sensitivity)
+            # A device on WebSocket tells of its tools in its first conversation, of which Home Assistant then
+            # makes entities, once.
+            await devices.play([str(sound.file) for sound in played_sounds[:crowd]])
             async with _watched() as load:
                 played = await devices.play([str(sound.file) for sound in played_sounds])
             await devices.power_off()

@@ -2,7 +2,8 @@
 
 On a computer with other work the clock also counts what other processes, and other threads that hold Python's
 lock, have taken meanwhile. So what our own work does to the loop is the processor time of its thread, without
-Python's collections of garbage, which depend on the size of all of Home Assistant.
+Python's collections of garbage, which depend on the size of all of Home Assistant. What came while the
+process waited for the processor is all there after that: the round is long, but no single call.
 """
 
 import asyncio
@@ -24,6 +25,8 @@ __all__ = ["Stalls", "watched_loop"]
 _PERCENT: Final = 99.9
 # What is shorter delays nobody.
 _NOTEWORTHY: Final = 0.001
+# The goal for what is called.
+_TOO_LONG: Final = 0.005
 _NAME: Final = 160
 
 
@@ -37,6 +40,10 @@ class Stalls:
     """The same in processor time of the loop's thread, without the collections of garbage."""
     garbage: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Processor time of the collections of garbage in the loop's thread, by their generation."""
+    calls: int = 0
+    """How much was called."""
+    too_long: int = 0
+    """What of that took longer than 5 ms of processor time, without garbage."""
     callbacks: dict[str, float] = field(default_factory=dict)
     """Longest processor time of what was called, without garbage, if it is noteworthy."""
 
@@ -47,6 +54,9 @@ class Stalls:
             row[f"{name} p{_PERCENT:g}"] = round(1000 * (percentile(values, _PERCENT) or 0), 1)
             row[f"{name} longest"] = round(1000 * max(values, default=0), 1)
         collected = [seconds for values in self.garbage.values() for seconds in values]
+        row["calls"] = self.calls
+        row["calls over 5 ms"] = self.too_long
+        row["longest call"] = round(1000 * max(self.callbacks.values(), default=0), 1)
         row["garbage longest"] = round(1000 * max(collected, default=0), 1)
         return row
 
@@ -95,7 +105,9 @@ def watched_loop() -> Iterator[Stalls]:
     def timed_run(handle: Handle) -> None:
         used, garbage = thread_time(), collected_for
         run(handle)
+        stalls.calls += 1
         if (seconds := thread_time() - used - (collected_for - garbage)) >= _NOTEWORTHY:
+            stalls.too_long += seconds > _TOO_LONG
             name = _name(handle)
             stalls.callbacks[name] = max(seconds, stalls.callbacks.get(name, 0.0))
 

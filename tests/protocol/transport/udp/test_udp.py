@@ -136,7 +136,9 @@ def test_every_conversation_has_its_own_key() -> None:
     """A packet of one means nothing in another."""
     one, other = _Session(), _Session()
     assert one.session.key != other.session.key
-    assert not other.session.open(one.device.seal(opus_packet()), _HOME, 1000.0)
+    heard = other.session.open(one.device.seal(opus_packet()), _HOME, 1000.0)
+    # What is random passes for audio in one of 70 cases.
+    assert heard != [(opus_packet(), 0)]
 
 
 # Order
