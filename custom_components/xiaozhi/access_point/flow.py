@@ -1,6 +1,6 @@
 """Adds an access point, and changes it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 import logging
 from typing import Any, Final
 
@@ -11,9 +11,6 @@ from homeassistant.helpers import llm
 from homeassistant.helpers.selector import (
     BooleanSelector,
     SelectOptionDict,
-    SelectSelector,
-    SelectSelectorConfig,
-    SelectSelectorMode,
     TextSelector,
     TextSelectorConfig,
     TextSelectorType,
@@ -26,9 +23,10 @@ from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS
 from ..protocol.access_point.address import AccessPointAddress, AddressError
 from ..protocol.access_point.dialling import DialError, check_address
 from ..protocol.access_point.tools import ToolList
+from ..several import several_of
 from ..texts import async_text
 from ..timeouts import timeouts_of
-from .house_tools import HouseTool, async_house, automatic_tools, offered_tools
+from .house_tools import HouseTool, async_house, automatic_tools, offered_tools, proposed_tools
 from .settings import access_point_subentries
 
 __all__ = ["AccessPointFlow"]
@@ -121,7 +119,7 @@ class AccessPointFlow(ConfigSubentryFlow):
         apis = {**{api: api for api in self._data[CONF_LLM_HASS_API]}, **apis}
         schema = vol.Schema(
             {
-                vol.Required(CONF_LLM_HASS_API): _choice(
+                vol.Required(CONF_LLM_HASS_API): several_of(
                     SelectOptionDict(value=api, label=name) for api, name in apis.items()
                 ),
                 vol.Required(CONF_QUESTIONS_ONLY): BooleanSelector(),
@@ -150,9 +148,10 @@ class AccessPointFlow(ConfigSubentryFlow):
             self._data[CONF_URL] = self._address.url
             return self._finish()
         before = self._data.get(CONF_TOOLS)
-        chosen = automatic if before is None else [tool.name for tool in possible if tool.name in before]
+        wanted = proposed_tools(possible) if before is None else before
+        chosen = [tool.name for tool in possible if tool.name in wanted]
         listed, options = await self.hass.async_add_executor_job(_sizes, possible, chosen)
-        schema = vol.Schema({vol.Optional(CONF_TOOLS, default=[]): _choice(options)})
+        schema = vol.Schema({vol.Optional(CONF_TOOLS, default=[]): several_of(options)})
         return self.async_show_form(
             step_id="tools",
             data_schema=self.add_suggested_values_to_schema(schema, {CONF_TOOLS: chosen}),
@@ -219,13 +218,7 @@ class AccessPointFlow(ConfigSubentryFlow):
 def _sizes(tools: Sequence[HouseTool], chosen: Collection[str]) -> tuple[ToolList, list[SelectOptionDict]]:
     """Return the list of the chosen tools, and all tools as options with their sizes."""
     options = [
-        SelectOptionDict(value=tool.name, label=f"{tool.name} ({ToolList.of([tool]).size} B)")
+        SelectOptionDict(value=tool.name, label=f"{tool.label} ({ToolList.of([tool]).size} B)")
         for tool in tools
     ]
     return ToolList.of([tool for tool in tools if tool.name in chosen]), options
-
-
-def _choice(options: Iterable[SelectOptionDict]) -> SelectSelector:
-    return SelectSelector(
-        SelectSelectorConfig(options=list(options), multiple=True, mode=SelectSelectorMode.DROPDOWN)
-    )

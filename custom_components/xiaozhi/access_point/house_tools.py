@@ -1,6 +1,6 @@
 """The tools of the house: those of Home Assistant's LLM APIs that the owner lets an access point offer."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 import logging
 from typing import Any, Final, override
@@ -17,7 +17,15 @@ from ..protocol.access_point.tools import OfferedTool, ToolError, ToolProvider
 from ..protocol.messages import JsonObject
 from .settings import AccessPointSettings
 
-__all__ = ["House", "HouseTool", "HouseTools", "async_house", "automatic_tools", "offered_tools"]
+__all__ = [
+    "House",
+    "HouseTool",
+    "HouseTools",
+    "async_house",
+    "automatic_tools",
+    "offered_tools",
+    "proposed_tools",
+]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -25,6 +33,8 @@ _LOGGER = logging.getLogger(__name__)
 _WRITTEN_BY_OWNER: Final = frozenset({"script", "intent_script"})
 # It makes an LLM API of a server somewhere else, whose word about its tools does not count.
 _REMOTE: Final = "mcp"
+# Lists of about 25 tools and more were refused by some clouds.
+_MANY: Final = 40
 _FAILED: Final = "The tool failed without saying why."
 
 
@@ -39,6 +49,11 @@ class HouseTool(OfferedTool):
     @override
     def name(self) -> str:
         return self._tool.name
+
+    @property
+    def label(self) -> str:
+        """Return what people know it by: its title, if it has one, and its name."""
+        return " · ".join(filter(None, (self._tool.title, self.name)))
 
     @property
     @override
@@ -70,10 +85,15 @@ class HouseTool(OfferedTool):
         return self._tool.annotations.read_only and self._tool.integration != _REMOTE
 
     @property
+    def written_by_owner(self) -> bool:
+        """Whether it is a script of the owner, of which there may be hundreds."""
+        return self._tool.integration in _WRITTEN_BY_OWNER
+
+    @property
     def reaches_out(self) -> bool:
         """Whether the tool acts beyond the house, or does not say that it does not."""
         origin = self._tool.integration
-        return origin == _REMOTE or (self._tool.annotations.open_world and origin not in _WRITTEN_BY_OWNER)
+        return origin == _REMOTE or (self._tool.annotations.open_world and not self.written_by_owner)
 
     @override
     async def call(self, arguments: JsonObject) -> Any:
@@ -121,6 +141,16 @@ async def async_house(hass: HomeAssistant, apis: Iterable[str], device_id: str |
 def automatic_tools(tools: Iterable[HouseTool]) -> list[str]:
     """Return the names of the tools in the automatic choice: those that stay in the house."""
     return [tool.name for tool in tools if not tool.reaches_out]
+
+
+def proposed_tools(tools: Sequence[HouseTool]) -> list[str]:
+    """Return the names of the tools that a form proposes: the automatic choice, unless clouds refuse so many.
+
+    Then it is without the owner's scripts: to search for some is less work than to take away hundreds.
+    """
+    automatic = set(automatic_tools(tools))
+    many = len(automatic) > _MANY
+    return [tool.name for tool in tools if tool.name in automatic and not (many and tool.written_by_owner)]
 
 
 def offered_tools(

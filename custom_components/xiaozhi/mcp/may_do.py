@@ -5,13 +5,7 @@ from typing import Any, Final
 
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import section
-from homeassistant.helpers.selector import (
-    BooleanSelector,
-    SelectOptionDict,
-    SelectSelector,
-    SelectSelectorConfig,
-    SelectSelectorMode,
-)
+from homeassistant.helpers.selector import BooleanSelector, SelectOptionDict
 from homeassistant.helpers.translation import async_get_translations
 import voluptuous as vol
 
@@ -25,6 +19,7 @@ from ..const import (
 )
 from ..device.device import Device
 from ..protocol.mcp.client import Tool
+from ..several import several_of
 from ..tools.assistant import automatic_tools, choosable_tools
 from ..tools.catalogue import PHOTO_TOOL
 from ..tools.risk_rules import risks_of
@@ -78,8 +73,7 @@ def _several(key: str, options: Mapping[str, str], chosen: Any) -> dict[vol.Mark
     marker = vol.Optional(
         key, default=[], description={"suggested_value": [each for each in chosen if each in options]}
     )
-    config = SelectSelectorConfig(options=listed, multiple=True, mode=SelectSelectorMode.DROPDOWN)
-    return {marker: SelectSelector(config)}
+    return {marker: several_of(listed)}
 
 
 async def _tool_options(hass: HomeAssistant, tools: Mapping[str, Tool]) -> dict[str, str]:
@@ -87,7 +81,7 @@ async def _tool_options(hass: HomeAssistant, tools: Mapping[str, Tool]) -> dict[
     reasons = f"component.{DOMAIN}.selector.tool_risk.options."
 
     def label(name: str) -> str:
-        shown = " · ".join(filter(None, (name.removeprefix("self."), tools[name].title)))
+        shown = " · ".join(filter(None, (tools[name].title, name.removeprefix("self."))))
         why = [texts.get(reasons + risk, risk) for risk in risks_of(tools[name])]
         return f"{shown} ({', '.join(why)})" if why else shown
 

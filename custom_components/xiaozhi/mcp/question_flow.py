@@ -1,5 +1,6 @@
 """The form of a repair in which a person answers a device."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from homeassistant.components.repairs import RepairsFlow, RepairsFlowResult
@@ -23,6 +24,7 @@ from .people import OPEN_QUESTIONS, OpenQuestion
 
 __all__ = ["QuestionFlow"]
 
+_NUMBERS: Final = frozenset({"integer", "number"})
 _TEXT_TYPES: Final = {
     "email": TextSelectorType.EMAIL,
     "uri": TextSelectorType.URL,
@@ -69,7 +71,7 @@ class QuestionFlow(RepairsFlow):
             step_id="answer",
             data_schema=self.add_suggested_values_to_schema(schema, user_input),
             errors=errors,
-            description_placeholders=question.placeholders,
+            description_placeholders=question.placeholders | _labels(keys),
         )
 
     async def async_step_done(self, user_input: dict[str, Any] | None = None) -> RepairsFlowResult:
@@ -97,19 +99,46 @@ class QuestionFlow(RepairsFlow):
 
 
 def _keys(request: FormRequest) -> dict[str, FormField]:
-    """Return the fields by what the form calls them: Home Assistant shows the keys of a form."""
-    keys: dict[str, FormField] = {}
-    for field in request.fields:
-        key = field.title if field.title not in keys else f"{field.title} ({field.name})"
-        keys[key] = field
-    return keys
+    """Return the fields by their keys in the form.
+
+    The web page shows a field of a repair only with a label from the translations: there is one for each of
+    these keys, which is a placeholder.
+    """
+    return {f"field_{number}": field for number, field in enumerate(request.fields, 1)}
+
+
+def _labels(keys: Mapping[str, FormField]) -> dict[str, str]:
+    """Return the placeholders with the labels of the fields: their titles, and the limits of numbers."""
+    labels: dict[str, str] = {}
+    for key, field in keys.items():
+        label = field.title
+        if field.kind in _NUMBERS and (limits := _limits(field)):
+            label = f"{label} ({limits})"
+        if label in labels.values():
+            label = f"{label} ({field.name})"
+        labels[key.replace("field", "label")] = label
+    return labels
+
+
+def _limits(field: FormField) -> str:
+    match field.minimum, field.maximum:
+        case None, None:
+            return ""
+        case low, None:
+            return f"≥ {low:g}"
+        case None, high:
+            return f"≤ {high:g}"
+        case low, high:
+            return f"{low:g}–{high:g}"
 
 
 def _marker(field: FormField, key: str) -> vol.Marker:
     kind = vol.Required if field.required else vol.Optional
-    if field.default is None:
-        return kind(key)
-    return kind(key, default=field.default)
+    if field.default is not None:
+        return kind(key, default=field.default)
+    if field.kind in _NUMBERS and field.required and field.minimum is not None:
+        return kind(key, description={"suggested_value": field.minimum})
+    return kind(key)
 
 
 def _selector(field: FormField) -> Any:
@@ -117,14 +146,9 @@ def _selector(field: FormField) -> Any:
         case "boolean":
             return BooleanSelector()
         case "integer" | "number":
-            config = NumberSelectorConfig(
-                mode=NumberSelectorMode.BOX, step=1 if field.kind == "integer" else "any"
-            )
-            if field.minimum is not None:
-                config["min"] = field.minimum
-            if field.maximum is not None:
-                config["max"] = field.maximum
-            return NumberSelector(config)
+            # The web page shows no error of a selector, so that the limits are checked here.
+            step: Any = 1 if field.kind == "integer" else "any"
+            return NumberSelector(NumberSelectorConfig(mode=NumberSelectorMode.BOX, step=step))
         case "choice" | "choices":
             options = [SelectOptionDict(value=value, label=shown) for value, shown in field.choices]
             return SelectSelector(SelectSelectorConfig(options=options, multiple=field.kind == "choices"))
@@ -133,13 +157,20 @@ def _selector(field: FormField) -> Any:
 
 
 def _fault(field: FormField, value: Any) -> str | None:
-    """Return the error of a value, if any; the selectors have checked its type and range."""
+    """Return the error of a value, if any; the selectors have checked its type."""
     match field.kind:
         case "integer" if value % 1:
             return "not_whole"
+        case "integer" | "number" if not _within(field, value):
+            return "out_of_range"
         case "string" | "choices":
             if field.minimum is not None and len(value) < field.minimum:
                 return "too_short"
             if field.maximum is not None and len(value) > field.maximum:
                 return "too_long"
     return None
+
+
+def _within(field: FormField, value: float) -> bool:
+    low, high = field.minimum, field.maximum
+    return (low is None or value >= low) and (high is None or value <= high)

@@ -117,6 +117,25 @@ async def test_a_choice_of_tools_is_kept(hass: HomeAssistant, entry: MockConfigE
     assert set(session.tools) == {"remote_two"}
 
 
+async def test_of_many_tools_the_scripts_are_not_proposed(
+    hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud
+) -> None:
+    """Clouds refuse long lists. The proposal is then a choice: what comes later is not added by itself."""
+    scripts = [ScriptedTool(f"script_{number}") for number in range(40)]
+    for script in scripts:
+        script.integration = "script"
+        script.title = f"打开灯 {script.name}"
+    llm.async_register_api(hass, ScriptedApi(hass, ScriptedTool("own", open_world=False), *scripts))
+    form = await add(hass, entry, cloud.url())
+    form = await submit(hass, form, llm_hass_api=["scripted"], questions_only=False)
+    (field,) = form["data_schema"].schema.values()
+    assert field.config["mode"] == "dropdown"
+    assert field.config["options"][1]["label"].startswith("打开灯 script_0 · script_0 (")
+    assert suggested(form, "tools") == ["own"]
+    assert (await submit(hass, form, tools=["own"]))["data"]["tools"] == ["own"]
+    await hass.async_block_till_done()
+
+
 async def test_questions_only_shows_what_is_left(
     hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud
 ) -> None:

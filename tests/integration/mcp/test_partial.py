@@ -265,7 +265,7 @@ async def flow(hass: HomeAssistant) -> QuestionFlow:
     assert await async_setup_component(hass, "repairs", {})
     properties = {
         "whole": {"type": "integer", "minimum": 1, "maximum": 9},
-        "half": {"type": "number"},
+        "half": {"type": "number", "minimum": 0},
         "text": {"type": "string", "minLength": 2, "maxLength": 4, "title": "Same"},
         "mail": {"type": "string", "format": "email", "title": "Same", "description": "Where to"},
         "pick": {"type": "string", "enum": ["a", "b"], "default": "b"},
@@ -285,16 +285,21 @@ async def flow(hass: HomeAssistant) -> QuestionFlow:
 async def test_every_kind_of_field_is_asked_for_and_checked(hass: HomeAssistant, flow: QuestionFlow) -> None:
     form = await flow.async_step_answer()
     assert form["data_schema"] is not None
-    assert list(map(str, form["data_schema"].schema)) == [
-        "whole", "half", "Same", "Same (mail)", "pick", "many",
+    keys = list(map(str, form["data_schema"].schema))
+    placeholders = form["description_placeholders"]
+    assert placeholders is not None
+    assert [placeholders[key.replace("field", "label")] for key in keys] == [
+        "whole (1–9)", "half (≥ 0)", "Same", "Same (mail)", "pick", "many",
     ]  # fmt: skip
+    whole, half, text, mail, pick, many = keys
     for given, errors in (
-        ({"whole": 1.5}, {"whole": "not_whole"}),
-        ({"Same": "x"}, {"Same": "too_short"}),
-        ({"Same": "xxxxx", "many": ["a", "b"]}, {"Same": "too_long", "many": "too_long"}),
+        ({whole: 1.5}, {whole: "not_whole"}),
+        ({whole: 10, half: -0.5}, {whole: "out_of_range", half: "out_of_range"}),
+        ({text: "x"}, {text: "too_short"}),
+        ({text: "xxxxx", many: ["a", "b"]}, {text: "too_long", many: "too_long"}),
     ):
         assert (await flow.async_step_answer(given))["errors"] == errors
-    given = {"whole": 2.0, "half": 0.5, "Same (mail)": "", "pick": "a", "many": ["b"]}
+    given = {whole: 2.0, half: 0.5, mail: "", pick: "a", many: ["b"]}
     assert (await flow.async_step_answer(given))["type"] == "create_entry"
     question = hass.data[OPEN_QUESTIONS]["issue"]
     content = {"whole": 2, "half": 0.5, "pick": "a", "many": ["b"]}

@@ -152,10 +152,13 @@ async def test_a_person_answers_a_form(
     result = await step(client, f"/{flow['flow_id']}", next_step_id=choice)
     if choice == "answer":
         keys = [field["name"] for field in result["data_schema"]]
-        assert keys == ["Name", "age", "cold", "colour"]
-        wrong = await step(client, f"/{flow['flow_id']}", Name="", age=7, cold=True)
-        assert wrong["errors"] == {"Name": "too_short"}
-        result = await step(client, f"/{flow['flow_id']}", Name="Ann", age=7, cold=False, colour="red")
+        labels = [result["description_placeholders"][key.replace("field", "label")] for key in keys]
+        assert labels == ["Name", "age (1–120)", "cold", "colour"]
+        answers: dict[str, Any] = dict(zip(keys, ("", 121, True), strict=False))
+        wrong = await step(client, f"/{flow['flow_id']}", **answers)
+        assert wrong["errors"] == {keys[0]: "too_short", keys[1]: "out_of_range"}
+        answers = dict(zip(keys, ("Ann", 7, False, "red"), strict=True))
+        result = await step(client, f"/{flow['flow_id']}", **answers)
     assert result["type"] == "create_entry"
     content = {"name": "Ann", "age": 7, "cold": False, "colour": "red"}
     assert (

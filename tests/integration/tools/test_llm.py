@@ -293,7 +293,7 @@ async def test_the_form_says_what_is_off_and_why(
     form = await change_device(hass, linked_entry)
     field, selector = tools_field(form)
     labels = {each["value"]: each["label"] for each in selector.config["options"]}
-    assert labels["lock.open"] == "lock.open · Front door (off at first: locks, doors and gates)"
+    assert labels["lock.open"] == "Front door · lock.open (off at first: locks, doors and gates)"
     assert labels["self.audio_speaker.set_volume"] == "audio_speaker.set_volume"
     assert "lock.open" not in field.description["suggested_value"]
 

@@ -1,0 +1,23 @@
+"""The field of a form in which several of many things are chosen."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from homeassistant.helpers.selector import (
+    SelectOptionDict,
+    SelectSelector,
+    SelectSelectorConfig,
+    SelectSelectorMode,
+)
+
+__all__ = ["several_of"]
+
+# A list shows what is not chosen, too, but cannot be searched.
+_LONGEST_LIST: Final = 24
+
+
+def several_of(options: Iterable[SelectOptionDict]) -> SelectSelector:
+    """Return a field with a list of all options, or with a search where they are many."""
+    offered = list(options)
+    mode = SelectSelectorMode.LIST if len(offered) <= _LONGEST_LIST else SelectSelectorMode.DROPDOWN
+    return SelectSelector(SelectSelectorConfig(options=offered, multiple=True, mode=mode))
