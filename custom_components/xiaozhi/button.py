@@ -19,6 +19,7 @@ from .entity import (
     describe,
 )
 from .gateway import XiaozhiConfigEntry
+from .mcp.audit import told_to_logbook
 from .pictures.photo import async_take_photo
 from .pictures.screen import async_screenshot
 from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL
@@ -87,4 +88,6 @@ class XiaozhiPictureButton(XiaozhiEntity, ButtonEntity):
     @override
     async def async_press(self) -> None:
         """Take the picture."""
-        await self.entity_description.take(self.hass, self.device)
+        description = self.entity_description
+        with told_to_logbook(self.device, description.tool, self._caller, only_failures=True):
+            await description.take(self.hass, self.device)

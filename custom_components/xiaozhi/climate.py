@@ -106,13 +106,13 @@ class XiaozhiClimate(XiaozhiToolEntity[ClimateTool], ClimateEntity):
             await self.async_set_hvac_mode(HVACMode(mode))
         if (wanted := kwargs.get(ATTR_TEMPERATURE)) is not None:
             setter = self.tool.target
-            await self._change(setter.tool, {setter.argument: round(wanted)})
+            await self._change(setter.tool, {setter.argument: round(wanted)}, only_attribute=True)
 
     @override
     async def async_set_fan_mode(self, fan_mode: str) -> None:
         """Set the speed of the fan."""
         if self.tool.fan is not None:
-            await self._call(self.tool.fan.call(fan_mode))
+            await self._call(self.tool.fan.call(fan_mode), only_attribute=True)
 
     @override
     async def async_turn_on(self) -> None:

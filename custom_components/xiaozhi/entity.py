@@ -14,6 +14,7 @@ from homeassistant.helpers.typing import UNDEFINED
 
 from .device.device import Device
 from .gateway import XiaozhiConfigEntry
+from .mcp.audit import told_to_logbook
 from .rights import check_entity
 from .tools.catalogue import STATUS_TOOL
 from .tools.entities import Call, Choice, Reading, Setter, ToolEntity
@@ -30,6 +31,7 @@ class XiaozhiEntity(Entity):
     _attr_has_entity_name = True
     _attr_should_poll = False
     _writing = False
+    _caller: Context | None = None
 
     def __init__(self, device: Device, description: EntityDescription) -> None:
         self.device = device
@@ -62,6 +64,13 @@ class XiaozhiEntity(Entity):
             self._writing = False
 
     @override
+    @callback
+    def async_set_context(self, context: Context) -> None:
+        """Remember the caller: for the logbook, and since the rights needed depend on the tool."""
+        super().async_set_context(context)
+        self._caller = context
+
+    @override
     async def async_added_to_hass(self) -> None:
         """Follow the device."""
         await super().async_added_to_hass()
@@ -85,7 +94,6 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         super().__init__(device, description)
         self.tool = tool
         self._readings = tool.readings
-        self._caller: Context | None = None
 
     @override
     def get_initial_entity_options(self) -> er.EntityOptionsType | None:
@@ -103,13 +111,6 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
             if reading.tool != STATUS_TOOL:
                 self.async_on_remove(self.device.commands.read_regularly(reading.tool))
 
-    @override
-    @callback
-    def async_set_context(self, context: Context) -> None:
-        """Remember the caller: the rights needed depend on the tool."""
-        super().async_set_context(context)
-        self._caller = context
-
     @property
     @override
     def assumed_state(self) -> bool:
@@ -123,14 +124,18 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         if device.tools.entities.get(self.tool.key) == self.tool:
             super().device_changed(device)
 
-    async def _change(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Call a tool. Raises `Unauthorized`, and as `DeviceCommands.change`."""
-        await check_entity(self.hass, self._caller, self.device, tool)
-        await self.device.commands.change(tool, arguments)
+    async def _change(self, tool: str, arguments: Mapping[str, Any], *, only_attribute: bool = False) -> None:
+        """Call a tool. Raises `Unauthorized`, and as `DeviceCommands.change`.
 
-    async def _call(self, call: Call) -> None:
-        """Make a call. Raises `Unauthorized`, and as `Device.change`."""
-        await self._change(call.tool, call.arguments)
+        Of a change of the state, Home Assistant writes a line into the logbook; with `only_attribute`, we do.
+        """
+        await check_entity(self.hass, self._caller, self.device, tool)
+        with told_to_logbook(self.device, tool, self._caller, only_failures=not only_attribute):
+            await self.device.commands.change(tool, arguments)
+
+    async def _call(self, call: Call, *, only_attribute: bool = False) -> None:
+        """Make a call. Raises as `_change`."""
+        await self._change(call.tool, call.arguments, only_attribute=only_attribute)
 
     async def async_retire(self) -> None:
         """Remove the entity, unless it is disabled and so was never added."""

@@ -76,9 +76,10 @@ class XiaozhiFan(XiaozhiToolEntity[FanTool], FanEntity):
         if percentage == 0:
             await self.async_turn_off()
             return
+        running = self.is_on is True
         await self._call(self.tool.on)
         if percentage is not None:
-            await self._set_speed(percentage)
+            await self._set_speed(percentage, only_attribute=running)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
@@ -91,14 +92,15 @@ class XiaozhiFan(XiaozhiToolEntity[FanTool], FanEntity):
         if percentage == 0:
             await self.async_turn_off()
             return
-        if not self.is_on:
+        running = self.is_on is True
+        if not running:
             await self._call(self.tool.on)
-        await self._set_speed(percentage)
+        await self._set_speed(percentage, only_attribute=running)
 
-    async def _set_speed(self, percentage: int) -> None:
+    async def _set_speed(self, percentage: int, *, only_attribute: bool) -> None:
         if (setter := self.tool.speed) is not None:
             speed = max(1, setter.minimum, value_of(percentage, _from_zero(setter)))
-            await self._change(setter.tool, {setter.argument: speed})
+            await self._change(setter.tool, {setter.argument: speed}, only_attribute=only_attribute)
 
 
 def _from_zero(setter: Setter) -> Setter:

@@ -98,18 +98,19 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     @override
     async def async_turn_on(self, **kwargs: Any) -> None:
         """Switch the light on, in the given colour and brightness or the last ones."""
-        tool = self.tool
+        tool, lit = self.tool, self.is_on is True
         wanted: int | None = kwargs.get(ATTR_BRIGHTNESS)
         colour: Rgb | None = kwargs.get(ATTR_RGB_COLOR, self.rgb_color)
         if tool.brightness is not None and (wanted is not None or self.brightness == 0):
             # First, so that a new colour does not flash up in the old brightness.
             level = _level(tool.brightness, _FULL if wanted is None else wanted)
-            await self._change(tool.brightness.tool, {tool.brightness.argument: level})
+            arguments = {tool.brightness.argument: level}
+            await self._change(tool.brightness.tool, arguments, only_attribute=lit)
         if tool.colour is not None and (colour is not None or tool.on is None or wanted is not None):
             shown = colour or _WHITE
             if tool.brightness is None:
                 shown = _scaled(shown, (wanted or self.brightness or _FULL) / _FULL)
-            await self._show(tool.colour, shown)
+            await self._show(tool.colour, shown, only_attribute=lit)
         elif tool.on is not None:
             await self._call(tool.on)
 
@@ -122,9 +123,10 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
         elif self.tool.colour is not None:
             await self._show(self.tool.colour, (0, 0, 0))
 
-    async def _show(self, colour: Colour, shown: Rgb) -> None:
+    async def _show(self, colour: Colour, shown: Rgb, *, only_attribute: bool = False) -> None:
         values = _scaled(shown, colour.maximum / _FULL)
-        await self._change(colour.tool, dict(zip(colour.arguments, values, strict=True)))
+        arguments = dict(zip(colour.arguments, values, strict=True))
+        await self._change(colour.tool, arguments, only_attribute=only_attribute)
 
     @property
     def _lit(self) -> Rgb | None:

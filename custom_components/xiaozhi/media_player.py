@@ -29,6 +29,7 @@ from .const import DOMAIN
 from .device.device import Device
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import Gateway, XiaozhiConfigEntry
+from .mcp.audit import told_to_logbook
 from .media import library
 from .media.player import DevicePlayer, Media, PlayerState
 from .media.volume import SpeakerVolume
@@ -102,7 +103,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     def __init__(self, gateway: Gateway, device: Device, description: MediaPlayerEntityDescription) -> None:
         super().__init__(device, description)
         self._player = DevicePlayer(gateway.hass, device, gateway.unasked(device), self._changed)
-        self._volume = SpeakerVolume(device)
+        self._volume = SpeakerVolume(device, self._change_volume)
         self._position_at: datetime | None = None
 
     @override
@@ -217,6 +218,11 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     async def async_media_stop(self) -> None:
         """Stop."""
         await self._player.stop()
+
+    async def _change_volume(self, tool: str, arguments: dict[str, Any]) -> None:
+        # Only an attribute of the media player changes, of which Home Assistant writes no line.
+        with told_to_logbook(self.device, tool, self._caller):
+            await self.device.commands.change(tool, arguments)
 
     @override
     async def async_set_volume_level(self, volume: float) -> None:

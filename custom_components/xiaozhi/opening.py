@@ -38,9 +38,10 @@ class XiaozhiOpening[ToolT: OpenableTool](XiaozhiToolEntity[ToolT]):
 
     async def _stop(self) -> None:
         if self.tool.stop is not None:
-            await self._call(self.tool.stop)
+            await self._call(self.tool.stop, only_attribute=True)
 
     async def _move(self, position: int) -> None:
         """Open it as far as this, in per cent."""
         if (setter := self.tool.position) is not None:
-            await self._change(setter.tool, {setter.argument: value_of(position, setter)})
+            arguments = {setter.argument: value_of(position, setter)}
+            await self._change(setter.tool, arguments, only_attribute=self.is_closed is (position == 0))

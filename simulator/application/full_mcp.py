@@ -13,6 +13,7 @@ from ..board.cjson import JsonObject
 from ..board.picture import jpeg
 from ..board.tools import Tool
 from .mcp_server import ProgramFactory
+from .mcp_tasks import Refusal, Tasks
 
 __all__ = ["full_mcp"]
 
@@ -25,10 +26,14 @@ _CAPABILITIES: Final[JsonObject] = {
     "completions": {},
     "logging": {},
 }
+_TASKS: Final[JsonObject] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
 _TOOLS: Final = (
     Tool(name="demo.count", description="Counts to three, and reports its progress"),
     Tool(name="demo.warm_up", description="Makes the room warmer by a degree"),
     Tool(name="demo.ask_ai", description="Asks the language model of the house for a joke"),
+    Tool(name="demo.ask_what_is_seen", description="Asks the language model of the house about a picture"),
+    Tool(name="demo.bake", description="Bakes bread, which takes six seconds", task_support="optional"),
+    Tool(name="demo.dry", description="Dries clothes, as a task only", task_support="required"),
     Tool(name="demo.ask_person", description="Asks a person how warm it should be"),
 )
 _TEMPERATURE: Final = "room://temperature"
@@ -42,14 +47,8 @@ _RESOURCES: Final = (
     (_VIEW, "View", "image/jpeg"),
 )
 _COUNT_SECONDS: Final = 1.0
-
-
-class _Refusal(Exception):  # noqa: N818 - an answer, no error of the program
-    """A request is refused."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.error: JsonObject = {"code": code, "message": message}
+_BAKE_SECONDS: Final = 6.0
+_NO_METHOD: Final = -32601
 
 
 def full_mcp() -> ProgramFactory:
@@ -70,6 +69,8 @@ class _FullMcp:
         self._asked: dict[int, asyncio.Future[JsonObject]] = {}
         self._calls: asyncio.Queue[JsonObject] = asyncio.Queue()
         self._running: dict[Any, asyncio.Task[None]] = {}
+        self._tasks = Tasks(self._notify)
+        self._has_tasks = False
         self._answers: dict[str, Callable[[JsonObject], JsonObject]] = {
             "initialize": self._initialize,
             "resources/list": self._list_resources,
@@ -81,6 +82,9 @@ class _FullMcp:
             "prompts/get": self._get_prompt,
             "completion/complete": self._complete,
             "logging/setLevel": self._set_level,
+            "tasks/get": self._tasks.get,
+            "tasks/list": self._tasks.list,
+            "tasks/cancel": self._tasks.cancel,
             "ping": lambda _: {},
         }
 
@@ -96,7 +100,8 @@ class _FullMcp:
             if task := self._running.get(params.get("requestId")):
                 task.cancel()
             return True
-        if method == "tools/call" and params.get("name") in {tool.name for tool in self.tools}:
+        is_call = method == "tools/call" and params.get("name") in {tool.name for tool in self.tools}
+        if is_call or method == "tasks/result":
             self._calls.put_nowait(message)
             return True
         if (answer := self._answers.get(str(method))) is None:
@@ -104,24 +109,48 @@ class _FullMcp:
         reply: JsonObject = {"jsonrpc": "2.0", "id": message.get("id")}
         try:
             self._send(reply | {"result": answer(params)})
-        except _Refusal as refusal:
+        except Refusal as refusal:
             self._send(reply | {"error": refusal.error})
         return True
 
     async def run(self) -> None:
         """Run the calls of its own tools, each in a task of its own."""
-        async with asyncio.TaskGroup() as tasks:
-            while True:
-                message = await self._calls.get()
-                call = tasks.create_task(self._call(message))
-                self._running[message["id"]] = call
-                call.add_done_callback(partial(self._ended, message["id"]))
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                while True:
+                    message = await self._calls.get()
+                    call = tasks.create_task(self._serve(message))
+                    self._running[message["id"]] = call
+                    call.add_done_callback(partial(self._ended, message["id"]))
+        finally:
+            self._tasks.end()
 
     def _ended(self, request_id: Any, call: asyncio.Task[None]) -> None:
         del self._running[request_id]
 
-    async def _call(self, message: JsonObject) -> None:
+    async def _serve(self, message: JsonObject) -> None:
         params = message["params"]
+        reply: JsonObject = {"jsonrpc": "2.0", "id": message["id"]}
+        try:
+            if message["method"] == "tasks/result":
+                reply["result"] = await self._tasks.result(params)
+            elif self._as_task(params):
+                reply["result"] = self._tasks.create(params["task"], self._call(params))
+            else:
+                reply["result"] = await self._call(params)
+        except Refusal as refusal:
+            reply["error"] = refusal.error
+        self._send(reply)
+
+    def _as_task(self, params: JsonObject) -> bool:
+        """Return whether a call is one of a task. Raises `Refusal` if it must be, or must not."""
+        support = next(tool.task_support for tool in self.tools if tool.name == params["name"])
+        wanted = self._has_tasks and isinstance(params.get("task"), dict)
+        if self._has_tasks and support == ("required" if not wanted else None):
+            raise Refusal(_NO_METHOD, f"As a task: {support or 'forbidden'}")
+        return wanted
+
+    async def _call(self, params: JsonObject) -> JsonObject:
         token = params.get("_meta", {}).get("progressToken")
         match params["name"]:
             case "demo.count":
@@ -130,6 +159,12 @@ class _FullMcp:
                     if token is not None:
                         self._notify("progress", progressToken=token, progress=number, total=3)
                 text = "three"
+            case "demo.bake" | "demo.dry" as name:
+                for number in range(1, 4):
+                    await asyncio.sleep(_BAKE_SECONDS / 3)
+                    if token is not None and "task" in params:
+                        self._notify("progress", progressToken=token, progress=number, total=3)
+                text = "baked" if name == "demo.bake" else "dry"
             case "demo.warm_up":
                 self._temperature += 1
                 self._log("info", f"It is {self._temperature} degrees now")
@@ -137,11 +172,11 @@ class _FullMcp:
                     self._notify("resources/updated", uri=_TEMPERATURE)
                 text = "true"
             case "demo.ask_ai":
-                content = {"type": "text", "text": "Tell a joke"}
-                text = await self._ask(
-                    "sampling/createMessage",
-                    {"messages": [{"role": "user", "content": content}], "maxTokens": 60},
-                )
+                text = await self._ask_ai({"type": "text", "text": "Tell a joke"})
+            case "demo.ask_what_is_seen":
+                data = b64encode(jpeg(64, 48)).decode()
+                picture = {"type": "image", "data": data, "mimeType": "image/jpeg"}
+                text = await self._ask_ai([{"type": "text", "text": "What is this?"}, picture])
             case _:
                 field = {"type": "integer", "title": "Degrees", "minimum": 15, "maximum": 25}
                 schema = {"type": "object", "properties": {"degrees": field}, "required": ["degrees"]}
@@ -149,8 +184,11 @@ class _FullMcp:
                     "elicitation/create",
                     {"message": "How warm should it be?", "requestedSchema": schema},
                 )
-        result = {"content": [{"type": "text", "text": text}], "isError": False}
-        self._send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        return {"content": [{"type": "text", "text": text}], "isError": False}
+
+    async def _ask_ai(self, content: Any) -> str:
+        params = {"messages": [{"role": "user", "content": content}], "maxTokens": 60}
+        return await self._ask("sampling/createMessage", params)
 
     async def _ask(self, method: str, params: JsonObject) -> str:
         """Ask the client, and return a text for its answer or its refusal."""
@@ -173,12 +211,13 @@ class _FullMcp:
         if _LEVELS.index(level) >= self._level:
             self._notify("message", level=level, logger="room", data=data)
 
-    @staticmethod
-    def _initialize(params: JsonObject) -> JsonObject:
+    def _initialize(self, params: JsonObject) -> JsonObject:
         asked = params.get("protocolVersion")
+        version = asked if asked in _VERSIONS else _VERSIONS[-1]
+        self._has_tasks = version == _VERSIONS[-1]
         return {
-            "protocolVersion": asked if asked in _VERSIONS else _VERSIONS[-1],
-            "capabilities": _CAPABILITIES,
+            "protocolVersion": version,
+            "capabilities": _CAPABILITIES | ({"tasks": _TASKS} if self._has_tasks else {}),
             "serverInfo": {"name": "full", "version": "2.4.2"},
         }
 
@@ -207,7 +246,7 @@ class _FullMcp:
             case str(uri) if uri.removeprefix("room://history/") in _DAYS:
                 content = {"mimeType": "text/plain", "text": "20 degrees"}
             case _:
-                raise _Refusal(-32002, "Resource not found")
+                raise Refusal(-32002, "Resource not found")
         return {"contents": [{"uri": params["uri"], **content}]}
 
     def _subscribe(self, params: JsonObject) -> JsonObject:
@@ -227,7 +266,7 @@ class _FullMcp:
     def _get_prompt(params: JsonObject) -> JsonObject:
         day = (params.get("arguments") or {}).get("day")
         if params.get("name") != "weather" or day is None:
-            raise _Refusal(-32602, "No such prompt, or no day")
+            raise Refusal(-32602, "No such prompt, or no day")
         content = {"type": "text", "text": f"How was the weather on {day}?"}
         return {"description": "Weather", "messages": [{"role": "user", "content": content}]}
 
@@ -239,6 +278,6 @@ class _FullMcp:
 
     def _set_level(self, params: JsonObject) -> JsonObject:
         if params.get("level") not in _LEVELS:
-            raise _Refusal(-32602, "No such level")
+            raise Refusal(-32602, "No such level")
         self._level = _LEVELS.index(params["level"])
         return {}

@@ -1,6 +1,7 @@
 """The volume of a device's loudspeaker, and its mute, which the firmware does not have."""
 
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
 
 from ..device.device import Device
 from ..tools.entities import NumberTool
@@ -14,10 +15,12 @@ _USUAL: Final = 0.7
 
 
 class SpeakerVolume:
-    """Volume from 0 to 1. Changes raise as `DeviceCommands.change`."""
+    """Volume from 0 to 1. Changes raise as what calls the tools."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, change: Callable[[str, dict[str, Any]], Awaitable[None]]) -> None:
+        """Call tools that change the device with `change`."""
         self._device = device
+        self._change = change
         self.before_mute: float | None = None
         """The volume to go back to; None if it was not muted here."""
         self._set: tuple[float, object] | None = None
@@ -56,9 +59,7 @@ class SpeakerVolume:
         if (tool := self._tool) is not None:
             low, high = tool.setter.minimum, tool.setter.maximum
             before = self._device.state.status
-            await self._device.commands.change(
-                tool.setter.tool, {tool.setter.argument: round(low + level * (high - low))}
-            )
+            await self._change(tool.setter.tool, {tool.setter.argument: round(low + level * (high - low))})
             self._set = (level, before)
         self.before_mute = None
 

@@ -21,7 +21,7 @@ from custom_components.xiaozhi.mcp.question_flow import QuestionFlow
 from custom_components.xiaozhi.protocol.mcp.elicitation import parse_elicitation
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Profile, SimulatedDevice, State, get_profile
-from tests.integration.boxes import Boot, Speech
+from tests.integration.boxes import CLIENT_ID, MAC, OTHER_MAC, Boot, Speech, paired_device
 from tests.protocol.transport.udp.device import until
 
 type Json = dict[str, Any]
@@ -174,6 +174,48 @@ async def test_what_other_firmware_offered_is_gone_with_it(
     await boot()
     await until(lambda: not known.state.capabilities.extended and not known.state.offers.prompts)
     assert known.offer.latest is False
+
+
+class TestTwoDevices:
+    """Beside each other."""
+
+    @pytest.fixture
+    def paired(self) -> tuple[Any, ...]:
+        boxes = paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Other box")
+        return tuple({**box, "data": {**box["data"], "ask_ai": True}} for box in boxes)
+
+    async def test_a_device_that_floods_disturbs_no_other(
+        self, hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
+    ) -> None:
+        """Reports, questions and answers to nothing are bounded, and the other device answers meanwhile."""
+        resources = {"resources": [{"uri": "a:b", "name": "a"}]}
+        answers = {"resources/list": resources, "resources/read": {"contents": [{"uri": "a:b", "text": "1"}]}}
+        capabilities = {"tools": {}, "resources": {"subscribe": True}, "logging": {}}
+        flooding = await boot(program=partial(Program, capabilities, answers))
+        other = await boot(mac=OTHER_MAC)
+        devices = linked_entry.runtime_data.devices
+        await until(lambda: bool(devices[MAC].state.offers.resources) and bool(devices[OTHER_MAC].tools))
+        program = flooding._on.mcp.program
+        assert isinstance(program, Program)
+        program.asked.clear()
+        call: Json = {"jsonrpc": "2.0"}
+        for number in range(300):
+            uri = {"uri": f"a:{number}"}
+            program.send(call | {"method": "notifications/resources/updated", "params": uri})
+            program.send(call | {"method": "notifications/resources/list_changed"})
+            message = {"level": "error", "data": "x"}
+            program.send(call | {"method": "notifications/message", "params": message})
+            program.send(call | {"method": "sampling/createMessage", "id": number, "params": {}})
+            program.send(call | {"id": number + 10**6, "result": {}})
+            if number % 100 == 0:
+                tool, arguments = "self.audio_speaker.set_volume", {"volume": number // 10}
+                await devices[OTHER_MAC].commands.call_tool(tool, arguments)
+                assert other.values["volume"] == number // 10
+        await asyncio.sleep(60)
+        # Its questions are answered, as far as their number is borne.
+        assert 1 <= program.asked.count("") <= 300
+        assert 1 <= program.asked.count("resources/list") <= 4
+        assert "resources/read" not in program.asked
 
 
 def test_stored_offers_are_read_again_and_damaged_ones_left_out() -> None:

@@ -4,14 +4,16 @@ import asyncio
 from typing import Any
 
 from homeassistant.core import HomeAssistant
+from homeassistant.setup import async_setup_component
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State
 from simulator.application.full_mcp import full_mcp
 from tests.integration.boxes import Boot
+from tests.integration.pictures.eyes import open_eyes
 from tests.protocol.transport.udp.device import until
 
 
@@ -72,6 +74,36 @@ async def test_the_simulators_full_server_is_served_beside_its_own_tools(
     answer = await act(hass, device_id, "call_tool", tool="demo.ask_ai")
     assert answer["result"].startswith("refused: Home Assistant has no language model")
     assert await act(hass, device_id, "call_tool", tool="demo.ask_person") == {"result": "cancel"}
+
+
+async def test_the_simulators_tasks_and_its_questions_about_a_picture_are_served(
+    hass: HomeAssistant,
+    speech: Any,
+    linked_entry: MockConfigEntry,
+    boot: Boot,
+    device_id: str,
+    core: None,
+) -> None:
+    """A tool that can be a task is one from its second call on, and one that is cancelled ends there."""
+    assert await async_setup_component(hass, "ai_task", {})
+    eyes = await open_eyes(hass)
+    eyes.sees = "A picture."
+    device = await boot(program=full_mcp())
+    known = await talking(device, linked_entry)
+    await until(lambda: "demo.bake" in known.tools and known.state.capabilities.tasks)
+    answer = await act(hass, device_id, "call_tool", tool="demo.ask_what_is_seen")
+    assert answer == {"result": "A picture."}
+    assert eyes.photos[0].startswith(b"\xff\xd8")
+    events = async_capture_events(hass, "xiaozhi_progress")
+    tasks = device._on.mcp.program._tasks
+    for count in (0, 1):
+        assert await act(hass, device_id, "call_tool", tool="demo.bake") == {"result": "baked"}
+        assert len(tasks.list({})["tasks"]) == count
+    assert [event.data["progress"] for event in events] == [1, 2, 3]
+    call = asyncio.create_task(act(hass, device_id, "call_tool", tool="demo.dry"))
+    await asyncio.sleep(1)
+    call.cancel()
+    await until(lambda: [task["status"] for task in tasks.list({})["tasks"]] == ["completed", "cancelled"])
 
 
 async def test_a_cancelled_call_ends_on_the_device(
