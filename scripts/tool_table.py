@@ -36,8 +36,9 @@ writes it from the code. Tools of other firmware are treated by the same rules:
 - The tools of an air conditioner, a thermostat or a heater (`self.ac.turn_on`, `self.ac.set_mode`,
   `self.ac.set_temperature`, 设置空调温度) are one climate entity, if one of them sets a room's temperature,
   up to 45 °C, and others the power or the mode. Modes that Home Assistant does not know, such as *eco*,
-  remain a choice. A switch, a choice or a number that such tools were before gives way to it; if you had
-  changed that entity, it stays in the list, unavailable, until you delete it.
+  remain a choice. The tools of a humidifier or dehumidifier are one, too, if they switch it and set a
+  humidity. A switch, a choice or a number that such tools were before gives way to it; if you had changed
+  that entity, it stays in the list, unavailable, until you delete it.
 - A tool that sets one whole number with limits is a number, or a choice if its description names each of
   them ("0: off, 1: low, 2: high"); one that takes true or false is a switch; one that takes one of the texts
   in its description is a choice.

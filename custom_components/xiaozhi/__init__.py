@@ -26,6 +26,7 @@ PLATFORMS: Final = [
     Platform.COVER,
     Platform.EVENT,
     Platform.FAN,
+    Platform.HUMIDIFIER,
     Platform.IMAGE,
     Platform.LIGHT,
     Platform.LOCK,

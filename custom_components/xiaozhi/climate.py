@@ -129,10 +129,8 @@ class XiaozhiClimate(XiaozhiToolEntity[ClimateTool], ClimateEntity):
 
     @property
     def _is_on(self) -> bool | None:
-        if self.tool.state is not None and (told := self._flag(self.tool.state)) is not None:
-            return told
         on, off = self.tool.on, self.tool.off
-        return None if on is None or off is None else self._last_of(on, off)
+        return None if on is None or off is None else self._is_switched_on(self.tool.state, on, off)
 
     @property
     def _mode(self) -> HVACMode | None:

@@ -151,6 +151,12 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         last = self.device.tools.last_call([yes.tool, no.tool])
         return True if last == yes else False if last == no else None
 
+    def _is_switched_on(self, state: Reading | None, on: Call, off: Call) -> bool | None:
+        """Return whether something is on: as last read, or where that says nothing, as last switched."""
+        if state is not None and (told := self._flag(state)) is not None:
+            return told
+        return self._last_of(on, off)
+
     def _last_argument(self, tool: str, argument: str) -> Any:
         """Return the argument of the last call of a setter, by this entity or by others."""
         call = self.device.tools.last_call([tool])

@@ -47,9 +47,7 @@ class XiaozhiFan(XiaozhiToolEntity[FanTool], FanEntity):
     @override
     def is_on(self) -> bool | None:
         """Return whether the fan is on: as last read, or else as last switched."""
-        if self.tool.state is not None and (told := self._flag(self.tool.state)) is not None:
-            return told
-        return self._last_of(self.tool.on, self.tool.off)
+        return self._is_switched_on(self.tool.state, self.tool.on, self.tool.off)
 
     @property
     @override

@@ -1,75 +1,38 @@
 """Air conditioners, thermostats and heaters: the tools of one thing become one entity."""
 
 from collections.abc import Mapping
-from enum import StrEnum
 import re
 from typing import Any, Final
 
 from homeassistant.components.climate import FAN_AUTO, FAN_HIGH, FAN_LOW, FAN_MEDIUM, HVACMode
 from homeassistant.const import UnitOfTemperature
 
-from .catalogue import CATALOGUE, StockTool
-from .choices import choices_of
-from .entities import Call, Choice, ClimateTool, Reading, Setter
+from .entities import Choice, ClimateTool, Reading, Setter
+from .families import (
+    Part,
+    choice_of,
+    families_of,
+    power_of,
+    reading_of_power,
+    setters,
+    wanted_and_measured,
+)
 from .measures import measure_of
-from .parsing import parse
-from .pool import ToolPool, limits_of, split
+from .pool import ToolPool, split
 from .words import word_set, words
 
 __all__ = ["hvac_mode_of", "map_climates"]
 
 
-class _Part(StrEnum):
-    """What a tool of an air conditioner does."""
-
-    ON = "on"
-    OFF = "off"
-    POWER = "power"
-    MODE = "mode"
-    TARGET = "target"
-    FAN = "fan"
-
-
 _HEATERS: Final = word_set("heater heating radiator")
 _CLIMATES: Final = word_set("ac aircon climate conditioner hvac thermostat") | _HEATERS
-# By the words behind those of the thing, in the tool's name.
-_CALLS: Final = {
-    ("on", ""): _Part.ON,
-    ("open", ""): _Part.ON,
-    ("start", ""): _Part.ON,
-    ("off", ""): _Part.OFF,
-    ("close", ""): _Part.OFF,
-    ("stop", ""): _Part.OFF,
-    ("", "shutdown"): _Part.OFF,
-}
-_SETTERS: Final = {
-    text: part
-    for part, texts in {
-        _Part.POWER: "|power|switch|on|state|power state",
-        _Part.MODE: "mode|work mode|working mode|operation mode|operating mode|工作 mode|运行 mode",
-        _Part.TARGET: "temperature|temp|target temperature|target temp|target|setpoint|set point",
-        _Part.FAN: "fan|fan speed|fan mode|fan level|fan gear|speed|wind|wind speed|gear|风量|风力",
-    }.items()
-    for text in texts.split("|")
-}
-_POWERS: Final = (("on",), ("power",), ("switch",), ())
-_TARGETS: Final = (
-    ("target", "temperature"),
-    ("target", "temp"),
-    ("target",),
-    ("setpoint",),
-    ("set", "point"),
+_SETTERS: Final = setters(
+    {
+        Part.TARGET: "temperature|temp|target temperature|target temp|target|setpoint|set point",
+        Part.FAN: "fan|fan speed|fan mode|fan level|fan gear|speed|wind|wind speed|gear|风量|风力",
+    }
 )
-_AROUND: Final = tuple(
-    (where, what)
-    for where in ("room", "indoor", "ambient", "current", "inside")
-    for what in ("temperature", "temp")
-)
-_PLAIN: Final = (("temperature",), ("temp",))
-_SAYS_TARGET: Final = re.compile(r"target|set|desired|目标|设定|设置", re.IGNORECASE)
-_SAYS_CURRENT: Final = re.compile(
-    r"current|room|ambient|indoor|measured|当前|环境|室内|室温|实时", re.IGNORECASE
-)
+_QUANTITY: Final = ("temperature", "temp")
 # A water heater or an oven is no room.
 _WARMEST: Final = {UnitOfTemperature.CELSIUS: 45, UnitOfTemperature.FAHRENHEIT: 113}
 # More speeds are a scale.
@@ -99,7 +62,6 @@ _SPEEDS: Final = {
     }.items()
     for text in texts.split()
 }
-_NO_STOCK: Final = StockTool()
 
 
 def hvac_mode_of(name: Any) -> HVACMode | None:
@@ -112,42 +74,26 @@ def hvac_mode_of(name: Any) -> HVACMode | None:
 
 def map_climates(pool: ToolPool) -> list[ClimateTool]:
     """Map the tools of things that keep a room's temperature: a target, and modes or calls for on and off."""
-    things: dict[tuple[str, ...], dict[_Part, str]] = {}
-    for name in pool.left:
-        if name in CATALOGUE:
-            continue
-        parsed = parse(name)
-        thing, rest = _thing_of(parsed.subject)
-        part = _SETTERS.get(rest) if pool.tools[name].properties else _CALLS.get((parsed.action, rest))
-        if thing and part is not None and parsed.action not in {"get", "is"}:
-            things.setdefault(thing, {}).setdefault(part, name)
-    return [climate for thing, found in things.items() if (climate := _climate(pool, thing, found))]
+    families = families_of(pool, _CLIMATES, _SETTERS)
+    return [climate for thing, found in families.items() if (climate := _climate(pool, thing, found))]
 
 
-def _thing_of(subject: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """Return the words of a thing that is known here, if any, and the words behind them."""
-    at = next((index for index, word in enumerate(subject) if word in _CLIMATES), None)
-    if at is None:
-        return (), ""
-    return subject[: at + 1], " ".join(word for word in subject[at + 1 :] if word not in _CLIMATES)
-
-
-def _climate(pool: ToolPool, thing: tuple[str, ...], found: Mapping[_Part, str]) -> ClimateTool | None:
-    target = pool.setter(found.get(_Part.TARGET, ""))
-    modes = _choice(pool, found.get(_Part.MODE))
+def _climate(pool: ToolPool, thing: tuple[str, ...], found: Mapping[Part, str]) -> ClimateTool | None:
+    target = pool.setter(found.get(Part.TARGET, ""))
+    modes = choice_of(pool, found.get(Part.MODE))
     meanings = tuple(hvac_mode_of(option) for option in modes.options) if modes else ()
     if modes is None or None in meanings or len(set(meanings)) < len(meanings):
         # What Home Assistant has no mode for remains a choice of its own.
         modes, meanings = None, ()
-    on, off = _power(pool, found)
+    on, off = power_of(pool, found)
     unit = _unit(pool, target)
     if target is None or unit is None or not (on or modes) or target.maximum > _WARMEST[unit]:
         return None
     names = tuple(mode for mode in meanings if mode is not None)
-    fan = _speeds(pool, found.get(_Part.FAN))
-    state = pool.reading(*((*thing, *more) for more in _POWERS)) if on else None
+    fan = _speeds(pool, found.get(Part.FAN))
+    state = reading_of_power(pool, thing) if on else None
     mode_state = pool.reading((*thing, "mode")) if modes else None
-    wanted, measured = _temperatures(pool, thing)
+    wanted, measured = wanted_and_measured(pool, thing, _QUANTITY)
     fan_state = _fan_state(pool, thing, fan)
     taken = pool.take(*(on, off, modes, target, fan), *(state, mode_state, wanted, measured, fan_state))
     common = pool.common_of_thing(taken, thing, "Climate")
@@ -174,38 +120,9 @@ def _climate(pool: ToolPool, thing: tuple[str, ...], found: Mapping[_Part, str])
     )
 
 
-def _power(pool: ToolPool, found: Mapping[_Part, str]) -> tuple[Call | None, Call | None]:
-    """Return the calls for on and off; both or none."""
-    if _Part.ON in found and _Part.OFF in found:
-        return Call(tool=found[_Part.ON]), Call(tool=found[_Part.OFF])
-    if (name := found.get(_Part.POWER)) is None or len(properties := pool.tools[name].properties) != 1:
-        return None, None
-    ((argument, kind),) = properties.items()
-    values: tuple[Any, Any] | None = None
-    if kind.kind == "boolean":
-        values = (True, False)
-    elif limits_of(kind) == (0, 1):
-        values = (1, 0)
-    elif (choice := _choice(pool, name)) and {*choice.options} == {"on", "off"}:
-        values = ("on", "off")
-    if values is None:
-        return None, None
-    on, off = (Call(tool=name, arguments={argument: value}) for value in values)
-    return on, off
-
-
-def _choice(pool: ToolPool, name: str | None) -> Choice | None:
-    """Return the choice that a tool with one argument offers."""
-    if name is None or len(properties := pool.tools[name].properties) != 1:
-        return None
-    (argument,) = properties
-    options, values = choices_of(pool.tools[name], argument, _NO_STOCK)
-    return Choice(tool=name, argument=argument, options=options, values=values) if options else None
-
-
 def _speeds(pool: ToolPool, name: str | None) -> Choice | None:
     """Return the speeds of a fan, under Home Assistant's names as far as it has them."""
-    if (choice := _choice(pool, name)) is None:
+    if (choice := choice_of(pool, name)) is None:
         setter = pool.setter(name or "")
         if setter is None or setter.maximum - setter.minimum >= _MAX_SPEEDS:
             return None
@@ -228,22 +145,7 @@ def _unit(pool: ToolPool, target: Setter | None) -> UnitOfTemperature | None:
     return UnitOfTemperature.FAHRENHEIT if is_fahrenheit else UnitOfTemperature.CELSIUS
 
 
-def _temperatures(pool: ToolPool, thing: tuple[str, ...]) -> tuple[Reading | None, Reading | None]:
-    """Find where the wanted and the measured temperature are read."""
-    wanted = pool.reading(*((*thing, *more) for more in _TARGETS))
-    measured = pool.reading(*((*thing, *more) for more in _AROUND))
-    plain = pool.reading(*((*thing, *more) for more in _PLAIN))
-    if plain is None:
-        return wanted, measured
-    said = plain.member or f"{plain.tool} {pool.tools[plain.tool].description}"
-    if measured is None and (
-        wanted is not None or (_SAYS_CURRENT.search(said) and not _SAYS_TARGET.search(said))
-    ):
-        return wanted, plain
-    return wanted or plain, measured
-
-
 def _fan_state(pool: ToolPool, thing: tuple[str, ...], fan: Choice | None) -> Reading | None:
     if fan is None:
         return None
-    return pool.reading(*((*thing, *words(text)) for text, part in _SETTERS.items() if part is _Part.FAN))
+    return pool.reading(*((*thing, *words(text)) for text, part in _SETTERS.items() if part is Part.FAN))

@@ -19,6 +19,7 @@ __all__ = [
     "Colour",
     "CoverTool",
     "FanTool",
+    "HumidifierTool",
     "LightTool",
     "LockTool",
     "NumberTool",
@@ -313,3 +314,22 @@ class ClimateTool(ToolEntity):
     current_state: Reading | None = None
     """Where to read the temperature of the room."""
     fan_state: Reading | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HumidifierTool(ToolEntity):
+    """What keeps a room's humidity."""
+
+    platform: ClassVar[Platform | None] = Platform.HUMIDIFIER
+    follows_calls: ClassVar[bool] = True
+
+    on: Call
+    off: Call
+    target: Setter
+    modes: Choice | None = None
+    state: Reading | None = None
+    """Where to read whether it is on."""
+    mode_state: Reading | None = None
+    target_state: Reading | None = None
+    current_state: Reading | None = None
+    """Where to read the humidity of the room."""

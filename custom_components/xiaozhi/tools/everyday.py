@@ -23,6 +23,7 @@ _WORDS: Final[dict[str, str]] = {
         "air conditioner": "空调",
         "thermostat": "温控器",
         "target": "目标",
+        "now": "当前",
         "indoor": "室内",
         "ambient": "环境",
         "purifier": "净化器 空气净化器",

@@ -27,6 +27,7 @@ from .entities import (
     ToolEntity,
 )
 from .everyday import without_verb
+from .humidifiers import map_humidifiers
 from .measures import number_unit
 from .pairs import map_pairs
 from .parsing import parse
@@ -92,6 +93,7 @@ class _Mapper:
         return [
             *self.lights(),
             *map_climates(self._pool),
+            *map_humidifiers(self._pool),
             *map_pairs(self._pool, switches=False),
             *self.pairs(),
             *map_pairs(self._pool, switches=True),

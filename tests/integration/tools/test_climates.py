@@ -1,4 +1,4 @@
-"""Climate entities of a device: they do what they say, and say only what is known."""
+"""Climate entities and humidifiers of a device: they do what they say, and say only what is known."""
 
 import asyncio
 from typing import Any
@@ -16,6 +16,7 @@ from homeassistant.components.climate import (
     SERVICE_SET_HVAC_MODE,
     SERVICE_SET_TEMPERATURE,
 )
+from homeassistant.components.humidifier import DOMAIN as HUMIDIFIER
 from homeassistant.const import (
     ATTR_ASSUMED_STATE,
     ATTR_TEMPERATURE,
@@ -172,3 +173,36 @@ async def test_modes_alone_and_power_alone_are_enough(hass: HomeAssistant, boot:
     assert state_of(hass, radiator).attributes[ATTR_HVAC_MODES] == ["off", "heat"]
     await act(hass, CLIMATE, SERVICE_SET_HVAC_MODE, radiator, **{ATTR_HVAC_MODE: "heat"})
     assert (device.values["radiator"], state_of(hass, radiator).state) == (True, "heat")
+
+
+async def test_a_humidifier_does_what_it_says(hass: HomeAssistant, boot: Boot) -> None:
+    device = await booted(hass, boot)
+    device.values.update(mist=False, room=41, mode="auto")
+    register(
+        device,
+        tool("self.humidifier.turn_on", set={"mist": True}),
+        tool("self.humidifier.turn_off", set={"mist": False}),
+        tool(
+            "self.humidifier.set_humidity", properties={"percent": whole(30, 80)}, set={"wanted": "$percent"}
+        ),
+        tool(
+            "self.humidifier.set_mode", "Modes: auto, sleep", properties={"mode": TEXT}, set={"mode": "$mode"}
+        ),
+        tool("self.humidifier.get_status", get={"power": "mist", "mode": "mode", "current_humidity": "room"}),
+    )
+    announce(device)
+    humidifier = "humidifier.kitchen_box_humidifier"
+    await wait_for_state(hass, humidifier, "off")
+    attributes = state_of(hass, humidifier).attributes
+    assert (attributes["min_humidity"], attributes["max_humidity"]) == (30, 80)
+    assert (attributes["current_humidity"], attributes["mode"]) == (41, "auto")
+    assert ATTR_ASSUMED_STATE not in attributes
+    await act(hass, HUMIDIFIER, SERVICE_TURN_ON, humidifier)
+    await wait_for_state(hass, humidifier, "on")
+    await act(hass, HUMIDIFIER, "set_humidity", humidifier, humidity=55)
+    assert device.values["wanted"] == 55
+    assert state_of(hass, humidifier).attributes["humidity"] == 55
+    await act(hass, HUMIDIFIER, "set_mode", humidifier, mode="sleep")
+    assert device.values["mode"] == "sleep"
+    await act(hass, HUMIDIFIER, SERVICE_TURN_OFF, humidifier)
+    await wait_for_state(hass, humidifier, "off")

@@ -8,7 +8,7 @@ import pytest
 
 from custom_components.xiaozhi.protocol.mcp.client import Tool
 from custom_components.xiaozhi.tools.climates import hvac_mode_of
-from custom_components.xiaozhi.tools.entities import ClimateTool, Reading, ToolEntity
+from custom_components.xiaozhi.tools.entities import ClimateTool, HumidifierTool, Reading, ToolEntity
 from custom_components.xiaozhi.tools.mapping import map_tools
 from custom_components.xiaozhi.tools.values import members
 from tests.rules.tools.invented import DEVICES, FLAG, TEXT
@@ -187,6 +187,45 @@ def test_a_choice_of_on_and_off_is_the_power() -> None:
     assert found.on is not None
     assert (found.on.tool, found.on.arguments) == ("self.ac.set_power", {"power": "on"})
     assert found.tools == ("self.ac.set_power", "self.ac.set_temperature")
+
+
+@pytest.mark.parametrize(
+    ("tools", "name", "device_class"),
+    [
+        (
+            [
+                tool("self.humidifier.turn_on"),
+                tool("self.humidifier.turn_off"),
+                tool("self.humidifier.set_humidity", percent=number(30, 80)),
+                tool("self.humidifier.set_mode", "Modes: auto, sleep, baby", mode=TEXT),
+                tool("self.humidifier.get_humidity", "Humidity of the room"),
+            ],
+            "Humidifier",
+            "humidifier",
+        ),
+        (
+            [
+                tool("打开除湿机"),
+                tool("关闭除湿机"),
+                tool("设置除湿机目标湿度", 湿度=number(30, 80)),
+                tool("设置除湿机模式", "模式：自动、睡眠", 模式=TEXT),
+                tool("获取除湿机当前湿度"),
+            ],
+            "除湿机",
+            "dehumidifier",
+        ),
+    ],
+)
+def test_a_humidifier_is_one_entity(tools: list[Tool], name: str, device_class: str) -> None:
+    (found,) = mapped(tools)
+    assert isinstance(found, HumidifierTool)
+    assert (found.key, found.name, found.device_class) == (f"tool_{tools[0].name}", name, device_class)
+    assert (found.target.minimum, found.target.maximum) == (30, 80)
+    assert found.modes is not None
+    assert found.readings == (Reading(tool=tools[-1].name),)
+    assert found.current_state == Reading(tool=tools[-1].name)
+    # Without a target it is a switch, as ever.
+    assert [entity.platform for entity in mapped(tools[:2])] == [Platform.SWITCH]
 
 
 @pytest.mark.parametrize(
