@@ -98,6 +98,7 @@ class Device:
         self._store = store
         self._lasting = self.state.lasting()
         self._listeners: list[ChangeListener] = []
+        self._change: asyncio.Handle | None = None
         self._last_statistics: dict[str, Any] = {}
         self._just_started = False
 
@@ -134,12 +135,24 @@ class Device:
         lasting = self.state.lasting()
         self._store.async_schedule_save(seldom=lasting == self._lasting)
         self._lasting = lasting
+        if self._change is not None:
+            self._change.cancel()
+            self._change = None
         for listener in tuple(self._listeners):
             # A failure must affect neither the other listeners nor the source of the change.
             try:
                 listener.device_changed(self)
             except Exception:
                 _LOGGER.exception("A change of %s could not be shown", self.name)
+
+    @callback
+    def changed_soon(self) -> None:
+        """Do as `changed` once the event loop has sent what it is about to send to the device.
+
+        Home Assistant takes a millisecond or two for the states of all entities.
+        """
+        if self._change is None:
+            self._change = self.hass.loop.call_soon(self.changed)
 
     @callback
     def _timers_changed(self) -> None:

@@ -51,6 +51,9 @@ class SessionDevice(CallingDevice, ExtendedDevice, IdentifiedDevice, NotifyingDe
     def handlers(self) -> Mapping[str, RequestHandler]:
         """What answers the device's requests, by method."""
 
+    def changed_soon(self) -> None:
+        """Call the listeners after what is about to be sent: the device listens, speaks, ..."""
+
     def reached(self, session: DeviceSession) -> None:
         """Note that messages to the device arrive."""
 
@@ -275,7 +278,7 @@ class DeviceSession(LinkHandler):
             self._readings.resume()
         else:
             self._readings.pause()
-        self._device.changed()
+        self._device.changed_soon()
 
     async def _show_later(self, alerts: list[JsonObject]) -> None:
         await asyncio.sleep(self._timeouts.session.idle)

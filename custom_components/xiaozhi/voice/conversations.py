@@ -196,7 +196,8 @@ class VoiceConversations:
             conversation,
             turn,
             timeouts=timeouts,
-            on_answered=lambda text: self._answered(text, voice_turn),
+            # The first packet of the answer is about to be sent.
+            on_answered=lambda text: self._device.hass.loop.call_soon(self._answered, text, voice_turn),
             interrupted_answer=self._interrupted_answer,
         )
         self._interrupted_answer = ""

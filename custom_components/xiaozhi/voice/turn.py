@@ -75,7 +75,7 @@ class VoiceTurn:
         conversation: Conversation,
         turn: Turn,
         *,
-        on_answered: Callable[[str], None],
+        on_answered: Callable[[str], object],
         timeouts: VoiceTimeouts | None = None,
         interrupted_answer: str = "",
     ) -> None:
@@ -84,7 +84,7 @@ class VoiceTurn:
         If the turn began in the middle of an answer, a repetition of that answer is no command.
         """
         self.times = TurnTimes()
-        self._on_answered: Callable[[str], None] | None = on_answered
+        self._on_answered: Callable[[str], object] | None = on_answered
         self._interrupted_answer = interrupted_answer
         self._timeouts = timeouts or VoiceTimeouts()
         self._hass = hass

@@ -9,7 +9,10 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
+from custom_components.xiaozhi.gateway import Gateway
+from custom_components.xiaozhi.protocol.conversation.conversation import ConversationState
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import State, converse
 from tests.integration.boxes import COMMAND, MAC, Boot, Speech, wait_for_state
@@ -44,6 +47,31 @@ async def _turns(hass: HomeAssistant, entry: MockConfigEntry) -> list[dict[str, 
     report = await async_get_config_entry_diagnostics(hass, entry)
     turns: list[dict[str, Any]] = report["devices"][0]["turns"]
     return turns
+
+
+class _Witness:
+    """Notes how many packets the device was sent when it is shown to speak."""
+
+    def __init__(self) -> None:
+        self.sent: list[int] = []
+
+    def device_changed(self, device: Device) -> None:
+        link = device.session and device.session.link
+        if link and device.conversation_state is ConversationState.SPEAKING:
+            self.sent.append(link.counters.packets_out)
+
+
+async def test_the_first_packet_is_on_its_way_before_home_assistant_shows_that_the_device_speaks(
+    speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+) -> None:
+    """States and events take Home Assistant milliseconds, which the user would wait."""
+    speech.recognizer.lines = [COMMAND]
+    simulated = await boot()
+    gateway: Gateway = linked_entry.runtime_data
+    gateway.devices[MAC].add_listener(witness := _Witness())
+    await converse(simulated, command)
+    assert witness.sent
+    assert all(witness.sent)
 
 
 async def test_a_slow_voice_shows_in_its_part_of_the_response_time(
