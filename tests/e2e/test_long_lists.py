@@ -1,0 +1,158 @@
+"""On a phone: a device with more tools than a page has room for, and with a question to its owner."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack
+from socket import SOCK_DGRAM
+from typing import Any
+
+from playwright.async_api import Page, expect
+import pytest
+import pytest_asyncio
+
+from demo import house
+from demo.browser import WebPage, web_page
+from demo.client import Client
+from demo.errors import DemoError
+from demo.hass import PASSWORD, USERNAME, home_assistant
+from demo.processes import free_port
+from demo.speech_server import HOST
+from simulator import SimulatedDevice, get_profile
+from simulator.application.full_mcp import full_mcp
+from simulator.application.mcp_server import McpProgram
+from simulator.board.cjson import JsonObject
+from simulator.board.tools import Tool
+from tests.e2e.house import PACE
+
+pytestmark = [
+    pytest.mark.timeout(300),
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.usefixtures("socket_enabled"),
+]
+
+_NAME = "小智音箱放在客厅电视柜左边第二层靠近窗户的那一个"
+_TITLES = (
+    "Wash the windows of the living room and of the conservatory upstairs, slowly",
+    "打开客厅的窗帘并调暗所有的灯光然后播放音乐",
+    "شغل مكيف الهواء في غرفة المعيشة",
+    "🎉 Party 🎊",
+    "Küchenradiolautsprecherbefestigungsüberprüfung",
+)
+_TOOLS = 64
+# Elements that can be scrolled sideways, and whether the whole page can.
+_WIDER = """() => {
+  const wider = [];
+  const visit = (node) => {
+    if (node.shadowRoot) visit(node.shadowRoot);
+    for (const child of node.children) visit(child);
+    if (!(node instanceof HTMLElement) || !node.clientWidth) return;
+    const scrolls = ["auto", "scroll"].includes(getComputedStyle(node).overflowX);
+    if (scrolls && node.scrollWidth > node.clientWidth + 1) wider.push(node.localName);
+  };
+  visit(document.documentElement);
+  if (document.documentElement.scrollWidth > innerWidth) wider.push("page");
+  return wider;
+}"""
+
+
+def _many(send: Callable[[JsonObject], None]) -> McpProgram:
+    """Make a program with everything that MCP has, and with many tools."""
+    program = full_mcp()(send)
+    program.tools += [
+        Tool(
+            name=f"home.appliance_in_the_room_{number}.do_it",
+            description="Does it at once.",
+            title=f"{_TITLES[number % len(_TITLES)]} {number}",
+        )
+        for number in range(_TOOLS)
+    ]
+    return program
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def phone(
+    shared_loop: None, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[tuple[WebPage, Client]]:
+    """A phone on which the owner of such a device is logged in."""
+    port = free_port()
+    url = f"http://{HOST}:{port}"
+    async with AsyncExitStack() as stack:
+        folder = tmp_path_factory.mktemp("house")
+        _, client = await stack.enter_async_context(home_assistant(folder, port))
+        await house.set_up_gateway(
+            client,
+            websocket_port=free_port(),
+            mqtt_port=free_port(),
+            udp_port=free_port(transport=SOCK_DGRAM),
+        )
+        device = SimulatedDevice(get_profile("ethernet"), f"{url}/api/xiaozhi/ota", pace=PACE, program=_many)
+        await house.pair(client, await stack.enter_async_context(device), _NAME, house.Room.KITCHEN)
+        try:
+            web = await stack.enter_async_context(web_page(url, width=390, height=844))
+        except DemoError as err:
+            pytest.skip(str(err))
+        await web.log_in(USERNAME, PASSWORD)
+        yield web, client
+
+
+async def _fits(page: Page) -> None:
+    assert await page.evaluate(_WIDER) == []
+
+
+async def _form(client: Client) -> list[Any]:
+    """Return what the part *What it may do* of the form proposes."""
+    (entry,) = await client.command("config_entries/get", domain="xiaozhi")
+    entry_id = entry["entry_id"]
+    (subentry,) = await client.command("config_entries/subentries/list", entry_id=entry_id)
+    form = await client.change_subentry(entry_id, "device", subentry["subentry_id"])
+    (part,) = [field for field in form["data_schema"] if field["name"] == "may_do"]
+    (tools,) = [field for field in part["schema"] if field["name"] == "assistant_tools"]
+    chosen: list[Any] = tools["description"]["suggested_value"]
+    return chosen
+
+
+async def test_tools_are_searched_and_chosen(phone: tuple[WebPage, Client]) -> None:
+    web, client = phone
+    before = await _form(client)
+    assert len(before) > _TOOLS
+    await web.show_integration("XiaoZhi")
+    await _fits(web.page)
+    await web.subentry_row(_NAME).get_by_role("button", name="Change device").click()
+    await web.unfold("What it may do")
+    await _fits(web.page)
+    for number in (41, 42):
+        title = f"{_TITLES[number % len(_TITLES)]} {number} · "
+        await web.page.get_by_role("button", name=f"Remove {title}").click()
+    await web.press("Tools for the assistant")
+    await web.page.get_by_placeholder("Search").last.fill(_TITLES[1])
+    found = web.page.locator("ha-picker-combo-box").get_by_text(f"{_TITLES[1]} 41 · ")
+    await expect(found).to_be_visible()
+    await _fits(web.page)
+    await found.click()
+    await web.page.locator("ha-selector-boolean").filter(has_text="Ask people").locator("ha-switch").click()
+    await _fits(web.page)
+    await web.press("Submit")
+    await web.read("Success")
+    after = await _form(client)
+    assert set(before) - set(after) == {"home.appliance_in_the_room_42.do_it"}
+    await web.page.get_by_role("button", name="Close").last.click()
+
+
+async def test_a_question_of_the_device_is_answered(phone: tuple[WebPage, Client]) -> None:
+    web, client = phone
+    devices = await client.command("config/device_registry/list")
+    (device_id,) = [device["id"] for device in devices if device["name"] == _NAME]
+    call = {"device_id": device_id, "tool": "demo.ask_person"}
+    asking = asyncio.create_task(client.ask("xiaozhi", "call_tool", **call))
+    question = web.page.get_by_text(f"{_NAME} asks something").first
+    await web.show_page("/config/repairs", question)
+    await question.click()
+    await web.page.get_by_text("Answer", exact=True).click()
+    await web.field("Degrees (15–25)").fill("40")
+    await web.press("Submit")
+    await web.read("This number is too small or too large.")
+    await _fits(web.page)
+    await web.field("Degrees (15–25)").fill("20")
+    await web.press("Submit")
+    await web.read("The issue is repaired!")
+    assert (await asking)["result"] == "accept {'degrees': 20}"
