@@ -72,7 +72,7 @@ async def web(shared_loop: None, tmp_path_factory: pytest.TempPathFactory) -> As
 
 
 async def _follow(web: WebPage, path: tuple[str, ...]) -> None:
-    await web.page.goto(f"{web.url}/config")
+    await web.go("/config")
     for number, step in enumerate(path):
         if step.startswith(_MENU):
             named = web.page.get_by_role("button", name=re.compile("^(Menu|Overflow menu|Actions)"))
