@@ -1,20 +1,22 @@
 """How well and how quickly it is judged whether a sentence is complete."""
 
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 import gc
 from time import perf_counter
 import tracemalloc
-from typing import Final
+from typing import Any, Final
 
 from hassil.intents import SlotList
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
+from homeassistant.components.intent import async_register_timer_handler
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import area_registry as ar
+from homeassistant.helpers import area_registry as ar, intent
 from homeassistant.setup import async_setup_component
 
+from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.voice.sentences import Completeness, Sentences
 from custom_components.xiaozhi.voice.sentences.recogniser import Hearing, async_hear, own_lists, recognise
 from custom_components.xiaozhi.voice.sentences.request import Request
@@ -29,6 +31,12 @@ _SEED: Final = 11
 _SENTENCES: Final = 100
 _NAMES: Final = (50, 500, 2000)
 _PATIENCE: Final = 60.0
+_TIMER_DEVICE: Final = "benchmark"
+# What opens can be opened to a position, so that more words can change a command.
+_ATTRIBUTES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "cover": {"supported_features": 15, "device_class": "blind"},
+    "valve": {"supported_features": 15},
+}
 # The others with few names only.
 _WITH_MANY_NAMES: Final = ("en", "de", "zh-CN")
 
@@ -48,11 +56,13 @@ async def measure(house: House, *, quick: bool = False) -> Finding:
     """Judge random sentences of the recogniser, and all their beginnings."""
     hass = house.hass
     assert await async_setup_component(hass, "conversation", {})
+    await _start_timers(hass)
     rows: list[Row] = []
     for language in ("en",) if quick else LANGUAGES:
         for names in (50,) if quick else _NAMES if language in _WITH_MANY_NAMES else (50,):
             async with _named(hass, LANGUAGES[language], names):
                 rows.append(await _measured(hass, language, names, 3 if quick else _SENTENCES))
+    await intent.async_handle(hass, DOMAIN, intent.INTENT_CANCEL_ALL_TIMERS, device_id=_TIMER_DEVICE)
     return Finding(
         benchmark="sentences",
         claim="judgements on random commands and all their beginnings; wrong: taken for complete, though "
@@ -60,6 +70,14 @@ async def measure(house: House, *, quick: bool = False) -> Finding:
         "MiB: kept for the language and the names",
         rows=rows,
     )
+
+
+async def _start_timers(hass: HomeAssistant) -> None:
+    """Start two timers, so that it matters which one is meant."""
+    async_register_timer_handler(hass, _TIMER_DEVICE, lambda *_: None)
+    for name in ("tea", "pizza"):
+        slots = {"name": {"value": name}, "hours": {"value": 10}}
+        await intent.async_handle(hass, DOMAIN, intent.INTENT_START_TIMER, slots, device_id=_TIMER_DEVICE)
 
 
 @asynccontextmanager
@@ -70,7 +88,7 @@ async def _named(hass: HomeAssistant, words: Vocabulary, number: int) -> AsyncGe
     ids = []
     for index, (name, domain) in enumerate(things(words, number)):
         ids.append(f"{domain}.thing_{index}")
-        hass.states.async_set(ids[-1], "off", {"friendly_name": name})
+        hass.states.async_set(ids[-1], "off", {"friendly_name": name, **_ATTRIBUTES.get(domain, {})})
         async_expose_entity(hass, "conversation", ids[-1], should_expose=True)
     await hass.async_block_till_done()
     try:

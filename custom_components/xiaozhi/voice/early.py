@@ -42,6 +42,7 @@ type JudgeText = Callable[[str], Awaitable[Completeness]]
 
 ENDS: Final = {
     Completeness.COMPLETE: EndOfTurn.COMPLETE,
+    Completeness.DETAIL_MAY_FOLLOW: EndOfTurn.DETAIL,
     Completeness.MAY_GO_ON: EndOfTurn.PAUSE,
     Completeness.UNKNOWN: EndOfTurn.PAUSE,
     Completeness.BEGINNING: EndOfTurn.BEGINNING,

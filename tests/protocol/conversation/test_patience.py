@@ -27,7 +27,7 @@ def judged(judgement: EndOfTurn) -> Patience:
     return patience
 
 
-@pytest.mark.parametrize("judgement", [EndOfTurn.COMPLETE, EndOfTurn.PAUSE])
+@pytest.mark.parametrize("judgement", [EndOfTurn.COMPLETE, EndOfTurn.DETAIL, EndOfTurn.PAUSE])
 def test_the_early_transcript_is_that_of_the_turn(judgement: EndOfTurn) -> None:
     patience = judged(judgement)
     assert patience.ended() == UseTranscript(TEXT)

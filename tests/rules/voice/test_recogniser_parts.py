@@ -11,6 +11,7 @@ from hassil.string_matcher import match_expression
 from homeassistant.components.assist_pipeline import default_pipeline
 from homeassistant.components.conversation.agent_manager import AgentManager
 from homeassistant.components.conversation.default_agent import DefaultAgent, LanguageIntents
+from homeassistant.components.intent import TimerInfo
 from homeassistant.components.media_player import INTENT_MEDIA_SEARCH_AND_PLAY
 from homeassistant.helpers.intent import INTENT_GET_STATE
 import pytest
@@ -64,6 +65,7 @@ def test_templates_have_the_parts_that_are_known() -> None:
 def test_what_is_read_is_there() -> None:
     assert "intents" in {field.name for field in fields(LanguageIntents)}
     assert isinstance(inspect.getattr_static(AgentManager, "trigger_sentences"), property)
+    assert "conversation_command" in {field.name for field in fields(TimerInfo)}
     assert {"entities_list", "intent", "intent_data"} <= {field.name for field in fields(RecognizeResult)}
 
 

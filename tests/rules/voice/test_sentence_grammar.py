@@ -32,7 +32,8 @@ def outlook(text: str, *sentences: str, language: str = "en", **more: Any) -> Ou
     """Return how a text goes on in a language that has just these sentences."""
     block = {"sentences": [*sentences], **more.pop("block", {})}
     intents = Intents.from_dict({"language": language, "intents": {"Test": {"data": [block]}}, **more})
-    return Grammar(intents, language).outlook(text, values_of_lists(NAMES, language), {}, 1.0, lambda: 0.0)
+    named = Grammar(intents, language).named(values_of_lists(NAMES, language))
+    return named.outlook(text, {}, 1.0, lambda: 0.0)
 
 
 def told(found: Outlook) -> str:
@@ -110,6 +111,12 @@ def test_names_stand_only_where_what_they_name_fits() -> None:
     assert told(outlook("open front", "open {name}", **block)) == "nothing"
 
 
+def test_what_the_home_has_none_of_is_not_said() -> None:
+    floors = {"floor": {"values": []}}
+    assert told(outlook("tidy", "tidy up {floor}", lists=floors)) == "nothing"
+    assert told(outlook("tidy", "tidy up [{floor}]", lists=floors)) == "more"
+
+
 def test_sentences_for_the_room_are_none_without_a_room() -> None:
     block = {"block": {"requires_context": {"area": {"slot": True}}}}
     assert told(outlook("lights", "lights on", **block)) == "nothing"
@@ -144,7 +151,7 @@ def test_nothing_but_punctuation_may_begin_anything() -> None:
 def test_a_walk_ends_when_its_time_is_over() -> None:
     intents = Intents.from_dict({"language": "en", "intents": {"A": {"data": [{"sentences": ["a"]}]}}})
     with pytest.raises(OutOfTimeError):
-        Grammar(intents, "en").outlook("a", {}, {}, 1.0, lambda: 2.0)
+        Grammar(intents, "en").named({}).outlook("a", {}, 1.0, lambda: 2.0)
 
 
 def test_a_template_of_unknown_parts_is_refused() -> None:

@@ -33,6 +33,8 @@ class EndOfTurn(StrEnum):
 
     COMPLETE = "complete_command"
     """The command is complete, and nothing can follow."""
+    DETAIL = "command_without_detail"
+    """The command is complete, and only a detail can follow, which is rare."""
     PAUSE = "pause"
     """The pause has lasted as long as the owner allows."""
     BEGINNING = "beginning_of_command"
@@ -41,6 +43,7 @@ class EndOfTurn(StrEnum):
 
 DEFAULT_PAUSES: Final[Mapping[EndOfTurn, float]] = {
     EndOfTurn.COMPLETE: 0.2,
+    EndOfTurn.DETAIL: 0.6,
     EndOfTurn.PAUSE: 0.85,
     EndOfTurn.BEGINNING: 1.2,
 }

@@ -10,8 +10,10 @@ class Completeness(StrEnum):
 
     COMPLETE = "complete"
     """A command, and nothing that follows makes it another or a longer one."""
+    DETAIL_MAY_FOLLOW = "detail_may_follow"
+    """A command to which only details can be added, such as the name of a new timer."""
     MAY_GO_ON = "may_go_on"
-    """A command, but a longer sentence begins with it, or any words may follow."""
+    """A command, but a longer sentence that means something else begins with it, or any words may follow."""
     BEGINNING = "beginning"
     """No command, but the beginning of one."""
     UNKNOWN = "unknown"

@@ -1,20 +1,20 @@
 """All sentences of a language, asked what may follow a text."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 import time
 from typing import Any, Final
 
-from hassil.expression import Expression, Group, ListReference, RuleReference, Sentence
-from hassil.intents import IntentData, Intents, RangeSlotList, SlotList
+from hassil.expression import Alternative, Expression, Group, ListReference, RuleReference, Sentence
+from hassil.intents import Intent, IntentData, Intents, RangeSlotList, SlotList, TextSlotList
 from hassil.util import check_excluded_context, check_required_context
 
 from .meaning import Kind
-from .templates import Ends, Node, Values, Walk, compile_template
+from .templates import DEVICE_CLASS, Ends, Node, Values, Walk, compile_template
 from .values import TextValues, values_of
 from .words import Squashed
 
-__all__ = ["Grammar", "Lists", "OutOfTimeError", "Outlook", "values_of_lists"]
+__all__ = ["Grammar", "Lists", "NamedGrammar", "OutOfTimeError", "Outlook", "values_of_lists"]
 
 type Lists = Mapping[str, Values | TextValues]
 
@@ -27,11 +27,17 @@ class OutOfTimeError(Exception):
 class Outlook:
     """What was found about a text."""
 
-    is_sentence: bool = False
+    blocks: set[int] = field(default_factory=set)
+    """Of the sentences that it is, by their number."""
     ends_in_wildcard: bool = False
     """Any words may follow."""
     longer: list[tuple[Kind, int]] = field(default_factory=list)
     """Sentences that begin with it, and what of `Ends` they go on with."""
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether it is a sentence."""
+        return bool(self.blocks)
 
     @property
     def is_beginning(self) -> bool:
@@ -40,13 +46,22 @@ class Outlook:
 
     def add(self, other: Outlook) -> None:
         """Add what was found elsewhere."""
-        self.is_sentence |= other.is_sentence
+        self.blocks |= other.blocks
         self.ends_in_wildcard |= other.ends_in_wildcard
         self.longer += other.longer
 
 
 # What "please" may be the beginning of.
-_ANY_SENTENCE: Final = (Kind("", frozenset()), Ends.WORDS)
+_ANY_SENTENCE: Final = (Kind("", "", None, frozenset()), Ends.WORDS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    node: Node
+    kind: Kind
+    block: int
+    lists: frozenset[str]
+    """What no sentence of it goes without."""
 
 
 class _Scope:
@@ -58,7 +73,7 @@ class _Scope:
         self.excluded: Final = block.excludes_context
         self.rules: Final = rules
         self.lists: Final = lists
-        self.templates: Final[list[tuple[Node, Kind]]] = []
+        self.templates: Final[list[_Template]] = []
 
     def admits(self, context: Mapping[str, Any], later: set[str]) -> bool:
         """Whether the sentences can be said here; `later` is what names may add to the context."""
@@ -78,65 +93,110 @@ class _Scope:
         }
 
 
-class Grammar:
-    """The compiled sentences of hassil's intents."""
+class NamedGrammar:
+    """Sentences with the names of a home, but not those that need a name where it has none."""
 
-    def __init__(self, intents: Intents, language: str) -> None:
-        self._ranges: Final[dict[str, RangeSlotList]] = {}
-        rules = self._compile_rules(intents.expansion_rules)
-        scopes: dict[str, _Scope] = {}
-        for intent in intents.intents.values():
-            for block in intent.data:
-                key = repr((block.requires_context, block.excludes_context))
-                if block.expansion_rules or block.slot_lists:
-                    key = f"{key} {len(scopes)}"
-                if (scope := scopes.get(key)) is None:
-                    scope = scopes[key] = _Scope(
-                        key,
-                        block,
-                        {**rules, **self._compile_rules(block.expansion_rules)},
-                        values_of_lists(block.slot_lists, language),
-                    )
-                all_rules = {**intents.expansion_rules, **block.expansion_rules}
-                for sentence in block.sentences:
-                    kind = Kind.of(intent.name, block, _slots(sentence.expression, all_rules))
-                    scope.templates.append((compile_template(sentence.expression, self._ranges), kind))
-        self._scopes: Final = [*scopes.values()]
-        self._lists: Final = values_of_lists({**intents.slot_lists, **self._ranges}, language)
+    def __init__(self, lists: Lists, scopes: Iterable[_Scope]) -> None:
+        self._known_later: Final = set[str]().union(
+            *(values.context_keys for values in lists.values() if isinstance(values, TextValues))
+        )
+        self._scopes: Final[list[tuple[_Scope, dict[str, Values], list[_Template]]]] = []
+        for scope in scopes:
+            fitting = scope.fitting(lists)
+            absent = {name for name, values in fitting.items() if not values.can_start}
+            can_be_said = [template for template in scope.templates if not template.lists & absent]
+            self._scopes.append((scope, fitting, can_be_said))
 
     def outlook(
         self,
         text: str,
-        lists: Lists,
         context: Mapping[str, Any],
         deadline: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> Outlook:
-        """Return how a text may go on, with the names of the home. Raises OutOfTimeError."""
+        """Return how a text may go on. Raises OutOfTimeError."""
         squashed = Squashed(text)
         if not squashed.text:
             return Outlook(longer=[_ANY_SENTENCE])
         outlook = Outlook()
-        lists = {**self._lists, **lists}
-        known_later: set[str] = set()
-        for values in lists.values():
-            if isinstance(values, TextValues):
-                known_later |= values.context_keys
-        for scope in self._scopes:
-            if not scope.admits(context, known_later):
+        for scope, fitting, templates in self._scopes:
+            if not templates or not scope.admits(context, self._known_later):
                 continue
-            walk = Walk(squashed, scope.fitting(lists), scope.rules)
-            for template, kind in scope.templates:
+            walk = Walk(squashed, fitting, scope.rules)
+            for template in templates:
                 if clock() > deadline:
                     raise OutOfTimeError
                 walk.ends = 0
-                after = template.walk(walk, 1)
+                after = template.node.walk(walk, 1)
                 if after >= walk.end:
-                    outlook.is_sentence = True
+                    outlook.blocks.add(template.block)
                     outlook.ends_in_wildcard |= bool(after & walk.open)
                 if walk.ends:
-                    outlook.longer.append((kind, walk.ends))
+                    outlook.longer.append((template.kind, walk.ends))
         return outlook
+
+
+class Grammar:
+    """The compiled sentences of hassil's intents."""
+
+    def __init__(self, intents: Intents, language: str) -> None:
+        self._intents: Final = intents
+        self._blocks: Final = [
+            (intent.name, block) for intent in intents.intents.values() for block in intent.data
+        ]
+        self._ranges: Final[dict[str, RangeSlotList]] = {}
+        class_lists: set[str] = set()
+        rules = self._compile_rules(intents.expansion_rules)
+        scopes: dict[str, _Scope] = {}
+        for number, (intent, block) in enumerate(self._blocks):
+            key = repr((block.requires_context, block.excludes_context))
+            if block.expansion_rules or block.slot_lists:
+                key = f"{key} {len(scopes)}"
+            if (scope := scopes.get(key)) is None:
+                scope = scopes[key] = _Scope(
+                    key,
+                    block,
+                    {**rules, **self._compile_rules(block.expansion_rules)},
+                    values_of_lists(block.slot_lists, language),
+                )
+            all_rules = {**intents.expansion_rules, **block.expansion_rules}
+            for sentence in block.sentences:
+                named = _lists_and_slots(sentence.expression, all_rules)
+                kind = Kind.of(intent, block, (slot for _, slot in named))
+                node = compile_template(sentence.expression, self._ranges)
+                needs = _needed_lists(sentence.expression, all_rules)
+                class_lists |= {name for name, slot in named if slot == DEVICE_CLASS}
+                scope.templates.append(_Template(node, kind, number, needs))
+        self._scopes: Final = [*scopes.values()]
+        self._classes: Final = {
+            name: values
+            for name, values in intents.slot_lists.items()
+            if name in class_lists and isinstance(values, TextSlotList)
+        }
+        self._lists: Final = values_of_lists({**intents.slot_lists, **self._ranges}, language)
+        self._named: tuple[Lists, NamedGrammar] | None = None
+
+    def named(self, lists: Lists, classes: Collection[str] | None = None) -> NamedGrammar:
+        """Return the sentences with the names of a home; with `classes`, only for things of these classes."""
+        if classes is not None:
+            few = {
+                name: TextValues(
+                    replace(values, values=[v for v in values.values if str(v.value_out) in classes])
+                )
+                for name, values in self._classes.items()
+            }
+            return NamedGrammar({**self._lists, **lists, **few}, self._scopes)
+        if self._named is None or self._named[0] is not lists:
+            self._named = lists, NamedGrammar({**self._lists, **lists}, self._scopes)
+        return self._named[1]
+
+    def intents_of(self, outlook: Outlook) -> Intents:
+        """Return all that a sentence can be, of which the recogniser takes one."""
+        chosen: dict[str, Intent] = {}
+        for number in sorted(outlook.blocks):
+            name, block = self._blocks[number]
+            chosen.setdefault(name, Intent(name)).data.append(block)
+        return replace(self._intents, intents=chosen)
 
     def _compile_rules(self, rules: Mapping[str, Sentence]) -> dict[str, Node]:
         return {name: compile_template(rule.expression, self._ranges) for name, rule in rules.items()}
@@ -157,13 +217,31 @@ def values_of_lists(slot_lists: Mapping[str, SlotList], language: str) -> dict[s
     return values
 
 
-def _slots(part: Expression, rules: Mapping[str, Sentence], within: frozenset[str] = frozenset()) -> set[str]:
-    """Return what a template may be given; `within` are the rules that refer to the part."""
+def _lists_and_slots(
+    part: Expression, rules: Mapping[str, Sentence], within: frozenset[str] = frozenset()
+) -> set[tuple[str, str]]:
+    """Return the lists of a template and the slots that they fill; `within` are the rules around the part."""
     match part:
         case ListReference():
-            return {part.slot_name}
+            return {(part.list_name, part.slot_name)}
         case Group():
-            return set().union(*(_slots(item, rules, within) for item in part.items))
+            return set().union(*(_lists_and_slots(item, rules, within) for item in part.items))
         case RuleReference() if part.rule_name in rules and part.rule_name not in within:
-            return _slots(rules[part.rule_name].expression, rules, within | {part.rule_name})
+            return _lists_and_slots(rules[part.rule_name].expression, rules, within | {part.rule_name})
     return set()
+
+
+def _needed_lists(
+    part: Expression, rules: Mapping[str, Sentence], within: frozenset[str] = frozenset()
+) -> frozenset[str]:
+    """Return the lists that are in every sentence of a template; `within` are the rules around the part."""
+    match part:
+        case ListReference():
+            return frozenset({part.list_name})
+        case Alternative() if part.items:
+            return frozenset.intersection(*(_needed_lists(item, rules, within) for item in part.items))
+        case Group():
+            return frozenset().union(*(_needed_lists(item, rules, within) for item in part.items))
+        case RuleReference() if part.rule_name in rules and part.rule_name not in within:
+            return _needed_lists(rules[part.rule_name].expression, rules, within | {part.rule_name})
+    return frozenset()

@@ -1,6 +1,7 @@
 """The sentences and names that Home Assistant knows, prepared for judgements in a thread."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from hassil.intents import Intents, SlotList
@@ -10,15 +11,18 @@ from homeassistant.core import HomeAssistant
 
 from .completeness import Completeness
 from .grammar import Grammar, Lists, Outlook, OutOfTimeError, values_of_lists
-from .meaning import Meaning
+from .meaning import Change, Meaning, Thing
 from .recogniser import Hearing, async_hear, own_lists, recognise, trigger_intents
 from .request import Request
-from .values import TextValues
+from .templates import DEVICE_CLASS
+from .values import Context, TextValues
 
 __all__ = ["Knowledge"]
 
 # Languages whose sentences are kept.
 _MOST_LANGUAGES: Final = 4
+# The area of a device that has one.
+_SOME_ROOM: Final = {"area": {"value": "", "text": ""}}
 
 
 class _Home:
@@ -29,10 +33,17 @@ class _Home:
         self.own_lists: Final = own_lists(lists)
         self.values: Final[Lists] = values_of_lists(lists, language)
 
-    def names_one_thing(self, result: RecognizeResult) -> bool:
-        """Whether a sentence names something, and nothing else has this name."""
+    def thing(self, result: RecognizeResult) -> Context | None:
+        """Return what is known of what a sentence names, if nothing else has the name."""
         name, names = result.entities.get("name"), self.values.get("name")
-        return name is not None and isinstance(names, TextValues) and names.names_one_thing(name.text)
+        return names.only(name.text) if name is not None and isinstance(names, TextValues) else None
+
+    def other_classes(self, thing: Context) -> set[str] | None:
+        """Return of which classes the other things of its domain are; None if it is the only one."""
+        names = self.values.get("name")
+        others = names.others(thing) if isinstance(names, TextValues) else []
+        classes = [other.get(DEVICE_CLASS) for other in others if other.get("domain") == thing.get("domain")]
+        return {str(name) for name in classes if name is not None} if classes else None
 
 
 class _Known:
@@ -49,14 +60,27 @@ class _Known:
             recognise(hearing, self.intents, home.own_lists)
             self._is_prepared = True
 
-    def outlook(self, hearing: Hearing, home: _Home, deadline: float) -> Outlook:
-        """Return how a text may go on, with and without words such as "please". Raises OutOfTimeError."""
+    def outlook(
+        self, hearing: Hearing, home: _Home, deadline: float, classes: Collection[str] | None = None
+    ) -> Outlook:
+        """Return how a text may go on, with and without words such as "please". Raises OutOfTimeError.
+
+        With `classes`, as if there were things of these classes only.
+        """
         text = normalize_for_matching(hearing.text).text
         ignores_spaces = self.intents.settings.ignore_whitespace
         outlook = Outlook()
+        names = self._grammar.named(home.values, classes)
         for words in {text, remove_skip_words(text, self.intents.skip_words, ignores_spaces).strip()}:
-            outlook.add(self._grammar.outlook(words, home.values, hearing.context, deadline))
+            outlook.add(names.outlook(words, hearing.context, deadline))
         return outlook
+
+    def understood(self, hearing: Hearing, home: _Home, outlook: Outlook) -> RecognizeResult | None:
+        """Return what the recogniser understands, which is asked only about the sentences that fit."""
+        # The search is more lenient than the recogniser, which decides what is a command.
+        if not outlook.blocks:
+            return None
+        return recognise(hearing, self._grammar.intents_of(outlook), home.own_lists)
 
 
 class Knowledge:
@@ -87,20 +111,15 @@ class Knowledge:
             for known in sources:
                 known.prepare(hearing, home)
             return Completeness.UNKNOWN
-        outlook = Outlook()
-        for known in sources:
-            outlook.add(known.outlook(hearing, home, deadline))
-        result = None
-        if outlook.is_sentence:
-            # The search is more lenient than the recogniser, which decides what is a command.
-            understood = (recognise(hearing, known.intents, home.own_lists) for known in sources)
-            result = next(filter(None, understood), None)
-        if result is None:
-            return Completeness.BEGINNING if outlook.is_beginning else Completeness.UNKNOWN
-        meaning = Meaning.of(result, home.names_one_thing(result))
-        if outlook.ends_in_wildcard or any(meaning.is_changed(*longer) for longer in outlook.longer):
-            return Completeness.MAY_GO_ON
-        return Completeness.COMPLETE
+        outlooks = {known: known.outlook(hearing, home, deadline) for known in sources}
+        understood = (known.understood(hearing, home, outlook) for known, outlook in outlooks.items())
+        if result := next(filter(None, understood), None):
+            return _judge_command(hearing, home, outlooks, result, deadline)
+        if not any(outlook.is_beginning for outlook in outlooks.values()):
+            return Completeness.UNKNOWN
+        if _lacks_room(hearing, home, sources, deadline):
+            return Completeness.UNKNOWN
+        return Completeness.BEGINNING
 
     def _sources(self, hearing: Hearing) -> Iterator[_Known]:
         """Yield what is known, first what Home Assistant asks first."""
@@ -117,3 +136,41 @@ class Knowledge:
             while len(self._languages) > _MOST_LANGUAGES:
                 del self._languages[next(iter(self._languages))]
             yield known
+
+
+def _judge_command(
+    hearing: Hearing,
+    home: _Home,
+    outlooks: Mapping[_Known, Outlook],
+    result: RecognizeResult,
+    deadline: float,
+) -> Completeness:
+    context = home.thing(result)
+    thing = None
+    if context is not None:
+        takes_position = result.entities["name"].value not in hearing.without_position
+        thing = Thing(context.get("domain"), takes_position)
+    meaning = Meaning.of(result, thing, chooses_timer=hearing.chooses_timer)
+    changes = _changes(meaning, outlooks.values())
+    if any(outlook.ends_in_wildcard for outlook in outlooks.values()) or Change.OTHER in changes:
+        return Completeness.MAY_GO_ON
+    if context is not None and Change.CLASS in changes:
+        classes = home.other_classes(context)
+        if classes is not None:
+            others = [known.outlook(hearing, home, deadline, classes) for known in outlooks]
+            if Change.CLASS in _changes(meaning, others):
+                return Completeness.MAY_GO_ON
+    return Completeness.DETAIL_MAY_FOLLOW if Change.DETAIL in changes else Completeness.COMPLETE
+
+
+def _changes(meaning: Meaning, outlooks: Iterable[Outlook]) -> set[Change]:
+    """Return what longer sentences make of a command."""
+    return {meaning.change(*longer) for outlook in outlooks for longer in outlook.longer}
+
+
+def _lacks_room(hearing: Hearing, home: _Home, sources: Sequence[_Known], deadline: float) -> bool:
+    """Whether a text would be a sentence if the device had a room, so that it was said to its end."""
+    if hearing.context:
+        return False
+    in_room = replace(hearing, context=_SOME_ROOM)
+    return any(known.outlook(in_room, home, deadline).is_sentence for known in sources)

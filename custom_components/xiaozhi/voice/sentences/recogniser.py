@@ -12,14 +12,22 @@ from typing import Any, Final
 
 from hassil.intents import Intents, SlotList, WildcardSlotList
 from hassil.recognize import RecognizeResult, recognize_best
-from homeassistant.components.conversation import HOME_ASSISTANT_AGENT, ConversationEntityFeature
+from homeassistant.components.conversation import (
+    DOMAIN as CONVERSATION_DOMAIN,
+    HOME_ASSISTANT_AGENT,
+    ConversationEntityFeature,
+)
 from homeassistant.components.conversation.agent_manager import get_agent_manager
 from homeassistant.components.conversation.const import METADATA_CUSTOM_SENTENCE
+from homeassistant.components.cover import DOMAIN as COVER_DOMAIN, CoverEntityFeature
+from homeassistant.components.homeassistant.exposed_entities import async_should_expose
+from homeassistant.components.intent import TIMER_DATA
 from homeassistant.components.media_player import INTENT_MEDIA_SEARCH_AND_PLAY
+from homeassistant.components.valve import DOMAIN as VALVE_DOMAIN, ValveEntityFeature
 from homeassistant.const import ATTR_SUPPORTED_FEATURES
-from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers import area_registry as ar, device_registry as dr
-from homeassistant.helpers.intent import INTENT_GET_STATE
+from homeassistant.core import HomeAssistant, State, callback
+from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er
+from homeassistant.helpers.intent import INTENT_GET_STATE, async_get_entity_aliases
 
 from .request import Request
 
@@ -27,6 +35,13 @@ __all__ = ["Hearing", "async_hear", "own_lists", "recognise", "trigger_intents"]
 
 # A pipeline leaves these to a language model that controls the home, though it prefers local commands.
 _LEFT_TO_MODEL: Final = frozenset({INTENT_GET_STATE, INTENT_MEDIA_SEARCH_AND_PLAY})
+# What opens and closes, and the feature of those that can also be moved to a position.
+_OPENING: Final = {
+    COVER_DOMAIN: CoverEntityFeature.SET_POSITION,
+    VALVE_DOMAIN: ValveEntityFeature.SET_POSITION,
+}
+# Of more it is not looked up each time what they can do.
+_MOST_OPENING: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +60,10 @@ class Hearing:
     """The area in which it is said."""
     excluded: frozenset[str]
     """Intents that are left to a language model."""
+    without_position: frozenset[object]
+    """Names of exposed things that open and close, but cannot be moved to a position, as far as is known."""
+    chooses_timer: bool
+    """There are several timers."""
 
 
 async def async_hear(hass: HomeAssistant, request: Request) -> Hearing | None:
@@ -68,6 +87,8 @@ async def async_hear(hass: HomeAssistant, request: Request) -> Hearing | None:
         lists=await agent._make_slot_lists(),  # noqa: SLF001 - there is no public way
         context=_area_context(hass, request.device_id),
         excluded=frozenset() if request.agent_id is None or is_own else _left_to(hass, request.agent_id),
+        without_position=_without_position(hass),
+        chooses_timer=_has_several_timers(hass),
     )
 
 
@@ -79,6 +100,32 @@ def _area_context(hass: HomeAssistant, device_id: str | None) -> dict[str, Any]:
     if area_id is None or (area := ar.async_get(hass).async_get_area(area_id)) is None:
         return {}
     return {"area": {"value": area.name, "text": area.name}}
+
+
+@callback
+def _without_position(hass: HomeAssistant) -> frozenset[str]:
+    states = hass.states.async_all(_OPENING)
+    if len(states) > _MOST_OPENING:
+        return frozenset()
+    entities = er.async_get(hass)
+    return frozenset(
+        name
+        for state in states
+        if not _takes_position(state) and async_should_expose(hass, CONVERSATION_DOMAIN, state.entity_id)
+        for name in async_get_entity_aliases(hass, entities.async_get(state.entity_id), state=state)
+    )
+
+
+def _takes_position(state: State) -> bool:
+    features = state.attributes.get(ATTR_SUPPORTED_FEATURES, 0)
+    return not isinstance(features, int) or bool(features & _OPENING[state.domain])
+
+
+@callback
+def _has_several_timers(hass: HomeAssistant) -> bool:
+    manager = hass.data.get(TIMER_DATA)
+    timers = [] if manager is None else manager.timers.values()
+    return sum(not timer.conversation_command for timer in timers) > 1
 
 
 @callback

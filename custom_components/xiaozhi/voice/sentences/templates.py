@@ -25,10 +25,12 @@ from hassil.intents import RangeSlotList
 
 from .words import Squashed
 
-__all__ = ["PLACES", "WILDCARD", "Ends", "Node", "Values", "Walk", "compile_template"]
+__all__ = ["DEVICE_CLASS", "PLACES", "WILDCARD", "Ends", "Node", "Values", "Walk", "compile_template"]
 
 # Slots that say where something is.
 PLACES: Final = frozenset({"area", "floor"})
+# The slot that says of what class things are, such as garage doors.
+DEVICE_CLASS: Final = "device_class"
 # Templates refer to rules, and rules to others, never so deep; more may be a circle.
 _DEEPEST: Final = 32
 
@@ -39,13 +41,15 @@ class Ends:
     WORDS: Final = 1
     """Words of the template."""
     VALUE: Final = 2
-    """Another list, or the rest of a value: the bedroom - lamp, twenty - five."""
+    """The rest of a value: the bedroom - lamp, twenty - five."""
     PLACE: Final = 4
     """An area or a floor."""
     WILDCARD: Final = 8
     """More of a wildcard that other words led to."""
     ANYTHING: Final = 16
     """A template that begins with a wildcard, which may take in whatever was said."""
+    LIST: Final = 32
+    """Another value, of a list that is no place."""
 
 
 class Values(Protocol):
@@ -191,7 +195,7 @@ class _Rule(Node):
 class _List(Node):
     def __init__(self, name: str, slot: str) -> None:
         self._name: Final = name
-        self._start: Final = Ends.PLACE if slot in PLACES else Ends.VALUE
+        self._start: Final = Ends.PLACE if slot in PLACES else Ends.LIST
 
     @override
     def walk(self, walk: Walk, states: int) -> int:

@@ -12,7 +12,7 @@ from hassil.util import check_excluded_context, check_required_context
 from .templates import WILDCARD, Ends, Node, Values, Walk, compile_template
 from .words import Squashed
 
-__all__ = ["NumberValues", "TextValues", "values_of"]
+__all__ = ["Context", "NumberValues", "TextValues", "values_of"]
 
 # More numbers than that, such as all colour temperatures, are told by their digits only.
 _MOST_WORDS: Final = 1000
@@ -53,9 +53,10 @@ class _Phrases:
                 opening = phrase.text[:end]
                 self._openings[opening] = self._openings.get(opening, 0) | bits
 
-    def count(self, text: str) -> int:
-        """Return how often a text was added."""
-        return self._counts.get(Squashed(text).text, 0)
+    def only(self, text: str) -> int | None:
+        """Return the bits of a text that was added once."""
+        phrase = Squashed(text).text
+        return self._whole[phrase] if self._counts.get(phrase) == 1 else None
 
     def is_opening(self, text: str, bits: int = 1) -> bool:
         """Whether one of the texts goes on after this one."""
@@ -82,21 +83,33 @@ class TextValues:
         self._phrases: Final = _Phrases()
         self._templates: Final[list[tuple[Node, int]]] = []
         self._contexts: Final[list[Context]] = []
+        self._counts: Final[list[int]] = []
         bits: dict[str, int] = {}
         for value in slot_list.values:
             context = value.context or {}
             if (kind := repr(context)) not in bits:
                 bits[kind] = 1 << len(bits)
                 self._contexts.append(context)
+                self._counts.append(0)
+            self._counts[bits[kind].bit_length() - 1] += 1
             if isinstance(value.text_in, TextChunk):
                 self._phrases.add(value.text_in.text, bits[kind])
             else:
                 self._templates.append((compile_template(value.text_in, {}), bits[kind]))
         self._fitting: Final[dict[str, Values]] = {}
 
-    def names_one_thing(self, name: str) -> bool:
-        """Whether only one thing has a name."""
-        return self._phrases.count(name) == 1
+    def only(self, name: str) -> Context | None:
+        """Return what is known of the thing of a name, such as its domain; None if more than one have it."""
+        bits = self._phrases.only(name)
+        return None if bits is None else self._contexts[bits.bit_length() - 1]
+
+    def others(self, thing: Context) -> list[Context]:
+        """Return what is known of all but one thing; things with several names count as several."""
+        return [
+            context
+            for context, count in zip(self._contexts, self._counts, strict=True)
+            if context is not thing or count > 1
+        ]
 
     @property
     def context_keys(self) -> set[str]:
