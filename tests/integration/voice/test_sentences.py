@@ -25,7 +25,7 @@ from custom_components.xiaozhi.voice.sentences.knowledge import Knowledge
 from custom_components.xiaozhi.voice.sentences.recogniser import Hearing
 
 # Seconds; a busy machine must not make a judgement late.
-PATIENT = 60.0
+PATIENT = 300.0
 MODEL = "conversation.model"
 COMPLETE, DETAIL_MAY_FOLLOW, MAY_GO_ON, BEGINNING, UNKNOWN = Completeness
 

@@ -114,3 +114,8 @@ def test_no_command_is_taken_for_complete_when_more_words_make_it_another(langua
             assert judged not in {Completeness.BEGINNING, Completeness.UNKNOWN}, sentence
     assert seen[Completeness.BEGINNING] > seen[Completeness.UNKNOWN]
     assert seen[Completeness.COMPLETE]
+
+
+def test_a_class_that_is_called_as_a_room_is_may_be_in_another_room() -> None:
+    """Up to here the doors of the garage are meant; with "across hall", all garage doors of the hall."""
+    assert judge("en")("raise up the garage doors position to ten") is Completeness.MAY_GO_ON

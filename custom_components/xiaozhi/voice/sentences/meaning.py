@@ -111,7 +111,9 @@ class Meaning:
             return Change.NONE
         if self.thing is not None:
             more, ends = more - PLACES, ends & ~Ends.PLACE
-        if not more and not ends & (Ends.PLACE | Ends.LIST):
+        # A class may be called as a room is: in "garage doors", followed by "in the hall", there is none.
+        takes_class_for_room = self.thing is None and DEVICE_CLASS in kind.slots and kind.slots & PLACES
+        if not (more or ends & (Ends.PLACE | Ends.LIST) or takes_class_for_room):
             return Change.NONE
         return Change.DETAIL if kind.intent in _SELDOM_LONGER else Change.OTHER
 
