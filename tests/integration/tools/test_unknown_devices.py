@@ -109,6 +109,8 @@ async def test_what_tells_nothing_is_assumed(hass: HomeAssistant, boot: Boot) ->
         ),
         tool("self.blind.open"),
         tool("self.blind.close"),
+        tool("self.tank_valve.open", set={"tank": "open"}),
+        tool("self.tank_valve.close", set={"tank": "closed"}),
     )
     await wait_for_state(hass, valve, STATE_UNKNOWN)
     assert state_of(hass, valve).attributes[ATTR_ASSUMED_STATE] is True
@@ -121,6 +123,11 @@ async def test_what_tells_nothing_is_assumed(hass: HomeAssistant, boot: Boot) ->
     assert state_of(hass, valve).state == "open"
     await act(hass, VALVE, SERVICE_STOP_VALVE, valve)
     assert state_of(hass, valve).state == STATE_UNKNOWN
+    # Without a position, it is opened and closed.
+    for action, state in ((SERVICE_OPEN_VALVE, "open"), (SERVICE_CLOSE_VALVE, "closed")):
+        await act(hass, VALVE, action, "valve.kitchen_box_tank_valve")
+        assert device.values["tank"] == state
+        assert state_of(hass, "valve.kitchen_box_tank_valve").state == state
     await act(hass, COVER, SERVICE_CLOSE_COVER, blind)
     assert state_of(hass, blind).state == "closed"
     await act(hass, COVER, SERVICE_OPEN_COVER, blind)
