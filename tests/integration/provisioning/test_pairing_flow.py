@@ -12,6 +12,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.provisioning.pairing import CODE_SECONDS, MAX_TRIES
+from custom_components.xiaozhi.provisioning.pairing_flow import listed
 from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, MakeDevice, paired_device
 from tests.integration.provisioning.forms import ADDRESS, start, start_device, submit, submit_device
 
@@ -283,3 +284,8 @@ async def test_without_a_running_gateway_no_device_can_be_added(
         (FlowResultType.ABORT, "gateway_not_running")
     }
     assert not gateway_entry.subentries
+
+
+def test_many_waiting_devices_are_one_below_the_other() -> None:
+    assert listed(["a (00:01)", "b (00:02)"]) == "a (00:01), b (00:02)"
+    assert listed([f"a (00:0{number})" for number in range(4)]).count("\n- a (00:0") == 4
