@@ -276,9 +276,11 @@ class DeviceSession(LinkHandler):
     def _conversation_state_changed(self, state: ConversationState) -> None:
         if state is ConversationState.IDLE:
             self._readings.resume()
+            # At once: a link that ends would make the device unavailable before it was seen to be idle.
+            self._device.changed()
         else:
             self._readings.pause()
-        self._device.changed_soon()
+            self._device.changed_soon()
 
     async def _show_later(self, alerts: list[JsonObject]) -> None:
         await asyncio.sleep(self._timeouts.session.idle)
