@@ -1,7 +1,9 @@
 """What all tests share."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
 import gc
 from itertools import chain, zip_longest
 import logging
@@ -10,7 +12,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from aiohttp import web_app
 from aiohttp.resolver import AsyncResolver
+from hassil.expression import Sentence
+import hassil.intents
 from hypothesis import HealthCheck, settings
 import pytest
 import pytest_asyncio
@@ -41,6 +46,7 @@ _SECOND = ("e2e/test_browser.py", "benchmarks/test_soak.py")
 _BUSY_BEFORE_SECOND = 3
 
 
+@cache
 def _name(path: Path) -> str:
     return path.relative_to(ROOT / "tests").as_posix()
 
@@ -59,6 +65,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Log only warnings, since pytest writes each record three times; `-vv` and `caplog` show the rest."""
     if config.get_verbosity() <= 0:
         logging.getLogger().setLevel(logging.WARNING)
+
+
+def pytest_collection_finish() -> None:
+    """Look for no garbage among Home Assistant's modules and the tests, which stay until the end."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -81,6 +92,26 @@ def pytest_asyncio_loop_factories(
     if _folder(item) in _REAL_TIME or item.get_closest_marker("real_time"):
         return {"real": asyncio.new_event_loop}
     return {"virtual": VirtualTimeLoop}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def parse_each_sentence_once() -> Iterator[None]:
+    """Keep what Home Assistant's sentences mean, which it finds out again in each test that talks to it."""
+    parse = cache(hassil.intents.parse_sentence)
+
+    def parse_sentence(text: str, **options: bool) -> Sentence:
+        # What else is known of a sentence depends on the others, and is written into it.
+        return replace(parse(text, **options))
+
+    with patch("hassil.intents.parse_sentence", parse_sentence):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def forget_handlers() -> Iterator[None]:
+    """Let no test's Home Assistant live on in aiohttp's list of the handlers that were called last."""
+    yield
+    web_app._cached_build_middleware.cache_clear()
 
 
 @pytest.fixture

@@ -54,6 +54,7 @@ class _UdpTarget:
     async def take(self, data: bytes) -> None:
         """Let the listener receive a datagram."""
         self._listener.datagram_received(data, self._fate.choice(_SOURCES))
+        self._channel.deliver()
         self._channel.send(data[:200])
         counters = self._listener.counters
         self.outcome.refused = counters.rejected + counters.unknown + counters.late

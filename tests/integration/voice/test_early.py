@@ -171,7 +171,7 @@ async def test_a_complete_command_is_carried_out_at_once(
     [
         (COMMAND, "complete_command", 0.4, 1),
         # Something may follow, or only a language model would know.
-        ("cancel all timers", "pause", 0.7, 1),
+        ("turn off the lights", "pause", 0.7, 1),
         ("who was Napoleon", "pause", 0.7, 1),
         # Nobody says half a command: all of it is transcribed again.
         ("set a timer for", "beginning_of_command", 1.4, 2),

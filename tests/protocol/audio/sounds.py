@@ -1,13 +1,14 @@
 """Synthetic sounds and media files."""
 
 from array import array
+from functools import cache
 import io
 import math
-import random
 import struct
 
 import av
 from av.audio.codeccontext import AudioCodecContext
+import numpy as np
 
 __all__ = [
     "hiss",
@@ -22,18 +23,18 @@ __all__ = [
 ]
 
 
+@cache
 def tone(seconds: float, sample_rate: int, hertz: float = 440) -> bytes:
     """Return a tone of amplitude 8000."""
-    step = 2 * math.pi * hertz / sample_rate
-    return array("h", (int(8000 * math.sin(step * i)) for i in range(round(seconds * sample_rate)))).tobytes()
+    return _pcm(8000 * np.sin(_angles(round(seconds * sample_rate), sample_rate, hertz)))
 
 
+@cache
 def hiss(seconds: float, sample_rate: int) -> bytes:
     """Return noise whose loudness changes as that of speech does."""
-    rng = random.Random(7)
     count = round(seconds * sample_rate)
-    swell = (0.55 + 0.45 * math.sin(2 * math.pi * 4 * i / sample_rate) for i in range(count))
-    return array("h", (int(6000 * loud * rng.uniform(-1, 1)) for loud in swell)).tobytes()
+    loud = 0.55 + 0.45 * np.sin(_angles(count, sample_rate, 4))
+    return _pcm(6000 * loud * np.random.default_rng(7).uniform(-1, 1, count))
 
 
 def samples(pcm: bytes) -> array[int]:
@@ -43,17 +44,14 @@ def samples(pcm: bytes) -> array[int]:
 
 def level(pcm: bytes) -> float:
     """Return the root mean square of all samples."""
-    values = samples(pcm)
-    return math.sqrt(sum(value * value for value in values) / len(values))
+    return float(np.sqrt(np.mean(np.square(_values(pcm)))))
 
 
 def pitch_level(pcm: bytes, sample_rate: int, hertz: float) -> float:
     """Return the amplitude of one pitch."""
-    step = 2 * math.pi * hertz / sample_rate
-    values = samples(pcm)
-    cosine = sum(value * math.cos(step * i) for i, value in enumerate(values))
-    sine = sum(value * math.sin(step * i) for i, value in enumerate(values))
-    return 2 * math.hypot(cosine, sine) / len(values)
+    values = _values(pcm)
+    angles = _angles(len(values), sample_rate, hertz)
+    return 2 * math.hypot(np.dot(values, np.cos(angles)), np.dot(values, np.sin(angles))) / len(values)
 
 
 def opus_packets(pcm: bytes, frame_duration: int = 60, *, dtx: bool = True) -> list[bytes]:
@@ -133,3 +131,15 @@ def _frames(pcm: bytes, sample_rate: int, frame_samples: int) -> list[av.AudioFr
         frame.planes[0].update(piece)
         frames.append(frame)
     return frames
+
+
+def _angles(count: int, sample_rate: int, hertz: float) -> np.ndarray:
+    return 2 * np.pi * hertz / sample_rate * np.arange(count)
+
+
+def _pcm(values: np.ndarray) -> bytes:
+    return values.astype("<i2").tobytes()
+
+
+def _values(pcm: bytes) -> np.ndarray:
+    return np.frombuffer(pcm, "<i2").astype(float)
