@@ -8,12 +8,14 @@ from weakref import WeakKeyDictionary
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
 from homeassistant.core import Context, callback
 from homeassistant.helpers import entity_registry as er
+from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.entity import Entity, EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.typing import UNDEFINED
 
 from .device.device import Device
 from .gateway import XiaozhiConfigEntry
+from .lean_entity import LeanEntity
 from .mcp.audit import told_to_logbook
 from .rights import check_entity
 from .tools.catalogue import STATUS_TOOL
@@ -25,7 +27,7 @@ from .tools.values import as_flag, as_number
 _RETRY: Final = 3600
 
 
-class XiaozhiEntity(Entity):
+class XiaozhiEntity(LeanEntity):
     """An entity of a device. Its state is written whenever the device changes."""
 
     _attr_has_entity_name = True
@@ -36,8 +38,18 @@ class XiaozhiEntity(Entity):
     def __init__(self, device: Device, description: EntityDescription) -> None:
         self.device = device
         self.entity_description = description
-        self._attr_unique_id = f"{device.mac}_{description.key}"
-        self._attr_device_info = device.info
+
+    @property
+    @override
+    def unique_id(self) -> str:
+        """Return the device's MAC with the kind of the entity."""
+        return f"{self.device.mac}_{self.entity_description.key}"
+
+    @property
+    @override
+    def device_info(self) -> DeviceInfo:
+        """Return what says to which device it belongs."""
+        return self.device.info
 
     @property
     def current(self) -> bool:

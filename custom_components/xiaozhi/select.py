@@ -16,6 +16,7 @@ from .const import DOMAIN
 from .device.device import Device
 from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
 from .gateway import Gateway, XiaozhiConfigEntry
+from .lean_entity import LeanEntity
 from .tools.entities import SelectTool
 
 # The device runs one tool at a time.
@@ -71,7 +72,7 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
         await self._call(self.tool.choice.call(option))
 
 
-class XiaozhiPipelineSelect(AssistPipelineSelect):
+class XiaozhiPipelineSelect(LeanEntity, AssistPipelineSelect):
     """The Assist pipeline of a device."""
 
     _attr_has_entity_name = True
@@ -81,7 +82,7 @@ class XiaozhiPipelineSelect(AssistPipelineSelect):
         self._attr_device_info = device.info
 
 
-class XiaozhiEndOfSpeechSelect(VadSensitivitySelect):
+class XiaozhiEndOfSpeechSelect(LeanEntity, VadSensitivitySelect):
     """What ends the user's speech: what has been said, or a pause as with Home Assistant's own select."""
 
     _attr_has_entity_name = True

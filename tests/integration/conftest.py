@@ -11,7 +11,7 @@ from homeassistant.components.homeassistant.exposed_entities import async_expose
 from homeassistant.config_entries import ConfigEntry, ConfigEntryState, ConfigFlow, ConfigSubentryData
 from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers import device_registry as dr, entity_registry as er
 from homeassistant.helpers.entity import Entity
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.setup import async_setup_component
@@ -81,7 +81,12 @@ async def home_assistant(
 @pytest.fixture
 def all_enabled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The owner has switched on what is disabled at first."""
-    monkeypatch.setattr(Entity, "entity_registry_enabled_default", True)
+    register = er.EntityRegistry.async_get_or_create
+
+    def enable(registry: er.EntityRegistry, *names: str, **about: Any) -> er.RegistryEntry:
+        return register(registry, *names, **{**about, "disabled_by": None})
+
+    monkeypatch.setattr(er.EntityRegistry, "async_get_or_create", enable)
 
 
 def unused_port(*transports: socket.SocketKind) -> int:

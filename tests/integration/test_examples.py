@@ -15,7 +15,6 @@ from homeassistant.components.persistent_notification import (
 from homeassistant.config_entries import ConfigSubentry
 from homeassistant.core import HomeAssistant, callback, split_entity_id
 from homeassistant.helpers import area_registry as ar, entity_registry as er
-from homeassistant.helpers.entity import Entity
 from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -93,11 +92,8 @@ ACTIONS: Final = [
 
 
 @pytest.fixture
-async def device(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
-) -> Device:
+async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enabled: None) -> Device:
     """A device in the kitchen with all that any device has; its owner has switched on what is disabled."""
-    monkeypatch.setattr(Entity, "entity_registry_enabled_default", True)
     gateway = gateway_entry.runtime_data
     gateway.remember_area(MAC, ar.async_get(hass).async_create("Kitchen").id)
     paired = paired_device()

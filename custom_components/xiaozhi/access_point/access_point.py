@@ -1,15 +1,14 @@
 """One access point: its connection, what is known of it, and what it does."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime
 import logging
-from typing import Any, Final
+from typing import Any, Final, Protocol, override
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME, __version__
-from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.device_registry import DeviceEntryType, DeviceInfo
 from homeassistant.util import dt as dt_util
@@ -19,14 +18,14 @@ from ..const import DOMAIN, EVENT_ACCESS_POINT_CALL, MANUFACTURER
 from ..protocol.access_point.client import AccessPointClient
 from ..protocol.access_point.dispatcher import CallRecord
 from ..protocol.access_point.timeouts import AccessPointTimeouts
-from ..protocol.access_point.tools import ToolSummary
+from ..protocol.access_point.tools import ToolProvider, ToolSummary
 from ..protocol.clock import loop_time
 from ..protocol.limits import TokenBucket
-from .house_tools import HouseTools
+from .house_tools import HouseTool, async_house, offered_tools
 from .issues import async_clear_issues, async_update_issues
 from .settings import AccessPointSettings
 
-__all__ = ["AccessPoint"]
+__all__ = ["AccessPoint", "AccessPointListener"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -36,8 +35,18 @@ _RECORDS_A_SECOND: Final = 1
 _RECORDS_AT_ONCE: Final = 100
 
 
-class AccessPoint:
-    """Runtime of the subentry of an access point."""
+class AccessPointListener(Protocol):
+    """Follows an access point."""
+
+    def point_changed(self) -> None:
+        """Take what has changed."""
+
+    def tool_called(self, record: CallRecord) -> None:
+        """Hear of a call that was answered; `point_changed` follows."""
+
+
+class AccessPoint(ToolProvider):
+    """Runtime of the subentry of an access point. It gives its client the tools of the house."""
 
     def __init__(
         self,
@@ -55,12 +64,8 @@ class AccessPoint:
         self._entry = entry
         self._timeouts = timeouts
         self._records = TokenBucket(rate=_RECORDS_A_SECOND, burst=_RECORDS_AT_ONCE)
-        self._listeners: set[Callable[[], None]] = set()
-        self._call_listeners: set[Callable[[CallRecord], None]] = set()
+        self._listeners: list[AccessPointListener] = []
         self._missing: tuple[str, ...] = ()
-        self._provider = HouseTools(
-            hass, lambda: self.settings, lambda: self._device_id, self._missing_changed
-        )
         self._started = False
         self._device_id: str | None = None
         self._client = self._make_client()
@@ -133,16 +138,24 @@ class AccessPoint:
             )
 
     @callback
-    def add_listener(self, listener: Callable[[], None]) -> CALLBACK_TYPE:
-        """Call `listener` at every change. Returns a function that ends this."""
-        self._listeners.add(listener)
-        return lambda: self._listeners.discard(listener)
+    def add_listener(self, listener: AccessPointListener) -> None:
+        """Tell `listener` of every change and of every call that was answered."""
+        self._listeners.append(listener)
 
     @callback
-    def add_call_listener(self, listener: Callable[[CallRecord], None]) -> CALLBACK_TYPE:
-        """Call `listener` with every call that was answered. Returns a function that ends this."""
-        self._call_listeners.add(listener)
-        return lambda: self._call_listeners.discard(listener)
+    def remove_listener(self, listener: AccessPointListener) -> None:
+        """Tell it nothing more. Does nothing if it was told nothing."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+
+    @override
+    async def tools(self) -> list[HouseTool]:
+        """Return the tools of this moment, built afresh."""
+        house = await async_house(self._hass, self.settings.apis, self._device_id)
+        if house.missing != self._missing:
+            self._missing = house.missing
+            self.async_check()
+        return offered_tools(house.tools, self.settings.tools, questions_only=self.settings.questions_only)
 
     def describe(self) -> dict[str, Any]:
         """Return what is known, for diagnostics: nothing of the token, no arguments."""
@@ -183,7 +196,7 @@ class AccessPoint:
     def _make_client(self) -> AccessPointClient:
         return AccessPointClient(
             self.settings.address,
-            self._provider,
+            self,
             version=__version__,
             tls=get_default_context(),
             timeouts=self._timeouts,
@@ -204,13 +217,7 @@ class AccessPoint:
     def _changed(self) -> None:
         self.async_check()
         for listener in tuple(self._listeners):
-            listener()
-
-    @callback
-    def _missing_changed(self, missing: tuple[str, ...]) -> None:
-        if missing != self._missing:
-            self._missing = missing
-            self.async_check()
+            listener.point_changed()
 
     @callback
     def _called(self, record: CallRecord) -> None:
@@ -228,8 +235,8 @@ class AccessPoint:
                 "milliseconds": record.milliseconds,
             },
         )
-        for listener in tuple(self._call_listeners):
-            listener(record)
+        for listener in tuple(self._listeners):
+            listener.tool_called(record)
         self._changed()
 
     @callback

@@ -10,10 +10,12 @@ from homeassistant.components.event import EventEntity
 from homeassistant.components.sensor import SensorDeviceClass, SensorEntity, SensorStateClass
 from homeassistant.const import EntityCategory
 from homeassistant.core import callback
+from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.entity import Entity
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from ..gateway import XiaozhiConfigEntry
+from ..lean_entity import LeanEntity
 from ..protocol.access_point.dispatcher import CallOutcome, CallRecord
 from .access_point import AccessPoint
 
@@ -42,7 +44,7 @@ def async_add_access_point_entities(
     entry.async_on_unload(entry.runtime_data.access_points.listen(add))
 
 
-class AccessPointEntity(Entity):
+class AccessPointEntity(LeanEntity):
     """An entity of an access point. Its state is written whenever the access point changes."""
 
     _attr_has_entity_name = True
@@ -51,14 +53,39 @@ class AccessPointEntity(Entity):
 
     def __init__(self, point: AccessPoint) -> None:
         self.point = point
-        self._attr_unique_id = f"{point.subentry_id}_{self._key}"
-        self._attr_device_info = point.info
+
+    @property
+    @override
+    def unique_id(self) -> str:
+        """Return the id of the subentry with the kind of the entity."""
+        return f"{self.point.subentry_id}_{self._key}"
+
+    @property
+    @override
+    def device_info(self) -> DeviceInfo:
+        """Return what says to which service device it belongs."""
+        return self.point.info
 
     @override
     async def async_added_to_hass(self) -> None:
         """Follow the access point."""
         await super().async_added_to_hass()
-        self.async_on_remove(self.point.add_listener(self.async_write_ha_state))
+        self.point.add_listener(self)
+
+    @override
+    async def async_will_remove_from_hass(self) -> None:
+        """Follow the access point no longer."""
+        await super().async_will_remove_from_hass()
+        self.point.remove_listener(self)
+
+    @callback
+    def point_changed(self) -> None:
+        """Write the state."""
+        self.async_write_ha_state()
+
+    @callback
+    def tool_called(self, record: CallRecord) -> None:
+        """Hear of a call that was answered."""
 
 
 class ConnectedSensor(AccessPointEntity, BinarySensorEntity):
@@ -131,12 +158,7 @@ class ToolCalledEvent(AccessPointEntity, EventEntity):
     _attr_event_types = [outcome.value for outcome in CallOutcome]  # noqa: RUF012 - as its base class has it
 
     @override
-    async def async_added_to_hass(self) -> None:
-        """Follow the calls."""
-        await super().async_added_to_hass()
-        self.async_on_remove(self.point.add_call_listener(self._called))
-
     @callback
-    def _called(self, record: CallRecord) -> None:
+    def tool_called(self, record: CallRecord) -> None:
+        """Take the call as an event. Its state is written with those of the other entities."""
         self._trigger_event(record.outcome, {"tool": record.tool, "milliseconds": record.milliseconds})
-        self.async_write_ha_state()

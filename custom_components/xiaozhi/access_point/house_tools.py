@@ -1,6 +1,6 @@
 """The tools of the house: those of Home Assistant's LLM APIs that the owner lets an access point offer."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 import logging
 from typing import Any, Final, override
@@ -13,14 +13,12 @@ import probatio
 import voluptuous as vol
 
 from ..const import DOMAIN
-from ..protocol.access_point.tools import OfferedTool, ToolError, ToolProvider
+from ..protocol.access_point.tools import OfferedTool, ToolError
 from ..protocol.messages import JsonObject
-from .settings import AccessPointSettings
 
 __all__ = [
     "House",
     "HouseTool",
-    "HouseTools",
     "async_house",
     "automatic_tools",
     "offered_tools",
@@ -160,28 +158,3 @@ def offered_tools(
     tools = tuple(tools)
     names = set(automatic_tools(tools) if chosen is None else chosen)
     return [tool for tool in tools if tool.name in names and (tool.changes_nothing or not questions_only)]
-
-
-class HouseTools(ToolProvider):
-    """Gives an access point its tools, built afresh for each request."""
-
-    def __init__(
-        self,
-        hass: HomeAssistant,
-        settings: Callable[[], AccessPointSettings],
-        device_id: Callable[[], str | None],
-        missing: Callable[[tuple[str, ...]], None],
-    ) -> None:
-        """`missing` hears each time which of the chosen APIs there are not."""
-        self._hass = hass
-        self._settings = settings
-        self._device_id = device_id
-        self._missing = missing
-
-    @override
-    async def tools(self) -> list[HouseTool]:
-        """Return the tools of this moment."""
-        settings = self._settings()
-        house = await async_house(self._hass, settings.apis, self._device_id())
-        self._missing(house.missing)
-        return offered_tools(house.tools, settings.tools, questions_only=settings.questions_only)

@@ -17,6 +17,8 @@ class FloodError(Exception):
 class TokenBucket:
     """Allows events worth `burst` at once and `rate` a second in the long run."""
 
+    __slots__ = ("_burst", "_rate", "_tokens", "_updated")
+
     def __init__(self, *, rate: float, burst: float) -> None:
         self._rate = rate
         self._burst = burst

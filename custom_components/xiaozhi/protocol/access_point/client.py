@@ -83,10 +83,10 @@ class AccessPointClient:
         self._connected_since = 0.0
         self._closing: EndingKind | None = None
         """Why we close the connection ourselves."""
-        self._again = asyncio.Event()
-        """Set to end a pause."""
-        self._listed = asyncio.Event()
-        """Set when a list of tools was sent on this connection."""
+        self._again: asyncio.Event | None = None
+        """Set to end a pause; None while there is a connection."""
+        self._health: asyncio.TimerHandle | None = None
+        """When this connection will be healthy; None as soon as it is."""
         self._answers: set[asyncio.Task[None]] = set()
         self._renewal: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -129,7 +129,8 @@ class AccessPointClient:
         """Connect again at once, without waiting for the end of the pause."""
         self._reconnecting.healthy()
         await self._hang_up(EndingKind.WANTED)
-        self._again.set()
+        if self._again is not None:
+            self._again.set()
 
     async def refresh(self) -> None:
         """Make the list of this moment, and tell the other side if it was sent another one.
@@ -167,16 +168,19 @@ class AccessPointClient:
 
     async def _stay_connected(self) -> None:
         while True:
-            self._again.clear()
+            self._again = asyncio.Event()
             try:
                 ending = await self._connect_and_serve()
             except Exception as err:
                 _LOGGER.exception("Unexpected error on the connection to %s", self.address)
                 ending = Ending(kind=EndingKind.UNREACHABLE, detail=f"internal error: {type(err).__name__}")
-            pause = self._ended(ending)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._again.wait()
+            await self._pause(self._ended(ending))
+
+    async def _pause(self, seconds: float) -> None:
+        again = self._again = self._again or asyncio.Event()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await again.wait()
 
     def _ended(self, ending: Ending) -> float:
         if ending.kind is not EndingKind.WANTED:
@@ -202,18 +206,21 @@ class AccessPointClient:
         self._connection, self._closing = connection, None
         self._connected_since, self.connected_at = loop_time(), datetime.now(UTC)
         self.dispatcher.listed_at = None
-        self._listed.clear()
+        # Many connections are idle for days: nothing is kept that is not needed then.
+        self._again = None
         if self._reconnecting.attempts:
             _LOGGER.info("%s: connected again", self.address)
-        tests = asyncio.create_task(self._watch(), name="xiaozhi watch access point")
-        tests.add_done_callback(log_failure)
+        self._expect_health(self._timeouts.steady)
+        tests = self._start_tests()
         try:
             self._changed()
             return await self._serve(connection)
         finally:
             self._connection = self.connected_at = None
-            tests.cancel()
-            await asyncio.gather(tests, return_exceptions=True)
+            self._expect_health(None)
+            for test in tests:
+                test.cancel()
+            await asyncio.gather(*tests, return_exceptions=True)
             await connection.close()
 
     async def _serve(self, connection: ClientConnection) -> Ending:
@@ -224,9 +231,7 @@ class AccessPointClient:
                 if not messages.take(loop_time()):
                     await connection.close(CloseCode.POLICY_VIOLATION, "too many messages")
                     return Ending(kind=EndingKind.LOST, detail="too many messages")
-                answer = asyncio.create_task(self._answer(connection, data), name="xiaozhi answer")
-                self._answers.add(answer)
-                answer.add_done_callback(self._answers.discard)
+                self._start_answer(connection, data)
         except ConnectionClosed as closed:
             ending = ending_of(closed, self.address)
         if self._closing is not None:
@@ -238,31 +243,43 @@ class AccessPointClient:
             since_list=None if listed is None else loop_time() - listed,
         )
 
+    def _start_answer(self, connection: ClientConnection, data: bytes) -> None:
+        answer = asyncio.create_task(self._answer(connection, data), name="xiaozhi answer")
+        self._answers.add(answer)
+        answer.add_done_callback(self._answers.discard)
+
     async def _answer(self, connection: ClientConnection, data: bytes) -> None:
         listed = self.dispatcher.listed_at
         if (reply := await self.dispatcher.answer(data)) is not None:
             with suppress(ConnectionClosed):
                 await connection.send(reply)
         if self.dispatcher.listed_at != listed:
-            self._listed.set()
+            due = loop_time() + self._timeouts.listed
+            if self._connection is connection and self._health is not None and self._health.when() > due:
+                self._expect_health(self._timeouts.listed)
             self._changed()
 
-    async def _watch(self) -> None:
-        """Note when the connection is healthy, and test self-hosted servers for deafness."""
-        async with asyncio.TaskGroup() as watchers:
-            watchers.create_task(self._note_health())
-            if self.address.self_hosted:
-                watchers.create_task(self._test_regularly())
+    def _expect_health(self, seconds: float | None) -> None:
+        """Note in so many seconds that the connection is healthy; None for never."""
+        if self._health is not None:
+            self._health.cancel()
+        later = asyncio.get_running_loop().call_later
+        self._health = None if seconds is None else later(seconds, self._note_health)
 
-    async def _note_health(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._timeouts.steady):
-                await self._listed.wait()
-                await asyncio.sleep(self._timeouts.listed)
+    def _note_health(self) -> None:
+        self._health = None
         known = self.problem
         self._reconnecting.healthy()
         if known is not None:
             self._changed()
+
+    def _start_tests(self) -> tuple[asyncio.Task[None], ...]:
+        """Test a self-hosted server for deafness."""
+        if not self.address.self_hosted:
+            return ()
+        tests = asyncio.create_task(self._test_regularly(), name="xiaozhi test access point")
+        tests.add_done_callback(log_failure)
+        return (tests,)
 
     async def _test_regularly(self) -> None:
         first = (self._timeouts.first_self_test, self._timeouts.second_self_test)

@@ -22,6 +22,7 @@ from .timeouts import AccessPointTimeouts
 __all__ = ["DialError", "DialProblem", "SelfTest", "check_address", "dial", "ending_of", "self_test"]
 
 _LOGGER = logging.getLogger(__name__)
+_QUIET: Final = QuietLogger(_LOGGER)
 
 _MAX_MESSAGE: Final = 1024 * 1024
 _MAX_REASON: Final = 120
@@ -75,11 +76,11 @@ class SelfTest(StrEnum):
 async def dial(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> ClientConnection:
     """Open a connection. Raises `DialError`. `tls` is used for wss:// addresses only."""
     try:
-        return await connect(
+        connection = await connect(
             url,
             # It takes memory for each connection, and no message of the cloud is long.
             compression=None,
-            logger=QuietLogger(_LOGGER),
+            logger=_QUIET,
             max_size=_MAX_MESSAGE,
             open_timeout=timeouts.open,
             close_timeout=timeouts.close,
@@ -104,6 +105,12 @@ async def dial(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> 
     except (WebSocketException, EOFError, ValueError) as err:
         # Their texts may have the address, or bytes of the other side.
         raise DialError(DialProblem.NO_WEBSOCKET, f"no WebSocket server ({type(err).__name__})") from None
+    # The library keeps the headers, some 3 KiB; nothing reads them after the handshake. The response has
+    # to stay: without one, the library takes what comes next for the handshake.
+    connection.request = None
+    if connection.response is not None:
+        connection.response.headers.clear()
+    return connection
 
 
 def ending_of(closed: ConnectionClosed, address: AccessPointAddress) -> Ending:

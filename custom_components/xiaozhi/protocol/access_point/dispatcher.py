@@ -5,11 +5,11 @@ connection, each begins with its own `initialize`, and after a reconnect a call 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 import logging
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ..clock import loop_time
 from ..limits import TokenBucket
@@ -120,12 +120,6 @@ class Dispatcher:
         self._answering: set[bytes] = set()
         self._rate = TokenBucket(rate=_CALLS_A_MINUTE / 60, burst=_CALLS_A_MINUTE)
         self._one_list = asyncio.Lock()
-        self._methods: dict[str, Callable[[JsonObject], Awaitable[JsonObject | Fault]]] = {
-            "initialize": self._initialize,
-            "ping": self._ping,
-            "tools/list": self._list_tools,
-            "tools/call": self._call_tool,
-        }
 
     @property
     def running(self) -> int:
@@ -177,11 +171,11 @@ class Dispatcher:
                     self._answering.discard(data)
 
     async def _reply(self, request: Request) -> str:
-        method = self._methods.get(request.method)
+        method = self._METHODS.get(request.method)
         if method is None:
             result: JsonObject | Fault = Fault(METHOD_NOT_FOUND, "This method is not known.")
         else:
-            result = await method(request.params)
+            result = await method(self, request.params)
         if isinstance(result, Fault):
             self.counters.faults += 1
             return encode(error_reply(Fault(result.code, result.message, request.id)))
@@ -235,6 +229,13 @@ class Dispatcher:
             self._report(shown, CallOutcome.REFUSED, began)
             return result
         return self._answered(*result[:2], began, result[2])
+
+    _METHODS: ClassVar[Mapping[str, Callable[[Dispatcher, JsonObject], Awaitable[JsonObject | Fault]]]] = {
+        "initialize": _initialize,
+        "ping": _ping,
+        "tools/list": _list_tools,
+        "tools/call": _call_tool,
+    }
 
     async def _act(self, name: str, arguments: JsonObject) -> Fault | tuple[str, CallOutcome, str]:
         """Call a tool. Returns its own name, how it ended and the answer; never raises."""
