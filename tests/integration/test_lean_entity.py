@@ -42,6 +42,15 @@ class OwnButton(Base, OfNobody):
     """A later base has its own property."""
 
 
+class LaterButton(OwnButton):
+    """It asks the class that it inherits from."""
+
+    @property
+    @override
+    def icon(self) -> str | None:
+        return f"{super().icon}-later"
+
+
 def test_properties_are_those_of_home_assistant() -> None:
     """They return what they would, and change with the attribute; nothing is kept in the entity."""
     button = Button()
@@ -49,6 +58,7 @@ def test_properties_are_those_of_home_assistant() -> None:
     assert vars(button).keys() == {"entity_description"}
     button._attr_icon = "mdi:new"
     assert button.icon == "mdi:new"
+    assert LaterButton().icon == "mdi:own-later"
     assert OwnButton().icon == "mdi:own"
 
 
