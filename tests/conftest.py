@@ -21,7 +21,7 @@ import pytest
 import pytest_asyncio
 
 from tests.paths import ROOT
-from tests.virtual_time import VirtualTimeLoop
+from tests.virtual_time import RealTimeLoop, VirtualTimeLoop
 
 # A loaded machine is no fault of what is tested. CI sets the variable to more, once a week.
 settings.register_profile(
@@ -90,7 +90,7 @@ def pytest_asyncio_loop_factories(
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Run tests in virtual time, but for those in which other processes have a part."""
     if _folder(item) in _REAL_TIME or item.get_closest_marker("real_time"):
-        return {"real": asyncio.new_event_loop}
+        return {"real": RealTimeLoop}
     return {"virtual": VirtualTimeLoop}
 
 

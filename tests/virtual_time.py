@@ -13,7 +13,7 @@ import selectors
 import threading
 from typing import override
 
-__all__ = ["VirtualTimeLoop"]
+__all__ = ["RealTimeLoop", "VirtualTimeLoop"]
 
 # A packet is on the other side of the loopback interface at once, but for a busy kernel. So the clock goes on
 # for so much of virtual time at most without a wait of some real seconds.
@@ -28,7 +28,18 @@ _THREADS = "SyncWorker"
 _MAX_THREADS = 64
 
 
-class VirtualTimeLoop(asyncio.SelectorEventLoop):
+class RealTimeLoop(asyncio.SelectorEventLoop):
+    """An event loop that waits for its threads to end, however busy the machine is."""
+
+    @override
+    def set_default_executor(self, executor: Executor) -> None:
+        """Use plain threads: Home Assistant interrupts those of its own that a busy machine delays."""
+        super().set_default_executor(
+            ThreadPoolExecutor(thread_name_prefix=_THREADS, max_workers=_MAX_THREADS)
+        )
+
+
+class VirtualTimeLoop(RealTimeLoop):
     """An event loop in which time passes only while it waits for nothing but time."""
 
     def __init__(self) -> None:
@@ -86,13 +97,6 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             return [_runs_of_sleeping(thread) for thread in running]
         except OSError, _AwakeError:
             return []
-
-    @override
-    def set_default_executor(self, executor: Executor) -> None:
-        """Use plain threads: Home Assistant interrupts those of its own that a busy machine delays."""
-        super().set_default_executor(
-            ThreadPoolExecutor(thread_name_prefix=_THREADS, max_workers=_MAX_THREADS)
-        )
 
     @override
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
