@@ -13,6 +13,8 @@ import selectors
 import threading
 from typing import override
 
+from homeassistant.util.executor import InterruptibleThreadPoolExecutor
+
 __all__ = ["RealTimeLoop", "VirtualTimeLoop"]
 
 # A packet is on the other side of the loopback interface at once, but for a busy kernel. So the clock goes on
@@ -34,9 +36,9 @@ class RealTimeLoop(asyncio.SelectorEventLoop):
     @override
     def set_default_executor(self, executor: Executor) -> None:
         """Use plain threads: Home Assistant interrupts those of its own that a busy machine delays."""
-        super().set_default_executor(
-            ThreadPoolExecutor(thread_name_prefix=_THREADS, max_workers=_MAX_THREADS)
-        )
+        if isinstance(executor, InterruptibleThreadPoolExecutor):
+            executor = ThreadPoolExecutor(thread_name_prefix=_THREADS, max_workers=_MAX_THREADS)
+        super().set_default_executor(executor)
 
 
 class VirtualTimeLoop(RealTimeLoop):

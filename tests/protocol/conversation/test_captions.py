@@ -3,7 +3,7 @@
 from itertools import pairwise
 import re
 
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.conversation.captions import Captions
@@ -191,6 +191,8 @@ def test_the_final_answer_replaces_what_was_streamed_unless_that_is_on_the_scree
     assert captions.due(0, complete=True) == "Final."
 
 
+# What is no letter becomes a space, and the number sign no heading by that.
+@example(text="#\x000", step=0.0, resumed=[])
 @given(st.text(max_size=1000), st.floats(0, 60), st.lists(st.floats(0, 60), max_size=20).map(sorted))
 def test_no_text_is_lost_or_shown_twice(text: str, step: float, resumed: list[float]) -> None:
     captions = Captions()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from .alignment import Alignment
-from .sentences import Clause, clauses, sentence_ends
+from .sentences import Clause, captions, clauses, sentence_ends
 
 __all__ = ["Captions"]
 
@@ -64,15 +64,10 @@ class Captions:
     def rest(self) -> list[str]:
         """Return what the voice has not come to by its end, as few captions as possible."""
         self._split_text(complete=True)
-        captions = [
-            clause.caption
-            for clause in clauses(
-                " ".join(clause.caption for clause in self._clauses[self._next :] if clause.caption)
-            )
-            if clause.caption
-        ]
+        waiting = (clause.caption for clause in self._clauses[self._next :])
+        rest = captions(" ".join(caption for caption in waiting if caption))
         self._next = len(self._clauses)
-        return captions
+        return rest
 
     def _split_text(self, *, complete: bool) -> None:
         rest = self._text[self._split :]

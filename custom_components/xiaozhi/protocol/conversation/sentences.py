@@ -6,7 +6,7 @@ from typing import Final
 
 from ..text import one_line
 
-__all__ = ["MAX_CAPTION", "Clause", "clauses", "plain_text", "sentence_ends"]
+__all__ = ["MAX_CAPTION", "Clause", "captions", "clauses", "plain_text", "sentence_ends"]
 
 MAX_CAPTION: Final = 300
 """Characters of one caption, which must fit a small screen and a small RAM."""
@@ -81,16 +81,23 @@ def plain_text(text: str) -> str:
 
 def clauses(sentence: str) -> list[Clause]:
     """Return the parts of a sentence; it has several captions if it is too long for one."""
-    text = plain_text(sentence)
     parts: list[Clause] = []
-    while text:
-        caption, text = _cut(text)
+    for caption in captions(plain_text(sentence)):
         ends = [match.end() for match in _CLAUSE_END.finditer(caption)]
         for start, end in zip([0, *ends], [*ends, len(caption)], strict=True):
             if start < end:
                 parts.append(
                     Clause(seconds=_speaking_time(caption[start:end]), caption=None if start else caption)
                 )
+    return parts
+
+
+def captions(text: str) -> list[str]:
+    """Return a plain text as captions, as few as possible."""
+    parts: list[str] = []
+    while text:
+        part, text = _cut(text)
+        parts.append(part)
     return parts
 
 
