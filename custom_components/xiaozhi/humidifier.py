@@ -84,10 +84,11 @@ class XiaozhiHumidifier(XiaozhiToolEntity[HumidifierTool], HumidifierEntity):
     @override
     async def async_set_humidity(self, humidity: int) -> None:
         """Set the wanted humidity."""
-        await self._change(self.tool.target.tool, {self.tool.target.argument: humidity})
+        setter = self.tool.target
+        await self._change(setter.tool, {setter.argument: humidity}, only_attribute=True)
 
     @override
     async def async_set_mode(self, mode: str) -> None:
         """Choose a mode."""
         if self.tool.modes is not None:
-            await self._call(self.tool.modes.call(mode))
+            await self._call(self.tool.modes.call(mode), only_attribute=True)

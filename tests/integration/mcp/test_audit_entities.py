@@ -68,6 +68,40 @@ async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attri
     assert all(event.context is context for event in calls)
 
 
+async def test_what_a_humidifier_is_set_to_is_told(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    """It is on before and after, so that Home Assistant tells nothing."""
+    device = await boot()
+    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    percent = {"percent": {"type": "integer", "minimum": 30, "maximum": 80}}
+    mode = {"mode": {"type": "string"}}
+    register(
+        device,
+        SimulatedTool(name="self.humidifier.turn_on", description="", set={"on": True}),
+        SimulatedTool(name="self.humidifier.turn_off", description="", set={"on": False}),
+        SimulatedTool(
+            name="self.humidifier.set_humidity", description="", properties=percent, set={"wet": "$percent"}
+        ),
+        SimulatedTool(
+            name="self.humidifier.set_mode",
+            description="Modes: auto, sleep, baby",
+            properties=mode,
+            set={"how": "$mode"},
+        ),
+    )
+    announce(device)
+    humidifier = {"entity_id": "humidifier.kitchen_box_humidifier"}
+    await wait_for_state(hass, humidifier["entity_id"], "unknown")
+    calls = async_capture_events(hass, EVENT_TOOL_CALL)
+    await hass.services.async_call("humidifier", "turn_on", humidifier, blocking=True)
+    assert calls == []
+    for action, value in (("set_humidity", {"humidity": 55}), ("set_mode", {"mode": "sleep"})):
+        await hass.services.async_call("humidifier", action, {**humidifier, **value}, blocking=True)
+    assert (device.values["wet"], device.values["how"]) == (55, "sleep")
+    assert len(calls) == 2
+
+
 async def test_a_button_that_takes_no_picture_is_told(
     hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
