@@ -12,7 +12,7 @@ from custom_components.xiaozhi.voice.sentences.grammar import (
     OutOfTimeError,
     values_of_lists,
 )
-from custom_components.xiaozhi.voice.sentences.templates import Ends, compile_template
+from custom_components.xiaozhi.voice.sentences.templates import Compiler, Ends
 
 NAMES = {
     "name": TextSlotList.from_tuples(
@@ -156,4 +156,4 @@ def test_a_walk_ends_when_its_time_is_over() -> None:
 
 def test_a_template_of_unknown_parts_is_refused() -> None:
     with pytest.raises(ValueError, match="Expression"):
-        compile_template(Expression(), {})
+        Compiler().node(Expression())

@@ -10,7 +10,7 @@ from hassil.intents import Intent, IntentData, Intents, RangeSlotList, SlotList,
 from hassil.util import check_excluded_context, check_required_context
 
 from .meaning import Kind
-from .templates import DEVICE_CLASS, Ends, Node, Values, Walk, compile_template
+from .templates import DEVICE_CLASS, Compiler, Ends, Node, Values, Walk
 from .values import TextValues, values_of
 from .words import Squashed
 
@@ -144,9 +144,10 @@ class Grammar:
         self._blocks: Final = [
             (intent.name, block) for intent in intents.intents.values() for block in intent.data
         ]
-        self._ranges: Final[dict[str, RangeSlotList]] = {}
+        self._compiler: Final = Compiler()
         class_lists: set[str] = set()
         rules = self._compile_rules(intents.expansion_rules)
+        references = _ReferenceFinder(intents.expansion_rules)
         scopes: dict[str, _Scope] = {}
         for number, (intent, block) in enumerate(self._blocks):
             key = repr((block.requires_context, block.excludes_context))
@@ -159,21 +160,22 @@ class Grammar:
                     {**rules, **self._compile_rules(block.expansion_rules)},
                     values_of_lists(block.slot_lists, language),
                 )
-            all_rules = {**intents.expansion_rules, **block.expansion_rules}
+            finder = references
+            if block.expansion_rules:
+                finder = _ReferenceFinder({**intents.expansion_rules, **block.expansion_rules})
             for sentence in block.sentences:
-                named = _lists_and_slots(sentence.expression, all_rules)
-                kind = Kind.of(intent, block, (slot for _, slot in named))
-                node = compile_template(sentence.expression, self._ranges)
-                needs = _needed_lists(sentence.expression, all_rules)
-                class_lists |= {name for name, slot in named if slot == DEVICE_CLASS}
-                scope.templates.append(_Template(node, kind, number, needs))
+                found = finder.of(sentence.expression)
+                kind = Kind.of(intent, block, (slot for _, slot in found.slots))
+                node = self._compiler.node(sentence.expression)
+                class_lists |= {name for name, slot in found.slots if slot == DEVICE_CLASS}
+                scope.templates.append(_Template(node, kind, number, found.needed))
         self._scopes: Final = [*scopes.values()]
         self._classes: Final = {
             name: values
             for name, values in intents.slot_lists.items()
             if name in class_lists and isinstance(values, TextSlotList)
         }
-        self._lists: Final = values_of_lists({**intents.slot_lists, **self._ranges}, language)
+        self._lists: Final = values_of_lists({**intents.slot_lists, **self._compiler.ranges}, language)
         self._named: tuple[Lists, NamedGrammar] | None = None
 
     def named(self, lists: Lists, classes: Collection[str] | None = None) -> NamedGrammar:
@@ -199,7 +201,7 @@ class Grammar:
         return replace(self._intents, intents=chosen)
 
     def _compile_rules(self, rules: Mapping[str, Sentence]) -> dict[str, Node]:
-        return {name: compile_template(rule.expression, self._ranges) for name, rule in rules.items()}
+        return {name: self._compiler.node(rule.expression) for name, rule in rules.items()}
 
 
 def values_of_lists(slot_lists: Mapping[str, SlotList], language: str) -> dict[str, Values | TextValues]:
@@ -217,31 +219,51 @@ def values_of_lists(slot_lists: Mapping[str, SlotList], language: str) -> dict[s
     return values
 
 
-def _lists_and_slots(
-    part: Expression, rules: Mapping[str, Sentence], within: frozenset[str] = frozenset()
-) -> set[tuple[str, str]]:
-    """Return the lists of a template and the slots that they fill; `within` are the rules around the part."""
-    match part:
-        case ListReference():
-            return {(part.list_name, part.slot_name)}
-        case Group():
-            return set().union(*(_lists_and_slots(item, rules, within) for item in part.items))
-        case RuleReference() if part.rule_name in rules and part.rule_name not in within:
-            return _lists_and_slots(rules[part.rule_name].expression, rules, within | {part.rule_name})
-    return set()
+@dataclass(frozen=True, slots=True)
+class _References:
+    """The lists of a part of a template."""
+
+    slots: frozenset[tuple[str, str]] = frozenset()
+    """Each list, and the slot that it fills."""
+    needed: frozenset[str] = frozenset()
+    """The lists that are in every sentence of the part."""
 
 
-def _needed_lists(
-    part: Expression, rules: Mapping[str, Sentence], within: frozenset[str] = frozenset()
-) -> frozenset[str]:
-    """Return the lists that are in every sentence of a template; `within` are the rules around the part."""
-    match part:
-        case ListReference():
-            return frozenset({part.list_name})
-        case Alternative() if part.items:
-            return frozenset.intersection(*(_needed_lists(item, rules, within) for item in part.items))
-        case Group():
-            return frozenset().union(*(_needed_lists(item, rules, within) for item in part.items))
-        case RuleReference() if part.rule_name in rules and part.rule_name not in within:
-            return _needed_lists(rules[part.rule_name].expression, rules, within | {part.rule_name})
-    return frozenset()
+_NO_REFERENCES: Final = _References()
+
+
+class _ReferenceFinder:
+    """Finds the lists of templates, and those of each rule that they refer to only once."""
+
+    def __init__(self, rules: Mapping[str, Sentence]) -> None:
+        self._rules: Final = rules
+        self._known: Final[dict[str, _References]] = {}
+
+    def of(self, part: Expression) -> _References:
+        match part:
+            case ListReference():
+                slots = frozenset({(part.list_name, part.slot_name)})
+                return _References(slots, frozenset({part.list_name}))
+            case Group():
+                return self._of_group(part)
+            case RuleReference():
+                return self._of_rule(part.rule_name)
+        return _NO_REFERENCES
+
+    def _of_group(self, group: Group) -> _References:
+        items = [self.of(item) for item in group.items]
+        needed = [item.needed for item in items]
+        combine = frozenset[str].intersection if isinstance(group, Alternative) else frozenset[str]().union
+        return _References(
+            frozenset[tuple[str, str]]().union(*(item.slots for item in items)),
+            combine(*needed) if needed else frozenset(),
+        )
+
+    def _of_rule(self, name: str) -> _References:
+        if name not in self._rules:
+            return _NO_REFERENCES
+        if name not in self._known:
+            # A rule that refers to itself adds nothing there.
+            self._known[name] = _NO_REFERENCES
+            self._known[name] = self.of(self._rules[name].expression)
+        return self._known[name]

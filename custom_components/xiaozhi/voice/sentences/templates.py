@@ -25,7 +25,7 @@ from hassil.intents import RangeSlotList
 
 from .words import Squashed
 
-__all__ = ["DEVICE_CLASS", "PLACES", "WILDCARD", "Ends", "Node", "Values", "Walk", "compile_template"]
+__all__ = ["DEVICE_CLASS", "PLACES", "WILDCARD", "Compiler", "Ends", "Node", "Values", "Walk"]
 
 # Slots that say where something is.
 PLACES: Final = frozenset({"area", "floor"})
@@ -227,27 +227,37 @@ class Wildcard:
 WILDCARD: Final = Wildcard()
 
 
-def compile_template(expression: Expression, ranges: dict[str, RangeSlotList]) -> Node:
-    """Return a parsed template in the form that can be walked, and note the ranges of numbers written in it.
+class Compiler:
+    """Makes templates into the form that can be walked."""
 
-    Raises ValueError if it has unknown parts.
-    """
-    match expression:
-        case TextChunk():
-            return _Text(expression.text)
-        case Group():
-            items = [compile_template(item, ranges) for item in expression.items]
-            match expression:
-                case Alternative():
-                    return _Alternative(items)
-                case Permutation():
-                    return _Permutation(items)
-            return _Sequence(items)
-        case RuleReference():
-            return _Rule(expression.rule_name)
-        case ListReference():
-            name = expression.list_name
-            if inline := expression.get_inline_range():
-                ranges[name] = RangeSlotList(name, *inline)
-            return _List(name, expression.slot_name)
-    raise ValueError(f"A template has an unknown part, {type(expression).__name__}")
+    def __init__(self) -> None:
+        """Begin with no template."""
+        self.ranges: Final[dict[str, RangeSlotList]] = {}
+        """The ranges of numbers that were written in templates, by the name of their list."""
+        # The templates of a language are made of few words.
+        self._texts: Final[dict[str, _Text]] = {}
+
+    def node(self, expression: Expression) -> Node:
+        """Return a parsed template. Raises ValueError if it has unknown parts."""
+        match expression:
+            case TextChunk():
+                text = expression.text
+                if (node := self._texts.get(text)) is None:
+                    node = self._texts[text] = _Text(text)
+                return node
+            case Group():
+                items = [self.node(item) for item in expression.items]
+                match expression:
+                    case Alternative():
+                        return _Alternative(items)
+                    case Permutation():
+                        return _Permutation(items)
+                return _Sequence(items)
+            case RuleReference():
+                return _Rule(expression.rule_name)
+            case ListReference():
+                name = expression.list_name
+                if inline := expression.get_inline_range():
+                    self.ranges[name] = RangeSlotList(name, *inline)
+                return _List(name, expression.slot_name)
+        raise ValueError(f"A template has an unknown part, {type(expression).__name__}")

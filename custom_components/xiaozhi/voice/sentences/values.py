@@ -9,7 +9,7 @@ from hassil.intents import RangeSlotList, SlotList, TextSlotList
 from hassil.numbers import get_rbnf_engine
 from hassil.util import check_excluded_context, check_required_context
 
-from .templates import WILDCARD, Ends, Node, Values, Walk, compile_template
+from .templates import WILDCARD, Compiler, Ends, Node, Values, Walk
 from .words import Squashed
 
 __all__ = ["Context", "NumberValues", "TextValues", "values_of"]
@@ -84,6 +84,7 @@ class TextValues:
         self._templates: Final[list[tuple[Node, int]]] = []
         self._contexts: Final[list[Context]] = []
         self._counts: Final[list[int]] = []
+        compiler = Compiler()
         bits: dict[str, int] = {}
         for value in slot_list.values:
             context = value.context or {}
@@ -95,7 +96,7 @@ class TextValues:
             if isinstance(value.text_in, TextChunk):
                 self._phrases.add(value.text_in.text, bits[kind])
             else:
-                self._templates.append((compile_template(value.text_in, {}), bits[kind]))
+                self._templates.append((compiler.node(value.text_in), bits[kind]))
         self._fitting: Final[dict[str, Values]] = {}
 
     def only(self, name: str) -> Context | None:
