@@ -39,6 +39,7 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
 # Run only when they are named, because they need recordings, or can fail and may take very long.
 _NAMED_ONLY: Final = ("end_of_speech", "soak")
 _OPTIONS: Final = {
+    "turn": ("recordings", "every"),
     "end_of_speech": ("recordings", "noise", "snr", "pause", "at_once", "every"),
     "soak": ("minutes", "seed", "devices"),
 }
@@ -81,7 +82,7 @@ def main(arguments: list[str]) -> None:
     group.add_argument("--minutes", type=float, default=5, help="how long (default: %(default)s)")
     group.add_argument("--seed", type=int, help="seed of all random choices (default: another each time)")
     group.add_argument("--devices", type=int, default=6, help="default: %(default)s")
-    _add_end_of_speech(parser)
+    _add_recordings(parser)
     options = parser.parse_args(arguments)
     if unknown := set(options.name) - set(BENCHMARKS):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
@@ -108,8 +109,8 @@ def _numbers(text: str) -> list[float]:
     return [float(number) for number in text.split(",")]
 
 
-def _add_end_of_speech(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("end_of_speech")
+def _add_recordings(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("end_of_speech, and turn with --recordings and --every")
     group.add_argument(
         "--recordings",
         type=Path,

@@ -118,6 +118,11 @@ class DeviceGroup:
         talks = zip(self._devices, sounds, strict=False)
         return await asyncio.gather(*(self._converse(device, sound) for device, sound in talks))
 
+    async def say_recording(self, file: str, end: float) -> dict[str, Any]:
+        """Play a file of PCM, whose speech ends after so many seconds, to the first device; as `converse`."""
+        sound = await asyncio.to_thread(Path(file).read_bytes)
+        return await self._converse(self._devices[0], sound, end)
+
     async def listen(self, number: int, text: str) -> None:
         """Wake the first devices and say a text to each; returns when all microphones are on."""
         sound = await self._sound(text)
@@ -197,7 +202,9 @@ class DeviceGroup:
             begun_at=begun[0] if begun else None, heard=heard[0] if heard else "", stopped_at=stopped
         )
 
-    async def _converse(self, device: SimulatedDevice, sound: bytes) -> dict[str, Any]:
+    async def _converse(
+        self, device: SimulatedDevice, sound: bytes, end: float | None = None
+    ) -> dict[str, Any]:
         word = self.wake_word()
         speaker = device.speaker
         first_event, first_frame = len(device.transcript), len(speaker.played)
@@ -220,6 +227,8 @@ class DeviceGroup:
             for event in events
             if event.kind == "tool" and event.data["name"] == _STATUS_TOOL
         ]
+        if end is None:
+            end = _speech_seconds(sound)
         frames = speaker.played[first_frame:]
         pauses = sum(
             later.time - earlier.time > len(earlier.pcm) / 2 / speaker.rate + _PAUSE_SECONDS
@@ -228,7 +237,7 @@ class DeviceGroup:
         return asdict(
             Account(
                 heard=" ".join(heard),
-                stopped_at=begun[0] - _FRAME_SECONDS + _speech_seconds(sound) if begun else None,
+                stopped_at=begun[0] - _FRAME_SECONDS + end if begun else None,
                 told_to_speak_at=starts[0] if starts else None,
                 ready_at=next((time for time in ready if starts and time >= starts[0]), None),
                 arrivals=[time for answer in speaker.answers[first_answer:] for time in answer],

@@ -25,7 +25,8 @@ from simulator.audio.opus import UPLINK_RATE
 from .devices import Played
 from .fleet import Fleet, fleet
 from .house import House, Site, until
-from .recordings import AFTER, Recording, Scene, read_recordings, read_sound
+from .noise import Noise, counting
+from .recordings import AFTER, CUT_SECONDS, Scene, Sound, read_recordings, read_sound, write_sounds
 from .report import Finding, Row, percentile
 from .stalls import Stalls, watched_loop
 
@@ -40,17 +41,8 @@ _RUNS: Final = (
     (_OURS, VadSensitivity.AGGRESSIVE),
     (_CORE, VadSensitivity.DEFAULT),
 )
-# Speech that ends earlier than this before its end was cut off.
-_CUT_SECONDS: Final = 0.05
 _SETTLE: Final = 0.5
 _QUICK: Final = ("turn on the kitchen light", "stop")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sound:
-    file: Path
-    end: float
-    """When its speech ends, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +50,7 @@ class _Load:
     seconds: float
     processor: float
     stalls: Stalls
+    noise: Noise
 
 
 async def measure(
@@ -84,7 +77,7 @@ async def measure(
             await asyncio.to_thread(_speak, folder)
         people = (await asyncio.to_thread(read_recordings, recordings))[::every]
         scene = Scene(noise=None if noise is None else read_sound(noise), snr=snr, pause=pause)
-        sounds = await asyncio.to_thread(_prepare, people, scene, folder)
+        sounds = await asyncio.to_thread(write_sounds, people, scene, folder)
         house.speech_to_text.notices_end = False
         try:
             async with fleet() as devices:
@@ -101,14 +94,15 @@ async def measure(
         claim="ms from the last sound of speech at the microphone until the pipeline has all of it; 'cut' in"
         f" percent of the recordings, 'never': not within {AFTER:g} s; CPU of Home Assistant for the whole"
         f" conversation, in ms for each second of listening; ms for which its event loop was busy at a time,"
-        " in processor time of its thread (the goal's) and by the clock, with what other programs took"
+        " in processor time of its thread (the goal's) and by the clock, with what other programs took; how"
+        " many calls the computer itself makes too long, as a process that only counts finds out meanwhile"
         f"{''.join(added)}",
         rows=rows,
     )
 
 
 async def _row(
-    house: House, devices: Fleet, sounds: list[_Sound], crowd: int, detector: str, sensitivity: VadSensitivity
+    house: House, devices: Fleet, sounds: list[Sound], crowd: int, detector: str, sensitivity: VadSensitivity
 ) -> Row:
     ended: dict[str, float] = {}
     numbers = count()
@@ -144,14 +138,14 @@ async def _row(
     }
 
 
-def _judged(sounds: list[_Sound], played: list[Played], ended: dict[str, float]) -> Row:
+def _judged(sounds: list[Sound], played: list[Played], ended: dict[str, float]) -> Row:
     delays: list[float] = []
     cut = never = 0
     for sound, account in zip(sounds, played, strict=True):
         delay = _delay(sound, account, ended)
         if delay is None:
             never += 1
-        elif delay < -_CUT_SECONDS:
+        elif delay < -CUT_SECONDS:
             cut += 1
         else:
             # A server that carries too much may find it, but later.
@@ -164,7 +158,7 @@ def _judged(sounds: list[_Sound], played: list[Played], ended: dict[str, float])
     return row
 
 
-def _delay(sound: _Sound, account: Played, ended: dict[str, float]) -> float | None:
+def _delay(sound: Sound, account: Played, ended: dict[str, float]) -> float | None:
     if account.begun_at is None or account.heard not in ended:
         return None
     return ended[account.heard] - (account.begun_at + sound.end)
@@ -176,10 +170,13 @@ def _cost(load: _Load, played: list[Played], ended: dict[str, float]) -> Row:
         for account in played
         if account.begun_at is not None
     )
+    by_computer = load.noise.calls_too_long(sum(load.stalls.processor))
     return {
         "CPU ms per s": round(1000 * load.processor / listened, 1) if listened else None,
         "% of a core": round(100 * load.processor / load.seconds),
         **load.stalls.row(),
+        "of that by the computer": None if by_computer is None else round(by_computer, 1),
+        "longest by the computer": round(1000 * load.noise.longest, 1),
     }
 
 
@@ -207,24 +204,16 @@ async def _watched() -> AsyncGenerator[list[_Load]]:
     """Yield a list that holds the load of this process at the end."""
     await asyncio.sleep(_SETTLE)
     loads: list[_Load] = []
-    with watched_loop() as stalls:
-        clock, used = monotonic(), process_time()
-        try:
-            yield loads
-        finally:
-            loads.append(_Load(seconds=monotonic() - clock, processor=process_time() - used, stalls=stalls))
+    async with counting() as noise:
+        with watched_loop() as stalls:
+            clock, used = monotonic(), process_time()
+            try:
+                yield loads
+            finally:
+                seconds, processor = monotonic() - clock, process_time() - used
+                loads.append(_Load(seconds=seconds, processor=processor, stalls=stalls, noise=noise))
     for line in stalls.worst():
         sys.stderr.write(f"{line}\n")
-
-
-def _prepare(people: list[Recording], scene: Scene, folder: Path) -> list[_Sound]:
-    sounds: list[_Sound] = []
-    for number, recording in enumerate(people):
-        pcm, end = recording.played(scene)
-        file = folder / f"{number}.pcm"
-        file.write_bytes(pcm)
-        sounds.append(_Sound(file=file, end=end))
-    return sounds
 
 
 def _speak(folder: Path) -> None:

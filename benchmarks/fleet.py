@@ -40,6 +40,13 @@ class Fleet:
         accounts = await self.do("converse", texts=list(texts), later=later)
         return [Account(**account) for account in accounts]
 
+    async def say_recording(self, file: Path, end: float) -> Account:
+        """Play a file of 16 kHz mono 16-bit PCM to the first device, and hear the answer to it.
+
+        `end` is when its speech ends, in seconds.
+        """
+        return Account(**await self.do("say_recording", file=str(file), end=end))
+
     async def play(self, files: Sequence[str]) -> list[Played]:
         """Play files of 16 kHz mono 16-bit PCM, each to a device, until it is understood or over."""
         accounts = await self.do("play", patience=_PLAY_SECONDS * len(files), files=list(files))

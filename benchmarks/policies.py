@@ -53,7 +53,7 @@ from custom_components.xiaozhi.voice.sentences import Sentences
 from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
 
 from .house import House
-from .recordings import Recording, Scene, read_recordings
+from .recordings import CUT_SECONDS, Recording, Scene, read_recordings
 from .report import Finding, Row, percentile
 
 __all__ = ["POLICIES", "compare"]
@@ -71,8 +71,6 @@ _FIXED: Final = (0.4, 0.6, 0.8)
 _EARLY: Final = 0.6
 _FRAME_BYTES: Final = 2 * FRAME_SAMPLES
 _FRAME_SECONDS: Final = FRAME_SAMPLES / UPLINK_RATE
-# Speech that ends earlier than this before its end was cut off.
-_CUT_SECONDS: Final = 0.05
 # A transcript is made of the sound, of which the last word is known shortly before it ends.
 _LAST_WORD: Final = 0.1
 # Home Assistant's detector takes the beginning of a stream for silence.
@@ -264,7 +262,7 @@ def _row(
 
 
 def _cut(said: _Sentence, end: _End) -> bool:
-    return end.at < said.end - _CUT_SECONDS
+    return end.at < said.end - CUT_SECONDS
 
 
 async def _ended(bench: _Bench, policy: str, pause: float, said: _Sentence) -> _End | None:

@@ -15,13 +15,26 @@ import numpy as np
 
 from simulator.audio.opus import UPLINK_RATE
 
-__all__ = ["Bounds", "Recording", "Scene", "find_bounds", "read_recordings", "read_sound"]
+__all__ = [
+    "AFTER",
+    "CUT_SECONDS",
+    "Bounds",
+    "Recording",
+    "Scene",
+    "Sound",
+    "find_bounds",
+    "read_recordings",
+    "read_sound",
+    "write_sounds",
+]
 
 type Samples = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 _BEFORE: Final = 0.3
 AFTER: Final = 6.0
 """Seconds of background after speech; an end that is found later counts as never found."""
+CUT_SECONDS: Final = 0.05
+"""Speech that ends so many seconds before its end or earlier was cut off."""
 
 _FRAME: Final = UPLINK_RATE // 100
 _FRAME_SECONDS: Final = 0.01
@@ -99,6 +112,26 @@ class Recording:
             for start in range(0, len(part) - size + 1, size // 3)
         ]
         return min(pieces, key=_level) if pieces else np.zeros(size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sound:
+    """What is played to a device: a file of 16 kHz mono 16-bit PCM."""
+
+    file: Path
+    end: float
+    """When its speech ends, in seconds."""
+
+
+def write_sounds(people: list[Recording], scene: Scene, folder: Path) -> list[Sound]:
+    """Write recordings as they are played in a scene."""
+    sounds: list[Sound] = []
+    for number, recording in enumerate(people):
+        pcm, end = recording.played(scene)
+        file = folder / f"{number}.pcm"
+        file.write_bytes(pcm)
+        sounds.append(Sound(file=file, end=end))
+    return sounds
 
 
 def read_recordings(folder: Path) -> list[Recording]:

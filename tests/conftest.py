@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 import gc
 from itertools import chain, zip_longest
@@ -14,14 +13,13 @@ from unittest.mock import patch
 
 from aiohttp import web_app
 from aiohttp.resolver import AsyncResolver
-from hassil.expression import Sentence
-import hassil.intents
 from hypothesis import HealthCheck, settings
 import pytest
 import pytest_asyncio
 
 from tests.paths import ROOT
 from tests.virtual_time import RealTimeLoop, VirtualTimeLoop
+from tests.worked_out_once import worked_out_once
 
 # A loaded machine is no fault of what is tested. CI sets the variable to more, once a week.
 settings.register_profile(
@@ -95,16 +93,9 @@ def pytest_asyncio_loop_factories(
 
 
 @pytest.fixture(autouse=True, scope="session")
-def parse_each_sentence_once() -> Iterator[None]:
-    """Keep what Home Assistant's sentences mean, which it finds out again in each test that talks to it."""
-    parse = cache(hassil.intents.parse_sentence)
-
-    def parse_sentence(text: str, **options: bool) -> Sentence:
-        # What else is known of a sentence depends on the others, and is written into it.
-        return replace(parse(text, **options))
-
-    with patch("hassil.intents.parse_sentence", parse_sentence):
-        yield
+def work_out_once() -> Iterator[None]:
+    """Keep what Home Assistant would work out again in each test."""
+    yield from worked_out_once()
 
 
 @pytest.fixture(autouse=True)

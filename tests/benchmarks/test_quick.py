@@ -47,7 +47,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> list[Rows]:
         file.setframerate(rate)
         file.writeframes(bytes(rate) + pcm + bytes(rate))
     first = [name for name in BENCHMARKS if name not in {*_NOT_HERE, *_SECOND}]
-    second = [*_SECOND, *_COMPARED, "--recordings", str(recordings)]
+    second = [*_SECOND, "turn", *_COMPARED, "--recordings", str(recordings)]
     with ThreadPoolExecutor() as threads:
         return list(threads.map(run, (first, second)))
 
@@ -65,6 +65,13 @@ def test_every_benchmark_has_something_to_tell(both: list[Rows]) -> None:
     first_packets = [row["first packet median"] for row in found["turn"]]
     assert first_packets[0] > 0
     assert first_packets[1] > 500
+    # A recording is asked once at each setting.
+    recorded = both[1]["turn"]
+    assert [(row["setting"], row["turns"], row["cut %"]) for row in recorded] == [
+        ("default", 1, 0),
+        ("aggressive", 1, 0),
+    ]
+    assert all(row["first packet median"] > 300 for row in recorded)
     assert found["downlink"][0]["packets"] > 10
     loads = {(row["link"], row["listener"]): row["% of a core"] for row in found["uplink_cpu"]}
     assert len(loads) == 4
@@ -74,6 +81,7 @@ def test_every_benchmark_has_something_to_tell(both: list[Rows]) -> None:
         "Home Assistant's": 2,
     }
     assert all(row["p50"] > 100 for row in found["end_of_speech"])
+    assert all(row["longest by the computer"] > 0 for row in found["end_of_speech"])
     of_access_points = {row["figure"]: row["median"] for row in found["access_point"]}
     assert of_access_points["ms from the cloud's call to its answer"] > 0
     assert of_access_points["s until it is back, the cloud away for 0 s"] > 0.5
