@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from aiohttp import web_app
-from aiohttp.resolver import AsyncResolver
+from aiohttp.resolver import ThreadedResolver
 from hypothesis import HealthCheck, settings
 import pytest
 import pytest_asyncio
@@ -147,7 +147,7 @@ async def mock_zeroconf_resolver() -> AsyncIterator[Any]:
     As the Home Assistant plugin does, but closed: with a loop factory there is one for every test, and each
     holds a thread and files.
     """
-    resolver: Any = AsyncResolver()
+    resolver: Any = ThreadedResolver()
     resolver.real_close = resolver.close
     with patch("homeassistant.helpers.aiohttp_client._async_make_resolver", return_value=resolver) as patched:
         yield patched

@@ -103,8 +103,7 @@ def async_setup_services(hass: HomeAssistant) -> None:
         register = (
             partial(async_register_admin_service, hass) if action.admin else hass.services.async_register
         )
-        schema = action_schema(action.fields, *action.checks)
-        register(DOMAIN, name, action.run, schema, supports_response=action.response)
+        register(DOMAIN, name, action.run, _SCHEMAS[name], supports_response=action.response)
 
 
 async def _ask(call: ServiceCall) -> ServiceResponse:
@@ -302,3 +301,5 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
         response=SupportsResponse.OPTIONAL,
     ),
 }
+
+_SCHEMAS: Final = {name: action_schema(action.fields, *action.checks) for name, action in _ACTIONS.items()}

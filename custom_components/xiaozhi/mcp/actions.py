@@ -52,34 +52,38 @@ _ARGUMENTS: Final = {vol.Optional(ATTR_ARGUMENTS, default=dict): _TEXTS}
 _URI: Final = vol.All(cv.string, vol.Length(min=1, max=MAX_URI))
 _PROMPT: Final = {vol.Required(ATTR_PROMPT): cv.string}
 
-_READ_RESOURCE: Final = {vol.Required(ATTR_URI): _URI, **_ARGUMENTS}
-_GET_PROMPT: Final = {**_PROMPT, **_ARGUMENTS}
-_RUN_PROMPT: Final = {
-    **_PROMPT,
-    **_ARGUMENTS,
-    vol.Optional(ATTR_AGENT): cv.string,
-    vol.Optional(CONF_LANGUAGE): cv.string,
-    vol.Optional(ATTR_SPEAK, default=False): cv.boolean,
-}
-_COMPLETE: Final = {
-    vol.Exclusive(ATTR_PROMPT, "what"): cv.string,
-    vol.Exclusive(ATTR_URI, "what"): _URI,
-    vol.Required(ATTR_ARGUMENT): cv.string,
-    vol.Optional(ATTR_VALUE, default=""): vol.All(cv.string, vol.Length(max=_MAX_VALUE)),
-    **_ARGUMENTS,
-}
+_READ_RESOURCE: Final = action_schema({vol.Required(ATTR_URI): _URI, **_ARGUMENTS})
+_GET_PROMPT: Final = action_schema({**_PROMPT, **_ARGUMENTS})
+_RUN_PROMPT: Final = action_schema(
+    {
+        **_PROMPT,
+        **_ARGUMENTS,
+        vol.Optional(ATTR_AGENT): cv.string,
+        vol.Optional(CONF_LANGUAGE): cv.string,
+        vol.Optional(ATTR_SPEAK, default=False): cv.boolean,
+    }
+)
+_COMPLETE: Final = action_schema(
+    {
+        vol.Exclusive(ATTR_PROMPT, "what"): cv.string,
+        vol.Exclusive(ATTR_URI, "what"): _URI,
+        vol.Required(ATTR_ARGUMENT): cv.string,
+        vol.Optional(ATTR_VALUE, default=""): vol.All(cv.string, vol.Length(max=_MAX_VALUE)),
+        **_ARGUMENTS,
+    },
+    cv.has_at_least_one_key(ATTR_PROMPT, ATTR_URI),
+)
 
 
 @callback
 def async_setup_mcp_actions(hass: HomeAssistant) -> None:
     """Register the actions."""
-    for service, handler, fields, checks in (
-        (SERVICE_READ_RESOURCE, _read_resource, _READ_RESOURCE, ()),
-        (SERVICE_GET_PROMPT, _get_prompt, _GET_PROMPT, ()),
-        (SERVICE_RUN_PROMPT, _run_prompt, _RUN_PROMPT, ()),
-        (SERVICE_COMPLETE, _complete, _COMPLETE, (cv.has_at_least_one_key(ATTR_PROMPT, ATTR_URI),)),
+    for service, handler, schema in (
+        (SERVICE_READ_RESOURCE, _read_resource, _READ_RESOURCE),
+        (SERVICE_GET_PROMPT, _get_prompt, _GET_PROMPT),
+        (SERVICE_RUN_PROMPT, _run_prompt, _RUN_PROMPT),
+        (SERVICE_COMPLETE, _complete, _COMPLETE),
     ):
-        schema = action_schema(fields, *checks)
         hass.services.async_register(
             DOMAIN, service, handler, schema, supports_response=SupportsResponse.ONLY
         )
