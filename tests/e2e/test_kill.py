@@ -29,6 +29,9 @@ pytestmark = [
 
 _LOGGER = logging.getLogger(__name__)
 
+# Entity ids by domain and unique id: a message on the screen and a picture of it have the same unique id.
+type Entities = dict[tuple[str, str], str]
+
 SEED = "XIAOZHI_KILL_SEED"
 USABLE_SECONDS = 120
 ON_MQTT = "number.bedroom_mqtt_box_volume"
@@ -99,7 +102,7 @@ class Moments:
     async def mid_install(self) -> None:
         """A device writes a new firmware."""
         house, box = self._house, self._house.demo.devices["mqtt"]
-        update = (await entities(house, box))[f"{box.mac}_firmware"]
+        update = (await entities(house, box))["update", f"{box.mac}_firmware"]
         await house.becomes(update, "on", monotonic() + 30)
         installing = asyncio.create_task(house.demo.client.call("update", "install", entity_id=update))
         await box.wait_for(lambda: bool(box.events("upgrade")), 60)
@@ -113,10 +116,10 @@ async def ended(task: asyncio.Task[None]) -> None:
         await task
 
 
-async def entities(house: House, device: SimulatedDevice) -> dict[str, str]:
-    """Return the entities of a device by their unique id."""
+async def entities(house: House, device: SimulatedDevice) -> Entities:
+    """Return the entities of a device."""
     return {
-        entity["unique_id"]: entity["entity_id"]
+        (entity["entity_id"].partition(".")[0], entity["unique_id"]): entity["entity_id"]
         for entity in await house.demo.client.command("config/entity_registry/list")
         if entity["unique_id"].startswith(device.mac)
     }
@@ -147,18 +150,18 @@ def faults(house: House) -> list[str]:
     ]
 
 
-async def missing(house: House, box: SimulatedDevice, known: dict[str, str]) -> dict[str, str]:
+async def missing(house: House, box: SimulatedDevice, known: Entities) -> Entities:
     """Return the known entities of a device that are not there, or have another name."""
     shown = await entities(house, box)
     return {
-        unique_id: entity_id
-        for unique_id, entity_id in known.items()
-        if unique_id.startswith(box.mac) and shown.get(unique_id) != entity_id
+        key: entity_id
+        for key, entity_id in known.items()
+        if key[1].startswith(box.mac) and shown.get(key) != entity_id
     }
 
 
 async def check_recovered(
-    house: House, boxes: dict[str, SimulatedDevice], known: dict[str, str], paired: dict[str, Any]
+    house: House, boxes: dict[str, SimulatedDevice], known: Entities, paired: dict[str, Any]
 ) -> None:
     """All is as before: every device is there and idle, and answers over its link."""
     deadline = monotonic() + USABLE_SECONDS
@@ -177,7 +180,7 @@ async def check_recovered(
         )
         assert box.pairing_code is None
         shown = await entities(house, box)
-        await house.becomes(shown[f"{box.mac}_assist_satellite"], "idle", deadline)
+        await house.becomes(shown["assist_satellite", f"{box.mac}_assist_satellite"], "idle", deadline)
     await house.talk("mqtt")
 
     assert await house.demo.client.flows("xiaozhi", "integration_discovery") == []
@@ -213,7 +216,7 @@ async def test_a_kill_at_any_moment_loses_no_device_and_hangs_no_answer(house: H
     async with AsyncExitStack() as stack:
         moments = Moments(house, random.Random(seed), stack)
         paired = pairings(house)
-        known: dict[str, str] = {}
+        known: Entities = {}
         for box in moments.boxes.values():
             known |= await entities(house, box)
         assert known
@@ -237,7 +240,7 @@ async def test_a_kill_at_any_moment_loses_no_device_and_hangs_no_answer(house: H
             await check_recovered(house, moments.boxes, known, paired)
             _LOGGER.warning("usable %.0f s after it began", monotonic() - started)
         box = house.demo.devices["mqtt"]
-        update = known[f"{box.mac}_firmware"]
+        update = known["update", f"{box.mac}_firmware"]
         assert box.profile.version in {"2.4.2", FIRMWARE_VERSION}
         attributes = (await house.demo.client.get(f"/api/states/{update}"))["attributes"]
         assert (attributes["installed_version"], attributes["in_progress"]) == (box.profile.version, False)
