@@ -15,6 +15,8 @@ import threading
 from time import sleep, thread_time
 from typing import Final
 
+from .stalls import TOO_LONG
+
 __all__ = ["Noise", "counting"]
 
 _ROOT: Final = Path(__file__).parent.parent
@@ -22,7 +24,6 @@ _ROOT: Final = Path(__file__).parent.parent
 # devices that listen.
 _NUMBERS: Final = 15_000
 _REST: Final = 0.001
-_TOO_LONG: Final = 0.005
 
 
 @dataclass(slots=True)
@@ -72,7 +73,7 @@ def _count() -> None:
         seconds = thread_time() - began
         busy += seconds
         longest = max(longest, seconds)
-        too_long += seconds > _TOO_LONG
+        too_long += seconds > TOO_LONG
         sleep(_REST)
     print(json.dumps([busy, too_long, longest]))
 

@@ -20,13 +20,13 @@ from unittest.mock import patch
 
 from .report import Row, percentile
 
-__all__ = ["Stalls", "watched_loop"]
+__all__ = ["TOO_LONG", "Stalls", "watched_loop"]
 
 _PERCENT: Final = 99.9
 # What is shorter delays nobody.
 _NOTEWORTHY: Final = 0.001
-# The goal for what is called.
-_TOO_LONG: Final = 0.005
+TOO_LONG: Final = 0.005
+"""Seconds: the goal for what is called."""
 _NAME: Final = 160
 
 
@@ -107,7 +107,7 @@ def watched_loop() -> Iterator[Stalls]:
         run(handle)
         stalls.calls += 1
         if (seconds := thread_time() - used - (collected_for - garbage)) >= _NOTEWORTHY:
-            stalls.too_long += seconds > _TOO_LONG
+            stalls.too_long += seconds > TOO_LONG
             name = _name(handle)
             stalls.callbacks[name] = max(seconds, stalls.callbacks.get(name, 0.0))
 

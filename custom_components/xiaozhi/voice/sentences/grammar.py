@@ -144,9 +144,9 @@ class Grammar:
         self._blocks: Final = [
             (intent.name, block) for intent in intents.intents.values() for block in intent.data
         ]
-        self._compiler: Final = Compiler()
+        compiler = Compiler()
         class_lists: set[str] = set()
-        rules = self._compile_rules(intents.expansion_rules)
+        rules = compiler.nodes(intents.expansion_rules)
         references = _ReferenceFinder(intents.expansion_rules)
         scopes: dict[str, _Scope] = {}
         for number, (intent, block) in enumerate(self._blocks):
@@ -157,7 +157,7 @@ class Grammar:
                 scope = scopes[key] = _Scope(
                     key,
                     block,
-                    {**rules, **self._compile_rules(block.expansion_rules)},
+                    {**rules, **compiler.nodes(block.expansion_rules)},
                     values_of_lists(block.slot_lists, language),
                 )
             finder = references
@@ -166,7 +166,7 @@ class Grammar:
             for sentence in block.sentences:
                 found = finder.of(sentence.expression)
                 kind = Kind.of(intent, block, (slot for _, slot in found.slots))
-                node = self._compiler.node(sentence.expression)
+                node = compiler.node(sentence.expression)
                 class_lists |= {name for name, slot in found.slots if slot == DEVICE_CLASS}
                 scope.templates.append(_Template(node, kind, number, found.needed))
         self._scopes: Final = [*scopes.values()]
@@ -175,7 +175,7 @@ class Grammar:
             for name, values in intents.slot_lists.items()
             if name in class_lists and isinstance(values, TextSlotList)
         }
-        self._lists: Final = values_of_lists({**intents.slot_lists, **self._compiler.ranges}, language)
+        self._lists: Final = values_of_lists({**intents.slot_lists, **compiler.ranges}, language)
         self._named: tuple[Lists, NamedGrammar] | None = None
 
     def named(self, lists: Lists, classes: Collection[str] | None = None) -> NamedGrammar:
@@ -199,9 +199,6 @@ class Grammar:
             name, block = self._blocks[number]
             chosen.setdefault(name, Intent(name)).data.append(block)
         return replace(self._intents, intents=chosen)
-
-    def _compile_rules(self, rules: Mapping[str, Sentence]) -> dict[str, Node]:
-        return {name: self._compiler.node(rule.expression) for name, rule in rules.items()}
 
 
 def values_of_lists(slot_lists: Mapping[str, SlotList], language: str) -> dict[str, Values | TextValues]:

@@ -19,6 +19,7 @@ from hassil.expression import (
     ListReference,
     Permutation,
     RuleReference,
+    Sentence,
     TextChunk,
 )
 from hassil.intents import RangeSlotList
@@ -236,6 +237,10 @@ class Compiler:
         """The ranges of numbers that were written in templates, by the name of their list."""
         # The templates of a language are made of few words.
         self._texts: Final[dict[str, _Text]] = {}
+
+    def nodes(self, rules: Mapping[str, Sentence]) -> dict[str, Node]:
+        """Return rules, by their name. Raises ValueError as `node`."""
+        return {name: self.node(rule.expression) for name, rule in rules.items()}
 
     def node(self, expression: Expression) -> Node:
         """Return a parsed template. Raises ValueError if it has unknown parts."""
