@@ -132,6 +132,15 @@ async def entry(house: House) -> dict[str, Any]:
     return shown
 
 
+async def saved_pairings(house: House) -> dict[str, dict[str, Any]]:
+    """Return what the disk has of paired devices once it has the last change: Home Assistant writes later."""
+    websocket = house.demo.devices["websocket"].mac
+    await until(
+        lambda: pairings(house)[websocket]["data"]["link"] == "websocket", 60, "the changed link on disk"
+    )
+    return pairings(house)
+
+
 def pairings(house: House) -> dict[str, dict[str, Any]]:
     """Return what the disk has of paired devices, tokens included, by MAC."""
     stored = json.loads((house.config / ".storage" / "core.config_entries").read_text())
@@ -215,7 +224,7 @@ async def test_a_kill_at_any_moment_loses_no_device_and_hangs_no_answer(house: H
     _LOGGER.warning("%s=%d", SEED, seed)
     async with AsyncExitStack() as stack:
         moments = Moments(house, random.Random(seed), stack)
-        paired = pairings(house)
+        paired = await saved_pairings(house)
         known: Entities = {}
         for box in moments.boxes.values():
             known |= await entities(house, box)
