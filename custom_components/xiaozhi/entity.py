@@ -119,6 +119,8 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
     async def async_added_to_hass(self) -> None:
         """Follow the device, and have the entity's state read regularly."""
         await super().async_added_to_hass()
+        if self.tool.follows_calls:
+            self.async_on_remove(self.device.follow_calls(self.tool.tools, self))
         for reading in self._readings:
             if reading.tool != STATUS_TOOL:
                 self.async_on_remove(self.device.commands.read_regularly(reading.tool))

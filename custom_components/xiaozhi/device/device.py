@@ -1,13 +1,14 @@
 """A paired device: its state and its link."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections import defaultdict
+from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 import logging
 from typing import Any, Final, Protocol
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.dispatcher import async_dispatcher_send
@@ -98,6 +99,7 @@ class Device:
         self._store = store
         self._lasting = self.state.lasting()
         self._listeners: list[ChangeListener] = []
+        self._followers: defaultdict[str, list[ChangeListener]] = defaultdict(list)
         self._change: asyncio.Handle | None = None
         self._last_statistics: dict[str, Any] = {}
         self._just_started = False
@@ -130,15 +132,43 @@ class Device:
         self._listeners.remove(listener)
 
     @callback
+    def follow_calls(self, tools: Iterable[str], listener: ChangeListener) -> CALLBACK_TYPE:
+        """Call `listener` at every call of these tools. Returns a function that ends this."""
+        followed = [self._followers[tool] for tool in tools]
+        for followers in followed:
+            followers.append(listener)
+
+        @callback
+        def end() -> None:
+            for followers in followed:
+                followers.remove(listener)
+
+        return end
+
+    @callback
     def changed(self) -> None:
         """Schedule saving the state, and call the listeners."""
-        lasting = self.state.lasting()
-        self._store.async_schedule_save(seldom=lasting == self._lasting)
-        self._lasting = lasting
         if self._change is not None:
             self._change.cancel()
             self._change = None
-        for listener in tuple(self._listeners):
+        self._save()
+        self._tell(self._listeners)
+
+    @callback
+    def called(self, tool: str) -> None:
+        """Do as `changed` for those who follow the calls of a tool: to tell all would delay the action."""
+        self._save()
+        self._tell(self._followers.get(tool, ()))
+
+    @callback
+    def _save(self) -> None:
+        lasting = self.state.lasting()
+        self._store.async_schedule_save(seldom=lasting == self._lasting)
+        self._lasting = lasting
+
+    @callback
+    def _tell(self, listeners: Iterable[ChangeListener]) -> None:
+        for listener in tuple(listeners):
             # A failure must affect neither the other listeners nor the source of the change.
             try:
                 listener.device_changed(self)

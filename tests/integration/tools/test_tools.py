@@ -6,6 +6,7 @@ from datetime import timedelta
 from functools import partial
 import json
 import re
+from typing import Any
 
 from freezegun.api import FrozenDateTimeFactory
 from homeassistant.components.button import DOMAIN as BUTTON, SERVICE_PRESS
@@ -17,9 +18,12 @@ from homeassistant.components.switch import DOMAIN as SWITCH
 from homeassistant.config_entries import RELOAD_AFTER_UPDATE_DELAY
 from homeassistant.const import (
     ATTR_ASSUMED_STATE,
+    ATTR_ENTITY_ID,
     ATTR_ICON,
     ATTR_RESTORED,
     ATTR_UNIT_OF_MEASUREMENT,
+    EVENT_STATE_CHANGED,
+    EVENT_STATE_REPORTED,
     PERCENTAGE,
     SERVICE_TURN_OFF,
     SERVICE_TURN_ON,
@@ -27,7 +31,7 @@ from homeassistant.const import (
     STATE_UNKNOWN,
     EntityCategory,
 )
-from homeassistant.core import HomeAssistant
+from homeassistant.core import Event, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
 import pytest
@@ -136,6 +140,31 @@ async def test_what_another_caller_sets_is_known_too(
     assert state is not None
     assert state.attributes[ATTR_RGB_COLOR] == (85, 170, 255)
     assert state.attributes[ATTR_BRIGHTNESS] == 3
+
+
+async def test_an_action_does_not_wait_for_states_that_it_cannot_change(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    """All states of a device take Home Assistant longer than the call."""
+    await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
+    # The device's state is read once it is linked.
+    await asyncio.sleep(10)
+    written: list[str] = []
+
+    @callback
+    def note(event: Event[Any]) -> None:
+        written.append(event.data["entity_id"])
+
+    @callback
+    def any_event(_data: object) -> bool:
+        return True
+
+    hass.bus.async_listen(EVENT_STATE_CHANGED, note)
+    hass.bus.async_listen(EVENT_STATE_REPORTED, note, event_filter=any_event)
+    data = {ATTR_ENTITY_ID: STRIP, ATTR_RGB_COLOR: (1, 2, 3)}
+    await hass.services.async_call(LIGHT, SERVICE_TURN_ON, data, blocking=True)
+    assert set(written) == {STRIP}
 
 
 async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_want_them(
