@@ -14,9 +14,16 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION
+from custom_components.xiaozhi.device.timeouts import SessionTimeouts
+from custom_components.xiaozhi.timeouts import Timeouts
 from tests.integration.mcp.conftest import BootFull
 from tests.integration.pictures.eyes import ScriptedEyes, open_eyes
 from tests.protocol.transport.udp.device import until
+
+# Longer than other calls may take. In five minutes the device would send 5,000 packets of sound.
+PEOPLE_HAVE_40_SECONDS = pytest.mark.parametrize(
+    "timeouts", [Timeouts(session=SessionTimeouts(person_answers=40))], ids=["soon"]
+)
 
 
 @pytest.fixture
@@ -176,10 +183,11 @@ async def test_a_person_answers_a_form(
     ]
 
 
+@PEOPLE_HAVE_40_SECONDS
 async def test_a_question_that_nobody_answers_or_that_is_ignored_is_cancelled(
     hass: HomeAssistant, ready: Any, device_id: str
 ) -> None:
-    """After five minutes; and the call in which it was asked lives as long."""
+    """And the call in which it was asked lives as long."""
     assert await use(hass, device_id, "ask_person") == {"action": "cancel"}
     asking = asyncio.create_task(use(hass, device_id, "ask_person"))
     issue = await question_of(hass)

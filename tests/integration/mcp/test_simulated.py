@@ -9,7 +9,9 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.device.timeouts import SessionTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import SimulatedDevice, State
 from simulator.application.full_mcp import full_mcp
 from tests.integration.boxes import Boot
@@ -45,6 +47,7 @@ async def act(hass: HomeAssistant, device_id: str, action: str, **data: Any) -> 
     )
 
 
+@pytest.mark.parametrize("timeouts", [Timeouts(session=SessionTimeouts(person_answers=40))], ids=["soon"])
 async def test_the_simulators_full_server_is_served_beside_its_own_tools(
     hass: HomeAssistant, speech: Any, linked_entry: MockConfigEntry, boot: Boot, device_id: str
 ) -> None:
