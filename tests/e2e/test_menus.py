@@ -20,7 +20,6 @@ from tests.paths import ROOT
 
 pytestmark = [
     pytest.mark.timeout(300),
-    pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.usefixtures("socket_enabled"),
 ]
 
@@ -89,6 +88,7 @@ async def _follow(web: WebPage, path: tuple[str, ...]) -> None:
             await place.click()
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_every_path_leads_somewhere(web: WebPage) -> None:
     lost: list[str] = []
     for path in PATHS:
