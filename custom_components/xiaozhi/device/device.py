@@ -134,14 +134,16 @@ class Device:
     @callback
     def follow_calls(self, tools: Iterable[str], listener: ChangeListener) -> CALLBACK_TYPE:
         """Call `listener` at every call of these tools. Returns a function that ends this."""
-        followed = [self._followers[tool] for tool in tools]
-        for followers in followed:
-            followers.append(listener)
+        followed = frozenset(tools)
+        for tool in followed:
+            self._followers[tool].append(listener)
 
         @callback
         def end() -> None:
-            for followers in followed:
-                followers.remove(listener)
+            for tool in followed:
+                self._followers[tool].remove(listener)
+                if not self._followers[tool]:
+                    del self._followers[tool]
 
         return end
 
