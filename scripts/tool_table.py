@@ -44,9 +44,10 @@ writes it from the code. Tools of other firmware are treated by the same rules:
   in its description is a choice.
 - A tool without arguments whose name begins with `get` or `read` is the state of the entity that sets the
   same value, or else a sensor. What it measures is found by its name (CO₂, PM2.5, pressure, soil moisture …),
-  and the unit by its description. One whose name begins with `is` is a sensor of yes and no. An object with
-  several readings makes a sensor of each. At first 16 readings at most are on; those that are neither
-  measured nor a state are off.
+  and the unit by its description. One whose name begins with `is` or `has` is a sensor of yes and no.
+  One that asks something (`ask_what_is_seen`) is a button: nobody wants that asked every few minutes. An
+  object with several readings makes a sensor of each. At first 16 readings at most are on; those that are
+  neither measured nor a state are off.
 - Any other tool that needs no argument is a button: also one whose arguments all have defaults.
 - All others can be called by name only.
 - The title of a tool, which stock firmware does not have, is the name of the entity made from that tool

@@ -29,6 +29,8 @@ _VERTICAL: Final = frozenset(
 )
 # Verbs inside a name, such as curtain_set_position.
 _IN_THE_MIDDLE: Final = frozenset({"set", "get", "is", "read"})
+# Before such a verb: a question that is answered in words, as in ask_what_is_seen.
+_QUESTIONS: Final = frozenset({"ask", "describe", "explain", "how", "tell", "what", "which", "who", "why"})
 # Words of a name that say nothing about the subject.
 _FILLERS: Final = frozenset({"self", "the", "a", "now", "current", "value", "reading"})
 _DECIMAL: Final = re.compile(r"(?<=\d)\.(?=\d)")
@@ -59,14 +61,14 @@ def parse(name: str) -> Parsed:
         found = [word for word in found[:-1] if _BY_WORDS.get((word,)) != "get"]
     else:
         for length in (2, 1):
-            for part, rest in (
-                (tuple(found[:length]), found[length:]),
-                (tuple(found[-length:]), found[:-length]),
+            for part, rest, leads in (
+                (tuple(found[:length]), found[length:], True),
+                (tuple(found[-length:]), found[:-length], False),
             ):
                 if (
                     len(part) == length
                     and part in _BY_WORDS
-                    and not (rest and part == ("has",) and rest is not found[1:])
+                    and (leads or not rest or _BY_WORDS[part] != "is")
                 ):
                     action, vertical, found = _BY_WORDS[part], part in _VERTICAL, rest
                     break
@@ -74,7 +76,7 @@ def parse(name: str) -> Parsed:
                 break
         else:
             at = next((index for index, word in enumerate(found) if word in _IN_THE_MIDDLE), None)
-            if at is not None:
+            if at is not None and _QUESTIONS.isdisjoint(found[:at]):
                 action, found = _BY_WORDS[found[at],], [*found[:at], *found[at + 1 :]]
     subject: list[str] = []
     for word in (*before, *found):

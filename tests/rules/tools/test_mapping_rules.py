@@ -43,6 +43,11 @@ from tests.rules.tools.sample_tools import number, only, tool
         ([tool("self.arm.wave", speed=number(1, 9, default=5))], ButtonTool, "Arm wave"),
         ([tool("self.room.get_temperature")], SensorTool, "Room temperature"),
         ([tool("self.room.is_dark")], BinarySensorTool, "Room dark"),
+        ([tool("self.room_is_dark")], BinarySensorTool, "Room dark"),
+        ([tool("self.tank.has_water")], BinarySensorTool, "Tank water"),
+        # To read a sensor every few minutes would ask a language model every few minutes.
+        ([tool("self.eye.ask_what_is_seen")], ButtonTool, "Eye ask what is seen"),
+        ([tool("self.eye.tell_me_who_it_is")], ButtonTool, "Eye tell me who it is"),
         # Not enough is known to make more of these.
         ([tool("self.arm.move", x=number(), y=number())], ActionTool, "Arm move"),
         ([tool("self.arm.lift", height=number())], ActionTool, "Arm lift"),
