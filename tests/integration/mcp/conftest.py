@@ -9,12 +9,19 @@ from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.device.timeouts import SessionTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import SimulatedDevice, State
 from tests.integration.boxes import Boot
 from tests.protocol.transport.udp.device import until
 
 type BootFull = Callable[[], Awaitable[SimulatedDevice]]
+
+# Longer than other calls may take. In five minutes the device would send 5,000 packets of sound.
+PEOPLE_HAVE_40_SECONDS = pytest.mark.parametrize(
+    "timeouts", [Timeouts(session=SessionTimeouts(person_answers=40))], ids=["soon"]
+)
 
 
 @pytest.fixture(params=list(LinkKind))

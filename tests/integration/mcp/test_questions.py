@@ -14,16 +14,9 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION
-from custom_components.xiaozhi.device.timeouts import SessionTimeouts
-from custom_components.xiaozhi.timeouts import Timeouts
-from tests.integration.mcp.conftest import BootFull
+from tests.integration.mcp.conftest import PEOPLE_HAVE_40_SECONDS, BootFull
 from tests.integration.pictures.eyes import ScriptedEyes, open_eyes
 from tests.protocol.transport.udp.device import until
-
-# Longer than other calls may take. In five minutes the device would send 5,000 packets of sound.
-PEOPLE_HAVE_40_SECONDS = pytest.mark.parametrize(
-    "timeouts", [Timeouts(session=SessionTimeouts(person_answers=40))], ids=["soon"]
-)
 
 
 @pytest.fixture

@@ -9,12 +9,11 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.device.timeouts import SessionTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import SimulatedDevice, State
 from simulator.application.full_mcp import full_mcp
 from tests.integration.boxes import Boot
+from tests.integration.mcp.conftest import PEOPLE_HAVE_40_SECONDS
 from tests.integration.pictures.eyes import open_eyes
 from tests.protocol.transport.udp.device import until
 
@@ -47,7 +46,7 @@ async def act(hass: HomeAssistant, device_id: str, action: str, **data: Any) -> 
     )
 
 
-@pytest.mark.parametrize("timeouts", [Timeouts(session=SessionTimeouts(person_answers=40))], ids=["soon"])
+@PEOPLE_HAVE_40_SECONDS
 async def test_the_simulators_full_server_is_served_beside_its_own_tools(
     hass: HomeAssistant, speech: Any, linked_entry: MockConfigEntry, boot: Boot, device_id: str
 ) -> None:
