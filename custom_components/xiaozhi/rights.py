@@ -1,14 +1,38 @@
-"""Users' rights to call tools."""
+"""Users' rights to use a device, and to call its tools."""
 
-from homeassistant.auth.permissions.const import POLICY_CONTROL
-from homeassistant.core import Context, HomeAssistant
+from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
+from homeassistant.core import Context, HomeAssistant, callback
 from homeassistant.exceptions import Unauthorized, UnknownUser
+from homeassistant.helpers import entity_registry as er
 
+from .const import DOMAIN
 from .device.device import Device
 from .tools.risk import ADMIN_RISKS, GUARDED_RISKS
 from .tools.risk_rules import risks_of
 
-__all__ = ["check_call", "check_control", "check_entity", "require_admin"]
+
+@callback
+def satellite_id(hass: HomeAssistant, device: Device) -> str | None:
+    """Return the entity id of a device's satellite, which may be disabled."""
+    unique_id = f"{device.mac}_{SATELLITE_DOMAIN}"
+    return er.async_get(hass).async_get_entity_id(SATELLITE_DOMAIN, DOMAIN, unique_id)
+
+
+async def check_device(hass: HomeAssistant, context: Context, device: Device, policy: str) -> None:
+    """Check that a user has a right to a device's satellite, at which the actions aim.
+
+    `policy` is `POLICY_READ` or `POLICY_CONTROL`. Raises `Unauthorized`.
+    """
+    if context.user_id is None:
+        return
+    user = await hass.auth.async_get_user(context.user_id)
+    if user is None:
+        raise UnknownUser(context=context)
+    entity_id = satellite_id(hass, device)
+    if user.is_admin:
+        return
+    if entity_id is None or not user.permissions.check_entity(entity_id, policy):
+        raise Unauthorized(context=context, entity_id=entity_id, permission=policy)
 
 
 async def check_call(hass: HomeAssistant, context: Context, device: Device, name: str) -> None:
@@ -27,17 +51,6 @@ async def check_entity(hass: HomeAssistant, context: Context | None, device: Dev
     tool = device.tools.get(name)
     if context is not None and tool is not None and not GUARDED_RISKS.isdisjoint(risks_of(tool)):
         await require_admin(hass, context)
-
-
-async def check_control(hass: HomeAssistant, context: Context, entity_id: str) -> None:
-    """Check that an entity may be controlled. Raises `Unauthorized`."""
-    if context.user_id is None:
-        return
-    user = await hass.auth.async_get_user(context.user_id)
-    if user is None:
-        raise UnknownUser(context=context)
-    if not user.permissions.check_entity(entity_id, POLICY_CONTROL):
-        raise Unauthorized(context=context, entity_id=entity_id, permission=POLICY_CONTROL)
 
 
 async def require_admin(hass: HomeAssistant, context: Context) -> None:

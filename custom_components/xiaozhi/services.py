@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from homeassistant.auth.permissions.const import POLICY_READ
-from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN, SatelliteBusyError
+from homeassistant.auth.permissions.const import POLICY_CONTROL, POLICY_READ
+from homeassistant.components.assist_satellite import SatelliteBusyError
 from homeassistant.components.assist_satellite.const import DATA_COMPONENT as SATELLITES
 from homeassistant.components.assist_satellite.services import (
     has_no_punctuation,
@@ -17,7 +17,7 @@ from homeassistant.components.assist_satellite.services import (
 from homeassistant.const import CONF_ID, CONF_TIMEOUT, CONF_URL
 from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
 from homeassistant.exceptions import ServiceValidationError, Unauthorized
-from homeassistant.helpers import config_validation as cv, entity_registry as er
+from homeassistant.helpers import config_validation as cv
 from homeassistant.helpers.json import json_bytes
 from homeassistant.helpers.service import async_register_admin_service
 from homeassistant.util.json import json_loads_object
@@ -36,7 +36,7 @@ from .pictures.vision import MAX_QUESTION
 from .protocol import messages
 from .protocol.faces import Face
 from .protocol.mcp.client import ArgumentError, Progress, check_arguments
-from .rights import check_call, check_control
+from .rights import check_call, check_device, satellite_id
 from .targets import action_schema, target_device, target_devices
 from .tools.arguments import argument_fault
 from .tools.catalogue import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
@@ -94,6 +94,8 @@ class _Action:
     response: SupportsResponse = SupportsResponse.NONE
     admin: bool = False
     """Whether only an administrator may use it."""
+    policy: str = POLICY_CONTROL
+    """The right that its user needs to each device, by its satellite."""
 
 
 @callback
@@ -103,13 +105,19 @@ def async_setup_services(hass: HomeAssistant) -> None:
         register = (
             partial(async_register_admin_service, hass) if action.admin else hass.services.async_register
         )
-        register(DOMAIN, name, action.run, _SCHEMAS[name], supports_response=action.response)
+        run = partial(_run_permitted, action)
+        register(DOMAIN, name, run, _SCHEMAS[name], supports_response=action.response)
+
+
+async def _run_permitted(action: _Action, call: ServiceCall) -> ServiceResponse | None:
+    for device in target_devices(call)[0]:
+        await check_device(call.hass, call.context, device, action.policy)
+    return await action.run(call)
 
 
 async def _ask(call: ServiceCall) -> ServiceResponse:
     data = call.data
     satellite = _satellite(call.hass, target_device(call))
-    await check_control(call.hass, call.context, satellite.entity_id)
     satellite.async_set_context(call.context)
     try:
         answer = await satellite.async_ask_unasked(
@@ -122,8 +130,7 @@ async def _ask(call: ServiceCall) -> ServiceResponse:
 
 def _satellite(hass: HomeAssistant, device: Device) -> XiaozhiSatellite:
     """Return the voice of a device. Raises `ServiceValidationError` if its owner has disabled it."""
-    unique_id = f"{device.mac}_{SATELLITE_DOMAIN}"
-    entity_id = er.async_get(hass).async_get_entity_id(SATELLITE_DOMAIN, DOMAIN, unique_id)
+    entity_id = satellite_id(hass, device)
     satellite = hass.data[SATELLITES].get_entity(entity_id) if entity_id else None
     if not isinstance(satellite, XiaozhiSatellite):
         raise ServiceValidationError(
@@ -269,7 +276,7 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
         fields={vol.Required(ATTR_TOOL): cv.string, vol.Optional(ATTR_ARGUMENTS, default=dict): dict},
         response=SupportsResponse.OPTIONAL,
     ),
-    SERVICE_GET_TOOLS: _Action(run=_get_tools, response=SupportsResponse.ONLY),
+    SERVICE_GET_TOOLS: _Action(run=_get_tools, response=SupportsResponse.ONLY, policy=POLICY_READ),
     # Assets hold the wake words, fonts and faces.
     SERVICE_SET_ASSETS: _Action(run=_set_assets, fields={vol.Required(CONF_URL): cv.url}, admin=True),
     SERVICE_SET_FACE: _Action(run=_set_face, fields={vol.Required(ATTR_FACE): _FACE}),

@@ -117,17 +117,61 @@ async def test_a_user_calls_harmless_tools(
     assert camera.values["volume"] == 35
 
 
-async def test_who_may_only_look_does_not_ask_through_a_device(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context
+@pytest.mark.parametrize(
+    ("action", "data"),
+    [
+        ("ask", {"question": "Shall I open the garage?"}),
+        ("call_tool", {"tool": "self.audio_speaker.set_volume", "arguments": {"volume": 5}}),
+        ("set_face", {"face": "sad"}),
+        ("show_image", {"url": "http://192.168.1.66/a.png"}),
+        ("show_text", {"message": "Out!"}),
+        ("screenshot", {}),
+        ("take_photo", {}),
+    ],
+)
+async def test_a_user_who_may_only_read_has_a_device_do_nothing(
+    hass: HomeAssistant,
+    camera: SimulatedDevice,
+    device_id: str,
+    owner: Context,
+    action: str,
+    data: dict[str, Any],
 ) -> None:
     guest = await hass.auth.async_create_user("Guest", group_ids=[GROUP_ID_READ_ONLY])
-    question = {"device_id": device_id, "question": "Shall I open the garage?"}
+
+    def reached() -> int:
+        shown = [event for event in camera.events("received") if event["message"]["type"] in {"alert", "llm"}]
+        return len(camera.events("tool")) + len(shown)
+
+    before = reached()
     for context in (Context(user_id=guest.id), Context(user_id="deleted")):
         with pytest.raises(Unauthorized):
             await hass.services.async_call(
-                DOMAIN, "ask", question, blocking=True, context=context, return_response=True
+                DOMAIN,
+                action,
+                {"device_id": device_id, **data},
+                blocking=True,
+                context=context,
+                return_response=action in {"ask", "call_tool", "take_photo"},
             )
+    assert reached() == before
     assert not camera.announcements
+
+
+async def test_a_user_who_may_only_read_sees_what_tools_a_device_has(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context
+) -> None:
+    guest = await hass.auth.async_create_user("Guest", group_ids=[GROUP_ID_READ_ONLY])
+    answer = await hass.services.async_call(
+        DOMAIN,
+        "get_tools",
+        {"device_id": device_id},
+        blocking=True,
+        context=Context(user_id=guest.id),
+        return_response=True,
+    )
+    assert answer is not None
+    assert answer["tools"]
 
 
 async def test_somebody_whose_account_is_gone_calls_nothing_that_is_for_administrators(
