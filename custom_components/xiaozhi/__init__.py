@@ -7,13 +7,14 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers import config_validation as cv
 from homeassistant.helpers.typing import ConfigType
 
-from .const import DOMAIN
+from .const import DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
 from .device.store import DeviceStore
 from .gateway import Gateway, XiaozhiConfigEntry
 from .mcp.actions import async_setup_mcp_actions
 from .pictures.views import async_register_picture_views
 from .provisioning.views import async_register_views
 from .services import async_setup_services
+from .tools.migration import async_migrate_entities
 from .voice.unasked.stream_view import async_register_stream_view
 
 CONFIG_SCHEMA: Final = cv.config_entry_only_config_schema(DOMAIN)
@@ -59,6 +60,14 @@ async def async_setup_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> b
     entry.runtime_data = gateway
     await hass.config_entries.async_forward_entry_setups(entry, PLATFORMS)
     entry.async_on_unload(entry.add_update_listener(_async_entry_updated))
+    return True
+
+
+async def async_migrate_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> bool:
+    """Bring an entry of an older version up to date. Home Assistant itself refuses one of a newer version."""
+    if entry.version < ENTRY_VERSION:
+        async_migrate_entities(hass, entry)
+    hass.config_entries.async_update_entry(entry, version=ENTRY_VERSION, minor_version=ENTRY_MINOR_VERSION)
     return True
 
 

@@ -29,6 +29,8 @@ from .const import (
     CONF_BROKER,
     CONF_LINK,
     DOMAIN,
+    ENTRY_MINOR_VERSION,
+    ENTRY_VERSION,
     GATEWAY_UNIQUE_ID,
     SUBENTRY_ACCESS_POINT,
     SUBENTRY_DEVICE,
@@ -60,6 +62,9 @@ _TITLE: Final = "XiaoZhi"
 
 class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], ConfigFlow, domain=DOMAIN):
     """Sets up the one gateway; with a gateway, adds devices to it."""
+
+    VERSION = ENTRY_VERSION
+    MINOR_VERSION = ENTRY_MINOR_VERSION
 
     _settings: dict[str, Any]
     # What was warned of: submitted again, it is accepted.

@@ -1,0 +1,104 @@
+"""The update from an older version, and the way back."""
+
+import asyncio
+import json
+from typing import Any, Final
+
+from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.const import STATE_UNAVAILABLE
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import device_registry as dr, entity_registry as er
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.const import DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import get_profile
+from tests.integration.both_links import MACS, paired_on_both
+from tests.integration.boxes import Boot, Speech, introduce
+from tests.integration.http_device import MakeEntry
+from tests.paths import ROOT
+
+# As 0.2.0 made them: of a stock device on WebSocket, and of a rover on MQTT.
+_ENTITIES: Final[dict[str, dict[str, list[str]]]] = json.loads(
+    (ROOT / "tests/integration/provisioning/entities_of_0_2_0.json").read_text()
+)
+_BOARDS: Final = {LinkKind.WEBSOCKET: "s3", LinkKind.MQTT: "rover"}
+_GONE: Final = set[str]()
+"""Unique ids of entities that this version removes, without their MACs."""
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    return LinkKind.MQTT
+
+
+@pytest.fixture
+def paired() -> tuple[ConfigSubentryData, ...]:
+    return paired_on_both()
+
+
+@pytest.fixture
+def make_entry(hass: HomeAssistant, make_entry: MakeEntry) -> MakeEntry:
+    """Return what makes an entry as 0.2.0 has left it, with a changed name for each entity."""
+
+    def make(*devices: ConfigSubentryData, **data: Any) -> MockConfigEntry:
+        entry = make_entry(*devices, **data)
+        hass.config_entries.async_update_entry(entry, version=1, minor_version=1)
+        registry = er.async_get(hass)
+        for subentry in entry.subentries.values():
+            mac = subentry.unique_id or ""
+            device = dr.async_get(hass).async_get_or_create(
+                config_entry_id=entry.entry_id,
+                config_subentry_id=subentry.subentry_id,
+                identifiers={(DOMAIN, mac)},
+            )
+            kind = next(kind for kind, known in MACS.items() if known == mac)
+            for domain, suffixes in _ENTITIES[kind].items():
+                for number, suffix in enumerate(suffixes):
+                    known = registry.async_get_or_create(
+                        domain,
+                        DOMAIN,
+                        f"{mac}{suffix}",
+                        config_entry=entry,
+                        config_subentry_id=subentry.subentry_id,
+                        device_id=device.id,
+                        suggested_object_id=f"{kind}_{number}",
+                    )
+                    registry.async_update_entity(known.entity_id, name=f"My {suffix}")
+        return entry
+
+    return make
+
+
+async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
+    hass: HomeAssistant, speech: Speech, linked_entry: MockConfigEntry, boot: Boot
+) -> None:
+    """On both links, and none is made again beside them."""
+    registry = er.async_get(hass)
+    known = er.async_entries_for_config_entry(registry, linked_entry.entry_id)
+    for kind, board in _BOARDS.items():
+        device = await boot(get_profile(board), mac=MACS[kind])
+        if kind is LinkKind.WEBSOCKET:
+            await introduce(hass, device)
+    await asyncio.sleep(5)
+    await hass.async_block_till_done()
+
+    assert (linked_entry.version, linked_entry.minor_version) == (ENTRY_VERSION, ENTRY_MINOR_VERSION)
+    now = er.async_entries_for_config_entry(registry, linked_entry.entry_id)
+    assert {entity.entity_id for entity in now} == {entity.entity_id for entity in known}
+    names = {entity.entity_id: entity.name for entity in now}
+    for kind, mac in MACS.items():
+        for domain, suffixes in _ENTITIES[kind].items():
+            for number, suffix in enumerate(suffixes):
+                entity_id = f"{domain}.{kind}_{number}"
+                if suffix in _GONE:
+                    assert entity_id not in names
+                    continue
+                assert names.pop(entity_id) == f"My {suffix}"
+                state = hass.states.get(entity_id)
+                assert state is not None, f"{mac}{suffix}"
+                assert "restored" not in state.attributes, f"nothing provides {entity_id} ({suffix}) any more"
+                if kind is LinkKind.MQTT:
+                    assert state.state != STATE_UNAVAILABLE, entity_id
+    assert names == {}
