@@ -125,7 +125,7 @@ def test_every_message_of_the_firmware_is_read(text: str, message: messages.Devi
         ('{"type":"hello","audio_params":{"sample_rate":[16000]}}', "sample_rate is not one of"),
         ('{"type":"hello","audio_params":{"sample_rate":{}}}', "sample_rate is not one of"),
         ('{"type":"hello","audio_params":{"frame_duration":true}}', "frame_duration is not one of"),
-        ('{"type":"hello","audio_params":{"frame_duration":NaN}}', "frame_duration is not one of"),
+        ('{"type":"hello","audio_params":{"frame_duration":NaN}}', "not JSON"),
         ('{"type":"hello","audio_params":{"frame_duration":null}}', "frame_duration is not one of"),
         ('{"type":"listen"}', "no known state"),
         ('{"type":"listen","state":[]}', "no known state"),

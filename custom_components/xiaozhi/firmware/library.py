@@ -15,13 +15,13 @@ import aiohttp
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.aiohttp_client import async_get_clientsession
-from homeassistant.util.json import JSON_DECODE_EXCEPTIONS, json_loads
 from yarl import URL
 
 from ..bodies import BodyTooLargeError, read_body
 from ..const import DOMAIN
 from ..protocol.firmware import FirmwareVersion, is_version
 from ..protocol.text import one_line
+from ..protocol.untrusted_json import parse_json
 from ..texts import TextError, async_explain
 from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware
 from .timeouts import FirmwareTimeouts
@@ -268,8 +268,8 @@ async def async_fetch_releases(
 
 def _parse_releases(body: bytes) -> list[Firmware]:
     try:
-        listed = json_loads(body)
-    except JSON_DECODE_EXCEPTIONS as err:
+        listed = parse_json(body)
+    except ValueError as err:
         raise ReleasesError("releases_no_list") from err
     releases = listed if isinstance(listed, list) else [listed]
     return [firmware for release in releases if isinstance(release, dict) for firmware in _assets(release)]

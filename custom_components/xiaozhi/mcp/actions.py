@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import Mapping
-import json
 from typing import Any, Final
 
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
@@ -21,6 +20,7 @@ from ..protocol.mcp.prompt import PromptArgumentError, check_prompt_arguments
 from ..protocol.mcp.resource import MAX_URI, is_uri
 from ..protocol.mcp.uri_template import expand, variables_of
 from ..protocol.text import clean_text, one_line
+from ..protocol.untrusted_json import parse_json
 from ..rights import require_admin
 from ..targets import action_schema, target_device
 
@@ -226,8 +226,8 @@ def _content(content: ResourceContents) -> dict[str, Any]:
 
 def _parsed(text: str) -> Any:
     try:
-        value = json.loads(text)
-    except ValueError, RecursionError:
+        value = parse_json(text)
+    except ValueError:
         return text
     return value if is_bounded(value, size=len(text) + 2, depth=16) else text
 

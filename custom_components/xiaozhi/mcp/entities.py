@@ -23,6 +23,7 @@ from ..protocol.limits import TokenBucket
 from ..protocol.mcp.client import Resource, ResourceContents
 from ..protocol.mcp.model import is_bounded
 from ..protocol.text import clean_data, one_line
+from ..protocol.untrusted_json import parse_json
 
 __all__ = ["ResourceImage", "ResourceSensor", "async_add_resource_entities"]
 
@@ -144,8 +145,8 @@ def key_of(resource: Resource) -> str:
 def read_value(text: str) -> tuple[Value, Any]:
     """Return the state for a text, and its data if it is an object or a list."""
     try:
-        value = json.loads(text)
-    except ValueError, RecursionError:
+        value = parse_json(text)
+    except ValueError:
         value = text
     match value:
         case bool():

@@ -6,12 +6,12 @@ Source: the firmware's `main/ota.cc` and `main/boards/common/*board.cc`; `checki
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address
-import json
 import re
 from typing import Any, Final
 
 from .messages import JsonObject
 from .text import label
+from .untrusted_json import parse_json
 
 __all__ = [
     "MAX_BODY_BYTES",
@@ -104,8 +104,8 @@ def parse_client_id(text: str) -> str | None:
 
 def _parse_body(body: bytes) -> JsonObject:
     try:
-        facts = json.loads(body.decode(errors="replace"))
-    except ValueError, RecursionError:
+        facts = parse_json(body.decode(errors="replace"))
+    except ValueError:
         return {}
     return facts if isinstance(facts, dict) else {}
 

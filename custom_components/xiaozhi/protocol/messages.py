@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from .mcp.recovery import recover_error
 from .text import one_line
+from .untrusted_json import parse_json
 
 __all__ = [
     "MAX_MESSAGE_BYTES",
@@ -171,8 +172,8 @@ def parse_message(data: str | bytes) -> DeviceMessage:
         # Names of Wi-Fi networks may be any bytes.
         data = data.decode(errors="replace")
     try:
-        message = json.loads(data)
-    except (ValueError, RecursionError) as err:
+        message = parse_json(data)
+    except ValueError as err:
         if (reply := recover_error(data)) is not None:
             return McpMessage(reply)
         raise MessageError("message is not JSON") from err

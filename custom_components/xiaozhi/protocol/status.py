@@ -6,11 +6,11 @@ Source: `GetDeviceStatusJson` of the firmware's boards (`main/boards/common/*.cc
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
-import json
 from typing import Any, Final, Self
 
 from .messages import JsonObject
 from .text import label
+from .untrusted_json import parse_json
 
 __all__ = ["NETWORK_TYPES", "SIGNALS", "DeviceStatus", "StatusError", "parse_status"]
 
@@ -64,8 +64,8 @@ def parse_status(text: str) -> DeviceStatus:
     if len(text) > _MAX_STATUS:
         raise StatusError(f"a status of {len(text)} characters is over the limit of {_MAX_STATUS}")
     try:
-        status = json.loads(text)
-    except (ValueError, RecursionError) as err:
+        status = parse_json(text)
+    except ValueError as err:
         raise StatusError("the status is not JSON") from err
     if not isinstance(status, dict):
         raise StatusError("the status is not a JSON object")

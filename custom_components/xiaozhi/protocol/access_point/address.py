@@ -5,12 +5,10 @@ host and the agent's id.
 """
 
 import base64
-import binascii
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
-import json
 from typing import Any, Final, Self
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,6 +16,7 @@ from websockets.exceptions import InvalidURI
 from websockets.uri import parse_uri
 
 from ..text import label, one_line
+from ..untrusted_json import parse_json
 
 __all__ = ["AccessPointAddress", "AddressError", "AddressProblem"]
 
@@ -130,8 +129,8 @@ def _claims(token: str) -> dict[str, Any]:
         return {}
     try:
         payload = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
-        claims = json.loads(payload)
-    except ValueError, binascii.Error, RecursionError:
+        claims = parse_json(payload)
+    except ValueError:
         return {}
     return claims if isinstance(claims, dict) else {}
 

@@ -5,7 +5,6 @@ No error has the address in its text, as those of the library may.
 
 import asyncio
 from enum import StrEnum
-import json
 import logging
 import ssl
 from typing import Final
@@ -15,6 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 
 from ..text import one_line
 from ..transport.websocket.connection import QuietLogger
+from ..untrusted_json import parse_json
 from .address import AccessPointAddress
 from .reconnecting import Ending, EndingKind
 from .timeouts import AccessPointTimeouts
@@ -178,8 +178,8 @@ async def self_test(
 def _result_of(data: bytes) -> SelfTest | None:
     """Return what a message says about the ping; None if it is about something else."""
     try:
-        message = json.loads(data)
-    except ValueError, RecursionError:
+        message = parse_json(data)
+    except ValueError:
         return None
     if not isinstance(message, dict) or "method" in message:
         return None

@@ -11,6 +11,7 @@ from typing import Any, Final
 from ..mcp.model import is_bounded
 from ..messages import JsonObject
 from ..text import is_encodable
+from ..untrusted_json import parse_json
 
 __all__ = [
     "INTERNAL_ERROR",
@@ -77,8 +78,8 @@ def parse(data: bytes) -> Message:
     if len(data) > _MAX_MESSAGE:
         return Fault(INVALID_REQUEST, f"The message is larger than {_MAX_MESSAGE} bytes.")
     try:
-        value = json.loads(data.decode())
-    except ValueError, RecursionError:
+        value = parse_json(data)
+    except ValueError:
         return Fault(PARSE_ERROR, "The message is not valid JSON.")
     if not isinstance(value, dict):
         return Fault(INVALID_REQUEST, "The message is not a JSON object.")

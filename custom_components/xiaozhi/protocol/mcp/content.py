@@ -2,12 +2,12 @@
 
 import base64
 from dataclasses import dataclass, field
-import json
 import re
 from typing import Any, Final, Self
 
 from ..messages import MAX_MESSAGE_BYTES, JsonObject
 from ..text import clean_text, label
+from ..untrusted_json import parse_json
 from .model import McpProtocolError, is_bounded
 
 __all__ = [
@@ -117,8 +117,8 @@ def parse_image(item: JsonObject) -> ImageContent:
     source: Any = item.get("image", item)
     if isinstance(source, str):
         try:
-            source = json.loads(source)
-        except (ValueError, RecursionError) as err:
+            source = parse_json(source)
+        except ValueError as err:
             raise McpProtocolError("the image is not a JSON object") from err
     match source:
         case {"data": str(data), "mimeType": str(mime_type)} if _IMAGE_TYPE.fullmatch(mime_type):

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from ..messages import MAX_MESSAGE_BYTES, JsonObject
 from ..text import clean_text
+from ..untrusted_json import parse_json
 from .content import CONTENT_TYPES, ImageContent, is_content_bounded, parse_image
 from .model import McpProtocolError
 
@@ -64,8 +65,8 @@ class ToolResult:
     def json(self) -> Any:
         """Parse the text as JSON; None if it is not JSON, or not bounded."""
         try:
-            value = json.loads(self.text or "")
-        except ValueError, RecursionError:
+            value = parse_json(self.text or "")
+        except ValueError:
             return None
         return value if is_content_bounded(value) else None
 

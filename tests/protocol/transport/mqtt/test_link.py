@@ -374,6 +374,7 @@ async def test_a_link_that_ends_says_no_goodbye_later(site: _Site) -> None:
         b'{"type": 1}',
         b'{"type": "listen"}',
         b'{"type": "mcp", "payload": null}',
+        b'{"type": "mcp", "payload": {"result": NaN}}',
         b'{"type": "hello", "audio_params": {"frame_duration": 61}}',
         b'{"type": "goodbye", "session_id": 5}',
         b"[" * 60000,

@@ -132,6 +132,7 @@ async def test_frames_against_the_websocket_standard_end_the_link(frame: bytes) 
         (Opcode.TEXT, b'{"type":"listen","state":"detect","text":"say "hi""}'),
         (Opcode.TEXT, b'{"type":"listen","state":7}'),
         (Opcode.TEXT, b'{"type":"mcp","payload":[]}'),
+        (Opcode.TEXT, b'{"type":"mcp","payload":{"result":NaN}}'),
         pytest.param(Opcode.TEXT, b"[" * 60_000, id="deep"),
         pytest.param(Opcode.TEXT, b"\xff\xfe", id="not text"),
         (Opcode.BINARY, b""),
