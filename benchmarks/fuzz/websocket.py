@@ -10,6 +10,7 @@ from typing import Final, override
 from websockets.frames import Frame, Opcode
 
 from custom_components.xiaozhi.protocol.messages import AudioFormat, DeviceMessage
+from custom_components.xiaozhi.protocol.timeouts import WebSocketTimeouts
 from custom_components.xiaozhi.protocol.transport.link import (
     Admission,
     Channel,
@@ -17,7 +18,6 @@ from custom_components.xiaozhi.protocol.transport.link import (
     Link,
     LinkHandler,
 )
-from custom_components.xiaozhi.protocol.transport.websocket.connection import WebSocketTimeouts
 from custom_components.xiaozhi.protocol.transport.websocket.framing import (
     MAX_PACKET_BYTES,
     FramingError,

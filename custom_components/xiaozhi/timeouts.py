@@ -11,12 +11,14 @@ from .device.timeouts import SessionTimeouts, StoreTimeouts
 from .firmware.timeouts import FirmwareTimeouts
 from .media.timeouts import MediaTimeouts
 from .pictures.timeouts import PictureTimeouts
-from .protocol.access_point.timeouts import AccessPointTimeouts
-from .protocol.conversation.timeouts import ConversationTimeouts
-from .protocol.mcp.client import McpTimeouts
-from .protocol.transport.mqtt.broker_timeouts import BrokerTimeouts
-from .protocol.transport.mqtt.connection import MqttTimeouts
-from .protocol.transport.websocket.connection import WebSocketTimeouts
+from .protocol.timeouts import (
+    AccessPointTimeouts,
+    BrokerTimeouts,
+    ConversationTimeouts,
+    McpTimeouts,
+    MqttTimeouts,
+    WebSocketTimeouts,
+)
 from .voice.timeouts import VoiceTimeouts
 from .voice.unasked.timeouts import TimerTimeouts, UnaskedTimeouts
 

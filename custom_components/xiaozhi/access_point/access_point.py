@@ -17,10 +17,10 @@ from homeassistant.util.ssl import get_default_context
 from ..const import DOMAIN, EVENT_ACCESS_POINT_CALL, MANUFACTURER
 from ..protocol.access_point.client import AccessPointClient
 from ..protocol.access_point.dispatcher import CallRecord
-from ..protocol.access_point.timeouts import AccessPointTimeouts
 from ..protocol.access_point.tools import ToolProvider, ToolSummary
 from ..protocol.clock import loop_time
 from ..protocol.limits import TokenBucket
+from ..protocol.timeouts import AccessPointTimeouts
 from .house_tools import HouseTool, async_house, offered_tools
 from .issues import async_clear_issues, async_update_issues
 from .settings import AccessPointSettings

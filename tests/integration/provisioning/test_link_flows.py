@@ -18,9 +18,9 @@ import pytest_socket
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.messages import AudioFormat
+from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Admission
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
 from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
 from custom_components.xiaozhi.provisioning.link_settings import AUTO_SUBSCRIBE_TOPIC

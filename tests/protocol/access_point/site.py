@@ -12,8 +12,8 @@ from websockets.asyncio.server import ServerConnection, serve
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
 from custom_components.xiaozhi.protocol.access_point.client import AccessPointClient
 from custom_components.xiaozhi.protocol.access_point.dispatcher import CallRecord
-from custom_components.xiaozhi.protocol.access_point.timeouts import AccessPointTimeouts
 from custom_components.xiaozhi.protocol.messages import JsonObject
+from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
 
 TLS = ssl.create_default_context()
 LAMP_SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}

@@ -9,7 +9,7 @@ from websockets.exceptions import ConnectionClosed
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
 from custom_components.xiaozhi.protocol.access_point.dialling import DialError, DialProblem, check_address
 from custom_components.xiaozhi.protocol.access_point.reconnecting import EndingKind
-from custom_components.xiaozhi.protocol.access_point.timeouts import AccessPointTimeouts
+from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
 from tests.protocol.access_point.site import TLS, serving
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")

@@ -11,7 +11,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
 from custom_components.xiaozhi.protocol.access_point.reconnecting import EndingKind, Problem
-from custom_components.xiaozhi.protocol.access_point.timeouts import AccessPointTimeouts
+from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
 from tests.protocol.access_point.site import ask, hold, reply, running, serving, text_of, until
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from custom_components.xiaozhi.protocol.access_point.dispatcher import CallOutcome, CallRecord, Dispatcher
-from custom_components.xiaozhi.protocol.access_point.timeouts import AccessPointTimeouts
 from custom_components.xiaozhi.protocol.access_point.tools import ToolError
+from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
 from tests.protocol.access_point.site import House, ScriptedTool, text_of
 
 

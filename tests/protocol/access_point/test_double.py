@@ -12,7 +12,7 @@ import pytest
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
 from custom_components.xiaozhi.protocol.access_point.client import AccessPointClient
 from custom_components.xiaozhi.protocol.access_point.reconnecting import EndingKind, Problem
-from custom_components.xiaozhi.protocol.access_point.timeouts import AccessPointTimeouts
+from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
 from simulator.access_point import (
     GARBAGE,
     Cable,

@@ -11,7 +11,7 @@ from custom_components.xiaozhi.protocol.access_point.reconnecting import (
     Problem,
     Reconnecting,
 )
-from custom_components.xiaozhi.protocol.access_point.timeouts import AccessPointTimeouts
+from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
 
 LOST = Ending(kind=EndingKind.LOST)
 

@@ -18,7 +18,6 @@ from custom_components.xiaozhi.protocol.conversation.conversation import (
 from custom_components.xiaozhi.protocol.conversation.main_task import MainTask
 from custom_components.xiaozhi.protocol.conversation.overheard import OverheardFrame
 from custom_components.xiaozhi.protocol.conversation.table import TurnStart
-from custom_components.xiaozhi.protocol.conversation.timeouts import ConversationTimeouts
 from custom_components.xiaozhi.protocol.conversation.turn import Turn
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
 from custom_components.xiaozhi.protocol.messages import (
@@ -31,6 +30,7 @@ from custom_components.xiaozhi.protocol.messages import (
     ListenStart,
     ListenStop,
 )
+from custom_components.xiaozhi.protocol.timeouts import ConversationTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Channel, Link, LinkClosedError, LinkKind
 
 UPLINK = AudioFormat(16000, 60)

@@ -16,7 +16,6 @@ from custom_components.xiaozhi.protocol.conversation.table import (
     State,
     TurnStart,
 )
-from custom_components.xiaozhi.protocol.conversation.timeouts import ConversationTimeouts
 from custom_components.xiaozhi.protocol.messages import (
     Abort,
     DeviceMessage,
@@ -25,6 +24,7 @@ from custom_components.xiaozhi.protocol.messages import (
     ListenStart,
     ListenStop,
 )
+from custom_components.xiaozhi.protocol.timeouts import ConversationTimeouts
 
 TIMEOUTS = ConversationTimeouts()
 IN_TURN = {State.LISTENING, State.ASKED}

@@ -18,12 +18,12 @@ from websockets.frames import CloseCode
 from ..clock import loop_time
 from ..limits import TokenBucket
 from ..tasks import log_failure
+from ..timeouts import AccessPointTimeouts
 from .address import AccessPointAddress
 from .dialling import DialError, SelfTest, dial, ending_of, self_test
 from .dispatcher import CallRecord, Dispatcher
 from .reconnecting import CLOUD_ERROR, Ending, EndingKind, Problem, Reconnecting
 from .rpc import encode
-from .timeouts import AccessPointTimeouts
 from .tools import ToolProvider
 
 __all__ = ["AccessPointClient", "ClientCounters"]

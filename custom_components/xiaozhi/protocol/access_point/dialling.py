@@ -13,11 +13,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
 from ..text import one_line
+from ..timeouts import AccessPointTimeouts
 from ..transport.websocket.connection import QuietLogger
 from ..untrusted_json import parse_json
 from .address import AccessPointAddress
 from .reconnecting import Ending, EndingKind
-from .timeouts import AccessPointTimeouts
 
 __all__ = ["DialError", "DialProblem", "SelfTest", "check_address", "dial", "ending_of", "self_test"]
 

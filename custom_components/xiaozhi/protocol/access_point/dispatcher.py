@@ -15,6 +15,7 @@ from ..clock import loop_time
 from ..limits import TokenBucket
 from ..messages import JsonObject
 from ..text import label, one_line
+from ..timeouts import AccessPointTimeouts
 from .results import error_text, result_content, result_text
 from .rpc import (
     INTERNAL_ERROR,
@@ -28,7 +29,6 @@ from .rpc import (
     parse,
     result_reply,
 )
-from .timeouts import AccessPointTimeouts
 from .tools import OfferedTool, ToolError, ToolList, ToolProvider, ToolSummary, by_shown_name
 
 __all__ = ["MAX_CALLS_AT_ONCE", "CallOutcome", "CallRecord", "Dispatcher", "DispatcherCounters"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from .timeouts import AccessPointTimeouts
+from ..timeouts import AccessPointTimeouts
 
 __all__ = ["CLOUD_ERROR", "Ending", "EndingKind", "Problem", "Reconnecting"]
 

@@ -14,6 +14,7 @@ from ..audio.codec import OpusDecoder
 from ..clock import loop_time
 from ..firmware import FirmwareVersion
 from ..messages import AudioFormat, DeviceMessage, JsonObject, ListenMode
+from ..timeouts import ConversationTimeouts
 from ..transport.link import Channel, Link, LinkClosedError, LinkKind
 from .loudspeaker import Loudspeaker
 from .main_task import MainTask
@@ -29,7 +30,6 @@ from .table import (
     State,
     TurnStart,
 )
-from .timeouts import ConversationTimeouts
 from .turn import Turn
 
 __all__ = ["Conversation", "ConversationState", "Interruption"]

@@ -13,9 +13,9 @@ from ..audio.pacing import DownlinkPacer
 from ..clock import loop_time, sleep_until
 from ..messages import AudioFormat, JsonObject, tts_start, tts_stop
 from ..tasks import log_failure
+from ..timeouts import ConversationTimeouts
 from ..transport.link import Link, LinkKind
 from .main_task import MainTask, SpeechStart
-from .timeouts import ConversationTimeouts
 
 __all__ = ["Loudspeaker"]
 

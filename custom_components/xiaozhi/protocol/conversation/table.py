@@ -11,7 +11,7 @@ from enum import Enum, StrEnum, auto
 from typing import Final
 
 from ..messages import Abort, DeviceMessage, ListenDetect, ListenMode, ListenStart, ListenStop
-from .timeouts import ConversationTimeouts
+from ..timeouts import ConversationTimeouts
 
 __all__ = [
     "TRANSITIONS",

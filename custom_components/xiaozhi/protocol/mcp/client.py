@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ..messages import JsonObject
 from ..text import one_line
+from ..timeouts import McpTimeouts
 from .content import ImageContent
 from .incoming import IncomingRequests, RequestError, RequestHandler
 from .model import (
@@ -29,7 +30,7 @@ from .paging import ListCollector
 from .prompt import Prompt, PromptResult
 from .resource import Resource, ResourceContents, ResourceTemplate, parse_contents
 from .result import ToolResult
-from .rpc import McpTimeouts, Progress, Rpc, refusal
+from .rpc import Progress, Rpc, refusal
 from .task import Tasks, is_task, task_params
 from .tool import (
     ArgumentError,
@@ -57,7 +58,6 @@ __all__ = [
     "McpNoReasonError",
     "McpProtocolError",
     "McpTimeoutError",
-    "McpTimeouts",
     "Progress",
     "Prompt",
     "PromptResult",

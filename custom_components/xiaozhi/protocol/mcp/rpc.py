@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 from ..messages import JsonObject
 from ..shortening import MessageTooLongError
 from ..text import label, one_line
+from ..timeouts import McpTimeouts
 from .incoming import IncomingRequests
 from .model import (
     McpCallError,
@@ -26,7 +27,7 @@ from .model import (
     is_bounded,
 )
 
-__all__ = ["McpTimeouts", "Progress", "Rpc", "refusal"]
+__all__ = ["Progress", "Rpc", "refusal"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -37,25 +38,6 @@ _MAX_PARAMS: Final = 8 * 1024
 _MAX_PARAMS_DEPTH: Final = 16
 _MAX_ERROR: Final = 500
 _MAX_PROGRESS_TEXT: Final = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpTimeouts:
-    """How long a device may take to answer, in seconds."""
-
-    initialize: float = 10
-    list_tools: float = 10
-    """For one page of its tools, or of its other lists."""
-    tool: float = 10
-    """For a call or its next progress, unless the caller gives another time."""
-    progress: float = 600
-    """For a whole call, however often it reports progress."""
-    read: float = 10
-    """For a resource, a prompt, or its next progress."""
-    task_poll: float = 1
-    """Between two looks at a task, unless the device asks for more."""
-    send: float = 1
-    """To tell the device that its answer is not awaited any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

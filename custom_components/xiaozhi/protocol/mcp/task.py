@@ -8,8 +8,9 @@ from typing import Any, Final, Literal, Self
 
 from ..messages import JsonObject
 from ..text import label
+from ..timeouts import McpTimeouts
 from .model import McpCallError, McpError, McpProtocolError, McpTimeoutError
-from .rpc import McpTimeouts, Progress, Rpc, refusal
+from .rpc import Progress, Rpc, refusal
 
 __all__ = ["Tasks", "is_task", "task_params"]
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from custom_components.xiaozhi.protocol.timeouts import MqttTimeouts
 from custom_components.xiaozhi.protocol.transport.link import (
     Admission,
     Credentials,
     Link,
     LinkHandler,
 )
-from custom_components.xiaozhi.protocol.transport.mqtt.connection import MqttTimeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
 from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink
 from custom_components.xiaozhi.protocol.transport.peers import is_local

@@ -19,6 +19,7 @@ from cryptography.x509.oid import NameOID
 import pytest
 
 from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
+from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkClosedError
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import (
     BrokerError,
@@ -28,7 +29,6 @@ from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import (
     pushes,
 )
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_connection import BrokerConnection
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
 from tests.paths import ROOT
 from tests.protocol.transport.mqtt.broker_checks import answering, problem_of

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Admission
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import (
     BrokerError,
@@ -14,7 +15,6 @@ from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import (
     BrokerSettings,
     check_broker,
 )
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
 from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
 from tests.protocol.transport.mqtt.broker_checks import answering, problem_of

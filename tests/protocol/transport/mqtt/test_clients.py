@@ -16,8 +16,8 @@ from paho.mqtt.reasoncodes import ReasonCode
 import pytest
 
 from custom_components.xiaozhi.protocol.messages import ListenMode, ListenStart, tts_start
+from custom_components.xiaozhi.protocol.timeouts import MqttTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Admission, Credentials, Link, LinkHandler
-from custom_components.xiaozhi.protocol.transport.mqtt.connection import MqttTimeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
 from custom_components.xiaozhi.protocol.transport.mqtt.link import downlink_topic, uplink_topic
 from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener

@@ -12,6 +12,7 @@ from websockets.frames import Close, Frame, Opcode
 
 from custom_components.xiaozhi.protocol.clock import loop_time
 from custom_components.xiaozhi.protocol.messages import AudioFormat, DeviceMessage
+from custom_components.xiaozhi.protocol.timeouts import WebSocketTimeouts
 from custom_components.xiaozhi.protocol.transport.link import (
     Admission,
     Channel,
@@ -20,7 +21,6 @@ from custom_components.xiaozhi.protocol.transport.link import (
     LinkHandler,
 )
 from custom_components.xiaozhi.protocol.transport.peers import is_local
-from custom_components.xiaozhi.protocol.transport.websocket.connection import WebSocketTimeouts
 from custom_components.xiaozhi.protocol.transport.websocket.link import WebSocketLink
 from custom_components.xiaozhi.protocol.transport.websocket.listener import WebSocketListener
 from tests.protocol.transport.udp.device import opus_packet

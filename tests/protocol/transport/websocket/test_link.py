@@ -20,6 +20,7 @@ from custom_components.xiaozhi.protocol.messages import (
     McpMessage,
     mcp,
 )
+from custom_components.xiaozhi.protocol.timeouts import WebSocketTimeouts
 from custom_components.xiaozhi.protocol.transport.link import (
     Channel,
     Credentials,
@@ -28,7 +29,6 @@ from custom_components.xiaozhi.protocol.transport.link import (
     LinkHandler,
     LinkKind,
 )
-from custom_components.xiaozhi.protocol.transport.websocket.connection import WebSocketTimeouts
 from custom_components.xiaozhi.protocol.transport.websocket.framing import pack
 from custom_components.xiaozhi.protocol.transport.websocket.listener import WebSocketListener
 from tests.protocol.transport.udp.device import opus_packet

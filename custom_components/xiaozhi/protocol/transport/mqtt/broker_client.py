@@ -14,7 +14,7 @@ from typing import Final
 from aiomqtt import Client, MqttCodeError, MqttError
 
 from ...text import one_line
-from .broker_timeouts import BrokerTimeouts
+from ...timeouts import BrokerTimeouts
 from .broker_topics import Address, uplink_of_all
 from .link import DEFAULT_PREFIX
 

@@ -1,40 +1,25 @@
 """One TCP connection of an MQTT client: packets in, bytes out, bounded in every direction."""
 
 import asyncio
-from dataclasses import dataclass
 import socket
 import sys
 from typing import Final
 
+from ...timeouts import MqttTimeouts
 from ..link import LinkClosedError
 from . import codec as mqtt
 from .codec import Packet, PacketReader
 
-__all__ = ["READ_BYTES", "MqttConnection", "MqttTimeouts"]
+__all__ = [
+    "READ_BYTES",
+    "MqttConnection",
+]
 
 READ_BYTES: Final = 4096
 # Room for a CONNECT with long names, and for the last will of a client that is not a device.
 _MAX_CONNECT_BYTES: Final = 4096
 # The kernel's own buffer would hide for a long time that a device has stopped reading.
 _SEND_BUFFER: Final = 16 * 1024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MqttTimeouts:
-    """How long a client may take, in seconds."""
-
-    connect: float = 10
-    """To send its CONNECT."""
-    keep_alive_factor: float = 1.5
-    """Silence that ends the connection, as a multiple of the client's keep-alive time."""
-    send: float = 5
-    """To make room for a message."""
-    close: float = 0.5
-    """To accept the last bytes."""
-    first_refusal: float = 0.5
-    """Delay of a refusal; it doubles with every refusal of the same IP address."""
-    longest_refusal: float = 8
-    """Below the 10 s for which the firmware waits."""
 
 
 class MqttConnection:

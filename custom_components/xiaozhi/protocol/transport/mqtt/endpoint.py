@@ -16,12 +16,13 @@ from ...checkin import parse_mac
 from ...closing import close_all
 from ...limits import FloodError, PendingConnections, TokenBucket
 from ...messages import AudioFormat
+from ...timeouts import MqttTimeouts
 from ..link import Admission, Credentials, LinkClosedError
 from ..peers import is_local
 from ..udp.listener import UdpListener
 from . import codec as mqtt
 from .codec import Connect, ConnectCode, MqttProtocolError, Packet, UnsupportedProtocolError
-from .connection import READ_BYTES, MqttConnection, MqttTimeouts
+from .connection import READ_BYTES, MqttConnection
 from .link import MqttLink, downlink_topic, uplink_topic
 
 __all__ = ["EndpointCounters", "MqttEndpoint", "RefusalDelays"]

@@ -12,7 +12,6 @@ Tested with websockets 15.0.1, 16.0, 17.0 and 17.4. Home Assistant asks for 15.0
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 import logging
 import socket
 from typing import Any, Final, override
@@ -25,7 +24,7 @@ from websockets.protocol import Event
 from ...limits import PendingConnections, TokenBucket
 from ..link import Admission
 
-__all__ = ["QuietLogger", "WebSocketConnection", "WebSocketTimeouts", "header", "peer_address"]
+__all__ = ["QuietLogger", "WebSocketConnection", "header", "peer_address"]
 
 # The kernel's own buffer would hide for minutes that a device has stopped reading.
 _SEND_BUFFER: Final = 16 * 1024
@@ -33,25 +32,6 @@ _SEND_BUFFER: Final = 16 * 1024
 _SLICE: Final = 4 * 1024
 _MAX_CLOSE_REASON: Final = 123
 _MESSAGES: Final = frozenset({Opcode.TEXT, Opcode.BINARY})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebSocketTimeouts:
-    """How long a device may take, in seconds."""
-
-    open: float = 10
-    """For the opening handshake."""
-    upgrade_delay: float = 0.03
-    """Delay of our answer to the device's request: it could miss a faster one."""
-    hello: float = 10
-    """From then to its hello. The device waits as long for ours."""
-    send: float = 5
-    """To make room for a message or packet."""
-    close: float = 0.5
-    """To accept the close frame. Devices do not answer it, and keep their end open."""
-    ping_interval: float = 20
-    pong: float = 20
-    """To answer a ping."""
 
 
 class WebSocketConnection(ServerConnection):

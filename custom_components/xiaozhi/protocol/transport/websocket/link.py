@@ -28,8 +28,9 @@ from ...messages import (
     server_hello,
 )
 from ...shortening import encode_within
+from ...timeouts import WebSocketTimeouts
 from ..link import Channel, Link, LinkClosedError, LinkHandler, LinkKind
-from .connection import WebSocketConnection, WebSocketTimeouts, header, peer_address
+from .connection import WebSocketConnection, header, peer_address
 from .framing import FramingError, framing_version, pack, unpack
 
 __all__ = ["WebSocketLink"]

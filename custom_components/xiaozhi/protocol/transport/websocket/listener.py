@@ -19,9 +19,10 @@ from ...clock import loop_time
 from ...closing import close_all
 from ...limits import PendingConnections
 from ...messages import MAX_MESSAGE_BYTES, AudioFormat
+from ...timeouts import WebSocketTimeouts
 from ..link import Admission, Credentials
 from ..peers import is_local
-from .connection import QuietLogger, WebSocketConnection, WebSocketTimeouts, header, peer_address
+from .connection import QuietLogger, WebSocketConnection, header, peer_address
 from .link import WebSocketLink
 
 __all__ = ["WebSocketListener"]
