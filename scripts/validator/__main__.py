@@ -1,12 +1,10 @@
-"""Prints the faults of the current repository; exits with 1 if there are any. Notes are no faults."""
+"""Prints the faults of the current repository; exits with 1 if there are any."""
 
 from pathlib import Path
 import sys
 
-from . import notes, problems
+from . import problems
 
-root = Path.cwd()
-found = problems(root)
-remarks = [f"note: {note}" for note in notes(root)]
-print(*remarks, *found, f"{len(found)} problem{'' if len(found) == 1 else 's'}", sep="\n")
+found = problems(Path.cwd())
+print(*found, f"{len(found)} problem{'' if len(found) == 1 else 's'}", sep="\n")
 sys.exit(bool(found))

@@ -61,32 +61,20 @@ show:
         }
     }""",
     INIT: """
-from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import issue_registry as ir
+
+from .errors import UserError
 
 ACTION = "show"
 SPOKEN = {"lost": "voice_lost"}
 
 
-class AsleepError(HomeAssistantError):
-    def __init__(self, placeholders):
-        super().__init__(
-            translation_domain="x", translation_key="asleep", translation_placeholders=placeholders
-        )
-
-
-def gone(key, name):
-    filled = {"name": name}
-    return HomeAssistantError(
-        translation_domain="x", translation_key=key, translation_placeholders={**filled, "reason": "y"}
-    )
-
-
-def setup(hass):
+def setup(hass, more):
     hass.services.async_register("x", ACTION, lambda call: call.data["words"] + call.data["style"])
-    filled = {"name": "x"}
-    ir.async_create_issue(hass, "x", "1", translation_key="reset", translation_placeholders=filled)
-    raise gone("gone", "a") from HomeAssistantError(translation_domain="x", translation_key=SPOKEN["lost"])
+    ir.async_create_issue(hass, "x", "1", translation_key="reset", translation_placeholders={"name": "x"})
+    if more:
+        raise UserError("asleep", **more)
+    raise UserError("gone", name="a", reason="y")
 """,
     SENSOR: """
 from enum import StrEnum, auto

@@ -1,20 +1,21 @@
 """The validator holds texts, actions and icons against the code, and complains of nothing that is right."""
 
 from collections.abc import Callable
+import json
 from pathlib import Path
 import subprocess
 import sys
 
 import pytest
 
+from scripts.translations import main as translations
 from scripts.validator import problems
 from scripts.validator.languages import LANGUAGES
-from scripts.validator.translations import main as translations
 from tests.paths import ROOT
 from tests.validator.sample import EN, FILES, FLOW, HOME, ICONS, INIT, SENSOR, SERVICES
 
 _GERMAN = f"{HOME}/translations/de.json"
-
+_ENGLISH = FILES[EN]
 TRIGGERS = f"{HOME}/triggers.yaml"
 
 type Change = tuple[str, str, str]
@@ -28,7 +29,9 @@ def check(tmp_path: Path) -> Check:
     for name, content in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    for code in LANGUAGES:
+        (tmp_path / HOME / "translations" / f"{code}.json").write_text(_ENGLISH)
+        assert translations([code, "--record"], tmp_path) == 0
 
     def run(*changes: Change) -> list[str]:
         for name, old, new in changes:
@@ -36,57 +39,55 @@ def check(tmp_path: Path) -> Check:
             content = path.read_text() if path.is_file() else ""
             assert old in content, f"{old!r} is not in {name}"
             path.write_text(content.replace(old, new, 1) if old else content + new)
-        return problems(tmp_path, complete=False)
+        return problems(tmp_path)
 
     return run
 
 
-# Put together, so that this file shows no traces itself.
 _FAULTS: list[tuple[Change, str]] = [
-    ((SENSOR, 'translation_key="mood"', 'translation_key="temper"'), "entity.*.temper: is missing"),
+    ((SENSOR, 'translation_key="mood"', 'translation_key="temper"'), "*.temper: is missing"),
     ((EN, '"sad": "Sad"', '"sad": "Sad", "furious": "F"'), "mood.state.furious: nothing in the code asks"),
     ((EN, '"sensor": {', '"sensor": {"speed": {"name": "S"},'), "entity.sensor.speed: nothing in the code"),
-    ((INIT, 'gone("gone", "a")', 'gone("vanished", "a")'), "exceptions.vanished: is missing"),
-    ((INIT, '"lost": "voice_lost"', '"lost": "lost"'), "exceptions.lost: is missing"),
-    ((INIT, ', "reason": "y"', ""), "exceptions.gone: wants {reason}, which the code does not give"),
-    ((EN, "{name} is gone", "It is gone"), "exceptions.gone: does not say {name}, which the code gives"),
+    ((INIT, '"gone", name', '"vanished", name'), "exceptions.vanished: is missing"),
+    ((INIT, ', reason="y"', ""), "exceptions.gone: has ['name', 'reason'], the code gives ['name']"),
+    ((EN, "{name} is gone", "It is gone"), "exceptions.gone: has ['reason'], the code gives"),
     ((EN, '"asleep": {', '"dead": {"message": "x"}, "asleep": {'), "exceptions.dead: nothing in the code"),
-    ((INIT, 'translation_key="reset"', 'translation_key="new"'), "issues.new: is missing"),
-    ((INIT, ", translation_placeholders=filled)", ")"), "issues.reset: wants {name}"),
-    ((FLOW, '"port_taken"', '"port_used"'), "*.error.port_used: is missing"),
-    ((FLOW, "errors=errors", 'errors={"base": "used"}'), "*.error.used: is missing"),
-    ((FLOW, 'reason="no_box"', 'reason="lost"'), "*.abort.lost: is missing"),
-    ((FLOW, 'step_id="user"', 'step_id="start"'), "*.step.start: is missing"),
+    ((INIT, 'translation_key="reset"', 'translation_key="new"'), "*.new: is missing"),
     ((EN, '"no_box":', '"rain": "It rains.", "no_box":'), "config.abort.rain: nothing in the code asks"),
     ((EN, '"port": "Port"', '"port": "Port", "host": "Host"'), "step.user.data.host: nothing in the code"),
-    ((EN, '"config": {', '"config": '), "en.json: cannot be read"),
+    ((FLOW, '"port_taken"', '"port_used"'), "config.error.port_taken: nothing in the code asks"),
     ((ICONS, "mdi:robot-happy", "mdi:robot-glad"), "there is no icon mdi:robot-glad"),
-    ((ICONS, "mdi:robot-happy", "mdi:robot"), "mood.state.happy: is the default anyway"),
     ((ICONS, '"happy"', '"glad"'), "mood.state.glad: is no state in the texts"),
     ((ICONS, '"mood"', '"heat"'), "entity.sensor.heat: no entity has this translation key"),
-    ((ICONS, '"show"', '"hide"'), "services.hide: is not in both files"),
-    ((SERVICES, "show:", "hide:"), "hide: no action in the code"),
-    ((SERVICES, "words:", "tune:"), "tune: no field of show in the code"),
-    ((SERVICES, "words:", "tune:"), "services.show.fields.words: is not in both files"),
-    ((EN, '"loud": "Loud"', '"shrill": "Shrill"'), "selector: show.style offers 'loud' without a text"),
-    ((TRIGGERS, "", "gone:\n"), "triggers.gone: is not in both files"),
-    ((TRIGGERS, "", "show:\n  fields:\n    words:\n"), "triggers.show.fields.words: is not in both files"),
+    ((ICONS, '"show"', '"hide"'), "services.yaml: hide: is not in this file, the texts and the icons"),
+    ((SERVICES, "words:", "tune:"), "services.yaml: tune: is not in the code"),
+    ((SERVICES, "words:", "tune:"), "show.fields.words: is not in this file and the texts"),
     ((TRIGGERS, "", "vanished:\n"), "triggers.yaml: vanished: is not in the code"),
-    (
-        (EN, '"services": {', '"conditions": {"x": {"name": "X"}}, "services": {'),
-        "conditions.x: is not in both",
-    ),
-    ((INIT, "", "def:\n"), "__init__.py: is not Python"),
     (("pyproject.toml", "1.2.0", "1.2.1"), "pyproject.toml: its version is 1.2.1, the manifest has 1.2.0"),
     (("CHANGELOG.md", "## 1.2.0 (unreleased)", ""), "CHANGELOG.md: its version is 1.1.0"),
-    (("a.txt", "", "https://files.example.org/some." + "whl"), "names an address of a package registry"),
-    (("a.txt", "", "cache = /ho" + "me/somebody/x\n"), "names a path of a machine"),
-    (("uv.lock", "", "x"), "is a lock file"),
+    ((_GERMAN, "{reason}", "!"), "exceptions.gone.message: has other placeholders than the English text"),
+    ((_GERMAN, "{reason}", "{reason"), "exceptions.gone.message: has other placeholders than the English"),
+    ((_GERMAN, "Add the box", " "), "config.step.user.title: is empty"),
+    ((_GERMAN, "Add the box", "Box "), "config.step.user.title: begins or ends with a space"),
+    ((_GERMAN, "Add the box", "<b>Box</b>"), "config.step.user.title: has HTML"),
+    ((_GERMAN, "Add the box", "https://a.example"), "config.step.user.title: has a web address"),
+    ((_GERMAN, "Add the box", "Open {portal_url}."), "title: has an address that is not in angle brackets"),
+    ((_GERMAN, "Add the box", "**Box"), "config.step.user.title: has not as many ** as the English text"),
+    (
+        (_GERMAN, '"port_taken"', '"x"'),
+        "de.json: 1 texts are superfluous; scripts/translations de lists them",
+    ),
+    ((_GERMAN, "The voice is lost.", "o" * 133), "voice_lost.message: has 133 characters"),
+    ((_GERMAN, "The voice is lost.", "好" * 67), "the screen of a device has room for 66"),
+    ((EN, "The voice is lost.", "It is lost."), "de.json: 1 texts are outdated"),
 ]
 
 
 def test_a_repository_that_is_right_has_no_problems(check: Check) -> None:
-    assert check((_GERMAN, "", FILES[EN]), (".gitignore", "", "*.log\n"), ("a.log", "", "/ro" + "ot/x")) == []
+    assert check((_GERMAN, "Add the box", "Open <{portal_url}>.")) == [
+        f"{_GERMAN}: config.step.user.title: has other placeholders than the English text"
+    ]
+    assert check((_GERMAN, "Open <{portal_url}>.", "x"), (_GERMAN, "The voice is lost.", "o" * 132)) == []
 
 
 @pytest.mark.parametrize(
@@ -97,35 +98,26 @@ def test_a_fault_is_reported(check: Check, change: Change, expected: str) -> Non
     assert any(expected in problem for problem in found), found
 
 
-@pytest.mark.parametrize(
-    "content", ["[]", "7", '{"entity": [], "config": {"step": {"user": "x"}}, "services": 1}']
-)
-@pytest.mark.parametrize("path", [EN, ICONS, SERVICES])
-def test_a_file_of_any_form_is_reported_without_a_crash(
-    check: Check, tmp_path: Path, path: str, content: str
+def test_texts_are_merged_in_the_order_of_the_english_ones_and_recorded(
+    check: Check, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / path).write_text(content)
-    assert check()
-
-
-def test_the_command_prints_the_problems_and_fails(check: Check, tmp_path: Path) -> None:
-    def run() -> subprocess.CompletedProcess[str]:
-        command = [
-            sys.executable,
-            "-c",
-            f"import sys; sys.path[0] = {str(ROOT)!r}; import scripts.validator.__main__",
-        ]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-
+    (tmp_path / _GERMAN).unlink()
+    translations(["de", "--todo"], tmp_path)
+    todo = json.loads(capsys.readouterr().out)
+    assert todo == json.loads(_ENGLISH)
+    first, rest = tmp_path / "first.json", tmp_path / "rest.json"
+    first.write_text(json.dumps({"issues": todo.pop("issues")}))
+    todo["exceptions"]["gone"]["message"] = "{name} ist weg: {reason}"
+    rest.write_text(json.dumps(todo))
+    for path in (first, rest):
+        assert translations(["de", "--merge", str(path)], tmp_path) == 0
+    german = json.loads((tmp_path / _GERMAN).read_text())
+    assert list(german) == list(json.loads(_ENGLISH))
+    assert german["exceptions"]["gone"]["message"] == "{name} ist weg: {reason}"
     assert check() == []
-    for code in LANGUAGES:
-        (tmp_path / HOME / "translations" / f"{code}.json").write_text(FILES[EN])
-        assert translations([code, "--record"], tmp_path) == 0
-    good = run()
-    (tmp_path / "uv.lock").touch()
-    bad = run()
-    assert (good.returncode, good.stdout.splitlines()[-1]) == (0, "0 problems")
-    assert (bad.returncode, bad.stdout.splitlines()[-1]) == (1, "1 problem")
+    rest.write_text('{"config": {"error": {"port_lost": "x"}}}')
+    assert translations(["de", "--merge", str(rest)], tmp_path) == 1
+    assert "config.error.port_lost" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Commands of the project: set-up, checks, texts and releases."""
