@@ -46,10 +46,10 @@ from custom_components.xiaozhi.protocol.conversation.patience import (
     TranscribeAll,
     UseTranscript,
 )
-from custom_components.xiaozhi.voice.early import ENDS
-from custom_components.xiaozhi.voice.end_of_speech import PATIENT
-from custom_components.xiaozhi.voice.engines import EngineKind, Trial
+from custom_components.xiaozhi.voice.early_transcripts import ENDS
+from custom_components.xiaozhi.voice.engine_trial import EngineKind, Trial
 from custom_components.xiaozhi.voice.sentences import Sentences
+from custom_components.xiaozhi.voice.speech_detectors import PATIENT
 from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
 
 from .house import House
@@ -274,7 +274,7 @@ async def _ended(bench: _Bench, policy: str, pause: float, said: _Sentence) -> _
         case "early":
             settings = DetectorSettings(silence=pause, pause=PATIENT.pause)
             return await _EarlyTurn(bench, settings, said, judges=False).run()
-    if bench.trial.transcribes_early(insists=False):
+    if bench.trial.transcribes_early(chosen_by_owner=False):
         return await _EarlyTurn(bench, PATIENT, said, judges=True).run()
     bench.trial.plain(bench.seconds)
     return _after_pause(bench, DetectorSettings(), said)
@@ -305,7 +305,7 @@ def _by_core(bench: _Bench, said: _Sentence) -> _End | None:
 
 
 class _EarlyTurn:
-    """Does what `voice/early.py` does, on the clock of the audio, with an engine for one call at a time."""
+    """Follows the rules of `voice/early_transcripts.py` on the clock of the audio; one call at a time."""
 
     def __init__(self, bench: _Bench, settings: DetectorSettings, said: _Sentence, *, judges: bool) -> None:
         self._bench = bench

@@ -12,12 +12,12 @@ from homeassistant.components.assist_pipeline.vad import VadSensitivity
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
 from .devices import Account
-from .end_of_speech import choose_sensitivity
 from .fleet import Fleet, fleet
 from .house import House
 from .recordings import CUT_SECONDS, Scene, Sound, read_recordings, write_sounds
 from .report import Finding, Row, median, percentile
 from .speech import after_all
+from .speech_detectors import choose_sensitivity
 
 __all__ = ["measure"]
 

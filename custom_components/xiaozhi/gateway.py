@@ -29,9 +29,9 @@ from .provisioning.link_settings import client_id_of
 from .secret import same
 from .settings import GatewaySettings, device_subentries
 from .timeouts import timeouts_of
-from .voice.ears import Hearing
-from .voice.end_of_speech import SpeechDetectors
-from .voice.speech_check import SpeechCheck
+from .voice.missing_engines import MissingEnginesCheck
+from .voice.speech_detectors import SpeechDetectors
+from .voice.speech_input import SpeechInputs
 from .voice.unasked.unasked import Unasked
 
 __all__ = [
@@ -99,8 +99,10 @@ class Gateway:
         releases = entry.data.get(CONF_FIRMWARE_RELEASES)
         self.firmware_files = FirmwareFiles(hass, releases, self._timeouts.firmware)
         self.detectors = SpeechDetectors(hass, self._detectors_unavailable)
-        self.hearing = Hearing(hass, self.detectors, partial(entry.async_create_background_task, hass))
-        self._speech_check = SpeechCheck(hass, self.devices.values)
+        self.speech_inputs = SpeechInputs(
+            hass, self.detectors, partial(entry.async_create_background_task, hass)
+        )
+        self._engines_check = MissingEnginesCheck(hass, self.devices.values)
         self._store = DeviceStore(hass, entry.entry_id, self._timeouts.store)
         self._unasked: dict[str, Unasked] = {}
         self._areas: dict[str, str] = {}
@@ -120,7 +122,7 @@ class Gateway:
                 translation_placeholders={"port": str(err.port)},
             ) from err
         self.access_points.async_start()
-        self._speech_check.async_start()
+        self._engines_check.async_start()
         # The owner is to know at once where there is none, and the first turn need not wait for the library.
         load = self.detectors.async_load()
         self.entry.async_create_background_task(self.hass, load, "xiaozhi load speech detector")
@@ -141,7 +143,7 @@ class Gateway:
         await self.listeners.stop()
         self.firmware_files.forget()
         self.detectors.async_stop()
-        self._speech_check.async_stop()
+        self._engines_check.async_stop()
         for issue in (_BROKER_ISSUE, NO_MODEL_ISSUE):
             ir.async_delete_issue(self.hass, DOMAIN, issue)
         await self._store.async_save()

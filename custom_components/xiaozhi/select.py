@@ -92,14 +92,14 @@ class XiaozhiEndOfSpeechSelect(LeanEntity, VadSensitivitySelect):
         super().__init__(gateway.hass, device.mac)
         self._attr_device_info = device.info
         self._attr_options = [_QUICK_AND_PATIENT, *self._attr_options]
-        self._insisting = gateway.hearing.insisting
+        self._chosen_by_owner = gateway.speech_inputs.chosen_by_owner
         self._mac = device.mac
 
     @property
     @override
     def extra_restore_state_data(self) -> ExtraStoredData:
         """Return whether the owner has chosen the option."""
-        return RestoredExtraData({_CHOSEN: self._mac in self._insisting})
+        return RestoredExtraData({_CHOSEN: self._mac in self._chosen_by_owner})
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -109,10 +109,10 @@ class XiaozhiEndOfSpeechSelect(LeanEntity, VadSensitivitySelect):
         if stored is None and self.current_option == VadSensitivity.DEFAULT:
             self._attr_current_option = _QUICK_AND_PATIENT
         if stored is not None and stored.as_dict().get(_CHOSEN) is True:
-            self._insisting.add(self._mac)
+            self._chosen_by_owner.add(self._mac)
 
     @override
     async def async_select_option(self, option: str) -> None:
         """Take the owner's choice."""
-        self._insisting.add(self._mac)
+        self._chosen_by_owner.add(self._mac)
         await super().async_select_option(option)

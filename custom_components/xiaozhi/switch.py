@@ -20,7 +20,7 @@ from .entity import (
 )
 from .gateway import XiaozhiConfigEntry
 from .tools.entities import SwitchTool
-from .voice.end_of_speech import SpeechDetectors
+from .voice.speech_detectors import SpeechDetectors
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1

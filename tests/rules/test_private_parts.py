@@ -103,7 +103,7 @@ def test_a_satellite_that_nothing_has_happened_to_is_in_no_conversation() -> Non
 def test_what_home_assistant_does_around_a_spoken_turn_is_as_it_was(
     what: Callable[..., object], digest: str
 ) -> None:
-    """`voice/core_satellite.py` does the same around its own runs, and `voice/lent_engine.py` relies on it.
+    """`voice/core_satellite.py` does the same around its own runs. `voice/engine_override.py` needs it, too.
 
     Compare both, then set the new digest.
     """

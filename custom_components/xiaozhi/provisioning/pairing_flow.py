@@ -24,7 +24,7 @@ from ..const import CONF_ADDRESS, CONF_BOARD, CONF_CONVERSATION_STYLE, CONF_LINK
 from ..gateway import Gateway, running_gateway
 from ..settings import ConversationStyle, DeviceLink, device_subentries
 from ..texts import async_text
-from ..voice.speech_check import async_speech_hint
+from ..voice.missing_engines import async_missing_engines_hint
 from .address import PORTAL_URL, check_in_url
 from .pairing import Outcome, PendingDevice
 
@@ -87,7 +87,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             errors=errors or {},
             description_placeholders={
                 **await address_placeholders(self.hass, address),
-                "speech": await async_speech_hint(self.hass),
+                "speech": await async_missing_engines_hint(self.hass),
             },
             last_step=False,
         )
@@ -153,7 +153,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
                     CONF_CONVERSATION_STYLE: ConversationStyle.SINGLE.value,
                     CONF_LINK: DeviceLink.AUTOMATIC.value,
                 },
-                await async_speech_hint(self.hass),
+                await async_missing_engines_hint(self.hass),
             )
         return self.async_show_form(
             step_id="details",

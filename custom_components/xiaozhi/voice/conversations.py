@@ -20,10 +20,10 @@ from ..protocol.messages import ListenMode
 from ..protocol.tasks import log_failure
 from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle
-from .ears import Ears
-from .end_of_speech import TurnDetector
 from .interruption import listen_for_interruption
 from .pipelines import spoken_language
+from .speech_detectors import TurnDetector
+from .speech_input import SpeechInput
 from .turn import TurnEnd, VoiceTurn
 from .unasked.channel import ChannelSpeech
 from .wake_words import Claim, WakeWords
@@ -42,7 +42,7 @@ _SHOWN_ENDS: Final = frozenset({TurnEnd.FAILED, TurnEnd.NOT_UNDERSTOOD})
 class Pipelines(Protocol):
     """Runs the Assist pipeline of a device; its events go to the current turn."""
 
-    async def ears(self, woken_by: str | None, *, by_button: bool, asked_back: bool) -> Ears:
+    async def speech_input(self, woken_by: str | None, *, by_button: bool, asked_back: bool) -> SpeechInput:
         """Return how to listen to a turn of a conversation that was `woken_by` a wake word.
 
         The user ends a turn `by_button`. One that answers the assistant, which `asked_back`, is no command.
@@ -59,7 +59,7 @@ class Pipelines(Protocol):
         woken_by: str | None,
         is_repeated: bool,
         ends_speech: bool,
-        ears: Ears,
+        speech_input: SpeechInput,
     ) -> None:
         """Run it on 16 kHz mono 16-bit PCM, the end of which it finds if it `ends_speech`.
 
@@ -292,22 +292,22 @@ class VoiceConversations:
                 claim = self._wake_words.claim(self._device.mac, start.wake_word, loop_time())
             if claim is Claim.ELSEWHERE:
                 return TurnEnd.ELSEWHERE
-        ears = await self._pipelines.ears(
+        speech_input = await self._pipelines.speech_input(
             self._woken_by, by_button=voice_turn.is_push_to_talk, asked_back=self._asked_back
         )
-        voice_turn.ears = ears
+        voice_turn.speech_input = speech_input
         run = partial(
             self._pipelines.run_spoken,
             start.wake_word,
             woken_by=self._woken_by,
             is_repeated=claim is Claim.AGAIN,
             ends_speech=voice_turn.pipeline_ends_speech,
-            ears=ears,
+            speech_input=speech_input,
         )
         try:
             end = await voice_turn.run(run)
         finally:
-            ears.close()
+            speech_input.close()
         if end is TurnEnd.ELSEWHERE:
             self._wake_words.withdraw(self._device.mac)
         return end

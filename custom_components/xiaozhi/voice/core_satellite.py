@@ -31,9 +31,9 @@ from homeassistant.components.assist_satellite.entity import AssistSatelliteStat
 from homeassistant.core import Context, callback
 from homeassistant.helpers.chat_session import ChatSession, async_get_chat_session
 
-from .ears import Ears
-from .lent_engine import Loan
+from .engine_override import EngineOverride
 from .speech_format import speech_options
+from .speech_input import SpeechInput
 
 __all__ = ["CoreSatellite"]
 
@@ -71,25 +71,28 @@ class CoreSatellite(AssistSatelliteEntity):
         *,
         wake_word: str | None,
         is_repeated: bool,
-        ears: Ears,
+        speech_input: SpeechInput,
     ) -> None:
         """Run a pipeline on 16 kHz mono 16-bit PCM. One without a voice ends with the text of the answer.
 
         Home Assistant drops a run whose wake word it knows from the last two seconds, unless `is_repeated`.
-        The engine that transcribes is the pipeline's, or the one that `ears` lend.
+        The engine that transcribes is the pipeline's, or the one that `speech_input` puts in its place.
         """
         if self._wake_word_intercept_future:
             # Somebody wants to know the wake word only, and Home Assistant runs no pipeline.
             await self.async_accept_pipeline_from_satellite(audio, wake_word_phrase=wake_word)
             return
-        with self._running() as (context, session, prompt), self._lent(ears, pipeline) as lent:
+        with (
+            self._running() as (context, session, prompt),
+            self._engine_override(speech_input, pipeline) as engine_override,
+        ):
             run = PipelineRun(
                 self.hass,
                 context=context,
-                pipeline=pipeline if lent is None else lent.pipeline,
+                pipeline=pipeline if engine_override is None else engine_override.pipeline,
                 start_stage=PipelineStage.STT,
                 end_stage=PipelineStage.STT if self._ask_question_future else _last_stage(pipeline),
-                event_callback=partial(self._heed, lent),
+                event_callback=partial(self._on_run_event, engine_override),
                 tts_audio_output=speech_options(self.hass, pipeline.tts_engine),
                 audio_settings=audio_settings,
             )
@@ -245,18 +248,20 @@ class CoreSatellite(AssistSatelliteEntity):
         return self._ask_question_future is not None
 
     @contextmanager
-    def _lent(self, ears: Ears, pipeline: Pipeline) -> Generator[Loan | None]:
-        loan = ears.loan(self.hass, pipeline)
+    def _engine_override(
+        self, speech_input: SpeechInput, pipeline: Pipeline
+    ) -> Generator[EngineOverride | None]:
+        engine_override = speech_input.engine_override(self.hass, pipeline)
         try:
-            yield loan
+            yield engine_override
         finally:
-            if loan is not None:
-                loan.take_back()
+            if engine_override is not None:
+                engine_override.remove()
 
     @callback
-    def _heed(self, lent: Loan | None, event: PipelineEvent) -> None:
-        if lent is not None:
-            lent.heed(event)
+    def _on_run_event(self, engine_override: EngineOverride | None, event: PipelineEvent) -> None:
+        if engine_override is not None:
+            engine_override.on_pipeline_event(event)
         self._internal_on_pipeline_event(event)
 
     @property

@@ -11,7 +11,7 @@ import audioop
 
 from ..protocol.audio.detector import SpeechBegan
 from ..protocol.conversation.conversation import Conversation
-from .end_of_speech import TurnDetector
+from .speech_detectors import TurnDetector
 
 __all__ = ["is_echo", "listen_for_interruption"]
 

@@ -12,8 +12,6 @@ from homeassistant.core import HomeAssistant, callback
 from ..const import DOMAIN
 from ..device.device import Device
 
-__all__ = ["chosen_pipeline", "preferred_pipeline", "spoken_language"]
-
 
 @callback
 def chosen_pipeline(hass: HomeAssistant, device: Device, wake_word: str | None = None) -> Pipeline:

@@ -11,8 +11,6 @@ from homeassistant.components import tts
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er
 
-__all__ = ["OTHER_FORMATS", "speech_options"]
-
 OTHER_FORMATS: Final = {
     "amazon_polly": "mp3",
     "baidu": "mp3",

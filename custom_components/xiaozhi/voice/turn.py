@@ -22,8 +22,6 @@ from ..protocol.faces import Face
 from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
 from .answer import Answer
-from .ears import Ears
-from .end_of_speech import ListeningNews, SpokenAudio
 from .errors import (
     ANSWERED_ELSEWHERE,
     ASSISTANT_HANGS,
@@ -36,6 +34,8 @@ from .errors import (
     async_error_text,
 )
 from .interruption import is_echo
+from .speech_input import SpeechInput
+from .spoken_audio import ListeningNews, SpokenAudio
 from .timeouts import VoiceTimeouts
 
 _LOGGER = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class VoiceTurn:
         self._quiet_timer: asyncio.TimerHandle | None = None
         self._pipeline: asyncio.Task[None] | None = None
         self._error: str | None = None
-        self.ears = Ears()
+        self.speech_input = SpeechInput()
         """How the turn is listened to. Set before `run`."""
 
     @property
@@ -112,7 +112,7 @@ class VoiceTurn:
     @property
     def pipeline_ends_speech(self) -> bool:
         """Whether the pipeline has to find the end of speech."""
-        return self.ears.detector is None and not self.is_push_to_talk
+        return self.speech_input.detector is None and not self.is_push_to_talk
 
     @property
     def error(self) -> str:
@@ -127,7 +127,7 @@ class VoiceTurn:
     @callback
     def on_pipeline_event(self, event: PipelineEvent) -> None:
         """Take an event of this turn's pipeline run. Raises `PipelineError`, which ends the run."""
-        self.ears.heed(event)
+        self.speech_input.on_pipeline_event(event)
         self._refuse_echo(event)
         self._time(event)
         match event.type:
@@ -195,15 +195,15 @@ class VoiceTurn:
         )
         return SpokenAudio(
             self._turn,
-            self.ears.detector,
+            self.speech_input.detector,
             news,
             patience=self._timeouts.no_speech,
-            pauses=self.ears.early,
+            pauses=self.speech_input.early,
         )
 
     @callback
     def _speech_began(self) -> None:
-        self.ears.began()
+        self.speech_input.began()
         self._heard_speech()
 
     async def _run_pipeline(
@@ -224,11 +224,11 @@ class VoiceTurn:
     @callback
     def _all_heard(self, silent_for: float | None) -> None:
         self._speech_ended = True
-        self.ears.heard_all(silent_for)
+        self.speech_input.heard_all(silent_for)
         if self._answer.begun:
             return
         if silent_for is not None:
-            self.times.ended_by = self.ears.ending.value
+            self.times.ended_by = self.speech_input.ending.value
             self.times.passed(TurnStep.SPEECH_ENDED, loop_time() - silent_for)
         self.times.passed(TurnStep.DETECTED, loop_time())
         self._wait_at_most(self._timeouts.recognition)

@@ -16,7 +16,8 @@ from custom_components.xiaozhi.protocol.audio.detector import (
 from custom_components.xiaozhi.protocol.conversation.table import TurnStart
 from custom_components.xiaozhi.protocol.conversation.turn import Turn
 from custom_components.xiaozhi.protocol.messages import ListenMode
-from custom_components.xiaozhi.voice.end_of_speech import ListeningNews, SpokenAudio, TurnDetector
+from custom_components.xiaozhi.voice.speech_detectors import TurnDetector
+from custom_components.xiaozhi.voice.spoken_audio import ListeningNews, SpokenAudio
 
 SECOND = 32000
 FRAME = bytes((1, 2)) * 960

@@ -15,7 +15,6 @@ from custom_components.xiaozhi.protocol.audio.detector import (
     CHUNK_SECONDS,
     STEP_SECONDS,
     DetectorSettings,
-    ModelUnavailable,
     SileroDetector,
     SpeechBegan,
     SpeechBounds,
@@ -25,7 +24,7 @@ from custom_components.xiaozhi.protocol.audio.detector import (
     SpeechResumed,
     load_detector,
 )
-from custom_components.xiaozhi.protocol.audio.silero import load_model
+from custom_components.xiaozhi.protocol.audio.silero import ModelUnavailable, load_model
 from custom_components.xiaozhi.protocol.audio.timeline import UPLINK_SAMPLE_RATE, silence
 from simulator.audio.espeak import synthesize
 from simulator.audio.opus import FRAME_SAMPLES, OpusEncoder

@@ -14,24 +14,8 @@ from typing import Final, Protocol, override
 
 import audioop
 
-from .silero import MODEL_SAMPLES, ModelUnavailable, load_model
+from .silero import MODEL_SAMPLES, load_model
 from .timeline import UPLINK_SAMPLE_RATE
-
-__all__ = [
-    "CHUNK_SECONDS",
-    "STEP_SECONDS",
-    "DetectorSettings",
-    "ModelUnavailable",
-    "SileroDetector",
-    "SpeechBegan",
-    "SpeechBounds",
-    "SpeechDetector",
-    "SpeechEnded",
-    "SpeechEvent",
-    "SpeechPaused",
-    "SpeechResumed",
-    "load_detector",
-]
 
 _SAMPLE_BYTES: Final = 2
 _CHUNK_BYTES: Final = _SAMPLE_BYTES * MODEL_SAMPLES

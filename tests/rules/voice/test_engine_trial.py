@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from custom_components.xiaozhi.voice.engines import EngineKind, Trial, kind_of
+from custom_components.xiaozhi.voice.engine_trial import EngineKind, Trial, kind_of
 
 
 def engine(platform: str, name: str, *, finds_the_end: bool = False) -> Any:
@@ -37,8 +37,8 @@ def test_engines_are_known_by_their_integration_and_name(known: Any, kind: Engin
 
 def test_a_billed_engine_is_called_early_only_if_the_owner_insists() -> None:
     trial = Trial(EngineKind.BILLED)
-    assert not trial.transcribes_early(insists=False)
-    assert trial.transcribes_early(insists=True)
+    assert not trial.transcribes_early(chosen_by_owner=False)
+    assert trial.transcribes_early(chosen_by_owner=True)
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_a_billed_engine_is_called_early_only_if_the_owner_insists() -> None:
 def test_ten_turns_tell_whether_an_unknown_engine_gains(early: float, plain: float, gains: bool) -> None:
     trial = Trial(EngineKind.UNKNOWN)
     for _ in range(5):
-        assert not trial.transcribes_early(insists=False)
+        assert not trial.transcribes_early(chosen_by_owner=False)
         trial.plain(plain)
     for _ in range(5):
-        assert trial.transcribes_early(insists=False)
+        assert trial.transcribes_early(chosen_by_owner=False)
         trial.early(early)
-    assert trial.transcribes_early(insists=False) is gains
+    assert trial.transcribes_early(chosen_by_owner=False) is gains
     assert trial.describe()["gains"] is gains
 
 
@@ -62,15 +62,15 @@ def test_a_known_engine_that_is_always_late_is_compared(plain: float, gains: boo
     """Its computer may be too slow to transcribe twice."""
     trial = Trial(EngineKind.GAINS)
     for _ in range(5):
-        assert trial.transcribes_early(insists=False)
+        assert trial.transcribes_early(chosen_by_owner=False)
         trial.early(1.6)
         trial.ended(late=True)
     for _ in range(5):
-        assert not trial.transcribes_early(insists=False)
+        assert not trial.transcribes_early(chosen_by_owner=False)
         trial.plain(plain)
-    assert trial.transcribes_early(insists=False) is gains
+    assert trial.transcribes_early(chosen_by_owner=False) is gains
     trial.ended(late=True)
-    assert trial.transcribes_early(insists=False) is gains
+    assert trial.transcribes_early(chosen_by_owner=False) is gains
 
 
 def test_an_engine_that_is_in_time_is_never_compared() -> None:
@@ -78,7 +78,7 @@ def test_an_engine_that_is_in_time_is_never_compared() -> None:
     for _ in range(30):
         trial.early(0.3)
         trial.ended(late=False)
-        assert trial.transcribes_early(insists=False)
+        assert trial.transcribes_early(chosen_by_owner=False)
 
 
 def test_three_failures_in_a_row_end_early_calls() -> None:
@@ -88,6 +88,6 @@ def test_three_failures_in_a_row_end_early_calls() -> None:
     trial.early(0.3)
     for _ in range(2):
         trial.failed()
-    assert trial.transcribes_early(insists=True)
+    assert trial.transcribes_early(chosen_by_owner=True)
     trial.failed()
-    assert not trial.transcribes_early(insists=True)
+    assert not trial.transcribes_early(chosen_by_owner=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from custom_components.xiaozhi.voice.lent_engine import LentEngine
+from custom_components.xiaozhi.voice.engine_override import OverridingEngine
 from tests.integration.speech import ScriptedSpeechToText
 
 
@@ -19,6 +19,6 @@ from tests.integration.speech import ScriptedSpeechToText
 )
 def test_it_offers_what_the_engine_does(what: str) -> None:
     engine = ScriptedSpeechToText()
-    lent = LentEngine(engine, engine.async_process_audio_stream)
-    assert getattr(lent, what) == getattr(engine, what)
-    assert lent.supported_languages == []
+    overriding = OverridingEngine(engine, engine.async_process_audio_stream)
+    assert getattr(overriding, what) == getattr(engine, what)
+    assert overriding.supported_languages == []

@@ -5,11 +5,9 @@ gives up after 15 s. It serves where ours cannot be loaded.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
-from dataclasses import dataclass
+from collections.abc import Callable
 import logging
-from typing import Final, Protocol
+from typing import Final
 
 from homeassistant.components.assist_pipeline import VadSensitivity
 from homeassistant.core import HomeAssistant, callback
@@ -18,27 +16,20 @@ from homeassistant.helpers import issue_registry as ir
 from ..const import DOMAIN
 from ..protocol.audio.detector import (
     DetectorSettings,
-    ModelUnavailable,
-    SpeechBegan,
     SpeechDetector,
     SpeechEnded,
     SpeechEvent,
     SpeechPaused,
-    SpeechResumed,
     load_detector,
 )
-from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE, silence
+from ..protocol.audio.silero import ModelUnavailable
+from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE
 from ..protocol.conversation.patience import DEFAULT_PAUSES, NOTICED_PAUSE, EndOfTurn
-from ..protocol.conversation.turn import Turn
-
-__all__ = ["PATIENT", "ListeningNews", "PauseListener", "SpeechDetectors", "SpokenAudio", "TurnDetector"]
 
 _LOGGER = logging.getLogger(__name__)
 
 _ISSUE: Final = "no_speech_detector"
 _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
-# Seconds after which a detector tells of speech that has begun, with a piece of sound to spare.
-_NOTICING: Final = 0.25
 # What the positions of *finished speaking detection* mean.
 _SETTINGS: Final = {
     VadSensitivity.AGGRESSIVE: DetectorSettings(silence=0.38),
@@ -57,9 +48,6 @@ _AT_ONCE: Final = 8
 # What has waited on a busy computer is taken a second at a time: a thread cannot be cancelled, and other
 # devices wait for it.
 _MAX_PIECE: Final = _BYTES_PER_SECOND
-# Home Assistant's detector gives no valid answer for the first 760 ms of a stream and takes that for silence,
-# so that the end of a short command would never be heard. Leading silence costs no time.
-_LEAD_MS: Final = 760
 
 
 class SpeechDetectors:
@@ -135,105 +123,3 @@ class TurnDetector:
     def end_after(self, pause: SpeechPaused, silence: float) -> None:
         """Let speech end when this pause has lasted `silence` seconds, unless it is over."""
         self._detector.end_after(pause, silence)
-
-
-class PauseListener(Protocol):
-    """Follows the pauses of a turn. No method may raise."""
-
-    def paused(self, pause: SpeechPaused, pcm: bytes) -> None:
-        """Take what was said up to and with a pause, as PCM."""
-
-    def resumed(self) -> None:
-        """Speech goes on."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListeningNews:
-    """Callbacks of `SpokenAudio`. None of them may raise."""
-
-    began: Callable[[], None]
-    """Somebody speaks."""
-    silent: Callable[[], None]
-    """Nobody has spoken in time. The audio does not end, since there is nothing to understand."""
-    ended: Callable[[float | None], None]
-    """All of the audio is there. Speech ended so many seconds before; None if no detector has found that."""
-
-
-class SpokenAudio:
-    """The audio of a turn on its way from the device to the pipeline.
-
-    With a detector, all of it is held back until somebody speaks, so that speech recognition that costs
-    money gets no silence, and the audio ends with the speech. Without a detector it ends with the turn.
-    """
-
-    def __init__(
-        self,
-        turn: Turn,
-        detector: TurnDetector | None,
-        news: ListeningNews,
-        *,
-        patience: float,
-        pauses: PauseListener | None = None,
-    ) -> None:
-        """Take the audio of a turn in which speech has to begin within `patience` seconds."""
-        self._turn = turn
-        self._detector = detector
-        self._news = news
-        self._pauses = pauses
-        self._said = bytearray()
-        self._patience_bytes = round((patience + _NOTICING) * _BYTES_PER_SECOND)
-        self._held: list[bytes] = []
-        self._heard_bytes = 0
-        self._speech = detector is None
-        self._silent_for: float | None = None
-        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
-
-    async def listen(self) -> None:
-        """Take the audio as it comes, however fast the pipeline takes it."""
-        async with aclosing(self._turn.audio()) as audio:
-            async for pcm in audio:
-                self._hold(pcm)
-                if self._detector is not None and self._is_over(await self._detector.hear(pcm)):
-                    break
-                if not self._speech and self._heard_bytes >= self._patience_bytes:
-                    self._news.silent()
-                    return
-        self._hand_on()
-        self._pieces.put_nowait(None)
-        self._news.ended(self._silent_for)
-
-    async def for_pipeline(self, *, with_lead: bool) -> AsyncGenerator[bytes]:
-        """Yield 16 kHz mono 16-bit PCM, if wished after the silence that Home Assistant's detector needs."""
-        if with_lead:
-            yield silence(_LEAD_MS)
-        while (piece := await self._pieces.get()) is not None:
-            yield piece
-
-    def _hold(self, pcm: bytes) -> None:
-        self._held.append(pcm)
-        self._heard_bytes += len(pcm)
-        if self._speech:
-            self._hand_on()
-
-    def _hand_on(self) -> None:
-        for piece in self._held:
-            self._pieces.put_nowait(piece)
-            if self._pauses is not None:
-                self._said += piece
-        self._held.clear()
-
-    def _is_over(self, events: list[SpeechEvent]) -> bool:
-        for event in events:
-            match event:
-                case SpeechBegan():
-                    self._speech = True
-                    self._hand_on()
-                    self._news.began()
-                case SpeechPaused() if self._pauses is not None:
-                    self._pauses.paused(event, bytes(self._said))
-                case SpeechResumed() if self._pauses is not None:
-                    self._pauses.resumed()
-                case SpeechEnded(at):
-                    self._silent_for = max(0.0, self._heard_bytes / _BYTES_PER_SECOND - at)
-                    return True
-        return False

@@ -17,8 +17,6 @@ from homeassistant.util.ulid import ulid_now
 
 from ..const import DOMAIN
 
-__all__ = ["Engine", "LentEngine", "Loan", "Transcribe"]
-
 type Engine = stt.SpeechToTextEntity | stt.Provider
 type Transcribe = Callable[[stt.SpeechMetadata, AsyncIterable[bytes]], Awaitable[stt.SpeechResult]]
 
@@ -28,7 +26,7 @@ _PROVIDERS: Final = getattr(const, "DATA_PROVIDERS", "")
 _KEY: Final = f"{DOMAIN} {{}}"
 
 
-class LentEngine(stt.Provider):
+class OverridingEngine(stt.Provider):
     """Takes audio for another engine, whose name it bears."""
 
     def __init__(self, engine: Engine, transcribe: Transcribe) -> None:
@@ -93,10 +91,10 @@ class LentEngine(stt.Provider):
         return self._engine.check_metadata(metadata)
 
 
-class Loan:
-    """The place of a lent engine among Home Assistant's, up to the start of one run."""
+class EngineOverride:
+    """The place of an overriding engine among Home Assistant's, up to the start of one run."""
 
-    def __init__(self, hass: HomeAssistant, pipeline: Pipeline, engine: LentEngine) -> None:
+    def __init__(self, hass: HomeAssistant, pipeline: Pipeline, engine: OverridingEngine) -> None:
         """Lend. If Home Assistant does not find the engine, the pipeline is the one that was given."""
         self._providers: dict[str, stt.Provider] = hass.data.get(_PROVIDERS, {})
         self._key = _KEY.format(ulid_now())
@@ -108,12 +106,12 @@ class Loan:
         """The pipeline to run."""
 
     @callback
-    def heed(self, event: PipelineEvent) -> None:
+    def on_pipeline_event(self, event: PipelineEvent) -> None:
         """Take the place back as soon as the run has looked the engine up."""
         if event.type is PipelineEventType.RUN_START:
-            self.take_back()
+            self.remove()
 
     @callback
-    def take_back(self) -> None:
+    def remove(self) -> None:
         """Leave Home Assistant's engines as they were."""
         self._providers.pop(self._key, None)

@@ -15,17 +15,15 @@ from homeassistant.core import HomeAssistant, callback
 
 from ..protocol.clock import loop_time
 from ..protocol.conversation.patience import EndOfTurn
-from .early import CreateTask, EarlyTurn, EngineCalls, JudgeText
-from .end_of_speech import SpeechDetectors, TurnDetector
-from .engines import Trial, kind_of
-from .lent_engine import LentEngine, Loan
+from .early_transcripts import CreateTask, EarlyTurn, EngineCalls, JudgeText
+from .engine_override import EngineOverride, OverridingEngine
+from .engine_trial import Trial, kind_of
 from .sentences import Sentences
+from .speech_detectors import SpeechDetectors, TurnDetector
 from .timeouts import VoiceTimeouts
 
-__all__ = ["Ears", "Hearing"]
 
-
-class Ears:
+class SpeechInput:
     """How one turn is listened to."""
 
     def __init__(
@@ -38,7 +36,7 @@ class Ears:
         self.detector = detector
         self.early: EarlyTurn | None = None
         """Early transcripts, if there are any."""
-        self.lent: LentEngine | None = None
+        self.override_engine: OverridingEngine | None = None
         """What transcribes in the place of the pipeline's engine."""
         self.engine_id: str | None = None
         """The engine that is meant, if the pipeline still has it."""
@@ -51,11 +49,11 @@ class Ears:
         """What has decided that the turn has ended, where a detector has found the end."""
         return EndOfTurn.PAUSE if self.early is None else self.early.ending
 
-    def loan(self, hass: HomeAssistant, pipeline: Pipeline) -> Loan | None:
+    def engine_override(self, hass: HomeAssistant, pipeline: Pipeline) -> EngineOverride | None:
         """Let a run of the pipeline use the early transcript; None if there will be none."""
-        if self.lent is None or self.engine_id != pipeline.stt_engine:
+        if self.override_engine is None or self.engine_id != pipeline.stt_engine:
             return None
-        return Loan(hass, pipeline, self.lent)
+        return EngineOverride(hass, pipeline, self.override_engine)
 
     @callback
     def began(self) -> None:
@@ -70,7 +68,7 @@ class Ears:
             self._ended_at = loop_time()
 
     @callback
-    def heed(self, event: PipelineEvent) -> None:
+    def on_pipeline_event(self, event: PipelineEvent) -> None:
         """Follow the run of the pipeline."""
         if event.type is not PipelineEventType.STT_END or self._calls is None:
             return
@@ -87,12 +85,12 @@ class Ears:
             self.early.close()
 
 
-class Hearing:
+class SpeechInputs:
     """What all devices share in listening, and what each has found out about its engine."""
 
     def __init__(self, hass: HomeAssistant, detectors: SpeechDetectors, create_task: CreateTask) -> None:
         """Use the detectors of the gateway. Tasks end with the gateway."""
-        self.insisting = set[str]()
+        self.chosen_by_owner = set[str]()
         """MACs of the devices whose owner has chosen early transcripts instead of being given them."""
         self._hass = hass
         self._detectors = detectors
@@ -101,7 +99,7 @@ class Hearing:
         self._engines: dict[str, EngineCalls] = {}
         self._trials: dict[tuple[str, str], Trial] = {}
 
-    async def ears(
+    async def speech_input(
         self,
         mac: str,
         pipeline: Pipeline,
@@ -110,31 +108,33 @@ class Hearing:
         device_id: str | None,
         answers_question: bool,
         timeouts: VoiceTimeouts,
-    ) -> Ears:
+    ) -> SpeechInput:
         """Return how to listen to a turn of a device. None for `sensitivity` is quick and patient."""
         engine = pipeline.stt_engine and stt.async_get_speech_to_text_engine(self._hass, pipeline.stt_engine)
         if not engine or not pipeline.stt_engine:
-            return Ears(await self._detectors.async_load(sensitivity or VadSensitivity.DEFAULT))
+            return SpeechInput(await self._detectors.async_load(sensitivity or VadSensitivity.DEFAULT))
         calls = self._engines.setdefault(pipeline.stt_engine, EngineCalls(self._create_task))
         trial = self._trials.setdefault((mac, pipeline.stt_engine), Trial(kind_of(engine)))
         detector: TurnDetector | None = None
-        if sensitivity is None and trial.transcribes_early(insists=mac in self.insisting):
+        if sensitivity is None and trial.transcribes_early(chosen_by_owner=mac in self.chosen_by_owner):
             detector = await self._detectors.async_load_patient(answers_question=answers_question)
             if detector is not None:
-                ears = Ears(detector, calls, trial)
+                speech_input = SpeechInput(detector, calls, trial)
                 judge = None if answers_question else self._judge(pipeline, device_id)
-                ears.early = EarlyTurn(ears, engine, calls, trial, detector, judge, timeouts)
-                ears.lent = LentEngine(engine, ears.early.transcribe)
-                ears.engine_id = pipeline.stt_engine
-                return ears
+                speech_input.early = EarlyTurn(speech_input, engine, calls, trial, detector, judge, timeouts)
+                speech_input.override_engine = OverridingEngine(engine, speech_input.early.transcribe)
+                speech_input.engine_id = pipeline.stt_engine
+                return speech_input
         detector = await self._detectors.async_load(sensitivity or VadSensitivity.DEFAULT)
-        return Ears(detector, calls, trial)
+        return SpeechInput(detector, calls, trial)
 
-    def for_button(self, pipeline: Pipeline) -> Ears:
+    def for_button(self, pipeline: Pipeline) -> SpeechInput:
         """Return how to listen to a turn that a button ends."""
         if not pipeline.stt_engine:
-            return Ears()
-        return Ears(None, self._engines.setdefault(pipeline.stt_engine, EngineCalls(self._create_task)))
+            return SpeechInput()
+        return SpeechInput(
+            None, self._engines.setdefault(pipeline.stt_engine, EngineCalls(self._create_task))
+        )
 
     def describe(self, mac: str) -> list[dict[str, Any]]:
         """Return what a device has found out about its engines, for diagnostics."""

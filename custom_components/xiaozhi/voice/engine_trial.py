@@ -9,8 +9,6 @@ from homeassistant.components import stt
 
 from ..protocol.conversation.patience import NOTICED_PAUSE
 
-__all__ = ["EngineKind", "Trial", "kind_of"]
-
 
 class EngineKind(StrEnum):
     """What is known of an engine."""
@@ -75,12 +73,12 @@ class Trial:
         self._compares = kind is EngineKind.UNKNOWN
         self._gains: bool | None = None
 
-    def transcribes_early(self, *, insists: bool) -> bool:
-        """Whether the next turn does; from an engine that is billed only if the owner `insists`."""
+    def transcribes_early(self, *, chosen_by_owner: bool) -> bool:
+        """Whether the next turn does; from an engine that is billed only if the owner `chosen_by_owner`."""
         if self._failures >= _FAILURES or self.kind is EngineKind.WHILE_LISTENING:
             return False
         if self.kind is EngineKind.BILLED:
-            return insists
+            return chosen_by_owner
         if self._gains is not None:
             return self._gains
         return not self._compares or len(self._plain) >= _HALF_TRIAL

@@ -22,8 +22,6 @@ from ..device.device import Device
 from ..texts import async_text
 from .pipelines import chosen_pipeline, preferred_pipeline
 
-__all__ = ["SpeechCheck", "async_speech_hint"]
-
 _SPEECH_ISSUE: Final = "no_speech"
 _ENGINES: Final = (stt.DOMAIN, tts.DOMAIN)
 # The page of Home Assistant on which a pipeline gets its engines.
@@ -38,7 +36,7 @@ _MISSING: Final = {
 }
 
 
-async def async_speech_hint(hass: HomeAssistant) -> str:
+async def async_missing_engines_hint(hass: HomeAssistant) -> str:
     """Return a paragraph on what the pipeline of a new device lacks; an empty text if it hears and speaks."""
     pipeline = preferred_pipeline(hass)
     missing = _MISSING.get((_hears(hass, pipeline), _speaks(hass, pipeline)))
@@ -48,7 +46,7 @@ async def async_speech_hint(hass: HomeAssistant) -> str:
     return f"\n\n{hint}"
 
 
-class SpeechCheck:
+class MissingEnginesCheck:
     """Raises a repair issue while a device's pipeline cannot hear or speak."""
 
     def __init__(self, hass: HomeAssistant, devices: Callable[[], Iterable[Device]]) -> None:
