@@ -1,6 +1,6 @@
 """The voice satellite: holds a device's conversations with Assist."""
 
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Iterable
 from functools import partial
 from typing import Any, Final, override
 
@@ -27,6 +27,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .const import DOMAIN
 from .device.device import Device
 from .device.events import ConversationEvent
+from .device.state import AVAILABLE, SETTINGS, STATUS_READ
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import Gateway, XiaozhiConfigEntry
 from .voice.conversations import VoiceConversations
@@ -47,6 +48,8 @@ PARALLEL_UPDATES = 0
 _SATELLITE: Final = AssistSatelliteEntityDescription(
     key="assist_satellite", translation_key="assist_satellite"
 )
+# Where the parts of its pipeline work is not told: it is looked up when the status is read.
+_FOLLOWED: Final = (AVAILABLE, SETTINGS, STATUS_READ, "linked", "link", "firmware", "wake_words")
 
 
 async def async_setup_entry(
@@ -81,6 +84,12 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         self._unasked = gateway.unasked(device)
         self._conversations = VoiceConversations(device, self, wake_words, self._unasked.channel)
         self._timers = VoiceTimers(gateway.hass, device, self._unasked, self._speech_of)
+
+    @property
+    @override
+    def follows(self) -> Iterable[str]:
+        """Return the keys of what it shows."""
+        return _FOLLOWED
 
     @property
     @override

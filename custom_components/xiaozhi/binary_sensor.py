@@ -1,6 +1,6 @@
 """Binary sensors of a device: connected and charging."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, override
 
@@ -15,6 +15,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ConnectedSensor, async_add_access_point_entities
 from .device.device import Device
+from .device.state import AVAILABLE, status_key
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
@@ -34,6 +35,8 @@ class XiaozhiBinarySensorDescription(BinarySensorEntityDescription):
     """Describes a binary sensor, with the function that reads its value."""
 
     value: Callable[[Device], bool | None]
+    follows: tuple[str, ...]
+    """Keys of what it shows, as for `Device.listen`."""
     always: bool = False
     """Whether the sensor is available while the device is not."""
     of_link: bool = False
@@ -46,6 +49,7 @@ BINARY_SENSORS: Final = (
         device_class=BinarySensorDeviceClass.CONNECTIVITY,
         entity_category=EntityCategory.DIAGNOSTIC,
         value=lambda device: device.linked if device.state.link else None,
+        follows=("linked", "link"),
         always=True,
         of_link=True,
     ),
@@ -54,6 +58,7 @@ BINARY_SENSORS: Final = (
         device_class=BinarySensorDeviceClass.BATTERY_CHARGING,
         entity_category=EntityCategory.DIAGNOSTIC,
         value=lambda device: device.state.status.charging,
+        follows=(AVAILABLE, status_key("charging")),
     ),
 )
 
@@ -84,6 +89,12 @@ class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):
         if description.of_link and device.state.link is LinkKind.WEBSOCKET:
             # It comes and goes with each conversation: two more lines in the logbook.
             self._attr_entity_registry_enabled_default = False
+
+    @property
+    @override
+    def follows(self) -> Iterable[str]:
+        """Return the keys of what it shows."""
+        return self.entity_description.follows
 
     @property
     @override

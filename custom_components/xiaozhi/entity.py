@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, override
 from weakref import WeakKeyDictionary
 
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
-from homeassistant.core import Context, callback
+from homeassistant.core import CALLBACK_TYPE, Context, callback
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.entity import Entity, EntityDescription
@@ -14,6 +15,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.typing import UNDEFINED
 
 from .device.device import Device
+from .device.state import AVAILABLE, ENTITIES, STATUS_READ, answer_key, call_key, status_key
 from .gateway import XiaozhiConfigEntry
 from .lean_entity import LeanEntity
 from .mcp.audit import told_to_logbook
@@ -25,10 +27,12 @@ from .tools.values import as_flag, as_number
 
 # Seconds until entities over the daily limit are tried again.
 _RETRY: Final = 3600
+# Whether a device has an entity depends on these.
+_SHOW_WHAT_EXISTS: Final = (ENTITIES, "tools", "status", "link", "ip", "timers", "listens_while_speaking")
 
 
 class XiaozhiEntity(LeanEntity):
-    """An entity of a device. Its state is written whenever the device changes."""
+    """An entity of a device. Its state is written whenever something that it shows has changed."""
 
     _attr_has_entity_name = True
     _attr_should_poll = False
@@ -50,6 +54,11 @@ class XiaozhiEntity(LeanEntity):
     def device_info(self) -> DeviceInfo:
         """Return what says to which device it belongs."""
         return self.device.info
+
+    @property
+    def follows(self) -> Iterable[str]:
+        """Keys of what the entity shows, as for `Device.listen`."""
+        return (AVAILABLE,)
 
     @property
     def current(self) -> bool:
@@ -86,15 +95,10 @@ class XiaozhiEntity(LeanEntity):
     async def async_added_to_hass(self) -> None:
         """Follow the device."""
         await super().async_added_to_hass()
-        self.device.add_listener(self)
-        self.async_on_remove(self._unfollow)
+        self.async_on_remove(self.device.listen(self.follows, self.device_changed))
 
     @callback
-    def _unfollow(self) -> None:
-        self.device.remove_listener(self)
-
-    @callback
-    def device_changed(self, device: Device) -> None:
+    def device_changed(self) -> None:
         """Write the state."""
         self.async_write_ha_state()
 
@@ -119,8 +123,6 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
     async def async_added_to_hass(self) -> None:
         """Follow the device, and have the entity's state read regularly."""
         await super().async_added_to_hass()
-        if self.tool.follows_calls:
-            self.async_on_remove(self.device.follow_calls(self.tool.tools, self))
         for reading in self._readings:
             if reading.tool != STATUS_TOOL:
                 self.async_on_remove(self.device.commands.read_regularly(reading.tool))
@@ -131,12 +133,19 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         """Whether the state is only what was last called."""
         return self.tool.follows_calls and not self._readings
 
+    @property
+    @override
+    def follows(self) -> Iterable[str]:
+        """Return the keys of what is read, and of the calls that its state depends on."""
+        calls = map(call_key, self.tool.tools) if self.tool.follows_calls else ()
+        return {AVAILABLE, *map(_key, self._readings), *calls}
+
     @override
     @callback
-    def device_changed(self, device: Device) -> None:
+    def device_changed(self) -> None:
         """Write the state, unless the entity is about to be replaced."""
-        if device.tools.entities.get(self.tool.key) == self.tool:
-            super().device_changed(device)
+        if self.device.tools.entities.get(self.tool.key) == self.tool:
+            super().device_changed()
 
     async def _change(self, tool: str, arguments: Mapping[str, Any], *, only_attribute: bool = False) -> None:
         """Call a tool. Raises `Unauthorized`, and as `DeviceCommands.change`.
@@ -187,6 +196,11 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         if reading is not None:
             return as_number(self.device.tools.last_value(reading))
         return as_number(self._last_argument(setter.tool, setter.argument))
+
+
+def _key(reading: Reading) -> str:
+    """Return the key of what is read."""
+    return status_key(reading.member or "") if reading.tool == STATUS_TOOL else answer_key(reading.tool)
 
 
 def describe[DescriptionT: EntityDescription](
@@ -263,11 +277,13 @@ class _ToolEntityAdder[ToolT: ToolEntity]:
     @callback
     def follow(self, device: Device) -> None:
         self._entities[device] = _ToolEntities()
-        self.device_changed(device)
-        device.add_listener(self)
+        look = partial(self._look, device)
+        look()
+        # The status is read every minute: entities over the limit are tried again then.
+        device.listen([ENTITIES, STATUS_READ], look)
 
     @callback
-    def device_changed(self, device: Device) -> None:
+    def _look(self, device: Device) -> None:
         entities, now = self._entities[device], self._hass.loop.time()
         due = device.tools.withheld.get(self._platform) and now >= entities.retry_at
         if due or device.tools.entities is not entities.known:
@@ -310,20 +326,21 @@ class _DeviceEntityAdder[DescriptionT: EntityDescription]:
         self._factory = factory
         self._exists = exists
         self._missing = WeakKeyDictionary[Device, tuple[DescriptionT, ...]]()
+        self._unlisten = WeakKeyDictionary[Device, CALLBACK_TYPE]()
 
     @callback
     def follow(self, device: Device) -> None:
         self._missing[device] = self._descriptions
-        device.add_listener(self)
-        self.device_changed(device)
+        self._unlisten[device] = device.listen(_SHOW_WHAT_EXISTS, partial(self._look, device))
+        self._look(device)
 
     @callback
-    def device_changed(self, device: Device) -> None:
+    def _look(self, device: Device) -> None:
         missing = self._missing[device]
         if not (found := [description for description in missing if self._exists(device, description)]):
             return
         self._missing[device] = tuple(description for description in missing if description not in found)
         if not self._missing[device]:
-            device.remove_listener(self)
+            self._unlisten.pop(device)()
         entities: list[Any] = [self._factory(device, description) for description in found]
         self._add(entities, config_subentry_id=device.subentry_id)

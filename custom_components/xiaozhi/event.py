@@ -1,5 +1,6 @@
 """Event entities of a device."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, override
@@ -48,6 +49,12 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
     """An event entity: the last conversation event or notification of a device."""
 
     entity_description: XiaozhiEventDescription
+
+    @property
+    @override
+    def follows(self) -> Iterable[str]:
+        """Return nothing: it shows events."""
+        return ()
 
     @property
     @override

@@ -15,6 +15,7 @@ from .access_point.access_points import AccessPoints
 from .const import CONF_FIRMWARE_RELEASES, DOMAIN, GATEWAY_UNIQUE_ID, NO_MODEL_ISSUE
 from .device.device import Device
 from .device.registry import async_register, macs_of
+from .device.state import DETECTORS
 from .device.store import DeviceStore
 from .firmware.library import FirmwareFiles
 from .listeners import Listeners, PortError
@@ -212,7 +213,7 @@ class Gateway:
     @callback
     def _detectors_unavailable(self) -> None:
         for device in self.devices.values():
-            device.changed()
+            device.changed(DETECTORS)
 
     @callback
     def _register(self, device: Device) -> None:

@@ -1,5 +1,6 @@
 """Image entities of a device: its last photo and its last screenshot."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, override
@@ -11,6 +12,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import ATTR_HINT
 from .device.device import Device
+from .device.state import AVAILABLE
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
 from .mcp.entities import ResourceImage, async_add_resource_entities
@@ -80,6 +82,12 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
     def __init__(self, hass: HomeAssistant, device: Device, description: XiaozhiImageDescription) -> None:
         XiaozhiEntity.__init__(self, device, description)
         ImageEntity.__init__(self, hass)
+
+    @property
+    @override
+    def follows(self) -> Iterable[str]:
+        """Return the keys of what it shows."""
+        return (AVAILABLE, "pictures")
 
     @property
     @override

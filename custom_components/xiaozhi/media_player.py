@@ -1,5 +1,6 @@
 """The loudspeaker of a device as a media player."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Self, override
@@ -27,6 +28,7 @@ from homeassistant.util import dt as dt_util
 
 from .const import DOMAIN
 from .device.device import Device
+from .device.state import AVAILABLE, ENTITIES, STATUS_READ
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import Gateway, XiaozhiConfigEntry
 from .mcp.audit import told_to_logbook
@@ -124,6 +126,12 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     def extra_restore_state_data(self) -> ExtraStoredData:
         """Return what is needed to end a mute after a restart."""
         return _MutedFrom(self._volume.before_mute)
+
+    @property
+    @override
+    def follows(self) -> Iterable[str]:
+        """Return the keys of its volume; the rest comes from its player."""
+        return (AVAILABLE, ENTITIES, STATUS_READ)
 
     @property
     @override

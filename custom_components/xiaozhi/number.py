@@ -1,5 +1,6 @@
 """Numbers of a device: volume, screen brightness and others that its tools set, and settings of ours."""
 
+from collections.abc import Iterable
 from typing import Final, override
 
 from homeassistant.components.number import NumberDeviceClass, NumberEntity, NumberEntityDescription
@@ -9,6 +10,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import CONF_ANNOUNCEMENT_VOLUME, CONF_FOLLOW_UP_WAIT
 from .device.device import Device
+from .device.state import SETTINGS
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
@@ -65,6 +67,12 @@ class XiaozhiFollowUpWait(XiaozhiEntity, NumberEntity):
 
     @property
     @override
+    def follows(self) -> Iterable[str]:
+        """Return the keys of what it shows."""
+        return (SETTINGS,)
+
+    @property
+    @override
     def current(self) -> bool:
         """Return True: the setting is ours, not the device's."""
         return True
@@ -83,6 +91,12 @@ class XiaozhiFollowUpWait(XiaozhiEntity, NumberEntity):
 
 class XiaozhiAnnouncementVolume(XiaozhiEntity, NumberEntity):
     """How loud a device makes announcements; unknown while the volume is left alone."""
+
+    @property
+    @override
+    def follows(self) -> Iterable[str]:
+        """Return the keys of what it shows."""
+        return (SETTINGS,)
 
     @property
     @override

@@ -1,6 +1,6 @@
 """Sensors of a device."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, override
@@ -19,6 +19,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .access_point.entities import LastCallSensor, ToolsOfferedSensor, async_add_access_point_entities
 from .const import ATTR_HINT
 from .device.device import Device
+from .device.state import AVAILABLE, ENTITIES, RESPONSE, status_key
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
@@ -44,6 +45,8 @@ class XiaozhiSensorDescription(SensorEntityDescription):
     """Describes a sensor, with the function that reads its value."""
 
     value: Callable[[Device], str | float | datetime | None]
+    follows: tuple[str, ...]
+    """Keys of what it shows, as for `Device.listen`."""
     always: bool = False
     """Whether every device has the sensor; otherwise only those with a value, or by `exists`."""
     exists: Callable[[Device], bool] = lambda _: False
@@ -77,6 +80,7 @@ SENSORS: Final = (
         # The satellite says nearly the same, and each change is a line in the logbook.
         entity_registry_enabled_default=False,
         value=lambda device: device.conversation_state if device.state.link else None,
+        follows=(AVAILABLE, "conversation", "link"),
         always=True,
     ),
     XiaozhiSensorDescription(
@@ -86,6 +90,7 @@ SENSORS: Final = (
         entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
         value=lambda device: device.state.last_contact,
+        follows=("last_contact",),
         always=True,
         stays=True,
     ),
@@ -94,6 +99,7 @@ SENSORS: Final = (
         translation_key="next_timer",
         device_class=SensorDeviceClass.TIMESTAMP,
         value=lambda device: device.timers.next_end,
+        follows=("timers",),
         exists=_has_timers,
         stays=True,
         attributes=_timer_hint,
@@ -108,6 +114,7 @@ SENSORS: Final = (
         native_unit_of_measurement=UnitOfTime.SECONDS,
         suggested_display_precision=2,
         value=lambda device: device.conversations.response_time,
+        follows=(RESPONSE,),
         always=True,
         stays=True,
         attributes=lambda device: device.conversations.response_parts,
@@ -119,6 +126,7 @@ SENSORS: Final = (
         state_class=SensorStateClass.MEASUREMENT,
         native_unit_of_measurement=PERCENTAGE,
         value=lambda device: device.state.status.battery_level,
+        follows=(AVAILABLE, status_key("battery_level")),
     ),
     XiaozhiSensorDescription(
         key="chip_temperature",
@@ -130,6 +138,7 @@ SENSORS: Final = (
         native_unit_of_measurement=UnitOfTemperature.CELSIUS,
         suggested_display_precision=0,
         value=lambda device: device.state.status.chip_temperature,
+        follows=(AVAILABLE, status_key("chip_temperature")),
     ),
     XiaozhiSensorDescription(
         key="signal",
@@ -140,6 +149,7 @@ SENSORS: Final = (
         entity_registry_enabled_default=False,
         options=[*SIGNALS],
         value=lambda device: device.state.status.signal,
+        follows=(AVAILABLE, status_key("signal")),
     ),
     XiaozhiSensorDescription(
         key="network",
@@ -149,6 +159,7 @@ SENSORS: Final = (
         entity_registry_enabled_default=False,
         options=[*NETWORK_TYPES],
         value=lambda device: device.state.status.network_type,
+        follows=(AVAILABLE, status_key("network_type")),
     ),
     XiaozhiSensorDescription(
         key="ssid",
@@ -156,6 +167,7 @@ SENSORS: Final = (
         entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
         value=lambda device: device.state.status.ssid,
+        follows=(AVAILABLE, status_key("ssid")),
     ),
     XiaozhiSensorDescription(
         key="ip",
@@ -163,6 +175,7 @@ SENSORS: Final = (
         entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
         value=_ip,
+        follows=(AVAILABLE, "ip", status_key("ip"), "tools", ENTITIES),
     ),
 )
 
@@ -193,6 +206,12 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
     """A sensor of a device."""
 
     entity_description: XiaozhiSensorDescription
+
+    @property
+    @override
+    def follows(self) -> Iterable[str]:
+        """Return the keys of what it shows."""
+        return self.entity_description.follows
 
     @property
     @override

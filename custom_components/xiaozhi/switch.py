@@ -1,5 +1,6 @@
 """Switches of a device."""
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final, override
 
@@ -11,6 +12,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import CONF_INTERRUPT_BY_SPEAKING, DOMAIN
 from .device.device import Device
+from .device.state import DETECTORS, SETTINGS
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
@@ -54,6 +56,12 @@ class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
     ) -> None:
         super().__init__(device, description)
         self._detectors = detectors
+
+    @property
+    @override
+    def follows(self) -> Iterable[str]:
+        """Return the keys of what it shows."""
+        return (SETTINGS, DETECTORS, "listens_while_speaking")
 
     @property
     @override

@@ -1,5 +1,6 @@
 """Update entity for the firmware of a device."""
 
+from collections.abc import Iterable
 from typing import Any, Final, override
 
 from homeassistant.components.update import (
@@ -14,6 +15,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import DOMAIN
 from .device.device import Device
+from .device.state import INSTALLATION
 from .entity import XiaozhiEntity, async_add_device_entities
 from .firmware.image import FirmwareError, FirmwareImage
 from .firmware.installation import Installation
@@ -58,6 +60,12 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         super().__init__(device, description)
         self._files = files
         self._shown_percentage: int | None = None
+
+    @property
+    @override
+    def follows(self) -> Iterable[str]:
+        """Return the keys of what it shows."""
+        return (INSTALLATION, "firmware", "board", "chip", "firmware_space")
 
     @property
     @override

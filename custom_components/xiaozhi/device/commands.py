@@ -44,8 +44,8 @@ class CommandedDevice(Protocol):
     def session(self) -> DeviceSession | None:
         """The session on its link, if it has one."""
 
-    def called(self, tool: str) -> None:
-        """Tell those who follow the calls of a tool."""
+    def changed(self, *keys: str) -> None:
+        """Call the listeners."""
 
 
 class DeviceCommands:
@@ -72,7 +72,7 @@ class DeviceCommands:
         except (McpError, LinkClosedError) as err:
             raise call_error(err, self._device.name, self.words_for(name)) from err
         if result.json() is not False and self._device.tools.called(name, arguments or {}):
-            self._device.called(name)
+            self._device.changed()
             self._read_back(name)
         return result
 

@@ -1,11 +1,10 @@
 """A paired device: its state and its link."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 import logging
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
@@ -38,9 +37,10 @@ from ..tools.state import ToolState, prepare
 from .commands import DeviceCommands
 from .conversations import DeviceConversations
 from .events import EVENT_NOTIFICATION, DeviceEvent, DeviceEvents
+from .listeners import KeyedListeners, Listener
 from .offers import FollowedResources, Offers
 from .session import DeviceSession
-from .state import DeviceState
+from .state import ENTITIES, INSTALLATION, SETTINGS, STATUS_READ, DeviceState, changed_keys, is_stored
 from .store import DeviceStore
 from .timers import DeviceTimers
 
@@ -50,18 +50,11 @@ EVENT_SIGNAL: Final = SignalType["Device", DeviceEvent](f"{DOMAIN}_event")
 """Sent with each event of any device, for triggers of automations."""
 
 
-class ChangeListener(Protocol):
-    """Receives every change of a device."""
-
-    def device_changed(self, device: Device) -> None:
-        """Handle a change of any kind."""
-
-
 class Device:
     """A paired device, linked or not.
 
-    Its last state comes from the store, so that entities exist before it connects. Listeners are called at
-    every change.
+    Its last state comes from the store, so that entities exist before it connects. Listeners are called when
+    what they follow has changed.
     """
 
     def __init__(
@@ -97,10 +90,9 @@ class Device:
         """The running installation of a firmware, if any."""
         self._entry = entry
         self._store = store
-        self._lasting = self.state.lasting()
-        self._listeners: list[ChangeListener] = []
-        self._followers: defaultdict[str, list[ChangeListener]] = defaultdict(list)
-        self._change: asyncio.Handle | None = None
+        self._listeners = KeyedListeners()
+        self._shown = self._snapshot()
+        self._entities = self.tools.entities
         self._last_statistics: dict[str, Any] = {}
         self._just_started = False
 
@@ -122,69 +114,27 @@ class Device:
         return entry.id if entry else None
 
     @callback
-    def add_listener(self, listener: ChangeListener) -> None:
-        """Call `listener` at every change."""
-        self._listeners.append(listener)
+    def listen(self, keys: Iterable[str], listener: Listener) -> CALLBACK_TYPE:
+        """Call `listener` whenever something with one of these keys has changed; `state.py` lists them.
 
-    @callback
-    def remove_listener(self, listener: ChangeListener) -> None:
-        """Stop calling `listener`."""
-        self._listeners.remove(listener)
-
-    @callback
-    def follow_calls(self, tools: Iterable[str], listener: ChangeListener) -> CALLBACK_TYPE:
-        """Call `listener` at every call of these tools. Returns a function that ends this."""
-        followed = frozenset(tools)
-        for tool in followed:
-            self._followers[tool].append(listener)
-
-        @callback
-        def end() -> None:
-            for tool in followed:
-                self._followers[tool].remove(listener)
-                if not self._followers[tool]:
-                    del self._followers[tool]
-
-        return end
-
-    @callback
-    def changed(self) -> None:
-        """Schedule saving the state, and call the listeners."""
-        if self._change is not None:
-            self._change.cancel()
-            self._change = None
-        self._save()
-        self._tell(self._listeners)
-
-    @callback
-    def called(self, tool: str) -> None:
-        """Do as `changed` for those who follow the calls of a tool: to tell all would delay the action."""
-        self._save()
-        self._tell(self._followers.get(tool, ()))
-
-    @callback
-    def _save(self) -> None:
-        lasting = self.state.lasting()
-        self._store.async_schedule_save(seldom=lasting == self._lasting)
-        self._lasting = lasting
-
-    @callback
-    def _tell(self, listeners: Iterable[ChangeListener]) -> None:
-        for listener in tuple(listeners):
-            # A failure must affect neither the other listeners nor the source of the change.
-            try:
-                listener.device_changed(self)
-            except Exception:
-                _LOGGER.exception("A change of %s could not be shown", self.name)
-
-    @callback
-    def changed_soon(self) -> None:
-        """Do as `changed` once the event loop has sent what it is about to send to the device.
-
-        Home Assistant takes a millisecond or two for the states of all entities.
+        Returns a function that ends this.
         """
-        if self._change is None:
-            self._change = self.hass.loop.call_soon(self.changed)
+        return self._listeners.listen(keys, listener)
+
+    @callback
+    def changed(self, *keys: str) -> None:
+        """Call those who follow what has changed in the state, or these keys, and schedule saving it."""
+        shown, self._shown = self._shown, self._snapshot()
+        changed = {*keys, *changed_keys(shown, self._shown)}
+        if self.tools.entities is not self._entities:
+            self._entities = self.tools.entities
+            changed.add(ENTITIES)
+        if stored := set(filter(is_stored, changed)):
+            self._store.async_schedule_save(seldom=stored == {"last_contact"})
+        self._listeners.notify(changed)
+
+    def _snapshot(self) -> DeviceState:
+        return self.state.copy(linked=self.linked, conversation=self.conversation_state)
 
     @callback
     def _timers_changed(self) -> None:
@@ -201,12 +151,8 @@ class Device:
 
     @property
     def available(self) -> bool:
-        """Whether the state of the device counts as current.
-
-        A device on MQTT stays linked. One on WebSocket is linked only during conversations: between them, its
-        last state stays valid, and a command fails with an error that says so.
-        """
-        return self.linked or self.state.link is not LinkKind.MQTT
+        """Whether the state of the device counts as current."""
+        return self._shown.available
 
     @property
     def conversation_state(self) -> ConversationState:
@@ -256,13 +202,13 @@ class Device:
     def installing(self, installation: Installation) -> Iterator[None]:
         """Pass the device's check-ins and links to an installation. Only one at a time."""
         self.installation = installation
-        self.changed()
+        self.changed(INSTALLATION)
         try:
             yield
         finally:
             self.installation = None
             if not installation.stopped:
-                self.changed()
+                self.changed(INSTALLATION)
 
     @callback
     def set_option(self, key: str, value: int) -> None:
@@ -287,7 +233,7 @@ class Device:
             self.settings.may_ask_people,
         ):
             self.session.handshake.announce()
-        self.changed()
+        self.changed(SETTINGS)
 
     @callback
     def replied(self, link: LinkKind, host: str, origin: str | None) -> None:
@@ -393,7 +339,7 @@ class Device:
     def status_read(self, status: DeviceStatus) -> None:
         """Take the device's status."""
         self.state.status_read(status)
-        self.changed()
+        self.changed(STATUS_READ)
 
     async def conversation_opening(self, session_id: str) -> None:
         """Save the id of a conversation before it begins, to end it after a crash."""

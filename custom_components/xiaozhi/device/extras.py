@@ -15,7 +15,7 @@ from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkClosedError
 from .log import log_level, log_message, logger_of
 from .offers import FollowedResources, Offers
-from .state import DeviceState
+from .state import RESOURCES, DeviceState
 from .timeouts import SessionTimeouts
 
 __all__ = ["ExtendedDevice", "McpExtras"]
@@ -52,7 +52,7 @@ class ExtendedDevice(Protocol):
     def offers_listed(self, offers: Offers) -> None:
         """Store the lists of the device."""
 
-    def changed(self) -> None:
+    def changed(self, *keys: str) -> None:
         """Call the listeners."""
 
 
@@ -199,7 +199,7 @@ class McpExtras:
 
     async def _read(self, uri: str) -> None:
         self._device.resources.contents[uri] = await self._mcp.read_resource(uri)
-        self._device.changed()
+        self._device.changed(RESOURCES)
 
     # Log
 

@@ -24,7 +24,7 @@ class NotifyingDevice(Protocol):
     def events(self) -> DeviceEvents:
         """Events of the device."""
 
-    def changed(self) -> None:
+    def changed(self, *keys: str) -> None:
         """Call the listeners: the device listens, speaks, ..."""
 
     def notified(self, method: str, params: JsonObject) -> None:

@@ -51,9 +51,6 @@ class SessionDevice(CallingDevice, ExtendedDevice, IdentifiedDevice, NotifyingDe
     def handlers(self) -> Mapping[str, RequestHandler]:
         """What answers the device's requests, by method."""
 
-    def changed_soon(self) -> None:
-        """Call the listeners after what is about to be sent: the device listens, speaks, ..."""
-
     def reached(self, session: DeviceSession) -> None:
         """Note that messages to the device arrive."""
 
@@ -280,7 +277,8 @@ class DeviceSession(LinkHandler):
             self._device.changed()
         else:
             self._readings.pause()
-            self._device.changed_soon()
+            # After what is about to be sent to the device: Home Assistant takes its time to show a state.
+            self._device.hass.loop.call_soon(self._device.changed)
 
     async def _show_later(self, alerts: list[JsonObject]) -> None:
         await asyncio.sleep(self._timeouts.session.idle)

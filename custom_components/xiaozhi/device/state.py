@@ -1,6 +1,7 @@
 """The last known state of a paired device."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
@@ -9,6 +10,7 @@ from homeassistant.util import dt as dt_util
 
 from ..pictures.jpeg import Picture, PictureKind
 from ..protocol.checkin import CheckIn
+from ..protocol.conversation.conversation import ConversationState
 from ..protocol.firmware import FirmwareVersion
 from ..protocol.mcp.client import Capabilities, Tool
 from ..protocol.status import DeviceStatus
@@ -16,7 +18,39 @@ from ..protocol.transport.link import LinkKind
 from .offers import Offers
 from .timers import SetTimer
 
-__all__ = ["DeviceState"]
+# Keys that listeners of a device follow, beside the fields of `DeviceState` and the parts of its mappings.
+AVAILABLE: Final = "available"
+"""Whether the state counts as current."""
+SETTINGS: Final = "settings"
+"""The owner's settings."""
+ENTITIES: Final = "entities"
+"""What its tools are mapped to."""
+STATUS_READ: Final = "status_read"
+"""The status was read, also where nothing in it has changed."""
+RESPONSE: Final = "response"
+"""The times of the last turn."""
+INSTALLATION: Final = "installation"
+"""Whether a firmware is being installed."""
+DETECTORS: Final = "detectors"
+"""Whether speech can be detected here."""
+RESOURCES: Final = "resources"
+"""The contents of its resources."""
+
+
+def status_key(member: str) -> str:
+    """Return the key of a member of the status."""
+    return f"status.{member}"
+
+
+def answer_key(tool: str) -> str:
+    """Return the key of the last answer of a tool."""
+    return f"answers.{tool}"
+
+
+def call_key(tool: str) -> str:
+    """Return the key of the last call of a setter."""
+    return f"calls.{tool}"
+
 
 # Resolution of the last contact while the device only answers polls.
 _MAX_WAKE_WORDS: Final = 8
@@ -65,8 +99,12 @@ class DeviceState:
     """Id of its last conversation over MQTT, to end it if Home Assistant could not."""
     timers: dict[str, SetTimer] = field(default_factory=dict)
     """The voice timers that were set on it and have not ended, by id."""
-    pictures: dict[PictureKind, Picture] = field(default_factory=dict, compare=False)
+    pictures: dict[PictureKind, Picture] = field(default_factory=dict)
     """The last picture of each kind, in memory only."""
+    linked: bool = False
+    """Whether a command would arrive now."""
+    conversation: ConversationState = ConversationState.IDLE
+    """What it is doing."""
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
@@ -102,14 +140,16 @@ class DeviceState:
             last_contact=dt_util.parse_datetime(last_contact) if last_contact else None,
         )
 
-    def lasting(self) -> Self:
-        """Return a copy of the state without the time of the last contact."""
+    def copy(self, *, linked: bool, conversation: ConversationState) -> Self:
+        """Return a copy of the state with what its link says."""
         return replace(
             self,
-            last_contact=None,
             answers=dict(self.answers),
             calls=dict(self.calls),
             timers=dict(self.timers),
+            pictures=dict(self.pictures),
+            linked=linked,
+            conversation=conversation,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -136,6 +176,15 @@ class DeviceState:
             "timers": {timer_id: timer.as_dict() for timer_id, timer in self.timers.items()},
             "last_contact": self.last_contact.isoformat() if self.last_contact else None,
         }
+
+    @property
+    def available(self) -> bool:
+        """Whether the state counts as current.
+
+        A device on MQTT stays linked. One on WebSocket is linked only during conversations: between them, its
+        last state stays valid, and a command fails with an error that says so.
+        """
+        return self.linked or self.link is not LinkKind.MQTT
 
     @property
     def firmware_version(self) -> FirmwareVersion | None:
@@ -203,3 +252,34 @@ def _get[ValueT](data: dict[str, Any], key: str, kind: type[ValueT]) -> ValueT |
 def _link(data: dict[str, Any], key: str) -> LinkKind | None:
     kind = _get(data, key, str)
     return LinkKind(kind) if kind and kind in LinkKind else None
+
+
+_FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE)
+_NOT_STORED: Final = frozenset({"pictures", "linked", "conversation", AVAILABLE})
+
+
+def changed_keys(old: DeviceState, new: DeviceState) -> Iterator[str]:
+    """Return the keys of what differs between two states."""
+    for name in _FIELDS:
+        before, after = getattr(old, name), getattr(new, name)
+        if name == "calls" and before and after:
+            # The order counts: an entity shows the latest of its calls.
+            last, before, after = next(reversed(after)), tuple(before.items()), tuple(after.items())
+            if before != after:
+                yield from (name, call_key(last))
+        elif before != after:
+            yield name
+            for part in _parts(before).keys() | _parts(after).keys():
+                if _parts(before).get(part) != _parts(after).get(part):
+                    yield f"{name}.{part}"
+
+
+def is_stored(key: str) -> bool:
+    """Whether what has this key is saved."""
+    return key in _FIELDS and key not in _NOT_STORED
+
+
+def _parts(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, DeviceStatus):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    return value if isinstance(value, Mapping) else {}

@@ -6,6 +6,7 @@ from typing import Final
 from homeassistant.core import CALLBACK_TYPE, callback
 
 from ..device.device import Device
+from ..device.state import SETTINGS
 from ..protocol.text import one_line
 
 __all__ = ["AssistantResources", "resources_prompt"]
@@ -21,13 +22,15 @@ class AssistantResources:
 
     def __init__(self, device: Device) -> None:
         self._device = device
+        self._device = device
         self._following: dict[str, CALLBACK_TYPE] = {}
-        device.add_listener(self)
-        self.device_changed(device)
+        device.listen([SETTINGS, "offers"], self._follow)
+        self._follow()
 
     @callback
-    def device_changed(self, device: Device) -> None:
+    def _follow(self) -> None:
         """Follow the resources that are chosen now."""
+        device = self._device
         chosen = set(_chosen(device))
         for uri in self._following.keys() - chosen:
             self._following.pop(uri)()

@@ -1,6 +1,6 @@
 """Entities of a device's resources: sensors and images, off until the owner wants them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 import hashlib
 import json
@@ -17,6 +17,7 @@ from homeassistant.util import dt as dt_util
 
 from ..const import DOMAIN
 from ..device.device import Device
+from ..device.state import AVAILABLE, RESOURCES
 from ..entity import XiaozhiEntity
 from ..gateway import XiaozhiConfigEntry
 from ..protocol.limits import TokenBucket
@@ -67,16 +68,22 @@ class ResourceEntity(XiaozhiEntity):
         await super().async_added_to_hass()
         self.async_on_remove(self.device.resources.follow(self.resource.uri))
 
+    @property
+    @override
+    def follows(self) -> Iterable[str]:
+        """Return the keys of what it shows."""
+        return (AVAILABLE, RESOURCES)
+
     @override
     @callback
-    def device_changed(self, device: Device) -> None:
+    def device_changed(self) -> None:
         """Take the content."""
-        contents = device.resources.contents.get(self.resource.uri, ())
+        contents = self.device.resources.contents.get(self.resource.uri, ())
         content = next(iter(contents), None)
         if content != self._content:
             self._content = content
             self._changed(content)
-        super().device_changed(device)
+        super().device_changed()
 
     @callback
     def _changed(self, content: ResourceContents | None) -> None:
@@ -175,7 +182,7 @@ def async_add_resource_entities(
 
     @callback
     def follow(device: Device) -> None:
-        device.add_listener(_Adder(entry, async_add_entities, platform, accepts, factory, device))
+        _Adder(entry, async_add_entities, platform, accepts, factory, device)
 
     entry.async_on_unload(entry.runtime_data.listen_for_devices(follow))
 
@@ -200,11 +207,14 @@ class _Adder:
         self._known: tuple[Resource, ...] = ()
         self._present: dict[str, ResourceEntity] = {}
         self._new = TokenBucket(rate=_NEW_PER_DAY / 86400, burst=_NEW_PER_DAY)
-        self.device_changed(device)
+        self._device = device
+        device.listen(["offers"], self._offers_changed)
+        self._offers_changed()
 
     @callback
-    def device_changed(self, device: Device) -> None:
+    def _offers_changed(self) -> None:
         """Follow the list of resources."""
+        device = self._device
         if device.state.offers.resources is self._known:
             return
         self._known = device.state.offers.resources

@@ -7,6 +7,7 @@ from homeassistant.core import HomeAssistant, callback
 
 from ..const import EVENT_QUESTION
 from ..device.device import Device
+from ..device.state import SETTINGS
 from ..protocol.limits import TokenBucket
 from ..protocol.mcp.client import RequestHandler
 from ..protocol.messages import JsonObject
@@ -40,12 +41,13 @@ class DeviceQuestions:
         self._ai = AiQuestions(hass, device)
         self._people = PeopleQuestions(hass, device)
         self._refusals = TokenBucket(rate=_REFUSAL_RATE, burst=_REFUSAL_BURST)
-        device.add_listener(self)
-        self.device_changed(device)
+        device.listen([SETTINGS], self._serve)
+        self._serve()
 
     @callback
-    def device_changed(self, device: Device) -> None:
+    def _serve(self) -> None:
         """Serve what the owner allows now."""
+        device = self._device
         for method, allowed, handler in (
             (_AI, device.settings.may_ask_ai, self._ask_ai),
             (_PEOPLE, device.settings.may_ask_people, self._ask_people),

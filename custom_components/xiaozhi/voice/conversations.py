@@ -11,6 +11,7 @@ from homeassistant.core import callback
 
 from ..device.device import Device
 from ..device.events import ConversationEvent
+from ..device.state import RESPONSE
 from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation, Interruption
 from ..protocol.conversation.table import TurnStart
@@ -227,6 +228,8 @@ class VoiceConversations:
             interruption.cancel()
             # Events of a pipeline that is being cancelled must not reach the next turn.
             await asyncio.wait((running,), timeout=self._timeouts.ending)
+            # The time of the last packet is known now.
+            self._device.changed(RESPONSE)
             if self.turn is voice_turn:
                 self.turn = None
                 self._pipelines.tts_response_finished()
@@ -234,7 +237,7 @@ class VoiceConversations:
     @callback
     def _answered(self, text: str, voice_turn: VoiceTurn) -> None:
         self._device.conversations.answered(text, voice_turn.times)
-        self._device.changed()
+        self._device.changed(RESPONSE)
 
     def _listen_meanwhile(self, conversation: Conversation, start: TurnStart) -> asyncio.Future[None]:
         """Listen to somebody who speaks over the answer, if the owner wants that and the device can."""

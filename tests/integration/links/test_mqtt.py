@@ -135,16 +135,15 @@ async def test_a_device_that_is_told_to_use_websocket_is_not_connected_over_mqtt
 async def test_a_listener_that_fails_stops_neither_the_others_nor_the_device(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Broken:
-        def device_changed(self, device: PairedDevice) -> None:
-            raise ZeroDivisionError
+    def broken() -> None:
+        raise ZeroDivisionError
 
-    known, broken = linked_entry.runtime_data.devices[MAC], Broken()
-    known.add_listener(broken)
+    known: PairedDevice = linked_entry.runtime_data.devices[MAC]
+    remove = known.listen(["linked"], broken)
     await boot()
     await wait_for_state(hass, VOLUME, "70")
-    known.remove_listener(broken)
-    assert "A change of Kitchen box could not be shown" in caplog.text
+    remove()
+    assert "A change of a device could not be shown" in caplog.text
     caplog.clear()
 
 

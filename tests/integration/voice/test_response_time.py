@@ -52,12 +52,14 @@ async def _turns(hass: HomeAssistant, entry: MockConfigEntry) -> list[dict[str, 
 class _Witness:
     """Notes how many packets the device was sent when it is shown to speak."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: Device) -> None:
         self.sent: list[int] = []
+        self._device = device
+        device.listen(["conversation"], self._changed)
 
-    def device_changed(self, device: Device) -> None:
-        link = device.session and device.session.link
-        if link and device.conversation_state is ConversationState.SPEAKING:
+    def _changed(self) -> None:
+        link = self._device.session and self._device.session.link
+        if link and self._device.conversation_state is ConversationState.SPEAKING:
             self.sent.append(link.counters.packets_out)
 
 
@@ -68,7 +70,7 @@ async def test_the_first_packet_is_on_its_way_before_home_assistant_shows_that_t
     speech.recognizer.lines = [COMMAND]
     simulated = await boot()
     gateway: Gateway = linked_entry.runtime_data
-    gateway.devices[MAC].add_listener(witness := _Witness())
+    witness = _Witness(gateway.devices[MAC])
     await converse(simulated, command)
     assert witness.sent
     assert all(witness.sent)

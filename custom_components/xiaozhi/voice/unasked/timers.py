@@ -10,6 +10,7 @@ from contextlib import ExitStack, aclosing, suppress
 from datetime import datetime, timedelta
 from functools import partial
 import logging
+from typing import Final
 
 from homeassistant.components import persistent_notification
 from homeassistant.components.intent import TimerEventType, TimerInfo, async_register_timer_handler
@@ -19,6 +20,7 @@ from homeassistant.util import dt as dt_util
 
 from ...const import DOMAIN
 from ...device.device import Device
+from ...device.state import STATUS_READ
 from ...device.timers import SetTimer
 from ...protocol import messages
 from ...protocol.audio.bell import BELL_SECONDS, bell
@@ -36,6 +38,9 @@ __all__ = ["VoiceTimers"]
 
 _LOGGER = logging.getLogger(__name__)
 
+# These decide whether timers are taken. A ring that was refused is tried again when the status is read.
+_FOLLOWED: Final = ("linked", "link", "firmware", "conversation", "timers", STATUS_READ)
+
 
 class VoiceTimers:
     """Follows the timers of one device, and rings when they end."""
@@ -50,6 +55,7 @@ class VoiceTimers:
         self._speak = speak
         self._timeouts = device.timeouts.timers
         self._unregister: CALLBACK_TYPE | None = None
+        self._unlisten: CALLBACK_TYPE | None = None
         self._changed = asyncio.Event()
         self._ended: list[TimerInfo] = []
         """Those that are to ring."""
@@ -58,15 +64,17 @@ class VoiceTimers:
     @callback
     def start(self) -> CALLBACK_TYPE:
         """Take timers from now on, and tell the owner of lost ones. Returns a function that ends this."""
-        self._device.add_listener(self)
-        self.device_changed(self._device)
+        self._unlisten = self._device.listen(_FOLLOWED, self._device_changed)
+        self._device_changed()
         if lost := self._device.timers.take_lost():
             self._device.create_task(self._report("timers_lost", lost), "report lost timers")
         return self._stop
 
     @callback
     def _stop(self) -> None:
-        self._device.remove_listener(self)
+        if self._unlisten is not None:
+            self._unlisten()
+            self._unlisten = None
         if self._unregister is not None:
             self._unregister()
             self._unregister = None
@@ -74,8 +82,9 @@ class VoiceTimers:
             self._ringing.cancel()
 
     @callback
-    def device_changed(self, device: Device) -> None:
+    def _device_changed(self) -> None:
         """Take timers as long as the device stays connected, and those that run in any case."""
+        device = self._device
         self._changed.set()
         stays_connected = device.linked and device.state.link is LinkKind.MQTT
         wanted = stays_connected or bool(device.timers) or self._is_ringing
@@ -114,7 +123,7 @@ class VoiceTimers:
             except TimeoutError:
                 await self._report("timers_missed", [_set_timer(timer, None) for timer in ended])
         self._ringing = None
-        self.device_changed(self._device)
+        self._device_changed()
 
     async def _ring_when_reachable(self, text: str) -> bool:
         while True:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import logging
 from typing import Final
 
-from homeassistant.core import callback
+from homeassistant.core import CALLBACK_TYPE, callback
 from homeassistant.exceptions import HomeAssistantError
 
 from ...device.device import Device
@@ -27,8 +27,8 @@ class AnnouncementVolume:
         self._usual: int | None = None
         """The volume to be restored."""
         self._restoring: asyncio.Task[None] | None = None
-        self._waits = False
-        """Whether the device was out of reach when its volume was to be restored."""
+        self._waits: CALLBACK_TYPE | None = None
+        """Ends waiting for a device that was out of reach when its volume was to be restored."""
 
     @asynccontextmanager
     async def changed(self, *, wanted: bool) -> AsyncGenerator[None]:
@@ -47,10 +47,10 @@ class AnnouncementVolume:
             await asyncio.wait((self._restoring,))
 
     @callback
-    def device_changed(self, device: Device) -> None:
+    def _link_changed(self) -> None:
         """Restore the volume of a device that was out of reach."""
-        if device.linked and (self._restoring is None or self._restoring.done()):
-            self._restoring = device.create_task(self._restore(), "restore volume")
+        if self._device.linked and (self._restoring is None or self._restoring.done()):
+            self._restoring = self._device.create_task(self._restore(), "restore volume")
 
     async def _change(self) -> bool:
         wanted = self._device.settings.announcement_volume
@@ -88,7 +88,8 @@ class AnnouncementVolume:
 
     @callback
     def _wait(self, *, wait: bool) -> None:
-        if wait is not self._waits:
-            self._waits = wait
-            follow = self._device.add_listener if wait else self._device.remove_listener
-            follow(self)
+        if wait and self._waits is None:
+            self._waits = self._device.listen(["linked"], self._link_changed)
+        elif not wait and self._waits is not None:
+            self._waits()
+            self._waits = None
