@@ -12,7 +12,7 @@ from .device.store import DeviceStore
 from .gateway import Gateway, XiaozhiConfigEntry
 from .mcp.actions import async_setup_mcp_actions
 from .pictures.views import async_register_picture_views
-from .provisioning.views import async_register_views
+from .provisioning.checkin_views import async_register_views
 from .services import async_setup_services
 from .tools.migration import async_migrate_entities
 from .voice.unasked.stream_view import async_register_stream_view

@@ -8,7 +8,7 @@ from homeassistant.core import HomeAssistant, State
 from homeassistant.helpers.automation import DomainSpec
 from homeassistant.helpers.condition import Condition, EntityStateConditionBase
 
-from .targets import own_satellites
+from .actions.targets import own_satellites
 
 
 class _ReachableCondition(EntityStateConditionBase):

@@ -23,7 +23,6 @@ from homeassistant.helpers.device_registry import format_mac
 from homeassistant.helpers.service_info.dhcp import DhcpServiceInfo
 from homeassistant.helpers.typing import DiscoveryInfoType
 
-from .access_point.flow import AccessPointFlow
 from .const import (
     CONF_ADDRESS,
     CONF_BROKER,
@@ -36,10 +35,9 @@ from .const import (
     SUBENTRY_DEVICE,
 )
 from .firmware.library import STOCK_RELEASES
-from .gateway import gateway_entry, gateway_of
-from .provisioning.address import check_in_url
-from .provisioning.device_flow import DeviceFlow
-from .provisioning.gateway_form import (
+from .forms.access_point_form import AccessPointFlow
+from .forms.device_form import DeviceFlow
+from .forms.gateway_form import (
     ACCOUNT_SCHEMA,
     BROKER_SCHEMA,
     RECONFIGURE_SCHEMA,
@@ -53,8 +51,10 @@ from .provisioning.gateway_form import (
     gateway_schema,
     gateway_suggestions,
 )
-from .provisioning.link_settings import AUTO_SUBSCRIBE_TOPIC
-from .provisioning.pairing_flow import PairingFlow, address_placeholders
+from .forms.pairing_form import PairingFlow, address_placeholders
+from .gateway import gateway_entry, gateway_of
+from .links.link_settings import AUTO_SUBSCRIBE_TOPIC
+from .provisioning.address import check_in_url
 from .settings import OfferedLink, device_subentries
 
 _TITLE: Final = "XiaoZhi"

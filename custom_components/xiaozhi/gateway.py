@@ -18,7 +18,9 @@ from .device.registry import async_register, macs_of
 from .device.state import DETECTORS
 from .device.store import DeviceStore
 from .firmware.library import FirmwareFiles
-from .listeners import Listeners, PortError
+from .links.credentials import same
+from .links.link_settings import client_id_of
+from .links.listeners import Listeners, PortError
 from .mcp.assistant import AssistantResources
 from .mcp.questions import DeviceQuestions
 from .protocol.closing import close_all
@@ -26,24 +28,12 @@ from .protocol.firmware import SAFE_TEXT_BYTES
 from .protocol.transport.link import Admission, Credentials, LinkKind
 from .protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem
 from .provisioning.discovery import DeviceDiscovery
-from .provisioning.link_settings import client_id_of
-from .secret import same
 from .settings import GatewaySettings, device_subentries
 from .timeouts import timeouts_of
 from .voice.missing_engines import MissingEnginesCheck
 from .voice.speech_detectors import SpeechDetectors
 from .voice.speech_input import SpeechInputs
 from .voice.unasked.unasked import Unasked
-
-__all__ = [
-    "DeviceListener",
-    "Gateway",
-    "XiaozhiConfigEntry",
-    "find_device",
-    "gateway_entry",
-    "gateway_of",
-    "running_gateway",
-]
 
 _LOGGER = logging.getLogger(__name__)
 

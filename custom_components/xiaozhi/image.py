@@ -17,7 +17,7 @@ from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
 from .mcp.entities import ResourceImage, async_add_resource_entities
 from .pictures.jpeg import PictureKind
-from .texts import known_text
+from .texts.translated import known_text
 from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL
 
 PARALLEL_UPDATES = 0

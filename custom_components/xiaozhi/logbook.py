@@ -9,7 +9,7 @@ from homeassistant.core import Event, HomeAssistant, callback
 
 from .const import DOMAIN, EVENT_ACCESS_POINT_CALL, EVENT_QUESTION, EVENT_TOOL_CALL
 from .protocol.access_point.dispatcher import CallOutcome
-from .texts import known_text
+from .texts.translated import known_text
 
 _TEXTS: Final = {
     CallOutcome.DONE: "access_point_call_done",

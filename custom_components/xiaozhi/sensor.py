@@ -32,7 +32,7 @@ from .mcp.entities import ResourceSensor, async_add_resource_entities
 from .protocol.conversation.conversation import ConversationState
 from .protocol.status import NETWORK_TYPES, SIGNALS
 from .protocol.transport.link import LinkKind
-from .texts import known_text
+from .texts.translated import known_text
 from .tools.catalogue import CATALOGUE
 from .tools.entities import Reading, SensorTool
 from .tools.values import as_attributes, as_number, as_text

@@ -23,6 +23,7 @@ from homeassistant.helpers.service import async_register_admin_service
 from homeassistant.util.json import json_loads_object
 import voluptuous as vol
 
+from .actions.targets import action_schema, target_device, target_devices
 from .assist_satellite import XiaozhiSatellite
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.device import Device
@@ -37,7 +38,6 @@ from .protocol import messages
 from .protocol.faces import Face
 from .protocol.mcp.client import ArgumentError, Progress, check_arguments
 from .rights import check_call, check_device, satellite_id
-from .targets import action_schema, target_device, target_devices
 from .tools.arguments import argument_fault
 from .tools.catalogue import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
 from .tools.listing import described

@@ -22,8 +22,6 @@ from .protocol.timeouts import (
 from .voice.timeouts import VoiceTimeouts
 from .voice.unasked.timeouts import TimerTimeouts, UnaskedTimeouts
 
-__all__ = ["TIMEOUTS", "CallTimeouts", "Timeouts", "timeouts_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallTimeouts:

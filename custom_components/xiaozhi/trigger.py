@@ -20,9 +20,9 @@ from homeassistant.helpers.trigger import (
 from homeassistant.helpers.typing import ConfigType
 import voluptuous as vol
 
+from .actions.targets import devices_in, own_satellites
 from .device.device import EVENT_SIGNAL, Device
 from .device.events import ConversationEvent, DeviceEvent
-from .targets import devices_in, own_satellites
 
 _SCHEMA: Final = vol.Schema(
     {vol.Required(CONF_TARGET): cv.TARGET_FIELDS, vol.Optional(CONF_OPTIONS, default={}): {}}

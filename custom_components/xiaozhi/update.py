@@ -16,14 +16,14 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .const import DOMAIN
 from .device.device import Device
 from .device.state import INSTALLATION
+from .device_http.transfers import TRANSFERS
 from .entity import XiaozhiEntity, async_add_device_entities
 from .firmware.image import FirmwareError, FirmwareImage
-from .firmware.installation import Installation
 from .firmware.library import Firmware, FirmwareFiles
+from .firmware.offer_at_checkin import Installation
 from .gateway import XiaozhiConfigEntry
 from .protocol.firmware import FirmwareVersion
-from .texts import async_explain, known_text
-from .transfers import TRANSFERS
+from .texts.translated import async_explain, known_text
 
 # Devices may install at the same time.
 PARALLEL_UPDATES = 0

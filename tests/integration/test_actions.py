@@ -24,6 +24,7 @@ import yaml
 import custom_components.xiaozhi
 from custom_components.xiaozhi.const import DOMAIN, FILE_PATH, UPLOAD_PATH
 from custom_components.xiaozhi.device.commands import DeviceCommands
+from custom_components.xiaozhi.device_http.transfers import TRANSFERS
 from custom_components.xiaozhi.pictures.fetch import MAX_FETCHED_BYTES
 from custom_components.xiaozhi.pictures.jpeg import Screen, fit, open_picture
 from custom_components.xiaozhi.protocol.faces import Face
@@ -38,7 +39,6 @@ from custom_components.xiaozhi.services import (
     SERVICE_SHOW_TEXT,
     SERVICE_TAKE_PHOTO,
 )
-from custom_components.xiaozhi.transfers import TRANSFERS
 from simulator import SimulatedDevice, get_profile
 from simulator.board.picture import jpeg
 from tests.integration.boxes import Boot, Speech, wait_for_state

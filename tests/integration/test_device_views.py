@@ -9,10 +9,10 @@ from homeassistant.const import EVENT_HOMEASSISTANT_STOP
 from homeassistant.core import HomeAssistant
 import pytest
 
-from custom_components.xiaozhi import device_views
 from custom_components.xiaozhi.const import FILE_PATH, OTA_PATH, UPLOAD_PATH, VISION_PATH
+from custom_components.xiaozhi.device_http import access
+from custom_components.xiaozhi.device_http.transfers import TRANSFERS, Download
 from custom_components.xiaozhi.timeouts import CallTimeouts, Timeouts
-from custom_components.xiaozhi.transfers import TRANSFERS, Download
 from tests.integration.http_device import CLIENT_ID, MAC, MakeEntry, paired_device
 
 LONG = 600.0
@@ -102,8 +102,8 @@ async def calling(server: TestServer) -> AsyncGenerator[Caller]:
         writer.close()
 
 
-def hang_ups(hass: HomeAssistant) -> device_views.HangUps:
-    return hass.data[device_views._HANG_UPS]
+def hang_ups(hass: HomeAssistant) -> access.HangUps:
+    return hass.data[access._HANG_UPS]
 
 
 async def until_waiting(hass: HomeAssistant, number: int) -> None:

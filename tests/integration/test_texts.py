@@ -7,7 +7,7 @@ from homeassistant.helpers.translation import async_load_integrations
 import pytest
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.texts import async_text, language_of_texts
+from custom_components.xiaozhi.texts.translated import async_text, language_of_texts
 from custom_components.xiaozhi.tools.naming import tool_words
 from tests.paths import ROOT
 

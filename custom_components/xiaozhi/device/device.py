@@ -14,7 +14,7 @@ from homeassistant.helpers.dispatcher import async_dispatcher_send
 from homeassistant.util.signal_type import SignalType
 
 from ..const import DOMAIN, VISION_PATH
-from ..firmware.installation import Installation
+from ..firmware.offer_at_checkin import Installation
 from ..pictures.jpeg import Picture, PictureKind
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import FirmwareOffer

@@ -13,7 +13,7 @@ from typing import Final
 import zipfile
 
 from ..protocol.firmware import is_version
-from ..texts import TextError
+from ..texts.translated import TextError
 
 __all__ = ["MAX_FILE_BYTES", "FirmwareError", "FirmwareImage", "read_firmware"]
 

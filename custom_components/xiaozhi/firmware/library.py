@@ -17,12 +17,12 @@ from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.aiohttp_client import async_get_clientsession
 from yarl import URL
 
-from ..bodies import BodyTooLargeError, read_body
 from ..const import DOMAIN
+from ..device_http.bodies import BodyTooLargeError, read_body
 from ..protocol.firmware import FirmwareVersion, is_version
 from ..protocol.text import one_line
 from ..protocol.untrusted_json import parse_json
-from ..texts import TextError, async_explain
+from ..texts.translated import TextError, async_explain
 from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware
 from .timeouts import FirmwareTimeouts
 

@@ -12,6 +12,7 @@ from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.helpers import config_validation as cv, entity_registry as er
 import voluptuous as vol
 
+from ..actions.targets import action_schema, target_device
 from ..const import DOMAIN
 from ..device.device import Device
 from ..protocol.mcp.client import Prompt, PromptResult, ResourceContents
@@ -22,7 +23,6 @@ from ..protocol.mcp.uri_template import expand, variables_of
 from ..protocol.text import clean_text, one_line
 from ..protocol.untrusted_json import parse_json
 from ..rights import require_admin
-from ..targets import action_schema, target_device
 
 __all__ = ["async_setup_mcp_actions"]
 

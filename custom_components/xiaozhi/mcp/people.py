@@ -16,7 +16,7 @@ from ..device.device import Device
 from ..protocol.mcp.elicitation import FormRequest, PageRequest, parse_elicitation
 from ..protocol.messages import JsonObject
 from ..protocol.text import one_line
-from ..texts import async_text
+from ..texts.translated import async_text
 from .question_limit import QuestionLimit
 
 __all__ = ["OPEN_QUESTIONS", "OpenQuestion", "PeopleQuestions", "plain_markdown"]

@@ -25,8 +25,8 @@ from homeassistant.helpers.aiohttp_client import (
 from homeassistant.util.ssl import get_default_context
 from yarl import URL
 
-from ..bodies import BodyTooLargeError, read_body
 from ..const import DOMAIN
+from ..device_http.bodies import BodyTooLargeError, read_body
 from ..timeouts import timeouts_of
 
 __all__ = ["MAX_FETCHED_BYTES", "Asker", "async_fetch_url", "too_large"]

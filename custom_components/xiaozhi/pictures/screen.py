@@ -11,9 +11,9 @@ from PIL.Image import Image
 
 from ..const import DOMAIN
 from ..device.device import Device
+from ..device_http.transfers import TRANSFERS, Download
 from ..protocol.multipart import FormError, parse_form
 from ..tools.catalogue import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
-from ..transfers import TRANSFERS, Download
 from .cost import CostlyPictureError, DamagedPictureError, PictureError
 from .jpeg import Picture, PictureKind, Screen, check_jpeg, fit, open_picture
 from .slots import PICTURE_SLOTS

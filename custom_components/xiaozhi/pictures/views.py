@@ -11,13 +11,13 @@ from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 
-from ..bodies import receive_body
 from ..const import FILE_PATH, UPLOAD_PATH, VISION_PATH
 from ..device.device import Device
-from ..device_views import called_gateway, for_devices, path_of
-from ..secret import same
+from ..device_http.access import called_gateway, for_devices, path_of
+from ..device_http.bodies import receive_body
+from ..device_http.transfers import TRANSFERS, Transfers
+from ..links.credentials import same
 from ..timeouts import timeouts_of
-from ..transfers import TRANSFERS, Transfers
 from .jpeg import MAX_JPEG_BYTES
 from .slots import PICTURE_SLOTS, NoSlotError, PictureSlots
 from .vision import Vision

@@ -22,7 +22,7 @@ from ..device.device import Device
 from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
 from ..protocol.text import clean_text, one_line
-from ..texts import TextError, async_text
+from ..texts.translated import TextError, async_text
 from ..voice.pipelines import spoken_language
 from .cost import CostlyPictureError, PictureError
 from .jpeg import Picture, PictureKind, check_jpeg

@@ -10,9 +10,7 @@ from homeassistant.util.network import is_ipv4_address, is_loopback
 from yarl import URL
 
 from ..const import OTA_PATH
-from .link_settings import is_known_here_only
-
-__all__ = ["PORTAL_URL", "HostProblem", "check_in_url", "describe_address", "host_problem", "is_usable_host"]
+from ..links.link_settings import is_known_here_only
 
 PORTAL_URL: Final = "http://192.168.4.1"
 """The page of a device's own Wi-Fi hotspot (the firmware's component esp-wifi-connect)."""

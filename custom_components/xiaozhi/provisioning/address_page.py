@@ -12,12 +12,10 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.http import KEY_HASS
 
 from ..const import CONF_ADDRESS, OTA_PATH
-from ..device_views import is_outside
+from ..device_http.access import is_outside
 from ..gateway import gateway_entry, gateway_of
-from ..texts import async_text
+from ..texts.translated import async_text
 from .address import PORTAL_URL, HostProblem, check_in_url, host_problem
-
-__all__ = ["async_address_page"]
 
 _HOST_TEXTS: Final = {
     HostProblem.UNUSABLE: "page_host_unusable",

@@ -10,10 +10,10 @@ from homeassistant.helpers import discovery_flow, issue_registry as ir
 from homeassistant.helpers.event import async_call_later
 
 from ..const import DOMAIN
+from ..links.credentials import same
 from ..protocol.checkin import CheckIn
-from ..secret import same
 from ..settings import device_subentries
-from .pairing import PairingRegistry, PendingDevice, Verdict
+from .pairing_codes import PairingRegistry, PendingDevice, Verdict
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from homeassistant.core import HomeAssistant
 
-from ..texts import async_text
+from ..texts.translated import async_text
 
 __all__ = [
     "ANSWERED_ELSEWHERE",

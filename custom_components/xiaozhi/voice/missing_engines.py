@@ -19,7 +19,7 @@ from homeassistant.helpers.start import async_at_started
 
 from ..const import DOMAIN
 from ..device.device import Device
-from ..texts import async_text
+from ..texts.translated import async_text
 from .pipelines import chosen_pipeline, preferred_pipeline
 
 _SPEECH_ISSUE: Final = "no_speech"

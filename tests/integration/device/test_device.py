@@ -28,7 +28,7 @@ from websockets.exceptions import InvalidStatus
 
 from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.gateway import Gateway
-from custom_components.xiaozhi.listeners import PortError
+from custom_components.xiaozhi.links.listeners import PortError
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts

@@ -19,7 +19,7 @@ from homeassistant.helpers.json import json_bytes
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi import transfers
+from custom_components.xiaozhi.device_http import transfers
 from custom_components.xiaozhi.firmware import library
 from custom_components.xiaozhi.firmware.image import FirmwareImage
 from custom_components.xiaozhi.firmware.library import Firmware, FirmwareFiles

@@ -12,8 +12,8 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi import device_views
 from custom_components.xiaozhi.const import OTA_PATH
+from custom_components.xiaozhi.device_http import access
 from tests.integration.http_device import MakeEntry
 from tests.integration.provisioning.forms import ADDRESS, texts
 
@@ -165,7 +165,7 @@ async def test_behind_a_proxy_and_from_elsewhere_it_says_so(
     assert (page.title, page.address) == (FAILS, None)
     assert page.says("page_outside")
     assert "8.8.8.8" in " ".join(page.texts["p"])
-    with patch.object(device_views, "is_cloud_connection", return_value=True):
+    with patch.object(access, "is_cloud_connection", return_value=True):
         page = await open_page(hass_client_no_auth, HTTPStatus.FORBIDDEN)
     assert page.says("page_outside")
 

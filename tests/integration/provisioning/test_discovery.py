@@ -10,7 +10,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.provisioning.pairing import MAX_PENDING_FROM_ADDRESS
+from custom_components.xiaozhi.provisioning.pairing_codes import MAX_PENDING_FROM_ADDRESS
 from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, HttpDevice, MakeDevice, paired_device
 from tests.integration.issues import open_issues
 

@@ -17,13 +17,13 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 import pytest_socket
 
 from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.links.link_settings import AUTO_SUBSCRIBE_TOPIC
 from custom_components.xiaozhi.protocol.messages import AudioFormat
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Admission
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem
 from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
 from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
-from custom_components.xiaozhi.provisioning.link_settings import AUTO_SUBSCRIBE_TOPIC
 from custom_components.xiaozhi.timeouts import Timeouts
 from tests.integration.boxes import mqtt_client_id
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device

@@ -11,8 +11,8 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.provisioning.pairing import CODE_SECONDS, MAX_TRIES
-from custom_components.xiaozhi.provisioning.pairing_flow import listed
+from custom_components.xiaozhi.forms.pairing_form import listed
+from custom_components.xiaozhi.provisioning.pairing_codes import CODE_SECONDS, MAX_TRIES
 from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, MakeDevice, paired_device
 from tests.integration.provisioning.forms import ADDRESS, start, start_device, submit, submit_device
 

@@ -19,7 +19,6 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi import device_views
 from custom_components.xiaozhi.const import (
     FILE_PATH,
     OTA_PATH,
@@ -28,11 +27,12 @@ from custom_components.xiaozhi.const import (
     VISION_PATH,
     WEBSOCKET_PATH,
 )
+from custom_components.xiaozhi.device_http import access
 from custom_components.xiaozhi.protocol.checkin import MAX_BODY_BYTES
 from custom_components.xiaozhi.protocol.checkin_reply import websocket_url
-from custom_components.xiaozhi.provisioning import views
+from custom_components.xiaozhi.provisioning import checkin_views
 from custom_components.xiaozhi.provisioning.address import check_in_url, is_usable_host
-from custom_components.xiaozhi.texts import async_text
+from custom_components.xiaozhi.texts.translated import async_text
 from tests.integration.http_device import TOKEN, HttpDevice, MakeDevice, MakeEntry, paired_device
 
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
@@ -324,7 +324,7 @@ async def test_a_request_of_a_web_page_is_refused(
 
 async def test_nobody_is_let_in_through_the_cloud(make_device: MakeDevice) -> None:
     """Requests of Home Assistant Cloud come from the loopback address."""
-    with patch.object(device_views, "is_cloud_connection", return_value=True):
+    with patch.object(access, "is_cloud_connection", return_value=True):
         assert (await make_device().post()).status == HTTPStatus.FORBIDDEN
 
 
@@ -333,9 +333,9 @@ async def test_nobody_is_let_in_without_an_address(hass: HomeAssistant) -> None:
     """As through a Unix socket, where nobody knows who stands behind it."""
     request = make_mocked_request("POST", OTA_PATH, app=hass.http.app)
     with pytest.raises(web.HTTPForbidden):
-        await views.CheckInView(OTA_PATH).post(request)
+        await checkin_views.CheckInView(OTA_PATH).post(request)
     request = make_mocked_request("GET", OTA_PATH, app=hass.http.app)
-    assert (await views.CheckInView(OTA_PATH).get(request)).status == HTTPStatus.FORBIDDEN
+    assert (await checkin_views.CheckInView(OTA_PATH).get(request)).status == HTTPStatus.FORBIDDEN
 
 
 @with_paired_device

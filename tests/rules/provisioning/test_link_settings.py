@@ -5,15 +5,15 @@ import re
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.protocol.checkin_reply import MqttReply, ServerTime, WebSocketReply
-from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
-from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import BrokerSettings
-from custom_components.xiaozhi.provisioning.link_settings import (
+from custom_components.xiaozhi.links.link_settings import (
     AUTO_SUBSCRIBE_TOPIC,
     kind_of_link,
     link_reply,
 )
+from custom_components.xiaozhi.protocol.checkin_reply import MqttReply, ServerTime, WebSocketReply
+from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import BrokerSettings
 from custom_components.xiaozhi.settings import (
     ConversationStyle,
     DeviceLink,

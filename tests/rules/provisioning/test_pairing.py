@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 import pytest
 
-from custom_components.xiaozhi.provisioning.pairing import (
+from custom_components.xiaozhi.provisioning.pairing_codes import (
     CODE_SECONDS,
     MAX_PENDING,
     MAX_PENDING_FROM_ADDRESS,

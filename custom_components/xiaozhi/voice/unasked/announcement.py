@@ -19,7 +19,7 @@ from ...media.timeouts import MediaTimeouts
 from ...protocol.audio.media import decode_media
 from ...protocol.audio.ogg import OGG_AUDIO
 from ...protocol.audio.speech import SpeechShape
-from ...texts import TextError
+from ...texts.translated import TextError
 from ..speech_format import speech_options
 from .utterance import OpenSpeech, Utterance
 

@@ -11,7 +11,7 @@ from ...device.device import Device
 from ...media.errors import PlaybackError
 from ...protocol.audio.media import MediaError, MediaFault
 from ...protocol.text import one_line
-from ...texts import TextError
+from ...texts.translated import TextError
 
 __all__ = [
     "InterruptedSpeechError",

@@ -11,13 +11,13 @@ from contextlib import AsyncExitStack, aclosing, suppress
 from homeassistant.core import HomeAssistant
 
 from ...device.device import Device
+from ...device_http.transfers import TRANSFERS, Stream
 from ...protocol import messages
 from ...protocol.audio.ogg import OGG_AUDIO, OggOpusEncoder
 from ...protocol.clock import loop_time, sleep_until
 from ...protocol.conversation.subtitles import subtitles
 from ...protocol.messages import JsonObject
-from ...texts import TextError
-from ...transfers import TRANSFERS, Stream
+from ...texts.translated import TextError
 from .errors import InterruptedSpeechError, OutOfReachError, SoundError, sound_error, unasked_error
 from .timeouts import UnaskedTimeouts
 from .utterance import Utterance

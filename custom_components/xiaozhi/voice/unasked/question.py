@@ -7,7 +7,7 @@ from dataclasses import replace
 from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.core import HomeAssistant
 
-from ...texts import async_text
+from ...texts.translated import async_text
 from .announcement import text_utterance
 from .errors import InterruptedSpeechError, OutOfReachError
 from .unasked import Unasked, Way

@@ -19,10 +19,10 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 
 from ...const import STREAM_PATH
-from ...device_views import for_devices
+from ...device_http.access import for_devices
+from ...device_http.transfers import TRANSFERS, Stream
 from ...protocol.clock import loop_time
 from ...timeouts import timeouts_of
-from ...transfers import TRANSFERS, Stream
 from .timeouts import UnaskedTimeouts
 
 __all__ = ["async_register_stream_view"]

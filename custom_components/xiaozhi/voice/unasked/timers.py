@@ -27,7 +27,7 @@ from ...protocol.audio.bell import BELL_SECONDS, bell
 from ...protocol.faces import Face
 from ...protocol.text import one_line
 from ...protocol.transport.link import LinkKind
-from ...texts import async_text
+from ...texts.translated import async_text
 from ...tools.catalogue import STATUS_TOOL
 from ..pipelines import spoken_language
 from .errors import InterruptedSpeechError, NotTakenError, OutOfReachError, SoundError

@@ -9,10 +9,8 @@ from typing import Final
 from homeassistant.core import callback
 from homeassistant.util.hass_dict import HassKey
 
-from .const import DOMAIN, FILE_PATH, STREAM_PATH, UPLOAD_PATH
-from .protocol.clock import loop_time
-
-__all__ = ["TRANSFERS", "Download", "Stream", "Transfers", "Upload"]
+from ..const import DOMAIN, FILE_PATH, STREAM_PATH, UPLOAD_PATH
+from ..protocol.clock import loop_time
 
 # The token is the only credential of these requests.
 _TOKEN_BYTES: Final = 24

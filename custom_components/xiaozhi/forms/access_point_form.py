@@ -19,17 +19,15 @@ from homeassistant.util import dt as dt_util
 from homeassistant.util.ssl import get_default_context
 import voluptuous as vol
 
+from ..access_point.house_tools import HouseTool, async_house, automatic_tools, offered_tools, proposed_tools
+from ..access_point.settings import access_point_subentries
 from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS
 from ..protocol.access_point.address import AccessPointAddress, AddressError
 from ..protocol.access_point.dialling import DialError, check_address
 from ..protocol.access_point.tools import ToolList
-from ..several import several_of
-from ..texts import async_text
+from ..texts.translated import async_text
 from ..timeouts import timeouts_of
-from .house_tools import HouseTool, async_house, automatic_tools, offered_tools, proposed_tools
-from .settings import access_point_subentries
-
-__all__ = ["AccessPointFlow"]
+from .multiple_choice import multiple_choice
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -119,7 +117,7 @@ class AccessPointFlow(ConfigSubentryFlow):
         apis = {**{api: api for api in self._data[CONF_LLM_HASS_API]}, **apis}
         schema = vol.Schema(
             {
-                vol.Required(CONF_LLM_HASS_API): several_of(
+                vol.Required(CONF_LLM_HASS_API): multiple_choice(
                     SelectOptionDict(value=api, label=name) for api, name in apis.items()
                 ),
                 vol.Required(CONF_QUESTIONS_ONLY): BooleanSelector(),
@@ -151,7 +149,7 @@ class AccessPointFlow(ConfigSubentryFlow):
         wanted = proposed_tools(possible) if before is None else before
         chosen = [tool.name for tool in possible if tool.name in wanted]
         listed, options = await self.hass.async_add_executor_job(_sizes, possible, chosen)
-        schema = vol.Schema({vol.Optional(CONF_TOOLS, default=[]): several_of(options)})
+        schema = vol.Schema({vol.Optional(CONF_TOOLS, default=[]): multiple_choice(options)})
         return self.async_show_form(
             step_id="tools",
             data_schema=self.add_suggested_values_to_schema(schema, {CONF_TOOLS: chosen}),

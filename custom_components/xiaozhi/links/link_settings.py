@@ -13,15 +13,6 @@ from ..protocol.transport.mqtt.broker_topics import Address
 from ..protocol.transport.mqtt.link import downlink_topic, uplink_topic
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 
-__all__ = [
-    "AUTO_SUBSCRIBE_TOPIC",
-    "client_id_of",
-    "is_known_here_only",
-    "kind_of_link",
-    "link_reply",
-    "web_origin",
-]
-
 # Framing version 1 has no header, which the firmware would read without checking its bounds.
 _FRAMING_VERSION: Final = 1
 # With the firmware's default of 240 s, a device that lost power would look connected for six minutes.

@@ -5,18 +5,16 @@ from dataclasses import asdict, replace
 import errno
 from typing import Any, Final, Protocol
 
-from .protocol.closing import close_all
-from .protocol.messages import AudioFormat
-from .protocol.transport.link import Admission, Credentials, LinkKind
-from .protocol.transport.mqtt.broker_client import BrokerError
-from .protocol.transport.mqtt.broker_connection import BrokerConnection
-from .protocol.transport.mqtt.endpoint import MqttEndpoint
-from .protocol.transport.udp.listener import UdpListener
-from .protocol.transport.websocket.listener import WebSocketListener
-from .settings import GatewaySettings, OfferedLink
-from .timeouts import Timeouts
-
-__all__ = ["DOWNLINK", "DeviceDirectory", "Listeners", "PortError"]
+from ..protocol.closing import close_all
+from ..protocol.messages import AudioFormat
+from ..protocol.transport.link import Admission, Credentials, LinkKind
+from ..protocol.transport.mqtt.broker_client import BrokerError
+from ..protocol.transport.mqtt.broker_connection import BrokerConnection
+from ..protocol.transport.mqtt.endpoint import MqttEndpoint
+from ..protocol.transport.udp.listener import UdpListener
+from ..protocol.transport.websocket.listener import WebSocketListener
+from ..settings import GatewaySettings, OfferedLink
+from ..timeouts import Timeouts
 
 # 137 of 148 boards play 24 kHz without resampling; with 60 ms, their queue of 40 packets holds 2.4 s.
 DOWNLINK: Final = AudioFormat(sample_rate=24000, frame_duration=60)

@@ -22,11 +22,11 @@ import voluptuous as vol
 
 from ..const import CONF_ADDRESS, CONF_BOARD, CONF_CONVERSATION_STYLE, CONF_LINK, DOMAIN
 from ..gateway import Gateway, running_gateway
+from ..provisioning.address import PORTAL_URL, check_in_url
+from ..provisioning.pairing_codes import Outcome, PendingDevice
 from ..settings import ConversationStyle, DeviceLink, device_subentries
-from ..texts import async_text
+from ..texts.translated import async_text
 from ..voice.missing_engines import async_missing_engines_hint
-from .address import PORTAL_URL, check_in_url
-from .pairing import Outcome, PendingDevice
 
 # For firmware that hides the field for the address.
 _HIDDEN_FIELD_PAGE: Final = "/blob/main/docs/devices.md#no-field-for-the-address"

@@ -18,20 +18,10 @@ from homeassistant.helpers.network import is_cloud_connection
 from homeassistant.util.hass_dict import HassKey
 from homeassistant.util.network import is_local
 
-from .const import DOMAIN
-from .gateway import Gateway, running_gateway
-from .texts import async_text
-from .timeouts import timeouts_of
-
-__all__ = [
-    "async_prepare_calls",
-    "called_gateway",
-    "check_origin",
-    "check_remote",
-    "for_devices",
-    "is_outside",
-    "path_of",
-]
+from ..const import DOMAIN
+from ..gateway import Gateway, running_gateway
+from ..texts.translated import async_text
+from ..timeouts import timeouts_of
 
 _LOGGER = logging.getLogger(__name__)
 

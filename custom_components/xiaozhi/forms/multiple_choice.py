@@ -10,13 +10,11 @@ from homeassistant.helpers.selector import (
     SelectSelectorMode,
 )
 
-__all__ = ["several_of"]
-
 # A list shows what is not chosen, too, but cannot be searched.
 _LONGEST_LIST: Final = 24
 
 
-def several_of(options: Iterable[SelectOptionDict]) -> SelectSelector:
+def multiple_choice(options: Iterable[SelectOptionDict]) -> SelectSelector:
     """Return a field with a list of all options, or with a search where they are many."""
     offered = list(options)
     mode = SelectSelectorMode.LIST if len(offered) <= _LONGEST_LIST else SelectSelectorMode.DROPDOWN

@@ -7,9 +7,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.translation import async_get_cached_translations, async_get_translations
 from homeassistant.util.hass_dict import HassKey
 
-from .const import DOMAIN
-
-__all__ = ["TextError", "async_explain", "async_text", "known_text", "language_of_texts"]
+from ..const import DOMAIN
 
 _ENGLISH: Final = "en"
 _LANGUAGES: Final[HassKey[frozenset[str]]] = HassKey(f"{DOMAIN}_languages")
@@ -69,7 +67,7 @@ def language_of_texts(language: str, available: frozenset[str]) -> str:
 
 
 def _languages() -> frozenset[str]:
-    return frozenset(path.stem for path in (Path(__file__).parent / "translations").glob("*.json"))
+    return frozenset(path.stem for path in (Path(__file__).parents[1] / "translations").glob("*.json"))
 
 
 def _filled(texts: dict[str, str], key: str, placeholders: dict[str, str]) -> str:

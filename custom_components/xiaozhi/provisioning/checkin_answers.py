@@ -9,13 +9,11 @@ from homeassistant.util import dt as dt_util
 from ..device.device import Device
 from ..device.registry import async_register
 from ..gateway import Gateway
+from ..links.link_settings import kind_of_link, link_reply, web_origin
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import PairingReply, Reply, ServerTime
 from ..protocol.transport.link import LinkKind
 from ..settings import DeviceLink
-from .link_settings import kind_of_link, link_reply, web_origin
-
-__all__ = ["Activation", "Caller", "answer_activation", "answer_check_in", "would_change_link"]
 
 
 class Activation(Enum):

@@ -2,8 +2,6 @@
 
 from hmac import compare_digest
 
-__all__ = ["same"]
-
 
 def same(one: str, other: str) -> bool:
     """Compare two texts in constant time; headers may hold bytes that are not UTF-8."""

@@ -40,13 +40,13 @@ from ..const import (
     DEFAULT_WEBSOCKET_PORT,
 )
 from ..firmware.library import ReleasesError, async_fetch_releases
+from ..links.link_settings import is_known_here_only
 from ..protocol.checkin_reply import is_mqtt_name
 from ..protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem, check_broker, pushes
 from ..protocol.transport.udp.listener import UdpListener
+from ..provisioning.address import HostProblem, check_in_url, host_problem
 from ..settings import OfferedLink, broker_settings
 from ..timeouts import timeouts_of
-from .address import HostProblem, check_in_url, host_problem
-from .link_settings import is_known_here_only
 
 # The only port on which the firmware encrypts MQTT (its `main/protocols/mqtt_protocol.cc`).
 _TLS_PORT: Final = 8883

@@ -13,17 +13,6 @@ import secrets
 from typing import Final
 import unicodedata
 
-__all__ = [
-    "CODE_SECONDS",
-    "MAX_PENDING",
-    "MAX_PENDING_FROM_ADDRESS",
-    "MAX_TRIES",
-    "Outcome",
-    "PairingRegistry",
-    "PendingDevice",
-    "Verdict",
-]
-
 # A device that is not accepted asks again about every 30 s (the firmware's main/application.cc, activation
 # task), so one that has been silent for this long is off or was pointed elsewhere.
 _SILENCE_SECONDS: Final = 600.0

@@ -10,11 +10,9 @@ from homeassistant.helpers import config_validation as cv, entity_registry as er
 from homeassistant.helpers.target import TargetSelection, async_extract_referenced_entity_ids
 import voluptuous as vol
 
-from .const import DOMAIN
-from .device.device import Device
-from .gateway import find_device
-
-__all__ = ["action_schema", "devices_in", "own_satellites", "target_device", "target_devices"]
+from ..const import DOMAIN
+from ..device.device import Device
+from ..gateway import find_device
 
 _TARGET_FIELDS: Final[Mapping[Any, Any]] = cv.TARGET_SERVICE_FIELDS
 

@@ -4,8 +4,6 @@ import asyncio
 
 from aiohttp import ClientResponse, web
 
-__all__ = ["BodyTooLargeError", "read_body", "receive_body"]
-
 
 class BodyTooLargeError(Exception):
     """A body has more bytes than allowed."""

@@ -12,16 +12,16 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import HomeAssistantView
 from homeassistant.util import dt as dt_util
 
-from ..bodies import receive_body
 from ..const import OTA_PATH
-from ..device_views import async_prepare_calls, called_gateway, check_origin, for_devices, path_of
+from ..device_http.access import async_prepare_calls, called_gateway, check_origin, for_devices, path_of
+from ..device_http.bodies import receive_body
 from ..gateway import Gateway
 from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
 from ..protocol.checkin_reply import encode_reply
 from ..timeouts import timeouts_of
 from .address import is_usable_host
 from .address_page import async_address_page
-from .answers import Activation, Caller, answer_activation, answer_check_in
+from .checkin_answers import Activation, Caller, answer_activation, answer_check_in
 
 _LOGGER = logging.getLogger(__name__)
 

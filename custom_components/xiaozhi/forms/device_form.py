@@ -23,12 +23,10 @@ from ..const import (
     CONF_WAKE_WORD_PIPELINES,
 )
 from ..gateway import Gateway, gateway_of
-from ..mcp.may_do import may_do_schema, merged
+from ..provisioning.checkin_answers import would_change_link
 from ..settings import ConversationStyle, DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
-from .answers import would_change_link
-from .pairing_flow import PairingFlow
-
-__all__ = ["DeviceFlow"]
+from .device_permissions import may_do_schema, merged
+from .pairing_form import PairingFlow
 
 _CONF_RESTART_NOW: Final = "restart_now"
 

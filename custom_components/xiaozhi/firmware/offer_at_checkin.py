@@ -12,11 +12,9 @@ from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
 from ..const import DOMAIN
+from ..device_http.transfers import Download, Transfers
 from ..protocol.checkin_reply import FirmwareOffer
-from ..transfers import Download, Transfers
 from .timeouts import FirmwareTimeouts
-
-__all__ = ["Installation"]
 
 
 class Installation:

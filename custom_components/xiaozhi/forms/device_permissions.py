@@ -19,12 +19,10 @@ from ..const import (
 )
 from ..device.device import Device
 from ..protocol.mcp.client import Tool
-from ..several import several_of
 from ..tools.assistant import automatic_tools, choosable_tools
 from ..tools.catalogue import PHOTO_TOOL
 from ..tools.risk_rules import risks_of
-
-__all__ = ["may_do_schema", "merged"]
+from .multiple_choice import multiple_choice
 
 _SECTION: Final = "may_do"
 
@@ -73,7 +71,7 @@ def _several(key: str, options: Mapping[str, str], chosen: Any) -> dict[vol.Mark
     marker = vol.Optional(
         key, default=[], description={"suggested_value": [each for each in chosen if each in options]}
     )
-    return {marker: several_of(listed)}
+    return {marker: multiple_choice(listed)}
 
 
 async def _tool_options(hass: HomeAssistant, tools: Mapping[str, Tool]) -> dict[str, str]:

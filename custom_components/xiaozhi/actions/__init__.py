@@ -1,0 +1,1 @@
+"""What the actions, triggers and conditions share."""

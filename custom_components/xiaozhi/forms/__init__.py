@@ -1,0 +1,1 @@
+"""The forms of the gateway, of devices and of access points."""

@@ -1,0 +1,1 @@
+"""How devices connect: the ports, what a device is told of its link, and its credentials."""

@@ -1,0 +1,1 @@
+"""Sentences from the translations."""
