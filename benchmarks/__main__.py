@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from homeassistant.runner import create_event_loop
 
-from . import access_point, downlink, end_of_speech, latency, loss, media, memory, sentences, turn, uplink_cpu
+from . import downlink, end_of_speech, latency, media, memory, sentences, turn, uplink_cpu
 from .house import house
 from .policies import POLICIES, compare
 from .report import Finding
@@ -29,8 +29,6 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "turn": turn.measure,
     "downlink": downlink.measure,
     "uplink_cpu": uplink_cpu.measure,
-    "loss": loss.measure,
-    "access_point": access_point.measure,
     "media": media.measure,
     "sentences": sentences.measure,
     "end_of_speech": end_of_speech.measure,

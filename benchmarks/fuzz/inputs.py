@@ -6,8 +6,6 @@ import json
 import random
 from typing import Any, Final
 
-__all__ = ["mutated", "mutated_json", "spoiled_json"]
-
 _DEEP: Final = 5000
 _LONG: Final = 20_000
 

@@ -3,18 +3,6 @@
 import json
 from typing import Any, Final
 
-__all__ = [
-    "BROKEN_CHECK_IN",
-    "CHECK_IN",
-    "ERROR",
-    "FORM",
-    "HEADERS",
-    "MESSAGES",
-    "QUESTIONS",
-    "RESULTS",
-    "STATUS",
-]
-
 
 def _tool(
     name: str, description: str, arguments: dict[str, Any] | None = None, **more: Any
@@ -117,58 +105,12 @@ def _answers(*results: Any) -> tuple[str, ...]:
     return tuple(_dump({"id": 1, "result": result}) for result in results)
 
 
-RESULTS: Final = {
+ANSWERS: Final = {
     "initialize": _answers({"protocolVersion": "2024-11-05", "capabilities": {}, "serverInfo": _SERVER}),
     "tools/list": _answers({"tools": _TOOLS[0]}, {"tools": _TOOLS[1], "nextCursor": ""}),
     "tools/call": _answers(*_RESULTS),
-    "resources/list": _answers(
-        {"resources": [{"uri": "a:b", "name": "a", "title": "A", "mimeType": "text/plain", "size": 3}]}
-    ),
-    "resources/templates/list": _answers({"resourceTemplates": [{"uriTemplate": "a:{b}", "name": "a"}]}),
-    "resources/read": _answers(
-        {"contents": [{"uri": "a:b", "text": "21.5"}, {"uri": "a:c", "blob": "/9j/4AAQ"}]}
-    ),
-    "prompts/list": _answers({"prompts": [{"name": "a", "arguments": [{"name": "b", "required": True}]}]}),
-    "prompts/get": _answers(
-        {"messages": [{"role": "user", "content": {"type": "text", "text": "a"}}], "description": "b"}
-    ),
-    "completion/complete": _answers({"completion": {"values": ["a", "b"], "total": 2}}),
 }
 """Answers by the method of the request."""
-
-QUESTIONS: Final = {
-    "sampling/createMessage": (
-        _dump(
-            {
-                "messages": [
-                    {"role": "user", "content": {"type": "text", "text": "a"}},
-                    {"role": "assistant", "content": [{"type": "text", "text": "b"}, _PICTURE]},
-                ],
-                "systemPrompt": "c",
-                "maxTokens": 20,
-            }
-        ),
-    ),
-    "elicitation/create": (
-        _dump(
-            {
-                "message": "a",
-                "requestedSchema": {
-                    "type": "object",
-                    "properties": {
-                        "a": {"type": "string", "title": "A", "minLength": 1, "default": "b"},
-                        "b": {"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"]},
-                        "c": {"type": "array", "items": {"enum": ["a"]}, "default": ["a"]},
-                        "d": {"type": "integer", "minimum": 1, "maximum": 9},
-                    },
-                    "required": ["a"],
-                },
-            }
-        ),
-        _dump({"message": "a", "mode": "url", "url": "https://example.com/", "elicitationId": "1"}),
-    ),
-}
-"""Params by the method of a request of the device."""
 
 ERROR: Final = _dump({"id": 1, "error": {"code": -32601, "message": 'Unknown tool: "x"\n'}})
 
