@@ -21,10 +21,10 @@ from yarl import URL
 
 from custom_components.xiaozhi.device_http.transfers import TRANSFERS, Stream
 from custom_components.xiaozhi.media.stream import MediaStream
-from custom_components.xiaozhi.media.timeouts import MediaTimeouts
 from custom_components.xiaozhi.protocol.audio.codec import OpusEncoder
 from custom_components.xiaozhi.protocol.audio.ogg import OGG_AUDIO, OggOpusEncoder
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import MediaTimeouts
 from demo.processes import free_port
 
 from .house import House

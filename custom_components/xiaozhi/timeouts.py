@@ -7,10 +7,6 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.util.hass_dict import HassKey
 
 from .const import DOMAIN
-from .device.timeouts import SessionTimeouts, StoreTimeouts
-from .firmware.timeouts import FirmwareTimeouts
-from .media.timeouts import MediaTimeouts
-from .pictures.timeouts import PictureTimeouts
 from .protocol.timeouts import (
     AccessPointTimeouts,
     BrokerTimeouts,
@@ -19,8 +15,6 @@ from .protocol.timeouts import (
     MqttTimeouts,
     WebSocketTimeouts,
 )
-from .voice.timeouts import VoiceTimeouts
-from .voice.unasked.timeouts import TimerTimeouts, UnaskedTimeouts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +27,180 @@ class CallTimeouts:
     """To close the connection. The HTTP client of firmware 2.1.0 to 2.4.x uses a freed object when the server
     closes before the device does (component ml307, src/esp/esp_tcp.cc). Devices close it well within this
     time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionTimeouts:
+    """Time-outs and pauses of the session of a link, in seconds."""
+
+    poll: float = 60
+    """Between two readings of the status."""
+    starting: float = 3
+    """From a device's check-in to its connection to the broker."""
+    idle: float = 1.0
+    """Until a device that goes idle has cleared its screen: alerts are shown after that."""
+    listing: float = 0.5
+    """Tools are listed once after several changes in a row, however often the device says that they have
+    changed."""
+    resource: float = 2.0
+    """Between two readings of a resource, however often the device says that it has changed."""
+    ai_answer: float = 120.0
+    """For a language model that a device asks."""
+    person_answers: float = 300.0
+    """For a person whom a device asks."""
+    hang_up: float = 1.0
+    """Until the last conversation is ended: a device that connects because it was woken must send its hello
+    first."""
+    refresh: float = 0.5
+    """Changes within this time are read back together."""
+    status_at_end: float = 2.0
+    """How long the end of a conversation waits for the status."""
+    tools_at_end: float = 10.0
+    """How long the end of a conversation waits for tools, after the status."""
+    status_in_pause: float = 0.3
+    """How long the next question waits for the status: less than the device still plays then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreTimeouts:
+    """Pauses before the states of devices are saved, in seconds."""
+
+    change: float = 60
+    """After a change. A device that talks changes its record often; a lost minute of it is found again at the
+    next handshake."""
+    soon: float = 1
+    """After what would be missed after a crash."""
+    contact: float = 15 * 60
+    """After a sign of life only. A device that shows once a minute that it is there must not wear out a
+    memory card."""
+    disk: float = 0.5
+    """For a save that a person waits for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirmwareTimeouts:
+    """Time-outs and pauses of installations and of the list of releases, in seconds."""
+
+    by_hand: float = 15 * 60
+    """For a person to switch the device off and on."""
+    restart: float = 3 * 60
+    """For the device to restart and check in."""
+    begin: float = 60
+    """For the device to begin to fetch, after its check-in."""
+    come_back: float = 5 * 60
+    """For the device to verify the firmware, restart and join the Wi-Fi."""
+    list: float = 30
+    """For the list of releases."""
+    file: float = 300
+    """For a file of the list."""
+    list_age: float = 6 * 3600
+    """Until the list is fetched again. GitHub allows 60 requests an hour without an account."""
+    list_retry: float = 15 * 60
+    """Until a list that could not be fetched is tried again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaTimeouts:
+    """Time-outs of media, in seconds."""
+
+    opening: float = 10
+    """For a source to deliver the first sound, from the call of the action."""
+    stall: float = 4
+    """For a source to go on. A device that plays a stream from us gives up after 5 s without data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureTimeouts:
+    """Time-outs for pictures and files, in seconds."""
+
+    slot: float = 5
+    """Until one of the pictures that are being received is done. A device waits 30 s for the answer to its
+    photo."""
+    upload: float = 20
+    """For a picture, which the device sends while it compresses it."""
+    answer: float = 25
+    """For the vision model. The device gives up after 30 s."""
+    fetch: float = 15
+    """For a picture from the web."""
+    stall: float = 60
+    """For a device to take the next part of a file. It writes some 64 KiB a second into its flash."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoiceTimeouts:
+    """Time-outs of a turn on Home Assistant's side, in seconds."""
+
+    no_speech: float = 8
+    """For speech to begin after the wake word; the pipeline's own detector gives up only after 15 s."""
+    pipeline_silence: float = 14
+    """For speech to begin where the pipeline finds its end: after 15 s it takes silence for speech."""
+    transcript: float = 60
+    """For the transcript, after the beginning of speech, where the pipeline finds its end: the longest turn,
+    and its recognition."""
+    recognition: float = 30
+    """For the transcript, after the end of speech: what the slowest recognition at home takes for the longest
+    turn."""
+    early: float = 5
+    """For an early transcript after the end of speech, before the turn is transcribed again; longer with an
+    engine that usually takes longer."""
+    quiet: float = 90
+    """Between two signs of life of the pipeline, whose engines need not have time limits. An assistant that
+    works with tools tells of each step, and speech comes in pieces: an engine silent this long is hung."""
+    reading: float = 3
+    """For a person to read a line before the end of the conversation wipes it."""
+    ending: float = 5
+    """For a cancelled pipeline to end before the next one begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnaskedTimeouts:
+    """Time-outs and pauses, in seconds."""
+
+    sound: float = 30
+    """For the first sound from its source."""
+    request: float = 5
+    """For an idle device to ask for a sound, after it was told where it is."""
+    pause: float = 2
+    """Of a source, before silence is sent instead: the device gives up after 5 s without data."""
+    silence: float = 30
+    """Of silence in the place of a source that does not go on."""
+    repeat: float = 1
+    """Until an idle device that has not asked for the sound is told of it again."""
+    stall: float = 15
+    """Between two moments at which the device takes something of a stream."""
+    look: float = 0.5
+    """Between two looks at what the device has taken, while there is more to send: it holds several seconds,
+    and each look takes processor time."""
+    last_look: float = 0.05
+    """The same when all has been sent, and only the end is waited for."""
+    closing: float = 15
+    """For the device to close the connection, after it has received everything: it plays what it has
+    buffered first."""
+    pop_up: float = 0.5
+    """The sound that the device plays first."""
+    read_ahead: float = 1.4
+    """What the device holds to be played when it has read everything: 20 packets and 2 decoded frames."""
+    margin: float = 0.5
+    """For the loudspeaker's buffers and the device's way back to idle."""
+    cancelled: float = 5
+    """For which a download that the user has ended may keep the device from beginning another one."""
+    idle: float = 1
+    """For a device to go idle after a conversation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerTimeouts:
+    """How long a timer rings, in seconds."""
+
+    ring: float = 60
+    """With sound of our own."""
+    show: float = 30
+    """With alerts, which make a short sound."""
+    between_alerts: float = 3
+    waking: float = 3
+    """From the end of a ring that was ended by waking the device until its conversation begins."""
+    unreachable: float = 600
+    """For a device that is away to come back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

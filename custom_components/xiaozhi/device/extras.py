@@ -13,10 +13,10 @@ from homeassistant.core import CALLBACK_TYPE, Event, HomeAssistant, callback
 from ..protocol.mcp.client import McpCallError, McpClient, McpError, McpProtocolError
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkClosedError
+from ..timeouts import SessionTimeouts
 from .log import log_level, log_message, logger_of
 from .offers import FollowedResources, Offers
 from .state import RESOURCES, DeviceState
-from .timeouts import SessionTimeouts
 
 __all__ = ["ExtendedDevice", "McpExtras"]
 

@@ -20,10 +20,10 @@ from ..protocol.mcp.client import (
     Tool,
 )
 from ..protocol.transport.link import Link, LinkClosedError
+from ..timeouts import SessionTimeouts
 from .extras import McpExtras
 from .readings import Readings
 from .state import DeviceState
-from .timeouts import SessionTimeouts
 
 __all__ = ["Handshake", "IdentifiedDevice"]
 

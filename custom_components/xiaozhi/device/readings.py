@@ -14,9 +14,9 @@ from homeassistant.helpers.debounce import Debouncer
 from ..protocol.mcp.client import McpCallError, McpError, ToolResult
 from ..protocol.status import DeviceStatus, StatusError, parse_status
 from ..protocol.transport.link import LinkClosedError
+from ..timeouts import SessionTimeouts
 from ..tools.catalogue import STATUS_TOOL
 from ..tools.state import ToolState
-from .timeouts import SessionTimeouts
 
 __all__ = ["ReadDevice", "ReadSession", "Readings"]
 

@@ -8,9 +8,9 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.storage import Store
 
 from ..const import DOMAIN
+from ..timeouts import StoreTimeouts
 from ..tools.state import prepare
 from .state import DeviceState
-from .timeouts import StoreTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -23,8 +23,8 @@ from ..protocol.firmware import FirmwareVersion, is_version
 from ..protocol.text import one_line
 from ..protocol.untrusted_json import parse_json
 from ..texts.translated import TextError, async_explain
+from ..timeouts import FirmwareTimeouts
 from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware
-from .timeouts import FirmwareTimeouts
 
 __all__ = [
     "FIRMWARE_FOLDER",

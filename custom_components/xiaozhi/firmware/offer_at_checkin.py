@@ -14,7 +14,7 @@ from homeassistant.exceptions import HomeAssistantError
 from ..const import DOMAIN
 from ..device_http.transfers import Download, Transfers
 from ..protocol.checkin_reply import FirmwareOffer
-from .timeouts import FirmwareTimeouts
+from ..timeouts import FirmwareTimeouts
 
 
 class Installation:

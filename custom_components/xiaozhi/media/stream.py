@@ -10,10 +10,10 @@ from homeassistant.core import HomeAssistant, callback
 
 from ..protocol.audio.media import MediaError, Tags, decode_media
 from ..protocol.text import one_line
+from ..timeouts import MediaTimeouts
 from .errors import MediaProblem, PlaybackError, media_problem
 from .fetch import media_name
 from .source import Piece, open_media
-from .timeouts import MediaTimeouts
 
 __all__ = ["MediaStream"]
 

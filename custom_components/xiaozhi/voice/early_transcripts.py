@@ -27,11 +27,11 @@ from ..protocol.conversation.patience import (
     TranscribeAll,
     UseTranscript,
 )
+from ..timeouts import VoiceTimeouts
 from .engine_override import Engine
 from .engine_trial import Trial
 from .sentences import Completeness
 from .speech_detectors import TurnDetector
-from .timeouts import VoiceTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -15,12 +15,12 @@ from homeassistant.core import HomeAssistant, callback
 
 from ..protocol.clock import loop_time
 from ..protocol.conversation.patience import EndOfTurn
+from ..timeouts import VoiceTimeouts
 from .early_transcripts import CreateTask, EarlyTurn, EngineCalls, JudgeText
 from .engine_override import EngineOverride, OverridingEngine
 from .engine_trial import Trial, kind_of
 from .sentences import Sentences
 from .speech_detectors import SpeechDetectors, TurnDetector
-from .timeouts import VoiceTimeouts
 
 
 class SpeechInput:

@@ -21,6 +21,7 @@ from ..protocol.conversation.turn import Turn
 from ..protocol.faces import Face
 from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
+from ..timeouts import VoiceTimeouts
 from .answer import Answer
 from .errors import (
     ANSWERED_ELSEWHERE,
@@ -36,7 +37,6 @@ from .errors import (
 from .interruption import is_echo
 from .speech_input import SpeechInput
 from .spoken_audio import ListeningNews, SpokenAudio
-from .timeouts import VoiceTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -13,8 +13,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.messages import mcp
 from custom_components.xiaozhi.protocol.transport.link import Link, LinkClosedError, LinkKind
-from custom_components.xiaozhi.timeouts import Timeouts
-from custom_components.xiaozhi.voice.timeouts import VoiceTimeouts
+from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
 from simulator import Conversation, Misbehaviour, SimulatedDevice, State, converse
 from tests.integration.boxes import (
     CLIENT_ID,

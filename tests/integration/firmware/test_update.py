@@ -23,9 +23,8 @@ from custom_components.xiaozhi.device_http import transfers
 from custom_components.xiaozhi.firmware import library
 from custom_components.xiaozhi.firmware.image import FirmwareImage
 from custom_components.xiaozhi.firmware.library import Firmware, FirmwareFiles
-from custom_components.xiaozhi.pictures.timeouts import PictureTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import Timeouts
+from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from simulator import SimulatedDevice, build_image, get_profile
 from simulator.firmware.partitions import AppPartitions
 from tests.integration.boxes import Boot, wait_for_state

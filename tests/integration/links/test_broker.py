@@ -18,13 +18,11 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_BROKER, CONF_LINK, CONF_TLS, DOMAIN
-from custom_components.xiaozhi.device.timeouts import SessionTimeouts
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts, McpTimeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.link import DEFAULT_PREFIX
 from custom_components.xiaozhi.settings import OfferedLink
-from custom_components.xiaozhi.timeouts import Timeouts
-from custom_components.xiaozhi.voice.timeouts import VoiceTimeouts
+from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts, VoiceTimeouts
 from simulator import SimulatedDevice, State, converse
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import (

@@ -12,8 +12,8 @@ import pytest
 
 from custom_components.xiaozhi.media.errors import MediaProblem, PlaybackError
 from custom_components.xiaozhi.media.stream import MediaStream
-from custom_components.xiaozhi.media.timeouts import MediaTimeouts
 from custom_components.xiaozhi.protocol.clock import loop_time
+from custom_components.xiaozhi.timeouts import MediaTimeouts
 from tests.integration.boxes import Speech
 from tests.integration.media.media_server import MediaServer, music, with_titles
 from tests.protocol.audio.sounds import pitch_level

@@ -18,10 +18,9 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 from custom_components.xiaozhi.const import ATTR_HINT, CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE, VISION_PATH
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.pictures import jpeg as device_pictures, vision
-from custom_components.xiaozhi.pictures.timeouts import PictureTimeouts
 from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import Timeouts
+from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from custom_components.xiaozhi.tools.catalogue import PHOTO_TOOL
 from simulator import SimulatedDevice, get_profile
 from simulator.board.picture import jpeg

@@ -37,10 +37,9 @@ from homeassistant.helpers import entity_registry as er, issue_registry as ir
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.device.timeouts import SessionTimeouts
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import Timeouts
+from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
 from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.board.tools import Tool as SimulatedTool

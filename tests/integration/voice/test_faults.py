@@ -9,8 +9,7 @@ from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import Timeouts
-from custom_components.xiaozhi.voice.timeouts import VoiceTimeouts
+from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
 from simulator import Misbehaviour, SimulatedDevice, State
 from tests.integration.both_links import (
     SATELLITES,

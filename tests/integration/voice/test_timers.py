@@ -13,8 +13,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import Timeouts
-from custom_components.xiaozhi.voice.unasked.timeouts import TimerTimeouts
+from custom_components.xiaozhi.timeouts import Timeouts, TimerTimeouts
 from simulator import SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.boxes import Boot, Speech, wait_for_state

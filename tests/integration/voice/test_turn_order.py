@@ -9,11 +9,10 @@ from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.device.timeouts import SessionTimeouts
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import Timeouts
+from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
 from simulator import State, converse
 from tests.integration.boxes import (
     COMMAND,

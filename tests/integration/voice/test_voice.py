@@ -15,8 +15,7 @@ import pytest
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import Timeouts
-from custom_components.xiaozhi.voice.timeouts import VoiceTimeouts
+from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
 from simulator import (
     Conversation,
     ListeningMode,

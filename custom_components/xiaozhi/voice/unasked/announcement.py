@@ -15,11 +15,11 @@ from homeassistant.helpers.network import is_hass_url
 from yarl import URL
 
 from ...media.stream import MediaStream
-from ...media.timeouts import MediaTimeouts
 from ...protocol.audio.media import decode_media
 from ...protocol.audio.ogg import OGG_AUDIO
 from ...protocol.audio.speech import SpeechShape
 from ...texts.translated import TextError
+from ...timeouts import MediaTimeouts
 from ..speech_format import speech_options
 from .utterance import OpenSpeech, Utterance
 

@@ -18,8 +18,8 @@ from ...protocol.clock import loop_time, sleep_until
 from ...protocol.conversation.subtitles import subtitles
 from ...protocol.messages import JsonObject
 from ...texts.translated import TextError
+from ...timeouts import UnaskedTimeouts
 from .errors import InterruptedSpeechError, OutOfReachError, SoundError, sound_error, unasked_error
-from .timeouts import UnaskedTimeouts
 from .utterance import Utterance
 
 __all__ = ["Notification"]

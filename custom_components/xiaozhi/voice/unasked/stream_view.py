@@ -22,8 +22,7 @@ from ...const import STREAM_PATH
 from ...device_http.access import for_devices
 from ...device_http.transfers import TRANSFERS, Stream
 from ...protocol.clock import loop_time
-from ...timeouts import timeouts_of
-from .timeouts import UnaskedTimeouts
+from ...timeouts import UnaskedTimeouts, timeouts_of
 
 __all__ = ["async_register_stream_view"]
 

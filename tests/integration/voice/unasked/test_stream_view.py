@@ -16,8 +16,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import STREAM_PATH
 from custom_components.xiaozhi.device_http.transfers import TRANSFERS, Stream
-from custom_components.xiaozhi.timeouts import Timeouts
-from custom_components.xiaozhi.voice.unasked.timeouts import UnaskedTimeouts
+from custom_components.xiaozhi.timeouts import Timeouts, UnaskedTimeouts
 
 PIECE = bytes(4096)
 
