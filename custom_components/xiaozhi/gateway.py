@@ -30,10 +30,10 @@ from .protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries
 from .timeouts import timeouts_of
+from .voice.announcements.announcer import Announcer
 from .voice.missing_engines import MissingEnginesCheck
 from .voice.speech_detectors import SpeechDetectors
 from .voice.speech_input import SpeechInputs
-from .voice.unasked.unasked import Unasked
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ class Gateway:
         )
         self._engines_check = MissingEnginesCheck(hass, self.devices.values)
         self._store = DeviceStore(hass, entry.entry_id, self._timeouts.store)
-        self._unasked: dict[str, Unasked] = {}
+        self._announcers: dict[str, Announcer] = {}
         self._areas: dict[str, str] = {}
         self._device_listeners: list[DeviceListener] = []
 
@@ -126,7 +126,7 @@ class Gateway:
     async def async_stop(self) -> None:
         """Close the ports and all links, and save the state of the devices, whatever fails."""
         # While the links are there still: what was changed for an announcement is changed back.
-        await close_all(*(unasked.async_close() for unasked in self._unasked.values()))
+        await close_all(*(announcer.async_close() for announcer in self._announcers.values()))
         await close_all(
             self.discovery.async_stop(), *(device.async_close() for device in self.devices.values())
         )
@@ -143,9 +143,9 @@ class Gateway:
         """Return a paired device by its MAC."""
         return self.devices.get(mac)
 
-    def unasked(self, device: Device) -> Unasked:
+    def announcer(self, device: Device) -> Announcer:
         """Return what says things to a device that its user has not asked for."""
-        return self._unasked[device.mac]
+        return self._announcers[device.mac]
 
     def paired(self, mac: str, client_id: str) -> Device | None:
         """Return the paired device with this MAC, if the Client-Id is its own as well."""
@@ -171,7 +171,7 @@ class Gateway:
                 continue
             device = Device(self.hass, self.entry, subentry, self._store, self._timeouts)
             self.devices[mac] = device
-            self._unasked[mac] = Unasked(self.hass, device)
+            self._announcers[mac] = Announcer(self.hass, device)
             DeviceQuestions(self.hass, device)
             AssistantResources(device)
             self._register(device)
@@ -183,8 +183,8 @@ class Gateway:
 
     @callback
     def _close(self, device: Device) -> None:
-        unasked = self._unasked.pop(device.mac)
-        device.create_task(close_all(unasked.async_close(), device.async_close()), "close link")
+        announcer = self._announcers.pop(device.mac)
+        device.create_task(close_all(announcer.async_close(), device.async_close()), "close link")
 
     @callback
     def listen_for_devices(self, listener: DeviceListener) -> CALLBACK_TYPE:

@@ -104,7 +104,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
 
     def __init__(self, gateway: Gateway, device: Device, description: MediaPlayerEntityDescription) -> None:
         super().__init__(device, description)
-        self._player = DevicePlayer(gateway.hass, device, gateway.unasked(device), self._changed)
+        self._player = DevicePlayer(gateway.hass, device, gateway.announcer(device), self._changed)
         self._volume = SpeakerVolume(device, self._change_volume)
         self._position_at: datetime | None = None
 

@@ -120,11 +120,9 @@ async def _ask(call: ServiceCall) -> ServiceResponse:
     satellite = _satellite(call.hass, target_device(call))
     satellite.async_set_context(call.context)
     try:
-        answer = await satellite.async_ask_unasked(
-            data[ATTR_QUESTION], data[ATTR_ANSWERS], data[CONF_TIMEOUT]
-        )
+        answer = await satellite.async_ask_user(data[ATTR_QUESTION], data[ATTR_ANSWERS], data[CONF_TIMEOUT])
     except SatelliteBusyError as err:
-        raise failure("unasked_already_asking", satellite.device) from err
+        raise failure("question_pending", satellite.device) from err
     return asdict(answer) if answer is not None else {"id": None, "sentence": None, "slots": {}}
 
 
@@ -135,7 +133,7 @@ def _satellite(hass: HomeAssistant, device: Device) -> XiaozhiSatellite:
     if not isinstance(satellite, XiaozhiSatellite):
         raise ServiceValidationError(
             translation_domain=DOMAIN,
-            translation_key="unasked_no_satellite",
+            translation_key="no_satellite",
             translation_placeholders={"name": device.name},
         )
     return satellite

@@ -12,7 +12,7 @@ from .gateway import running_gateway
 from .log_entries import logged_problems
 from .provisioning.address import describe_address
 from .settings import OfferedLink
-from .voice.whereabouts import Place, places
+from .voice.engine_locations import EngineLocation, engine_locations
 
 _MANAGE = f"/config/integrations/integration/{DOMAIN}"
 
@@ -40,7 +40,7 @@ async def _async_info(hass: HomeAssistant) -> dict[str, Any]:
     address = describe_address(hass, gateway.entry.data.get(CONF_ADDRESS))
     devices = list(gateway.devices.values())
     firmware = Counter(device.state.firmware or "?" for device in devices)
-    speech = {place for device in devices for place in places(hass, device).values()}
+    speech = {place for device in devices for place in engine_locations(hass, device).values()}
     points = gateway.access_points.all
     return info | {
         "link": settings.link.value,
@@ -49,7 +49,7 @@ async def _async_info(hass: HomeAssistant) -> dict[str, Any]:
         "devices": f"{sum(device.linked for device in devices)}/{len(devices)}",
         "firmware": ", ".join(f"{version} ({count})" for version, count in sorted(firmware.items())) or "-",
         "detector": gateway.detectors.available,
-        "pipelines": Place.MISSING not in speech,
-        "cloud": Place.CLOUD in speech,
+        "pipelines": EngineLocation.MISSING not in speech,
+        "cloud": EngineLocation.CLOUD in speech,
         "access_points": f"{sum(point.connected for point in points)}/{len(points)}",
     }

@@ -153,7 +153,7 @@ class VoiceTimeouts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnaskedTimeouts:
+class AnnouncementTimeouts:
     """Time-outs and pauses, in seconds."""
 
     sound: float = 30
@@ -219,7 +219,7 @@ class Timeouts:
     session: SessionTimeouts = field(default_factory=SessionTimeouts)
     store: StoreTimeouts = field(default_factory=StoreTimeouts)
     timers: TimerTimeouts = field(default_factory=TimerTimeouts)
-    unasked: UnaskedTimeouts = field(default_factory=UnaskedTimeouts)
+    announcements: AnnouncementTimeouts = field(default_factory=AnnouncementTimeouts)
     voice: VoiceTimeouts = field(default_factory=VoiceTimeouts)
     websocket: WebSocketTimeouts = field(default_factory=WebSocketTimeouts)
 

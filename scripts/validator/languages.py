@@ -20,7 +20,7 @@ type Keys = tuple[str, ...]
 """The keys that lead to a text."""
 
 # Texts under `exceptions` on the screen of a device begin so; the title of a timer stands beside its icons.
-_ON_SCREEN: Final = re.compile(r"voice_.*|timer(_ended.*)?")
+_ON_SCREEN: Final = re.compile(r"question_how_to_answer|voice_.*|timer(_ended.*)?")
 _TITLES: Final = {"timer"}
 # Characters beside the icons and below the face, on a screen of 240 pixels with a font of 20.
 _ROOM: Final = {"CJK": (8, 66), "CYRILLIC": (14, 114), "LATIN": (16, 132)}

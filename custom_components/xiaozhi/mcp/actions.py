@@ -136,7 +136,7 @@ async def _run_prompt(call: ServiceCall) -> ServiceResponse:
             SATELLITE_DOMAIN, DOMAIN, f"{device.mac}_{SATELLITE_DOMAIN}"
         )
         if entity_id is None:
-            raise _fault("unasked_no_satellite", name=device.name)
+            raise _fault("no_satellite", name=device.name)
         await hass.services.async_call(
             SATELLITE_DOMAIN,
             "announce",

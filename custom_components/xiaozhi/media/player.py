@@ -14,9 +14,15 @@ from ..device.device import Device
 from ..protocol import messages
 from ..protocol.audio.ogg import OGG_AUDIO
 from ..protocol.clock import loop_time
-from ..voice.unasked.errors import InterruptedSpeechError, ReplacedError, SoundError, StoppedError
-from ..voice.unasked.unasked import Unasked, Way
-from ..voice.unasked.utterance import Utterance
+from ..voice.announcements.announcer import Announcer
+from ..voice.announcements.refusals import (
+    AnnouncementInterruptedError,
+    AnnouncementReplacedError,
+    AnnouncementStoppedError,
+    Delivery,
+    SoundError,
+)
+from ..voice.announcements.utterance import Utterance
 from .errors import MediaProblem, PlaybackError
 from .fetch import media_name
 from .stream import MediaStream
@@ -52,15 +58,15 @@ class Media:
 
 
 class DevicePlayer:
-    """Plays media on a device, as `voice.unasked` allows."""
+    """Plays media on a device, as `voice.announcements` allows."""
 
     def __init__(
-        self, hass: HomeAssistant, device: Device, unasked: Unasked, on_change: Callable[[], None]
+        self, hass: HomeAssistant, device: Device, announcer: Announcer, on_change: Callable[[], None]
     ) -> None:
         """Play nothing. `on_change` is called whenever something of it changes."""
         self._hass = hass
         self._device = device
-        self._unasked = unasked
+        self._announcer = announcer
         self._on_change = on_change
         self._task: asyncio.Task[None] | None = None
         self._stream: MediaStream | None = None
@@ -93,7 +99,7 @@ class DevicePlayer:
         `HomeAssistantError` with a text for the user.
         """
         await self.stop()
-        self._unasked.check_sound()
+        self._announcer.check_sound()
         self.media = media
         self.title, self.station, self.seconds = media.title or media_name(media.media_id), "", None
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -115,7 +121,7 @@ class DevicePlayer:
                     yield piece
 
         try:
-            await self._unasked.say(Utterance(text=media.text, speech=speak, at_announcement_volume=True))
+            await self._announcer.say(Utterance(text=media.text, speech=speak, at_announcement_volume=True))
         except SoundError as err:
             raise stream.error or err from err
         finally:
@@ -174,13 +180,13 @@ class DevicePlayer:
         try:
             await stream.open()
             self._titled()
-            if self._unasked.way is Way.CHANNEL:
+            if self._announcer.delivery is Delivery.CONVERSATION:
                 # The caller may be the turn after which it begins.
                 begun.set_result(None)
             while True:
                 try:
-                    await self._unasked.say(self._utterance(stream, begun))
-                except ReplacedError:
+                    await self._announcer.say(self._utterance(stream, begun))
+                except AnnouncementReplacedError:
                     # It goes on when what was more urgent has been said.
                     self._started_from = self.position - media.start
                     self._change(PlayerState.BUFFERING)
@@ -233,7 +239,7 @@ class DevicePlayer:
 
     @callback
     def _ended_with(self, err: HomeAssistantError) -> None:
-        if isinstance(err, InterruptedSpeechError | StoppedError):
+        if isinstance(err, AnnouncementInterruptedError | AnnouncementStoppedError):
             _LOGGER.debug("%s: media ended: %s", self._device.name, err)
         else:
             _LOGGER.warning("%s: media ended: %s", self._device.name, err)

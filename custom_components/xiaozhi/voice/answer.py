@@ -17,8 +17,6 @@ from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
 
-__all__ = ["Answer"]
-
 _LOGGER = logging.getLogger(__name__)
 
 # The answers of language models are of this kind, too, whether they did something or not.

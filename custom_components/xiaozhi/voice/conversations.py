@@ -21,15 +21,13 @@ from ..protocol.messages import ListenMode
 from ..protocol.tasks import log_failure
 from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle
+from .announcements.in_conversation import ConversationAnnouncements
 from .interruption import listen_for_interruption
 from .pipelines import spoken_language
 from .speech_detectors import TurnDetector
 from .speech_input import SpeechInput
 from .turn import TurnEnd, VoiceTurn
-from .unasked.channel import ChannelSpeech
-from .wake_words import Claim, WakeWords
-
-__all__ = ["Pipelines", "VoiceConversations"]
+from .wake_word_arbitration import Claim, WakeWords
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -82,7 +80,11 @@ class VoiceConversations:
     """Holds the conversations of one device, turn after turn until one side ends it."""
 
     def __init__(
-        self, device: Device, pipelines: Pipelines, wake_words: WakeWords, unasked: ChannelSpeech
+        self,
+        device: Device,
+        pipelines: Pipelines,
+        wake_words: WakeWords,
+        announcements: ConversationAnnouncements,
     ) -> None:
         """Hold the conversations of a device with its pipelines; `wake_words` is for all devices.
 
@@ -94,7 +96,7 @@ class VoiceConversations:
         self._pipelines = pipelines
         self._timeouts = device.timeouts.voice
         self._wake_words = wake_words
-        self._unasked = unasked
+        self._announcements = announcements
         self._task: asyncio.Task[None] | None = None
         self._woken_by: str | None = None
         """The last wake word of this conversation."""
@@ -131,7 +133,7 @@ class VoiceConversations:
             if conversing is not None:
                 conversing.release()
             await conversation.end()
-            self._unasked.over()
+            self._announcements.over()
 
     async def _wait_for_turn(self) -> asyncio.Lock:
         """Wait until the conversation before this one has ended; return the lock to release at the end."""
@@ -159,20 +161,20 @@ class VoiceConversations:
         """Wait for the next turn; say what is to be said while the device rests."""
         while True:
             turn = asyncio.create_task(conversation.next_turn())
-            unasked = asyncio.create_task(self._unasked.wait())
+            announcement = asyncio.create_task(self._announcements.wait())
             try:
-                await asyncio.wait((turn, unasked), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((turn, announcement), return_when=asyncio.FIRST_COMPLETED)
                 if turn.done() or not conversation.resting:
                     return await turn
             finally:
                 turn.cancel()
-                unasked.cancel()
-                await asyncio.wait((turn, unasked))
+                announcement.cancel()
+                await asyncio.wait((turn, announcement))
             await self._speak_at_rest(conversation)
 
     async def _speak_at_rest(self, conversation: Conversation) -> None:
         conversation.forget_interruption()
-        speaking = asyncio.create_task(self._unasked.speak(conversation))
+        speaking = asyncio.create_task(self._announcements.speak(conversation))
         interruption = asyncio.create_task(conversation.interruption())
         try:
             await asyncio.wait((speaking, interruption), return_when=asyncio.FIRST_COMPLETED)
@@ -249,7 +251,7 @@ class VoiceConversations:
                 conversation,
                 self._pipelines.load_interruption_detector,
                 # A singer would be taken for the user.
-                heeds=lambda: not self._unasked.plays_music,
+                heeds=lambda: not self._announcements.plays_music,
             ),
             name="listening for an interruption",
         )
@@ -276,7 +278,7 @@ class VoiceConversations:
         goes_on = end is TurnEnd.ASKS_BACK or (is_open and end is TurnEnd.ANSWERED)
         if end in _SHOWN_ENDS or (end is TurnEnd.SILENT and not followed_up):
             await voice_turn.show_error(spoken_language(self._device.hass, self._device))
-        if await self._unasked.speak(conversation) or goes_on:
+        if await self._announcements.speak(conversation) or goes_on:
             await self._device.commands.read_at_rest(briefly=True)
             await conversation.end_answer()
             return True

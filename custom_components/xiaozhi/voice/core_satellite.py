@@ -35,8 +35,6 @@ from .engine_override import EngineOverride
 from .speech_format import speech_options
 from .speech_input import SpeechInput
 
-__all__ = ["CoreSatellite"]
-
 # The states that a conversation goes through, in their order.
 _STATES: Final = (
     AssistSatelliteState.IDLE,

@@ -6,18 +6,6 @@ from homeassistant.core import HomeAssistant
 
 from ..texts.translated import async_text
 
-__all__ = [
-    "ANSWERED_ELSEWHERE",
-    "ASSISTANT_HANGS",
-    "NOT_UNDERSTOOD",
-    "NO_SPEECH",
-    "OWN_ECHO",
-    "RECOGNITION_HANGS",
-    "SPEECH_FAILED",
-    "SPEECH_HANGS",
-    "async_error_text",
-]
-
 NO_SPEECH: Final = "no-speech"
 SPEECH_FAILED: Final = "speech-failed"
 RECOGNITION_HANGS: Final = "stt-timeout"

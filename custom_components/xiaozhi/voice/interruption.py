@@ -13,8 +13,6 @@ from ..protocol.audio.detector import SpeechBegan
 from ..protocol.conversation.conversation import Conversation
 from .speech_detectors import TurnDetector
 
-__all__ = ["is_echo", "listen_for_interruption"]
-
 # Seconds for which the echo cancellation of a device needs to learn a new sound.
 _LEARNING: Final = 0.5
 # A person is louder than the loudest that was left of the answer in the last frames, by 12 dB, and at least

@@ -9,7 +9,7 @@ from homeassistant.core import HomeAssistant
 import pytest
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.voice.wake_words import Claim, WakeWords
+from custom_components.xiaozhi.voice.wake_word_arbitration import Claim, WakeWords
 from simulator import SimulatedDevice, State, converse, get_profile
 from tests.integration.boxes import COMMAND, LIGHT, OTHER_MAC, Boot, Speech, paired_boxes
 

@@ -1,4 +1,4 @@
-"""Where a device's words go: the engines of its pipeline, and whether they are local or in a cloud."""
+"""The engines of a device's pipeline, and whether each works locally or in a cloud."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -13,10 +13,8 @@ from homeassistant.loader import IntegrationNotLoaded, async_get_loaded_integrat
 from ..device.device import Device
 from .pipelines import chosen_pipeline
 
-__all__ = ["Place", "describe_pipeline", "places"]
 
-
-class Place(StrEnum):
+class EngineLocation(StrEnum):
     """Where an engine works, as its integration says."""
 
     LOCAL = "local"
@@ -28,18 +26,18 @@ class Place(StrEnum):
 
 
 # The first part of an integration's class (`iot_class` in its manifest).
-_PLACES: Final[Mapping[str, Place]] = {
-    "assumed": Place.LOCAL,
-    "calculated": Place.LOCAL,
-    "cloud": Place.CLOUD,
-    "local": Place.LOCAL,
+_LOCATIONS: Final[Mapping[str, EngineLocation]] = {
+    "assumed": EngineLocation.LOCAL,
+    "calculated": EngineLocation.LOCAL,
+    "cloud": EngineLocation.CLOUD,
+    "local": EngineLocation.LOCAL,
 }
 
 
 @callback
-def places(hass: HomeAssistant, device: Device) -> dict[str, Place]:
+def engine_locations(hass: HomeAssistant, device: Device) -> dict[str, EngineLocation]:
     """Return where each part of a device's pipeline works."""
-    return {part: _place(hass, engine) for part, engine in _engines(chosen_pipeline(hass, device)).items()}
+    return {part: _location(hass, engine) for part, engine in _engines(chosen_pipeline(hass, device)).items()}
 
 
 @callback
@@ -47,7 +45,7 @@ def describe_pipeline(hass: HomeAssistant, device: Device) -> dict[str, Any]:
     """Return a device's pipeline for diagnostics."""
     pipeline = chosen_pipeline(hass, device)
     parts = {
-        part: {"engine": engine, "integration": _integration(hass, engine), "works": _place(hass, engine)}
+        part: {"engine": engine, "integration": _integration(hass, engine), "works": _location(hass, engine)}
         for part, engine in _engines(pipeline).items()
     }
     return {
@@ -75,15 +73,15 @@ def _integration(hass: HomeAssistant, engine: str | None) -> str | None:
     return source["domain"] if source is not None else engine if "." not in engine else None
 
 
-def _place(hass: HomeAssistant, engine: str | None) -> Place:
+def _location(hass: HomeAssistant, engine: str | None) -> EngineLocation:
     if engine is None:
-        return Place.MISSING
+        return EngineLocation.MISSING
     integration = _integration(hass, engine)
     if integration == CONVERSATION_DOMAIN:
         # Home Assistant's own assistant.
-        return Place.LOCAL
+        return EngineLocation.LOCAL
     try:
         known = async_get_loaded_integration(hass, integration or "")
     except IntegrationNotLoaded:
-        return Place.UNKNOWN
-    return _PLACES.get((known.iot_class or "").partition("_")[0], Place.UNKNOWN)
+        return EngineLocation.UNKNOWN
+    return _LOCATIONS.get((known.iot_class or "").partition("_")[0], EngineLocation.UNKNOWN)

@@ -13,8 +13,6 @@ from ...device.device import Device
 from ...protocol.status import StatusError, parse_status
 from ...tools.catalogue import STATUS_TOOL, VOLUME_TOOL
 
-__all__ = ["AnnouncementVolume"]
-
 _LOGGER = logging.getLogger(__name__)
 _ARGUMENT: Final = "volume"
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from homeassistant.core import HomeAssistant, callback
@@ -16,35 +15,21 @@ from ...protocol.clock import loop_time
 from ...protocol.faces import Face, face_of
 from ...protocol.text import one_line
 from ...protocol.transport.link import LinkKind
-from .channel import ChannelSpeech
-from .errors import (
-    InterruptedSpeechError,
-    NotTakenError,
-    OutOfReachError,
-    ReplacedError,
-    StoppedError,
-    unasked_error,
+from .announcement_volume import AnnouncementVolume
+from .in_conversation import ConversationAnnouncements
+from .refusals import (
+    AnnouncementInterruptedError,
+    AnnouncementReplacedError,
+    AnnouncementStoppedError,
+    Delivery,
+    DeviceBusyError,
+    delivery_to,
+    refusal,
 )
-from .notification import Notification
+from .to_idle_device import IdleAnnouncement
 from .utterance import Utterance
-from .volume import AnnouncementVolume
-
-__all__ = ["Unasked", "Way"]
 
 _STATUS: Final = "Home Assistant"
-
-
-class Way(StrEnum):
-    """How something would be said to a device now."""
-
-    CHANNEL = "channel"
-    """Its audio channel is open: spoken between two turns."""
-    NOTIFY = "notify"
-    """It is idle, and fetches a file and plays it."""
-    TEXT = "text"
-    """It is idle and cannot speak, but it can show a text and make a sound."""
-    NONE = "none"
-    """It is out of reach."""
 
 
 @dataclass(slots=True)
@@ -56,16 +41,16 @@ class _Said:
     replaced: bool = False
 
 
-class Unasked:
-    """Says things to a device that its user has not asked for. See the package for how to use it."""
+class Announcer:
+    """Says and plays on one device what its user has not asked for. See the package for how to use it."""
 
     def __init__(self, hass: HomeAssistant, device: Device) -> None:
         self._volume = AnnouncementVolume(device)
-        self.channel = ChannelSpeech(device, self._volume)
-        """For who holds the device's conversations."""
+        self.in_conversation = ConversationAnnouncements(device, self._volume)
+        """What is said between two turns of a conversation."""
         self._hass = hass
         self._device = device
-        self._timeouts = device.timeouts.unasked
+        self._timeouts = device.timeouts.announcements
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._said: _Said | None = None
@@ -84,30 +69,24 @@ class Unasked:
         return able and state.link is LinkKind.MQTT
 
     @property
-    def way(self) -> Way:
-        """How something would be said now."""
-        device = self._device
-        if device.in_conversation:
-            return Way.CHANNEL
-        if not device.linked or device.state.link is not LinkKind.MQTT:
-            return Way.NONE
-        firmware = device.state.firmware_version
-        return Way.NOTIFY if firmware is not None and firmware.plays_files else Way.TEXT
+    def delivery(self) -> Delivery:
+        """How something would reach the device now."""
+        return delivery_to(self._device)
 
     @callback
     def check_sound(self) -> None:
-        """Check that the device can play a sound now. Raises `OutOfReachError`."""
-        if self.way not in {Way.CHANNEL, Way.NOTIFY}:
-            raise self._impossible(has_text=False)
+        """Check that the device can play a sound now. Raises `AnnouncementRefusedError`."""
+        if self.delivery not in {Delivery.CONVERSATION, Delivery.NOTIFY}:
+            raise refusal(self._device, has_text=False)
 
     async def say(self, utterance: Utterance) -> None:
         """Say something when all that was to be said before has been; return when it has been heard.
 
-        Raises `UnaskedError`, and `HomeAssistantError` when the device goes away. Cancelling stops it.
+        Raises `AnnouncementError`, and `HomeAssistantError` when the device goes away. Cancelling stops it.
         """
         if self._closed:
             raise self._stopped()
-        task = self._device.create_task(self._say_in_turn(utterance), "speak unasked")
+        task = self._device.create_task(self._say_in_turn(utterance), "announce")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         try:
@@ -140,7 +119,7 @@ class Unasked:
                 speaking.cancel()
                 await asyncio.wait((speaking,))
             if said.replaced and speaking.cancelled():
-                raise unasked_error(ReplacedError, "unasked_replaced", self._device)
+                raise AnnouncementReplacedError("announcement_replaced", name=self._device.name)
             speaking.result()
 
     @asynccontextmanager
@@ -166,25 +145,25 @@ class Unasked:
 
     async def _say(self, utterance: Utterance) -> None:
         while True:
-            match self.way:
-                case Way.CHANNEL:
-                    if await self.channel.say(utterance):
+            match self.delivery:
+                case Delivery.CONVERSATION:
+                    if await self.in_conversation.say(utterance):
                         return
                     self._free_at = loop_time() + self._timeouts.idle
-                case Way.NOTIFY if not utterance.expects_answer:
+                case Delivery.NOTIFY if not utterance.expects_answer:
                     if await self._notify(utterance):
                         return
-                case Way.TEXT if self._device.settings.shows_announcements and utterance.is_message:
+                case Delivery.TEXT if self._device.settings.shows_announcements and utterance.is_message:
                     await self._show(utterance)
                     return
                 case _:
-                    raise self._impossible(
-                        has_text=utterance.is_message, expects_answer=utterance.expects_answer
+                    raise refusal(
+                        self._device, has_text=utterance.is_message, expects_answer=utterance.expects_answer
                     )
 
     async def _notify(self, utterance: Utterance) -> bool:
         """Have it played; False if the device has begun a conversation instead."""
-        notification = Notification(
+        notification = IdleAnnouncement(
             self._hass, self._device, utterance, self._timeouts, free_at=self._free_at
         )
         pause = self._timeouts.idle
@@ -193,17 +172,17 @@ class Unasked:
                 if await notification.play():
                     pause = 0
                     return True
-        except InterruptedSpeechError:
+        except AnnouncementInterruptedError:
             pause = self._timeouts.cancelled
             raise
         finally:
             self._free_at = loop_time() + pause
         if self._can_notify():
-            raise unasked_error(NotTakenError, "unasked_not_taken", self._device)
+            raise DeviceBusyError("announcement_not_taken", name=self._device.name)
         return False
 
     def _can_notify(self) -> bool:
-        return self.way is Way.NOTIFY
+        return self.delivery is Delivery.NOTIFY
 
     async def _show(self, utterance: Utterance) -> None:
         text = one_line(utterance.text, MAX_MESSAGE)
@@ -211,17 +190,5 @@ class Unasked:
         await self._device.commands.send(messages.alert(status=_STATUS, message=text, emotion=emotion))
         utterance.on_start()
 
-    @callback
-    def _impossible(self, *, has_text: bool, expects_answer: bool = False) -> OutOfReachError:
-        if expects_answer and self.way is not Way.NONE:
-            key = "unasked_cannot_listen"
-        elif self.way is Way.TEXT:
-            key = "unasked_too_old" if has_text else "unasked_too_old_for_sound"
-        elif self._device.state.link is LinkKind.WEBSOCKET:
-            key = "unasked_on_websocket"
-        else:
-            key = "not_connected"
-        return unasked_error(OutOfReachError, key, self._device)
-
-    def _stopped(self) -> StoppedError:
-        return unasked_error(StoppedError, "unasked_stopped", self._device)
+    def _stopped(self) -> AnnouncementStoppedError:
+        return AnnouncementStoppedError("announcement_stopped", name=self._device.name)

@@ -1,16 +1,17 @@
-"""Something is said to a device unasked, over real sockets, for each way in which a device allows it."""
+"""Something is said to a device announcer, over real sockets, for each way in which a device allows it."""
 
 from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.voice.unasked.unasked import Unasked, Way
-from custom_components.xiaozhi.voice.unasked.utterance import Utterance
+from custom_components.xiaozhi.voice.announcements.announcer import Announcer
+from custom_components.xiaozhi.voice.announcements.refusals import Delivery
+from custom_components.xiaozhi.voice.announcements.utterance import Utterance
 from simulator import State, converse, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.boxes import COMMAND, MAC, Boot, Speech
-from tests.integration.voice.unasked.sounds import beep
+from tests.integration.voice.announcements.sounds import beep
 from tests.protocol.audio.sounds import pitch_level
 
 NEW = get_profile(version="2.5.0")
@@ -22,20 +23,20 @@ def link() -> LinkKind:
 
 
 @pytest.fixture
-def unasked(linked_entry: MockConfigEntry) -> Unasked:
+def announcer(linked_entry: MockConfigEntry) -> Announcer:
     """What speaks to the device."""
     gateway = linked_entry.runtime_data
-    return gateway.unasked(gateway.devices[MAC])
+    return gateway.announcer(gateway.devices[MAC])
 
 
 async def test_an_idle_device_fetches_the_sound_and_plays_it_to_its_end(
-    hass: HomeAssistant, boot: Boot, unasked: Unasked
+    hass: HomeAssistant, boot: Boot, announcer: Announcer
 ) -> None:
     device = await boot(NEW)
-    assert unasked.way is Way.NOTIFY
+    assert announcer.delivery is Delivery.NOTIFY
     text = "Dinner is ready. Please wash your hands before you come to the table."
     began = hass.loop.time()
-    await unasked.say(Utterance(text=text, speech=beep(3)))
+    await announcer.say(Utterance(text=text, speech=beep(3)))
     took = hass.loop.time() - began
     announcement = await device.wait_announced()
     assert announcement.outcome is Outcome.PLAYED
@@ -51,14 +52,14 @@ async def test_an_idle_device_fetches_the_sound_and_plays_it_to_its_end(
 
 
 async def test_a_conversation_speaks_between_its_turns(
-    hass: HomeAssistant, boot: Boot, unasked: Unasked, speech: Speech, command: bytes
+    hass: HomeAssistant, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
 ) -> None:
     speech.recognizer.lines = [COMMAND]
     device = await boot(get_profile())
-    assert unasked.way is Way.TEXT
+    assert announcer.delivery is Delivery.TEXT
     await device.wake()
-    assert unasked.way is Way.CHANNEL
-    saying = hass.async_create_task(unasked.say(Utterance(text="Dinner is ready.", speech=beep(2))))
+    assert announcer.delivery is Delivery.CONVERSATION
+    saying = hass.async_create_task(announcer.say(Utterance(text="Dinner is ready.", speech=beep(2))))
     talk = await converse(device, command)
     await saying
     assert talk.answers == ["Turned on the switch", "Dinner is ready."]
@@ -67,7 +68,7 @@ async def test_a_conversation_speaks_between_its_turns(
 
 
 async def test_a_device_whose_button_is_not_pressed_speaks_at_once_while_its_channel_is_open(
-    hass: HomeAssistant, boot: Boot, unasked: Unasked, speech: Speech, command: bytes
+    hass: HomeAssistant, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
 ) -> None:
     speech.recognizer.lines = ["which light"]
     speech.agent.lines = ["Which light?"]
@@ -81,7 +82,7 @@ async def test_a_device_whose_button_is_not_pressed_speaks_at_once_while_its_cha
     await device.wait_state(State.IDLE)
     assert device.channel_open
     for number in range(2):
-        await unasked.say(Utterance(text=f"Number {number}.", speech=beep(1)))
+        await announcer.say(Utterance(text=f"Number {number}.", speech=beep(1)))
         assert device.screen.captions[-1] == f"Number {number}."
         await device.wait_state(State.IDLE)
     assert device.channel_open

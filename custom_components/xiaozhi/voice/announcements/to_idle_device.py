@@ -1,4 +1,4 @@
-"""Speaking unasked while the device is idle: it is told an address, and plays what it reads there.
+"""An announcement while the device is idle: it is told an address, and plays what it reads there.
 
 The device does not tell how that goes. What is known: when it asks for the file, how fast it reads, and when
 it closes the connection. Source: `main/notify/notify_player.cc` of the firmware; firmware 2.5.0 or newer.
@@ -18,16 +18,19 @@ from ...protocol.clock import loop_time, sleep_until
 from ...protocol.conversation.subtitles import subtitles
 from ...protocol.messages import JsonObject
 from ...texts.translated import TextError
-from ...timeouts import UnaskedTimeouts
-from .errors import InterruptedSpeechError, OutOfReachError, SoundError, sound_error, unasked_error
+from ...timeouts import AnnouncementTimeouts
+from .refusals import (
+    AnnouncementInterruptedError,
+    AnnouncementRefusedError,
+    SoundError,
+    sound_error,
+)
 from .utterance import Utterance
-
-__all__ = ["Notification"]
 
 _CONTENT_TYPE = "audio/ogg"
 
 
-class Notification:
+class IdleAnnouncement:
     """One utterance that an idle device is told to fetch and play."""
 
     def __init__(
@@ -35,7 +38,7 @@ class Notification:
         hass: HomeAssistant,
         device: Device,
         utterance: Utterance,
-        timeouts: UnaskedTimeouts,
+        timeouts: AnnouncementTimeouts,
         *,
         free_at: float,
     ) -> None:
@@ -50,7 +53,7 @@ class Notification:
     async def play(self) -> bool:
         """Return whether the device has asked for the sound, when it has played it to its end.
 
-        Raises `InterruptedSpeechError`, `OutOfReachError` and `SoundError`, and as
+        Raises `AnnouncementInterruptedError`, `AnnouncementRefusedError` and `SoundError`, and as
         `DeviceCommands.send`. Cancelling makes the device stop.
         """
         rate = OGG_AUDIO.sample_rate
@@ -78,14 +81,14 @@ class Notification:
                     if piece:
                         return piece
         except TimeoutError as err:
-            raise unasked_error(SoundError, "unasked_late", self._device) from err
+            raise SoundError("announcement_late", name=self._device.name) from err
         except Exception as err:
             raise sound_error(err, self._device) from err
-        raise unasked_error(SoundError, "unasked_empty", self._device)
+        raise SoundError("announcement_empty", name=self._device.name)
 
     async def _offer(self, stream: Stream) -> bool:
         if (origin := self._device.state.origin) is None:
-            raise unasked_error(OutOfReachError, "no_web_address", self._device)
+            raise AnnouncementRefusedError("no_web_address", name=self._device.name)
         with self._transfers.offer_stream(stream) as path:
             lines = subtitles(self._utterance.text, start=self._utterance.text_begins)
             requested_at = await self._call(stream, messages.notify(origin + path, lines))
@@ -99,7 +102,7 @@ class Notification:
         # A proxy reads all of it at once, and may close the connection before it is heard.
         read_too_soon = stream.direct and closed_at < ends_at - self._timeouts.read_ahead
         if not stream.delivered or read_too_soon:
-            raise unasked_error(InterruptedSpeechError, "unasked_interrupted", self._device)
+            raise AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
         await sleep_until(ends_at + self._timeouts.pop_up + self._timeouts.margin)
         return True
 
@@ -125,7 +128,7 @@ async def _preceded(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator
 
 
 async def _unbroken(
-    speech: AsyncGenerator[bytes], rate: int, timeouts: UnaskedTimeouts
+    speech: AsyncGenerator[bytes], rate: int, timeouts: AnnouncementTimeouts
 ) -> AsyncGenerator[bytes]:
     """Yield PCM, and silence while there is none. Raises `TextError` when it does not go on."""
     silent = 0.0
@@ -139,7 +142,7 @@ async def _unbroken(
                 silent = 0.0
                 piece = asyncio.ensure_future(anext(speech, None))
             elif silent >= timeouts.silence:
-                raise TextError("unasked_stalled")
+                raise TextError("announcement_stalled")
             else:
                 yield bytes(2 * round(rate * timeouts.pause))
                 silent += timeouts.pause

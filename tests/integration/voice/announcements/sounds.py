@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from itertools import count
 
-from custom_components.xiaozhi.voice.unasked.utterance import OpenSpeech
+from custom_components.xiaozhi.voice.announcements.utterance import OpenSpeech
 from tests.protocol.audio.sounds import tone
 
 __all__ = ["Sound", "beep", "endless"]

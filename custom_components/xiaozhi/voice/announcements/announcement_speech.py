@@ -23,8 +23,6 @@ from ...timeouts import MediaTimeouts
 from ..speech_format import speech_options
 from .utterance import OpenSpeech, Utterance
 
-__all__ = ["announcement_utterance", "media_speech", "spoken_text", "text_utterance"]
-
 # A sound before an announcement is kept in memory, and cut to this length.
 _MAX_SOUND_SECONDS: Final = 30
 
@@ -65,7 +63,7 @@ def text_utterance(
     async def speak(rate: int) -> AsyncGenerator[bytes]:
         engine = tts.async_resolve_engine(hass, pipeline.tts_engine)
         if engine is None:
-            raise TextError("unasked_no_voice")
+            raise TextError("announcement_no_voice")
         options: dict[str, Any] = dict(speech_options(hass, engine))
         if pipeline.tts_voice is not None:
             options[tts.ATTR_VOICE] = pipeline.tts_voice

@@ -8,43 +8,41 @@ from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.core import HomeAssistant
 
 from ...texts.translated import async_text
-from .announcement import text_utterance
-from .errors import InterruptedSpeechError, OutOfReachError
-from .unasked import Unasked, Way
-
-__all__ = ["ask"]
+from .announcement_speech import text_utterance
+from .announcer import Announcer
+from .refusals import AnnouncementInterruptedError, AnnouncementRefusedError, Delivery
 
 
 async def ask(
     hass: HomeAssistant,
-    unasked: Unasked,
+    announcer: Announcer,
     question: str,
     pipeline: Pipeline,
     may_be_answered: Callable[[], None],
 ) -> None:
-    """Ask, and return when the user may answer. Raises `UnaskedError`, and as `DeviceCommands.send`.
+    """Ask, and return when the user may answer. Raises `AnnouncementError`, and as `DeviceCommands.send`.
 
     `may_be_answered` is called when what is said from then on may be the answer. In a conversation the device
     listens after the question. Otherwise it cannot, and the user is told how to answer. A user who interrupts
     the question may be about to answer it.
     """
-    if unasked.way is Way.CHANNEL:
+    if announcer.delivery is Delivery.CONVERSATION:
         in_conversation = text_utterance(hass, question, pipeline, expects_answer=True)
         # The conversation may be over before there is an occasion.
-        with suppress(OutOfReachError):
-            with suppress(InterruptedSpeechError):
-                await unasked.say(in_conversation)
+        with suppress(AnnouncementRefusedError):
+            with suppress(AnnouncementInterruptedError):
+                await announcer.say(in_conversation)
             may_be_answered()
             return
-    how = await async_text(hass, "unasked_how_to_answer", pipeline.tts_language or pipeline.language)
+    how = await async_text(hass, "question_how_to_answer", pipeline.tts_language or pipeline.language)
 
     def begun() -> None:
         # A conversation that has begun meanwhile ends after the question.
-        if unasked.way is not Way.CHANNEL:
+        if announcer.delivery is not Delivery.CONVERSATION:
             may_be_answered()
 
     while_idle = text_utterance(hass, f"{question} {how}", pipeline)
-    with suppress(InterruptedSpeechError):
-        await unasked.say(replace(while_idle, on_start=begun))
-        await unasked.channel.wait_over()
+    with suppress(AnnouncementInterruptedError):
+        await announcer.say(replace(while_idle, on_start=begun))
+        await announcer.in_conversation.wait_over()
     may_be_answered()

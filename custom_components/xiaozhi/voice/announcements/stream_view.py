@@ -22,9 +22,7 @@ from ...const import STREAM_PATH
 from ...device_http.access import for_devices
 from ...device_http.transfers import TRANSFERS, Stream
 from ...protocol.clock import loop_time
-from ...timeouts import UnaskedTimeouts, timeouts_of
-
-__all__ = ["async_register_stream_view"]
+from ...timeouts import AnnouncementTimeouts, timeouts_of
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -61,7 +59,7 @@ class StreamView(HomeAssistantView):
             raise web.HTTPNotFound(text="Nothing is offered here")
         response = web.StreamResponse(headers={**_HEADERS, "Content-Type": stream.content_type})
         response.enable_chunked_encoding()
-        sender = _Sender(request, response, stream, timeouts_of(hass).unasked)
+        sender = _Sender(request, response, stream, timeouts_of(hass).announcements)
         stream.begin(direct=_is_direct(request))
         sending = asyncio.create_task(sender.send())
         stopped = asyncio.create_task(stream.stopped.wait())
@@ -84,7 +82,11 @@ class _Sender:
     """Sends a stream over one connection."""
 
     def __init__(
-        self, request: web.Request, response: web.StreamResponse, stream: Stream, timeouts: UnaskedTimeouts
+        self,
+        request: web.Request,
+        response: web.StreamResponse,
+        stream: Stream,
+        timeouts: AnnouncementTimeouts,
     ) -> None:
         self._request = request
         self._response = response

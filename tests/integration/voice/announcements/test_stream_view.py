@@ -16,14 +16,14 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import STREAM_PATH
 from custom_components.xiaozhi.device_http.transfers import TRANSFERS, Stream
-from custom_components.xiaozhi.timeouts import Timeouts, UnaskedTimeouts
+from custom_components.xiaozhi.timeouts import AnnouncementTimeouts, Timeouts
 
 PIECE = bytes(4096)
 
 
 @pytest.fixture
 def timeouts() -> Timeouts:
-    return Timeouts(unasked=UnaskedTimeouts(stall=3, closing=2))
+    return Timeouts(announcements=AnnouncementTimeouts(stall=3, closing=2))
 
 
 @pytest.fixture

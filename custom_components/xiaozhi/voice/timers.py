@@ -18,23 +18,27 @@ from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.util import dt as dt_util
 
-from ...const import DOMAIN
-from ...device.device import Device
-from ...device.state import STATUS_READ
-from ...device.timers import SetTimer
-from ...protocol import messages
-from ...protocol.audio.bell import BELL_SECONDS, bell
-from ...protocol.faces import Face
-from ...protocol.text import one_line
-from ...protocol.transport.link import LinkKind
-from ...texts.translated import async_text
-from ...tools.catalogue import STATUS_TOOL
-from ..pipelines import spoken_language
-from .errors import InterruptedSpeechError, NotTakenError, OutOfReachError, SoundError
-from .unasked import Unasked, Way
-from .utterance import OpenSpeech, Utterance
-
-__all__ = ["VoiceTimers"]
+from ..const import DOMAIN
+from ..device.device import Device
+from ..device.state import STATUS_READ
+from ..device.timers import SetTimer
+from ..protocol import messages
+from ..protocol.audio.bell import BELL_SECONDS, bell
+from ..protocol.faces import Face
+from ..protocol.text import one_line
+from ..protocol.transport.link import LinkKind
+from ..texts.translated import async_text
+from ..tools.catalogue import STATUS_TOOL
+from .announcements.announcer import Announcer
+from .announcements.refusals import (
+    AnnouncementInterruptedError,
+    AnnouncementRefusedError,
+    Delivery,
+    DeviceBusyError,
+    SoundError,
+)
+from .announcements.utterance import OpenSpeech, Utterance
+from .pipelines import spoken_language
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -46,12 +50,12 @@ class VoiceTimers:
     """Follows the timers of one device, and rings when they end."""
 
     def __init__(
-        self, hass: HomeAssistant, device: Device, unasked: Unasked, speak: Callable[[str], OpenSpeech]
+        self, hass: HomeAssistant, device: Device, announcer: Announcer, speak: Callable[[str], OpenSpeech]
     ) -> None:
         """Ring on a device; `speak` returns the speech for a text."""
         self._hass = hass
         self._device = device
-        self._unasked = unasked
+        self._announcer = announcer
         self._speak = speak
         self._timeouts = device.timeouts.timers
         self._unregister: CALLBACK_TYPE | None = None
@@ -128,7 +132,7 @@ class VoiceTimers:
     async def _ring_when_reachable(self, text: str) -> bool:
         while True:
             self._changed.clear()
-            if self._unasked.way is not Way.NONE:
+            if self._announcer.delivery is not Delivery.NONE:
                 try:
                     return await self._ring_once(text)
                 except HomeAssistantError as err:
@@ -145,29 +149,29 @@ class VoiceTimers:
 
         Raises `HomeAssistantError` if the device does not answer.
         """
-        if self._unasked.way is not Way.TEXT:
+        if self._announcer.delivery is not Delivery.TEXT:
             try:
                 return await self._sound(text)
-            except (NotTakenError, OutOfReachError) as err:
+            except (DeviceBusyError, AnnouncementRefusedError) as err:
                 _LOGGER.debug("%s does not ring: %s", self._device.name, err)
         return await self._show(text)
 
     async def _sound(self, text: str) -> bool:
-        """Ring with sound. Raises as `Unasked.say`."""
+        """Ring with sound. Raises as `Announcer.say`."""
         woken = asyncio.Event()
         with ExitStack() as refusal:
 
             @callback
             def started() -> None:
-                if self._unasked.way is Way.NOTIFY:
+                if self._announcer.delivery is Delivery.NOTIFY:
                     refusal.callback(self._device.conversations.refuse(woken.set))
 
             sound = partial(self._bell, text)
             try:
-                await self._unasked.say(
+                await self._announcer.say(
                     Utterance(text=text, speech=sound, text_begins=BELL_SECONDS, on_start=started)
                 )
-            except InterruptedSpeechError:
+            except AnnouncementInterruptedError:
                 # Waking the device has ended the ring; the conversation that follows is not meant.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._timeouts.waking):
@@ -182,7 +186,7 @@ class VoiceTimers:
         """In a conversation, ring once and say what has ended; otherwise ring on and on."""
         strike = await self._hass.async_add_executor_job(bell, sample_rate)
         yield strike
-        if self._unasked.way is Way.CHANNEL:
+        if self._announcer.delivery is Delivery.CONVERSATION:
             async with aclosing(self._speak(text)(sample_rate)) as speech:
                 async for pcm in speech:
                     yield pcm

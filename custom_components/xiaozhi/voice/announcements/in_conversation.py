@@ -1,4 +1,4 @@
-"""Speaking unasked while the device has its audio channel open: between two turns, like an answer."""
+"""An announcement while the device has its audio channel open: between two turns, like an answer."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -15,11 +15,9 @@ from ...protocol.conversation.captions import Captions
 from ...protocol.conversation.conversation import Conversation
 from ...protocol.faces import Face, face_of
 from ...protocol.transport.link import LinkClosedError
-from .errors import InterruptedSpeechError, sound_error, unasked_error
+from .announcement_volume import AnnouncementVolume
+from .refusals import AnnouncementInterruptedError, sound_error
 from .utterance import Utterance
-from .volume import AnnouncementVolume
-
-__all__ = ["ChannelSpeech"]
 
 # Seconds after which nothing more comes of what is to be said at the same occasion.
 _NEXT: Final = 0.1
@@ -33,7 +31,7 @@ class _Waiting:
     said: asyncio.Future[bool]
 
 
-class ChannelSpeech:
+class ConversationAnnouncements:
     """What is to be said in the conversation of a device; one utterance at a time.
 
     Who holds the conversation calls `speak` between two turns, and `over` at its end.
@@ -54,7 +52,7 @@ class ChannelSpeech:
     async def say(self, utterance: Utterance) -> bool:
         """Have something said at the next occasion; False if the conversation ends before there is one.
 
-        Raises `InterruptedSpeechError` and `SoundError`.
+        Raises `AnnouncementInterruptedError` and `SoundError`.
         """
         waiting = _Waiting(utterance, asyncio.get_running_loop().create_future())
         self._waiting = waiting
@@ -119,7 +117,9 @@ class ChannelSpeech:
         if said.done():
             return
         if speaking.cancelled() or isinstance(error, LinkClosedError):
-            said.set_exception(unasked_error(InterruptedSpeechError, "unasked_interrupted", self._device))
+            said.set_exception(
+                AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
+            )
         elif error is not None:
             said.set_exception(sound_error(error, self._device))
         else:

@@ -3,8 +3,6 @@
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
-__all__ = ["OpenSpeech", "Utterance"]
-
 type OpenSpeech = Callable[[int], AsyncGenerator[bytes]]
 """Opens 16-bit mono PCM of a sample rate in Hz."""
 

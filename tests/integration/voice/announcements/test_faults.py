@@ -1,4 +1,4 @@
-"""What goes wrong while a device speaks unasked is told to who wanted it, and leaves nothing behind."""
+"""What goes wrong while a device speaks announcer is told to who wanted it, and leaves nothing behind."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -9,20 +9,21 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.voice.unasked.errors import (
-    InterruptedSpeechError,
-    NotTakenError,
-    OutOfReachError,
-    ReplacedError,
+from custom_components.xiaozhi.voice.announcements.announcer import Announcer
+from custom_components.xiaozhi.voice.announcements.refusals import (
+    AnnouncementInterruptedError,
+    AnnouncementRefusedError,
+    AnnouncementReplacedError,
+    AnnouncementStoppedError,
+    Delivery,
+    DeviceBusyError,
     SoundError,
-    StoppedError,
 )
-from custom_components.xiaozhi.voice.unasked.unasked import Unasked, Way
-from custom_components.xiaozhi.voice.unasked.utterance import Utterance
+from custom_components.xiaozhi.voice.announcements.utterance import Utterance
 from simulator import Pace, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.boxes import COMMAND, MAC, Boot, Speech, wait_for_state
-from tests.integration.voice.unasked.sounds import Sound, beep, endless
+from tests.integration.voice.announcements.sounds import Sound, beep, endless
 from tests.protocol.audio.sounds import pitch_level
 
 NEW = get_profile(version="2.5.0")
@@ -35,10 +36,10 @@ def link() -> LinkKind:
 
 
 @pytest.fixture
-def unasked(linked_entry: MockConfigEntry) -> Unasked:
+def announcer(linked_entry: MockConfigEntry) -> Announcer:
     """What speaks to the device."""
     gateway = linked_entry.runtime_data
-    return gateway.unasked(gateway.devices[MAC])
+    return gateway.announcer(gateway.devices[MAC])
 
 
 def accepted(device: SimulatedDevice) -> list[Announcement]:
@@ -57,25 +58,25 @@ async def plays(device: SimulatedDevice, number: int = 1) -> None:
 
 
 async def test_a_device_that_does_not_ask_for_the_sound_is_busy_or_too_old(
-    hass: HomeAssistant, boot: Boot, unasked: Unasked, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, announcer: Announcer, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot(OLD)
     await wait_for_state(hass, "number.kitchen_box_volume", "70")
     linked_entry.runtime_data.devices[MAC].state.firmware = "2.5.0"
     sound = Sound(1)
     began = hass.loop.time()
-    with pytest.raises(NotTakenError, match="within 5 seconds"):
-        await unasked.say(Utterance(text="Hello.", speech=sound.open))
+    with pytest.raises(DeviceBusyError, match="within 5 seconds"):
+        await announcer.say(Utterance(text="Hello.", speech=sound.open))
     assert hass.loop.time() - began == pytest.approx(5, abs=1)
     assert sound.closed
     assert device.state is State.IDLE
 
 
 @pytest.mark.parametrize("how", ["wake word", "click", "press", "power"])
-async def test_the_user_ends_it(boot: Boot, unasked: Unasked, speech: Speech, how: str) -> None:
+async def test_the_user_ends_it(boot: Boot, announcer: Announcer, speech: Speech, how: str) -> None:
     device = await boot(NEW)
     sound = Sound(None)
-    saying = asyncio.create_task(unasked.say(Utterance(speech=sound.open)))
+    saying = asyncio.create_task(announcer.say(Utterance(speech=sound.open)))
     await plays(device)
     match how:
         case "wake word":
@@ -86,32 +87,32 @@ async def test_the_user_ends_it(boot: Boot, unasked: Unasked, speech: Speech, ho
             await device.press()
         case _:
             await device.power_off()
-    with pytest.raises(InterruptedSpeechError):
+    with pytest.raises(AnnouncementInterruptedError):
         await saying
     assert sound.closed
 
 
 async def test_after_an_interruption_the_next_one_waits_until_the_device_takes_it(
-    hass: HomeAssistant, boot: Boot, unasked: Unasked, speech: Speech
+    hass: HomeAssistant, boot: Boot, announcer: Announcer, speech: Speech
 ) -> None:
     """The task of a download that the user has ended keeps the device busy for up to five seconds."""
     device = await boot(NEW, pace=Pace())
-    saying = asyncio.create_task(unasked.say(Utterance(speech=endless())))
+    saying = asyncio.create_task(announcer.say(Utterance(speech=endless())))
     await plays(device)
     await device.press()
     await device.release()
-    with pytest.raises(InterruptedSpeechError):
+    with pytest.raises(AnnouncementInterruptedError):
         await saying
     if device.channel_open:
         await device.wait_for(lambda: not device.channel_open, 90)
-    await unasked.say(Utterance(text="Now.", speech=beep(1)))
+    await announcer.say(Utterance(text="Now.", speech=beep(1)))
     assert accepted(device)[1].outcome is Outcome.PLAYED
 
 
-async def test_it_is_stopped_by_who_wanted_it(boot: Boot, unasked: Unasked) -> None:
+async def test_it_is_stopped_by_who_wanted_it(boot: Boot, announcer: Announcer) -> None:
     device = await boot(NEW)
     sound = Sound(None)
-    saying = asyncio.create_task(unasked.say(Utterance(speech=sound.open)))
+    saying = asyncio.create_task(announcer.say(Utterance(speech=sound.open)))
     await plays(device)
     saying.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -120,22 +121,22 @@ async def test_it_is_stopped_by_who_wanted_it(boot: Boot, unasked: Unasked) -> N
     assert sound.closed
     assert device.announcements[0].outcome is Outcome.FAILED
     # The device is free again.
-    await unasked.say(Utterance(speech=beep(1)))
+    await announcer.say(Utterance(speech=beep(1)))
     assert accepted(device)[1].outcome is Outcome.PLAYED
 
 
 async def test_music_gives_way_to_an_announcement_and_waits_behind_others(
-    boot: Boot, unasked: Unasked
+    boot: Boot, announcer: Announcer
 ) -> None:
     device = await boot(NEW)
     music = Utterance(speech=endless(), gives_way=True)
-    playing = asyncio.create_task(unasked.say(music))
+    playing = asyncio.create_task(announcer.say(music))
     await plays(device)
-    first = asyncio.create_task(unasked.say(Utterance(text="First.", speech=beep(1))))
-    with pytest.raises(ReplacedError):
+    first = asyncio.create_task(announcer.say(Utterance(text="First.", speech=beep(1))))
+    with pytest.raises(AnnouncementReplacedError):
         await playing
-    playing = asyncio.create_task(unasked.say(music))
-    second = asyncio.create_task(unasked.say(Utterance(text="Second.", speech=beep(1))))
+    playing = asyncio.create_task(announcer.say(music))
+    second = asyncio.create_task(announcer.say(Utterance(text="Second.", speech=beep(1))))
     await asyncio.gather(first, second)
     await plays(device, 4)
     texts = [announcement.shown[-1][1] if announcement.shown else "" for announcement in accepted(device)]
@@ -145,11 +146,11 @@ async def test_music_gives_way_to_an_announcement_and_waits_behind_others(
 
 
 async def test_a_conversation_that_begins_meanwhile_says_it(
-    hass: HomeAssistant, boot: Boot, unasked: Unasked, speech: Speech, command: bytes
+    hass: HomeAssistant, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
 ) -> None:
     device = await boot(NEW)
     speech.recognizer.lines = [COMMAND]
-    saying = asyncio.create_task(unasked.say(Utterance(text="Dinner is ready.", speech=beep(1))))
+    saying = asyncio.create_task(announcer.say(Utterance(text="Dinner is ready.", speech=beep(1))))
     # The message is under way when the wake word is heard.
     device.say(command)
     await device.wake()
@@ -168,27 +169,27 @@ async def test_a_conversation_that_begins_meanwhile_says_it(
     ],
 )
 async def test_a_sound_that_cannot_be_made_is_an_error_before_the_device_makes_its_own(
-    boot: Boot, unasked: Unasked, sound: Sound, reason: str
+    boot: Boot, announcer: Announcer, sound: Sound, reason: str
 ) -> None:
     device = await boot(NEW)
     with pytest.raises(SoundError, match=reason):
-        await unasked.say(Utterance(text="Hello.", speech=sound.open))
+        await announcer.say(Utterance(text="Hello.", speech=sound.open))
     assert sound.closed
     assert not device.announcements
 
 
 @pytest.mark.parametrize("sound", [Sound(3, error=RuntimeError("Crashed")), Sound(3, stalls=True)])
 async def test_a_sound_that_fails_in_the_middle_is_an_error_and_cuts_it(
-    boot: Boot, unasked: Unasked, sound: Sound
+    boot: Boot, announcer: Announcer, sound: Sound
 ) -> None:
     device = await boot(NEW)
     with pytest.raises(SoundError):
-        await unasked.say(Utterance(speech=sound.open))
+        await announcer.say(Utterance(speech=sound.open))
     assert (await device.wait_announced()).outcome is Outcome.FAILED
     assert sound.closed
 
 
-async def test_a_pause_of_the_voice_is_silence(boot: Boot, unasked: Unasked) -> None:
+async def test_a_pause_of_the_voice_is_silence(boot: Boot, announcer: Announcer) -> None:
     """The device itself gives up after five seconds without data."""
     device = await boot(NEW, pace=Pace())
 
@@ -199,7 +200,7 @@ async def test_a_pause_of_the_voice_is_silence(boot: Boot, unasked: Unasked) -> 
         async for piece in beep(2)(rate):
             yield piece
 
-    await unasked.say(Utterance(speech=speak))
+    await announcer.say(Utterance(speech=speak))
     announcement = await device.wait_announced()
     assert announcement.outcome is Outcome.PLAYED
     rate = device.speaker.rate
@@ -208,35 +209,35 @@ async def test_a_pause_of_the_voice_is_silence(boot: Boot, unasked: Unasked) -> 
     assert pitch_level(announcement.pcm[-2 * 2 * rate : -rate], rate, 440) > 4000
 
 
-async def test_a_device_that_is_gone_is_an_error(boot: Boot, unasked: Unasked) -> None:
+async def test_a_device_that_is_gone_is_an_error(boot: Boot, announcer: Announcer) -> None:
     device = await boot(NEW)
     await device.power_off()
     await asyncio.sleep(1)
-    assert unasked.way is Way.NONE
-    with pytest.raises(OutOfReachError, match="not connected"):
-        await unasked.say(Utterance(speech=beep(1)))
+    assert announcer.delivery is Delivery.NONE
+    with pytest.raises(AnnouncementRefusedError, match="not connected"):
+        await announcer.say(Utterance(speech=beep(1)))
 
 
-async def test_a_device_that_cannot_speak_says_what_would_help(boot: Boot, unasked: Unasked) -> None:
+async def test_a_device_that_cannot_speak_says_what_would_help(boot: Boot, announcer: Announcer) -> None:
     await boot(OLD)
     for text, advice in (("Hello.", "shown as text"), ("", "while it is in a conversation")):
-        with pytest.raises(OutOfReachError, match=advice):
-            await unasked.say(Utterance(text=text, speech=beep(1)))
+        with pytest.raises(AnnouncementRefusedError, match=advice):
+            await announcer.say(Utterance(text=text, speech=beep(1)))
 
 
 async def test_a_reload_of_the_gateway_ends_it_and_what_waits(
-    hass: HomeAssistant, boot: Boot, unasked: Unasked, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, announcer: Announcer, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot(NEW)
     sound = Sound(None)
-    saying = [asyncio.create_task(unasked.say(Utterance(speech=sound.open))) for _ in range(3)]
+    saying = [asyncio.create_task(announcer.say(Utterance(speech=sound.open))) for _ in range(3)]
     await plays(device)
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     for task in saying:
-        with pytest.raises(StoppedError):
+        with pytest.raises(AnnouncementStoppedError):
             await task
-    with pytest.raises(StoppedError):
-        await unasked.say(Utterance(speech=sound.open))
+    with pytest.raises(AnnouncementStoppedError):
+        await announcer.say(Utterance(speech=sound.open))
     assert sound.closed
     await device.wait_state(State.IDLE, 5)
 
@@ -245,27 +246,27 @@ class TestInAConversation:
     """What goes wrong while the channel is open."""
 
     async def test_the_button_interrupts_it(
-        self, boot: Boot, unasked: Unasked, speech: Speech, command: bytes
+        self, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
     ) -> None:
         device = await boot(OLD)
         speech.recognizer.lines = [COMMAND]
         await device.wake()
         device.say(command)
-        saying = asyncio.create_task(unasked.say(Utterance(text="Music", speech=endless())))
+        saying = asyncio.create_task(announcer.say(Utterance(text="Music", speech=endless())))
         await device.wait_for(lambda: "Music" in device.screen.captions, 20)
         await device.click()
-        with pytest.raises(InterruptedSpeechError):
+        with pytest.raises(AnnouncementInterruptedError):
             await saying
         await device.wait_state(State.LISTENING, 5)
 
     async def test_it_is_stopped_by_who_wanted_it(
-        self, boot: Boot, unasked: Unasked, speech: Speech, command: bytes
+        self, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
     ) -> None:
         device = await boot(OLD)
         speech.recognizer.lines = [COMMAND]
         await device.wake()
         device.say(command)
-        saying = asyncio.create_task(unasked.say(Utterance(text="Music", speech=endless())))
+        saying = asyncio.create_task(announcer.say(Utterance(text="Music", speech=endless())))
         await device.wait_for(lambda: "Music" in device.screen.captions, 20)
         saying.cancel()
         await asyncio.wait((saying,))
@@ -273,28 +274,28 @@ class TestInAConversation:
         assert not device.channel_open
 
     async def test_a_sound_that_cannot_be_made_leaves_the_conversation_alone(
-        self, boot: Boot, unasked: Unasked, speech: Speech, command: bytes
+        self, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
     ) -> None:
         device = await boot(OLD)
         speech.recognizer.lines = [COMMAND]
         await device.wake()
         device.say(command)
         with pytest.raises(SoundError, match="text-to-speech engine failed"):
-            await unasked.say(Utterance(speech=Sound(1, error=RuntimeError("Crashed")).open))
+            await announcer.say(Utterance(speech=Sound(1, error=RuntimeError("Crashed")).open))
         await device.wait_state(State.IDLE, 20)
         assert not device.last_error
 
     async def test_a_device_that_leaves_in_the_middle_is_an_error(
-        self, boot: Boot, unasked: Unasked, speech: Speech, command: bytes
+        self, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
     ) -> None:
         device = await boot(OLD)
         speech.recognizer.lines = [COMMAND]
         await device.wake()
         device.say(command)
-        saying = asyncio.create_task(unasked.say(Utterance(text="Music", speech=endless())))
+        saying = asyncio.create_task(announcer.say(Utterance(text="Music", speech=endless())))
         await device.wait_for(lambda: "Music" in device.screen.captions, 20)
         await device.power_off()
-        with pytest.raises(InterruptedSpeechError):
+        with pytest.raises(AnnouncementInterruptedError):
             await saying
 
 
@@ -305,21 +306,21 @@ class TestOnWebSocket:
     def link(self) -> LinkKind:
         return LinkKind.WEBSOCKET
 
-    async def test_an_idle_device_is_out_of_reach(self, boot: Boot, unasked: Unasked) -> None:
+    async def test_an_idle_device_is_out_of_reach(self, boot: Boot, announcer: Announcer) -> None:
         await boot(NEW)
-        with pytest.raises(OutOfReachError, match="WebSocket"):
-            await unasked.say(Utterance(text="Hello.", speech=beep(1)))
-        assert not unasked.can_announce
+        with pytest.raises(AnnouncementRefusedError, match="WebSocket"):
+            await announcer.say(Utterance(text="Hello.", speech=beep(1)))
+        assert not announcer.can_announce
 
     async def test_in_a_conversation_it_speaks(
-        self, boot: Boot, unasked: Unasked, speech: Speech, command: bytes
+        self, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
     ) -> None:
         device = await boot(NEW)
         speech.recognizer.lines = [COMMAND]
         await device.wake()
         device.say(command)
-        await unasked.say(Utterance(text="Dinner is ready.", speech=beep(1)))
+        await announcer.say(Utterance(text="Dinner is ready.", speech=beep(1)))
         assert device.screen.captions[-1] == "Dinner is ready."
-        await unasked.channel.wait_over()
+        await announcer.in_conversation.wait_over()
         with pytest.raises(HomeAssistantError):
-            await unasked.say(Utterance(text="Too late.", speech=beep(1)))
+            await announcer.say(Utterance(text="Too late.", speech=beep(1)))

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-__all__ = ["Claim", "WakeWords"]
-
 # In which Home Assistant, too, takes the same wake word for one person.
 _SAME_WORD: Final = 2.0
 # Devices that hear the same word begin to listen within so many seconds of each other.

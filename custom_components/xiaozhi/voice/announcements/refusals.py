@@ -1,0 +1,111 @@
+"""How an announcement can reach a device now, and the errors of one that is refused or fails."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+import logging
+from typing import Final
+
+from homeassistant.core import callback
+from homeassistant.exceptions import HomeAssistantError
+
+from ...const import DOMAIN
+from ...device.device import Device
+from ...errors import UserError
+from ...protocol.audio.media import MediaError, MediaFault
+from ...protocol.text import one_line
+from ...protocol.transport.link import LinkKind
+from ...texts.translated import TextError
+
+_LOGGER = logging.getLogger(__name__)
+
+_KEYS: Final[Mapping[MediaFault, str]] = {
+    MediaFault.EMPTY: "announcement_empty",
+    MediaFault.NO_AUDIO: "announcement_undecodable",
+    MediaFault.UNDECODABLE: "announcement_undecodable",
+}
+
+
+class Delivery(StrEnum):
+    """How an announcement would reach a device now."""
+
+    CONVERSATION = "conversation"
+    """Its audio channel is open: spoken between two turns."""
+    NOTIFY = "notify"
+    """It is idle, and fetches a file and plays it."""
+    TEXT = "text"
+    """It is idle and cannot speak, but it can show a text and make a sound."""
+    NONE = "none"
+    """It is out of reach."""
+
+
+@callback
+def delivery_to(device: Device) -> Delivery:
+    """Return how an announcement would reach a device now."""
+    if device.in_conversation:
+        return Delivery.CONVERSATION
+    if not device.linked or device.state.link is not LinkKind.MQTT:
+        return Delivery.NONE
+    firmware = device.state.firmware_version
+    return Delivery.NOTIFY if firmware is not None and firmware.plays_files else Delivery.TEXT
+
+
+class AnnouncementError(UserError):
+    """An announcement that was not heard, or not to its end."""
+
+
+class AnnouncementRefusedError(AnnouncementError):
+    """Nothing can make the device speak now."""
+
+
+class DeviceBusyError(AnnouncementError):
+    """The device has not asked for the sound."""
+
+
+class AnnouncementInterruptedError(AnnouncementError):
+    """The user or a fault has ended it."""
+
+
+class AnnouncementReplacedError(AnnouncementError):
+    """It has given way to something else."""
+
+
+class AnnouncementStoppedError(AnnouncementError):
+    """Somebody has stopped it, or the gateway is being stopped, or the device was removed."""
+
+
+class SoundError(AnnouncementError):
+    """The sound could not be made."""
+
+
+@callback
+def refusal(device: Device, *, has_text: bool, expects_answer: bool = False) -> AnnouncementRefusedError:
+    """Return the error that says why an announcement cannot be made now, and what would help."""
+    delivery = delivery_to(device)
+    if expects_answer and delivery is not Delivery.NONE:
+        key = "announcement_cannot_listen"
+    elif delivery is Delivery.TEXT:
+        key = "announcement_too_old" if has_text else "announcement_too_old_for_sound"
+    elif device.state.link is LinkKind.WEBSOCKET:
+        key = "announcement_on_websocket"
+    else:
+        key = "not_connected"
+    return AnnouncementRefusedError(key, name=device.name)
+
+
+@callback
+def sound_error(err: BaseException, device: Device) -> AnnouncementError:
+    """Return the error for what the source of a sound raised, which may be anything."""
+    match err:
+        case AnnouncementError():
+            return err
+        case TextError():
+            return SoundError(err.key, name=device.name, **err.placeholders)
+        case MediaError():
+            return SoundError(_KEYS[err.fault], name=device.name)
+        case HomeAssistantError(translation_key=str(key)) if err.translation_domain == DOMAIN:
+            return SoundError(key, **(err.translation_placeholders or {}))
+        case HomeAssistantError():
+            _LOGGER.warning("A sound for %s could not be made: %s", device.name, one_line(str(err)))
+        case _:
+            _LOGGER.error("A sound for %s could not be made", device.name, exc_info=err)
+    return SoundError("announcement_speech_failed", name=device.name)
