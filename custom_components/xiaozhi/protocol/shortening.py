@@ -6,8 +6,6 @@ from typing import Final
 
 from .messages import JsonObject, encode
 
-__all__ = ["MessageTooLongError", "encode_within"]
-
 # Members that are only shown, and so may be cut.
 _TEXTS: Final = ("text", "message", "status")
 _ELLIPSIS: Final = "…"
@@ -27,7 +25,8 @@ def encode_within(message: JsonObject, limit: int) -> str:
         return encoded
     texts = [name for name in _TEXTS if isinstance(message.get(name), str)]
     for name in sorted(texts, key=lambda name: len(message[name]), reverse=True):
-        # The longest beginning that fits, or an empty text.
+        # The longest beginning that fits, or an empty text. No character takes less than a byte.
+        message = message | {name: message[name][:limit]}
         size = partial(_size_with, message, name)
         length = bisect_right(range(len(message[name])), limit, key=size) - 1
         message = _with_cut(message, name, max(length, 0))

@@ -7,7 +7,8 @@ from hypothesis import example, given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.conversation.captions import Captions
-from custom_components.xiaozhi.protocol.conversation.sentences import plain_text
+from custom_components.xiaozhi.protocol.conversation.sentences import clauses, plain_text, sentence_ends
+from tests.protocol.growth import assert_linear
 
 PACKET = 0.06
 
@@ -204,3 +205,38 @@ def test_no_text_is_lost_or_shown_twice(text: str, step: float, resumed: list[fl
     assert "".join("".join(parts).split()) == "".join("".join(once.rest()).split())
     assert all(0 < len(part) <= 300 for part in parts)
     assert all(earlier is not later for earlier, later in pairwise(parts))
+
+
+# Whatever runs of these may be said: all that ends a sentence or a clause, and marks of Markdown.
+UNITS = [
+    *(".", "。", "\n", " ", "\t", "[", "](", "[a](", "![", "*", "_", "a_", "`", "|", "- ", "#", "> ", "a"),
+    *('."', ". ", "! ", "a. ", "a, ", " - ", "[a](b) ", "dr. ", "...)", "x\n", "\n ", "。 ", "[[a]("),
+]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("end", ["", "a"])
+def test_a_text_takes_time_linear_in_its_size(unit: str, end: str) -> None:
+    def split(text: str) -> None:
+        begin = 0
+        for sentence_end in sentence_ends(text, complete=True):
+            clauses(text[begin:sentence_end])
+            begin = sentence_end
+
+    assert_linear(split, lambda size: f"a{unit * (size // len(unit))}{end}", size=500)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_captions_of_an_endless_text_keep_nobody_waiting(unit: str) -> None:
+    """The work before one packet has a bound, however much a language model says."""
+
+    def due(captions: Captions) -> None:
+        captions.due(0.0, complete=False)
+        captions.due(60.0, complete=True)
+
+    def endless(size: int) -> Captions:
+        captions = Captions()
+        captions.add(unit * size)
+        return captions
+
+    assert_linear(due, endless, size=1000)

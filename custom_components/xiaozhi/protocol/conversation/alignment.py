@@ -7,8 +7,6 @@ from typing import Final
 
 from .sentences import Clause
 
-__all__ = ["Alignment"]
-
 # Guesses that are followed, because a pause may belong to the clause before or after the likeliest one.
 _GUESSES: Final = 12
 # What is unlikely, as the negative logarithm of its probability: no pause after a clause, none after a
@@ -46,13 +44,20 @@ class Alignment:
     def __init__(self, clauses: Sequence[Clause]) -> None:
         """Follow a voice that says these clauses, to which more may be added."""
         self._clauses = clauses
+        self._begins = [0.0]
+        """When a voice of a usual pace begins each clause, in seconds, as far as that was asked for."""
         self._guesses = [_Guess()]
 
     def start_of(self, clause: int) -> tuple[float, float]:
         """Return when the voice begins a clause, and how long that is after what is known for sure."""
         guess = self._guesses[0]
-        since = guess.pace * sum(clause.seconds for clause in self._clauses[guess.clause : clause])
+        since = guess.pace * (self._begin(clause) - self._begin(guess.clause))
         return guess.time + since, since
+
+    def _begin(self, clause: int) -> float:
+        while len(self._begins) <= clause:
+            self._begins.append(self._begins[-1] + self._clauses[len(self._begins) - 1].seconds)
+        return self._begins[clause]
 
     def resumed(self, time: float) -> None:
         """Take note that the voice goes on after a pause at `time`, in seconds since its beginning."""

@@ -1,22 +1,24 @@
 """What the screen shows while the device speaks: sentences in step with the voice."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from .alignment import Alignment
-from .sentences import Clause, captions, clauses, sentence_ends
-
-__all__ = ["Captions"]
+from .sentences import MAX_TEXT, Clause, captions, clauses, sentence_ends
 
 # How long the pause before a sentence is waited for: of the time since the last one, and in seconds.
 _PATIENCE: Final = 0.15
 _MAX_PATIENCE: Final = 0.5
+# More than that are split before later packets: this one must not be late.
+_SENTENCES_AT_ONCE: Final = 50
 
 
 class Captions:
     """The sentences of an answer, each due when the voice is about to say it.
 
-    Where the voice is in the text follows from its pauses, and between them from its pace.
+    Where the voice is in the text follows from its pauses, and between them from its pace. What goes on for
+    more than a quarter of an hour is heard without captions from there on.
     """
 
     def __init__(self) -> None:
@@ -31,13 +33,13 @@ class Captions:
 
     def add(self, text: str) -> None:
         """Append what the assistant goes on to say."""
-        self._text += text
+        self._text += text[: MAX_TEXT - len(self._text)]
 
     def replace(self, text: str) -> None:
         """Take the whole answer in place of what was added, unless a part of it is on the screen already."""
+        text = text[:MAX_TEXT]
         if self._shown == 0:
             self._split = 0
-            self._clauses.clear()
             self._text = text
         elif text.startswith(self._text[: self._split]):
             self._text = text
@@ -48,7 +50,7 @@ class Captions:
         Unless the text is `complete`, a sentence that may still grow is kept back. `resumed` are the seconds,
         some of them perhaps still to come, at which the voice goes on after a pause.
         """
-        self._split_text(complete=complete)
+        self._split_text(_SENTENCES_AT_ONCE, complete=complete)
         for time in resumed[self._pauses :]:
             self._alignment.resumed(time)
         self._pauses = len(resumed)
@@ -63,16 +65,16 @@ class Captions:
 
     def rest(self) -> list[str]:
         """Return what the voice has not come to by its end, as few captions as possible."""
-        self._split_text(complete=True)
+        self._split_text(None, complete=True)
         waiting = (clause.caption for clause in self._clauses[self._next :])
         rest = captions(" ".join(caption for caption in waiting if caption))
         self._next = len(self._clauses)
         return rest
 
-    def _split_text(self, *, complete: bool) -> None:
+    def _split_text(self, most: int | None, *, complete: bool) -> None:
         rest = self._text[self._split :]
         start = 0
-        for end in sentence_ends(rest, complete=complete):
+        for end in islice(sentence_ends(rest, complete=complete), most):
             self._clauses += clauses(rest[start:end])
             start = end
         self._split += start

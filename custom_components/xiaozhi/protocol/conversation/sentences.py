@@ -1,13 +1,14 @@
 """Captions of an answer: its sentences, without Markdown and control characters."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 import re
 from typing import Final
 
 from ..text import one_line
 
-__all__ = ["MAX_CAPTION", "Clause", "captions", "clauses", "plain_text", "sentence_ends"]
-
+MAX_TEXT: Final = 16_000
+"""Characters of a text that is spoken, of which captions are made: a quarter of an hour."""
 MAX_CAPTION: Final = 300
 """Characters of one caption, which must fit a small screen and a small RAM."""
 
@@ -16,8 +17,10 @@ _IDEOGRAPH: Final = "⺀"
 _LETTER_SECONDS: Final = 1 / 15.5
 _IDEOGRAPH_SECONDS: Final = 1 / 4.5
 
-_END: Final = re.compile(r"[.!?…]+[\"'”’»)\]*_`]*(\s+)|[。！？]+[”’」』）]*|\n+")
-_CLAUSE_END: Final = re.compile(r"[,;:]\s+|\s+[–—-]\s+|[，；：、]")
+# Texts come from language models, clouds and guests. No pattern may read a character more than a few times,
+# whatever the text: runs are read as a whole (`++`, `*+`), and only from where they begin.
+_END: Final = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_`]*+(\s++)|[。！？]++[”’」』）]*+|\n++")
+_CLAUSE_END: Final = re.compile(r"[,;:] | [–—-] |[，；：、]")
 # Of English, German, French, Spanish and Italian.
 _ABBREVIATIONS: Final = frozenset(
     re.findall(
@@ -26,13 +29,22 @@ _ABBREVIATIONS: Final = frozenset(
         "ca bzw usw nr str hr fr bspw evtl ggf sog tel mme mlle sra dra sig dott av",
     )
 )
-_LAST_WORD: Final = re.compile(r"(\w+)\.$")
+_LAST_WORD: Final = re.compile(r"(\w++)\.$")
+# No abbreviation is longer.
+_LAST_WORD_LENGTH: Final = 20
 
 _MARKS: Final = (
-    (re.compile(r"!?\[([^\]]*)\]\([^)]*\)"), r"\1"),
-    (re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•]\s+|```\w*|-{3,}\s*$|\|)", re.MULTILINE), ""),
-    (re.compile(r"`+|~~|\*\*+"), ""),
-    (re.compile(r"(?<!\w)[*_]+(?=\S)|(?<=\S)[*_]+(?!\w)"), ""),
+    # A link, whose address may hold one pair of brackets.
+    (re.compile(r"!?\[([^\[\]]*+)\]\([^()]*+(?:\([^()]*+\)[^()]*+)?\)"), r"\1"),
+    (
+        re.compile(
+            r"^[^\S\n]*+(?:#{1,6}\s++|>\s*+|[-*+•]\s++|```\w*+|-{3,}+[^\S\n]*+$|\|)",
+            re.MULTILINE,
+        ),
+        "",
+    ),
+    (re.compile(r"`++|~~|\*\*++"), ""),
+    (re.compile(r"(?<![\w*])[*_]++(?=\S)|(?<=[^\s*_])[*_]++(?!\w)"), ""),
     (re.compile(r"\|"), " "),
 )
 
@@ -47,15 +59,18 @@ class Clause:
     """What is shown when the voice comes to it."""
 
 
-def sentence_ends(text: str, *, complete: bool) -> list[int]:
-    """Return where the sentences of a text end; unless it is `complete`, its last one may still grow.
+def sentence_ends(text: str, *, complete: bool) -> Iterator[int]:
+    """Yield where the sentences of a text end; unless it is `complete`, its last one may still grow.
 
     A full stop ends none after an abbreviation, or before a small letter.
     """
-    ends = [match.end() for match in _END.finditer(text) if _ends(text, match, complete=complete)]
-    if complete and text and (not ends or ends[-1] < len(text)):
-        ends.append(len(text))
-    return ends
+    last = 0
+    for match in _END.finditer(text):
+        if _ends(text, match, complete=complete):
+            last = match.end()
+            yield last
+    if complete and last < len(text):
+        yield len(text)
 
 
 def _ends(text: str, match: re.Match[str], *, complete: bool) -> bool:
@@ -67,7 +82,8 @@ def _ends(text: str, match: re.Match[str], *, complete: bool) -> bool:
         return True
     if not match[0].startswith(".") or match[0].startswith(".."):
         return True
-    word = _LAST_WORD.search(text[: match.start() + 1])
+    stop = match.start() + 1
+    word = _LAST_WORD.search(text[max(0, stop - _LAST_WORD_LENGTH) : stop])
     last = word[1].casefold() if word else ""
     return not (text[match.end()].islower() or last in _ABBREVIATIONS or (len(last) == 1 and last.isalpha()))
 
@@ -93,21 +109,22 @@ def clauses(sentence: str) -> list[Clause]:
 
 
 def captions(text: str) -> list[str]:
-    """Return a plain text as captions, as few as possible."""
+    """Return a plain text as captions, as few as possible; each ends with a word if that is possible."""
     parts: list[str] = []
-    while text:
-        part, text = _cut(text)
-        parts.append(part)
+    begin = 0
+    while begin < len(text):
+        end = _caption_end(text, begin)
+        parts.append(text[begin:end])
+        begin = end + 1 if text[end : end + 1] == " " else end
     return parts
 
 
-def _cut(text: str) -> tuple[str, str]:
-    """Return the first caption of a text, which ends with a word if that is possible, and the rest."""
-    if len(text) <= MAX_CAPTION:
-        return text, ""
-    end = text.rfind(" ", 0, MAX_CAPTION + 1)
-    end = end if end > 0 else MAX_CAPTION
-    return text[:end], text[end:].lstrip()
+def _caption_end(text: str, begin: int) -> int:
+    longest = begin + MAX_CAPTION
+    if len(text) <= longest:
+        return len(text)
+    end = text.rfind(" ", begin, longest + 1)
+    return end if end > begin else longest
 
 
 def _speaking_time(text: str) -> float:

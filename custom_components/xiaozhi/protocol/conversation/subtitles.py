@@ -7,9 +7,7 @@ import json
 from typing import Final
 
 from ..messages import JsonObject
-from .sentences import clauses, sentence_ends
-
-__all__ = ["subtitles"]
+from .sentences import MAX_TEXT, clauses, sentence_ends
 
 # The device keeps them in memory, and takes a JSON of up to 10 KB with everything else that is in it.
 _MAX_BYTES: Final = 8 * 1024
@@ -20,6 +18,7 @@ def subtitles(text: str, *, start: float = 0.0) -> list[JsonObject]:
 
     They end where more of them would not fit into a message.
     """
+    text = text[:MAX_TEXT]
     entries: list[JsonObject] = []
     seconds, begin, room = start, 0, _MAX_BYTES
     for end in sentence_ends(text, complete=True):
