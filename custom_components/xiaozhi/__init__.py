@@ -1,5 +1,6 @@
 """The XiaoZhi integration: Home Assistant as the backend of XiaoZhi voice devices."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from homeassistant.const import Platform
@@ -8,11 +9,13 @@ from homeassistant.helpers import config_validation as cv
 from homeassistant.helpers.typing import ConfigType
 
 from .const import DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
+from .device.device import Device
 from .device.store import DeviceStore
-from .gateway import Gateway, XiaozhiConfigEntry
+from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
 from .mcp.actions import async_setup_mcp_actions
 from .pictures.views import async_register_picture_views
-from .provisioning.checkin_views import async_register_views
+from .provisioning.checkin_answers import CheckIns
+from .provisioning.checkin_views import async_register_checkin_views
 from .services import async_setup_services
 from .tools.migration import async_migrate_entities
 from .voice.announcements.stream_view import async_register_stream_view
@@ -44,8 +47,17 @@ PLATFORMS: Final = [
 
 async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
     """Register views and actions once; without a running gateway they answer with an error."""
-    async_register_views(hass)
-    async_register_picture_views(hass)
+
+    def check_ins() -> CheckIns | None:
+        gateway = running_gateway(hass)
+        return None if gateway is None else gateway.check_ins
+
+    def devices() -> Mapping[str, Device] | None:
+        gateway = running_gateway(hass)
+        return None if gateway is None else gateway.devices
+
+    async_register_checkin_views(hass, check_ins)
+    async_register_picture_views(hass, devices)
     async_register_stream_view(hass)
     async_setup_services(hass)
     async_setup_mcp_actions(hass)

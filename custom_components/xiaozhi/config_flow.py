@@ -52,10 +52,10 @@ from .forms.gateway_form import (
     gateway_suggestions,
 )
 from .forms.pairing_form import PairingFlow, address_placeholders
-from .gateway import gateway_entry, gateway_of
+from .gateway import gateway_of
 from .links.link_settings import AUTO_SUBSCRIBE_TOPIC
 from .provisioning.address import check_in_url
-from .settings import OfferedLink, device_subentries
+from .settings import OfferedLink, device_subentries, gateway_entry
 
 _TITLE: Final = "XiaoZhi"
 

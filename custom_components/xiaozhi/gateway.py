@@ -1,34 +1,32 @@
 """The gateway: owns the listeners and the devices."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 import logging
 
-from homeassistant.config_entries import SOURCE_IGNORE, SOURCE_REAUTH, ConfigEntry, ConfigEntryState
+from homeassistant.config_entries import ConfigEntry, ConfigEntryState
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.exceptions import ConfigEntryNotReady
 from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
 from .access_point.access_points import AccessPoints
-from .const import CONF_FIRMWARE_RELEASES, DOMAIN, GATEWAY_UNIQUE_ID, NO_MODEL_ISSUE
+from .const import CONF_FIRMWARE_RELEASES, DOMAIN, NO_MODEL_ISSUE
 from .device.device import Device
 from .device.registry import async_register, macs_of
 from .device.state import DETECTORS
 from .device.store import DeviceStore
 from .firmware.library import FirmwareFiles
-from .links.credentials import same
-from .links.link_settings import client_id_of
+from .links.broker_issue import BROKER_ISSUE, async_broker_changed
+from .links.credentials import PairedDevices
 from .links.listeners import Listeners, PortError
 from .mcp.assistant import AssistantResources
 from .mcp.questions import DeviceQuestions
 from .protocol.closing import close_all
-from .protocol.firmware import SAFE_TEXT_BYTES
-from .protocol.transport.link import Admission, Credentials, LinkKind
-from .protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem
+from .provisioning.checkin_answers import CheckIns
 from .provisioning.discovery import DeviceDiscovery
-from .settings import GatewaySettings, device_subentries
+from .settings import GatewaySettings, device_subentries, gateway_entry
 from .timeouts import timeouts_of
 from .voice.announcements.announcer import Announcer
 from .voice.missing_engines import MissingEnginesCheck
@@ -37,18 +35,10 @@ from .voice.speech_input import SpeechInputs
 
 _LOGGER = logging.getLogger(__name__)
 
-_BROKER_ISSUE = "broker_unusable"
 _FIRMWARE_INTERVAL = timedelta(minutes=10)
 
 type XiaozhiConfigEntry = ConfigEntry[Gateway]
 type DeviceListener = Callable[[Device], None]
-
-
-@callback
-def gateway_entry(hass: HomeAssistant) -> XiaozhiConfigEntry | None:
-    """Return the entry of the gateway, running or not, unless it is an ignored discovery."""
-    entry = hass.config_entries.async_entry_for_domain_unique_id(DOMAIN, GATEWAY_UNIQUE_ID)
-    return None if entry is None or entry.source == SOURCE_IGNORE else entry
 
 
 @callback
@@ -75,7 +65,7 @@ def find_device(hass: HomeAssistant, device_id: str) -> Device | None:
 
 
 class Gateway:
-    """Runtime of the gateway entry. It is the directory in which listeners look up devices."""
+    """Runtime of the gateway entry."""
 
     def __init__(self, hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
         self.hass = hass
@@ -86,7 +76,11 @@ class Gateway:
         self.discovery = DeviceDiscovery(hass, entry)
         self._timeouts = timeouts_of(hass)
         self.access_points = AccessPoints(hass, entry, self._timeouts.access_point)
-        self.listeners = Listeners(self.settings, self, self._timeouts)
+        paired = PairedDevices(self.settings, self.devices)
+        self.listeners = Listeners(
+            self.settings, paired, partial(async_broker_changed, hass, entry), self._timeouts
+        )
+        self.check_ins = CheckIns(hass, entry, self.settings, paired, self.discovery, self.listeners.expect)
         releases = entry.data.get(CONF_FIRMWARE_RELEASES)
         self.firmware_files = FirmwareFiles(hass, releases, self._timeouts.firmware)
         self.detectors = SpeechDetectors(hass, self._detectors_unavailable)
@@ -135,7 +129,7 @@ class Gateway:
         self.firmware_files.forget()
         self.detectors.async_stop()
         self._engines_check.async_stop()
-        for issue in (_BROKER_ISSUE, NO_MODEL_ISSUE):
+        for issue in (BROKER_ISSUE, NO_MODEL_ISSUE):
             ir.async_delete_issue(self.hass, DOMAIN, issue)
         await self._store.async_save()
 
@@ -147,15 +141,9 @@ class Gateway:
         """Return what says things to a device that its user has not asked for."""
         return self._announcers[device.mac]
 
-    def paired(self, mac: str, client_id: str) -> Device | None:
-        """Return the paired device with this MAC, if the Client-Id is its own as well."""
-        device = self.device(mac)
-        return device if device is not None and same(device.settings.client_id, client_id) else None
-
     @callback
     def async_entry_updated(self) -> None:
         """Follow the entry: add, change and remove devices without disturbing the others."""
-        self.settings = GatewaySettings.from_entry(self.entry)
         subentries = device_subentries(self.entry)
         for mac in self.devices.keys() - subentries.keys():
             self._close(self.devices.pop(mac))
@@ -210,70 +198,3 @@ class Gateway:
         registered = async_register(self.hass, self.entry, device)
         if (area_id := self._areas.pop(device.mac, None)) is not None:
             dr.async_get(self.hass).async_update_device(registered.id, area_id=area_id)
-
-    # The `DeviceDirectory` of the listeners.
-
-    @callback
-    def admit(self, credentials: Credentials, kind: LinkKind) -> Admission | None:
-        """Admit a device that presents its token and client id."""
-        device = self.device(credentials.mac)
-        if device is None or not same(credentials.token, device.settings.token):
-            _LOGGER.debug("Connection from %s refused: unknown device or wrong token", credentials.remote)
-            return None
-        client_id = device.settings.client_id
-        if kind is LinkKind.MQTT:
-            client_id = client_id_of(self.settings, device.mac)
-        if not same(credentials.client_id, client_id):
-            _LOGGER.debug("Connection from %s refused: not the device that was paired", credentials.remote)
-            return None
-        return _admission(device)
-
-    @callback
-    def admit_from_broker(self, mac: str) -> Admission | None:
-        """Admit a paired device. The broker decides who may write to its topic."""
-        device = self.device(mac)
-        return None if device is None else _admission(device)
-
-    def probed_macs(self) -> Iterable[str]:
-        """Return the MACs of the devices that can answer before a hello."""
-        return [mac for mac, device in self.devices.items() if device.state.answers_unasked]
-
-    def address_for(self, mac: str) -> str | None:
-        """Return the address that the owner has set, or else the host that a device last called."""
-        device = self.device(mac)
-        return self.settings.address or (None if device is None else device.state.host)
-
-    @callback
-    def broker_changed(self, problem: BrokerError | None) -> None:
-        """Raise a repair issue while the broker cannot be used; ask for another password if it is refused."""
-        if problem is None:
-            _LOGGER.info("Connected to the MQTT broker")
-            self._broker_solved()
-            return
-        _LOGGER.info("The MQTT broker cannot be used: %s", problem)
-        if problem.problem is BrokerProblem.REFUSED:
-            ir.async_delete_issue(self.hass, DOMAIN, _BROKER_ISSUE)
-            self.entry.async_start_reauth(self.hass)
-            return
-        ir.async_create_issue(
-            self.hass,
-            DOMAIN,
-            _BROKER_ISSUE,
-            is_fixable=False,
-            severity=ir.IssueSeverity.ERROR,
-            translation_key=f"broker_{problem.problem}",
-        )
-
-    def _broker_solved(self) -> None:
-        ir.async_delete_issue(self.hass, DOMAIN, _BROKER_ISSUE)
-        for flow in tuple(self.entry.async_get_active_flows(self.hass, {SOURCE_REAUTH})):
-            self.hass.config_entries.flow.async_abort(flow["flow_id"])
-
-
-def _admission(device: Device) -> Admission:
-    firmware = device.state.firmware_version
-    return Admission(
-        attach=device.attach,
-        pings_safe=firmware is not None and firmware.pings_safe,
-        text_limit=None if firmware is not None and firmware.takes_long_texts else SAFE_TEXT_BYTES,
-    )

@@ -7,8 +7,9 @@ from hashlib import sha256
 import hmac
 from typing import Any, Self
 
-from homeassistant.config_entries import ConfigEntry, ConfigSubentry
+from homeassistant.config_entries import SOURCE_IGNORE, ConfigEntry, ConfigSubentry
 from homeassistant.const import CONF_CLIENT_ID, CONF_HOST, CONF_PASSWORD, CONF_PORT, CONF_TOKEN, CONF_USERNAME
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.util.ssl import get_default_context
 
 from .const import (
@@ -35,6 +36,8 @@ from .const import (
     DEFAULT_FOLLOW_UP_WAIT,
     DEFAULT_MQTT_PORT,
     DEFAULT_UDP_PORT,
+    DOMAIN,
+    GATEWAY_UNIQUE_ID,
     SUBENTRY_DEVICE,
 )
 from .protocol.transport.mqtt.broker_client import BrokerSettings
@@ -174,6 +177,13 @@ class DeviceSettings:
     def vision_token(self) -> str:
         """Token that the device sends with a photo. It does not reveal the token of the link."""
         return hmac.digest(self.token.encode(), b"vision", "sha256").hex()
+
+
+@callback
+def gateway_entry(hass: HomeAssistant) -> ConfigEntry[Any] | None:
+    """Return the entry of the gateway, running or not, unless it is an ignored discovery."""
+    entry = hass.config_entries.async_entry_for_domain_unique_id(DOMAIN, GATEWAY_UNIQUE_ID)
+    return None if entry is None or entry.source == SOURCE_IGNORE else entry
 
 
 def device_subentries(entry: ConfigEntry[Any]) -> dict[str, ConfigSubentry]:

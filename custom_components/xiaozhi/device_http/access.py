@@ -1,4 +1,4 @@
-"""Shared by all views for devices: access control, the gateway called, and closing the connection."""
+"""Shared by all views for devices: access control, and closing the connection."""
 
 import asyncio
 from collections import Counter
@@ -19,7 +19,6 @@ from homeassistant.util.hass_dict import HassKey
 from homeassistant.util.network import is_local
 
 from ..const import DOMAIN
-from ..gateway import Gateway, running_gateway
 from ..texts.translated import async_text
 from ..timeouts import timeouts_of
 
@@ -152,11 +151,11 @@ def check_origin(request: web.Request) -> None:
         raise web.HTTPForbidden(text="Not for web pages")
 
 
-def called_gateway(request: web.Request) -> Gateway:
-    """Return the running gateway. Raises `web.HTTPServiceUnavailable`."""
-    if (gateway := running_gateway(request.app[KEY_HASS])) is None:
+def required[PartT](part: PartT | None) -> PartT:
+    """Return a part of the running gateway, which is None without one. Raises `HTTPServiceUnavailable`."""
+    if part is None:
         raise web.HTTPServiceUnavailable(text="The XiaoZhi gateway is not set up or not running")
-    return gateway
+    return part
 
 
 def path_of(request: web.Request) -> str:

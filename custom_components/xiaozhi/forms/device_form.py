@@ -1,6 +1,7 @@
 """Adds a device to the gateway, and changes its settings."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final, override
 
 from homeassistant.config_entries import ConfigSubentryFlow, SubentryFlowContext, SubentryFlowResult
@@ -23,7 +24,7 @@ from ..const import (
     CONF_WAKE_WORD_PIPELINES,
 )
 from ..gateway import Gateway, gateway_of
-from ..provisioning.checkin_answers import would_change_link
+from ..links.link_settings import kind_of_link
 from ..settings import ConversationStyle, DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 from .device_permissions import may_do_schema, merged
 from .pairing_form import PairingFlow
@@ -116,7 +117,9 @@ async def _apply_link(
     device = None if gateway is None else gateway.device(mac)
     if gateway is None or device is None:
         return "device_restart_yourself"
-    if not would_change_link(gateway, device, link):
+    settings = replace(device.settings, link=link)
+    kind = kind_of_link(gateway.settings, settings, device.state.firmware_version)
+    if device.state.link in {None, kind}:
         return None
     if not restart_now:
         return "device_restart_later"

@@ -1,13 +1,13 @@
 """The ports on which devices reach the gateway, and its connection to the owner's broker."""
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import asdict, replace
 import errno
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from ..protocol.closing import close_all
 from ..protocol.messages import AudioFormat
-from ..protocol.transport.link import Admission, Credentials, LinkKind
+from ..protocol.transport.link import LinkKind
 from ..protocol.transport.mqtt.broker_client import BrokerError
 from ..protocol.transport.mqtt.broker_connection import BrokerConnection
 from ..protocol.transport.mqtt.endpoint import MqttEndpoint
@@ -15,6 +15,7 @@ from ..protocol.transport.udp.listener import UdpListener
 from ..protocol.transport.websocket.listener import WebSocketListener
 from ..settings import GatewaySettings, OfferedLink
 from ..timeouts import Timeouts
+from .credentials import PairedDevices
 
 # 137 of 148 boards play 24 kHz without resampling; with 60 ms, their queue of 40 packets holds 2.4 s.
 DOWNLINK: Final = AudioFormat(sample_rate=24000, frame_duration=60)
@@ -38,54 +39,41 @@ class PortError(Exception):
         """Among the `exceptions` of the translations."""
 
 
-class DeviceDirectory(Protocol):
-    """What the listeners need of the paired devices."""
-
-    def admit(self, credentials: Credentials, kind: LinkKind) -> Admission | None:
-        """Return how to take in a connection; None refuses it."""
-
-    def admit_from_broker(self, mac: str) -> Admission | None:
-        """Return how to take in a device on the broker; None refuses it."""
-
-    def probed_macs(self) -> Iterable[str]:
-        """Return the MACs of the devices that can answer before a hello."""
-
-    def address_for(self, mac: str) -> str | None:
-        """Return the host name or IPv4 address under which a device reaches us, or None."""
-
-    def broker_changed(self, problem: BrokerError | None) -> None:
-        """Note that the broker can be used, or why not."""
-
-
 class Listeners:
     """The open ports and the connection to the broker."""
 
-    def __init__(self, settings: GatewaySettings, directory: DeviceDirectory, timeouts: Timeouts) -> None:
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        paired: PairedDevices,
+        broker_changed: Callable[[BrokerError | None], None],
+        timeouts: Timeouts,
+    ) -> None:
         self._settings = settings
         self._udp = UdpListener()
         self._websocket = WebSocketListener(
-            lambda credentials: directory.admit(credentials, LinkKind.WEBSOCKET),
+            lambda credentials: paired.admit(credentials, LinkKind.WEBSOCKET),
             downlink=DOWNLINK,
             timeouts=timeouts.websocket,
         )
         self._endpoint = MqttEndpoint(
-            lambda credentials: directory.admit(credentials, LinkKind.MQTT),
+            lambda credentials: paired.admit(credentials, LinkKind.MQTT),
             audio=self._udp,
             downlink=DOWNLINK,
-            address=directory.address_for,
+            address=paired.address_for,
             timeouts=timeouts.mqtt,
         )
         self._broker: BrokerConnection | None = None
         if settings.broker is not None:
             self._broker = BrokerConnection(
                 replace(settings.broker, timeouts=timeouts.broker),
-                directory.admit_from_broker,
+                paired.admit_from_broker,
                 gateway=settings.name,
-                devices=directory.probed_macs,
-                address=lambda mac: directory.address_for(mac) or "",
+                devices=paired.probed_macs,
+                address=lambda mac: paired.address_for(mac) or "",
                 audio=self._udp,
                 downlink=DOWNLINK,
-                state_changed=directory.broker_changed,
+                state_changed=broker_changed,
             )
 
     async def start(self) -> None:

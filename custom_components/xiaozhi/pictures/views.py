@@ -1,6 +1,7 @@
 """Views on Home Assistant's web server where devices upload pictures and download files."""
 
 import asyncio
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 import logging
 import socket
@@ -13,7 +14,7 @@ from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 
 from ..const import FILE_PATH, UPLOAD_PATH, VISION_PATH
 from ..device.device import Device
-from ..device_http.access import called_gateway, for_devices, path_of
+from ..device_http.access import for_devices, path_of, required
 from ..device_http.bodies import receive_body
 from ..device_http.transfers import TRANSFERS, Transfers
 from ..links.credentials import same
@@ -29,11 +30,16 @@ _CHUNK: Final = 16 * 1024
 
 
 @callback
-def async_register_picture_views(hass: HomeAssistant) -> None:
-    """Register the views. They cannot be unregistered."""
+def async_register_picture_views(
+    hass: HomeAssistant, devices: Callable[[], Mapping[str, Device] | None]
+) -> None:
+    """Register the views. They cannot be unregistered.
+
+    `devices` returns the paired devices by MAC; None while no gateway runs.
+    """
     hass.data[TRANSFERS] = Transfers()
     hass.data[PICTURE_SLOTS] = PictureSlots()
-    hass.http.register_view(VisionView())
+    hass.http.register_view(VisionView(devices))
     hass.http.register_view(UploadView())
     hass.http.register_view(FileView())
 
@@ -45,13 +51,14 @@ class VisionView(HomeAssistantView):
     name = "api:xiaozhi:vision"
     requires_auth = False
 
-    def __init__(self) -> None:
+    def __init__(self, devices: Callable[[], Mapping[str, Device] | None]) -> None:
+        self._devices = devices
         self._vision = Vision()
 
     @for_devices
     async def post(self, request: web.Request) -> web.Response:
         """Answer a question. A known device always gets status 200: it reads no other answer."""
-        device = _authenticate(request)
+        device = _authenticate(request, required(self._devices()))
         timeouts = device.timeouts.pictures
 
         async def receive() -> bytes | None:
@@ -134,9 +141,9 @@ def _send_no_faster_than_taken(request: web.Request) -> None:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _CHUNK)
 
 
-def _authenticate(request: web.Request) -> Device:
+def _authenticate(request: web.Request, devices: Mapping[str, Device]) -> Device:
     """Return the calling device. Raises an HTTP error; never 401: Home Assistant would ban the IP address."""
-    device = called_gateway(request).device(request.headers.get("Device-Id", "").lower())
+    device = devices.get(request.headers.get("Device-Id", "").lower())
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if device is None or scheme.lower() != "bearer" or not same(token, device.settings.vision_token):
         _LOGGER.debug("Call of %s from %s refused: unknown device or token", path_of(request), request.remote)

@@ -8,12 +8,13 @@ from typing import Final
 
 from aiohttp import web
 from aiohttp.hdrs import X_FORWARDED_FOR
+from homeassistant.config_entries import ConfigEntryState
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.http import KEY_HASS
 
 from ..const import CONF_ADDRESS, OTA_PATH
 from ..device_http.access import is_outside
-from ..gateway import gateway_entry, gateway_of
+from ..settings import gateway_entry
 from ..texts.translated import async_text
 from .address import PORTAL_URL, HostProblem, check_in_url, host_problem
 
@@ -100,7 +101,7 @@ def _find(hass: HomeAssistant, request: web.Request) -> _Finding:
     entry = gateway_entry(hass)
     if entry is None:
         return _failure("page_not_set_up")
-    if gateway_of(entry) is None:
+    if entry.state is not ConfigEntryState.LOADED:
         return _failure("page_not_running", reason=entry.reason or "")
     host = request.host.rpartition(":")[0] or request.host
     address: str | None = entry.data.get(CONF_ADDRESS)

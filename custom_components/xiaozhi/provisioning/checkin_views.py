@@ -1,6 +1,7 @@
 """Views of check-in and activation on Home Assistant's web server."""
 
 import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 import logging
 from typing import Any, Final
@@ -9,19 +10,18 @@ from aiohttp import web
 from homeassistant.config_entries import SAVE_DELAY, ConfigEntry
 from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.http import HomeAssistantView
+from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 from homeassistant.util import dt as dt_util
 
 from ..const import OTA_PATH
-from ..device_http.access import async_prepare_calls, called_gateway, check_origin, for_devices, path_of
+from ..device_http.access import async_prepare_calls, check_origin, for_devices, path_of, required
 from ..device_http.bodies import receive_body
-from ..gateway import Gateway
 from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
 from ..protocol.checkin_reply import encode_reply
 from ..timeouts import timeouts_of
 from .address import is_usable_host
 from .address_page import async_address_page
-from .checkin_answers import Activation, Caller, answer_activation, answer_check_in
+from .checkin_answers import Activation, Caller, CheckIns
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -37,12 +37,12 @@ _ACTIVATION: Final = {
 
 
 @callback
-def async_register_views(hass: HomeAssistant) -> None:
-    """Register the views. They cannot be unregistered."""
+def async_register_checkin_views(hass: HomeAssistant, check_ins: Callable[[], CheckIns | None]) -> None:
+    """Register the views. They cannot be unregistered. `check_ins` returns None while no gateway runs."""
     async_prepare_calls(hass)
     for slash in ("", "/"):
-        hass.http.register_view(CheckInView(f"{OTA_PATH}{slash}"))
-        hass.http.register_view(ActivationView(f"{OTA_PATH}/activate{slash}"))
+        hass.http.register_view(CheckInView(f"{OTA_PATH}{slash}", check_ins))
+        hass.http.register_view(ActivationView(f"{OTA_PATH}/activate{slash}", check_ins))
 
 
 class CheckInView(HomeAssistantView):
@@ -51,8 +51,9 @@ class CheckInView(HomeAssistantView):
     name = "api:xiaozhi:ota"
     requires_auth = False
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, check_ins: Callable[[], CheckIns | None]) -> None:
         self.url = url
+        self._check_ins = check_ins
 
     async def get(self, request: web.Request) -> web.Response:
         """Tell a person with a browser whether this address works; devices never send GET."""
@@ -62,12 +63,13 @@ class CheckInView(HomeAssistantView):
     @for_devices
     async def post(self, request: web.Request) -> web.Response:
         """Answer a check-in with a code or link settings."""
-        gateway, checkin = await _accept(request)
+        check_ins = required(self._check_ins())
+        checkin = await _accept(request)
         host = request.host.rpartition(":")[0] or request.host
         if not is_usable_host(host):
             raise web.HTTPBadRequest(text="Host header without a name or an IPv4 address")
         caller = Caller(remote=request.remote or "", host=host, origin=f"{request.scheme}://{request.host}")
-        reply = answer_check_in(gateway, checkin, caller)
+        reply = check_ins.answer(checkin, caller)
         return web.Response(body=encode_reply(reply), content_type=CONTENT_TYPE_JSON)
 
 
@@ -81,16 +83,17 @@ class ActivationView(HomeAssistantView):
     name = "api:xiaozhi:ota:activate"
     requires_auth = False
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, check_ins: Callable[[], CheckIns | None]) -> None:
         self.url = url
+        self._check_ins = check_ins
 
     @for_devices
     async def post(self, request: web.Request) -> web.Response:
         """Answer 200 once the device is paired, 202 until then."""
-        gateway, checkin = await _accept(request)
-        activation = answer_activation(gateway, checkin)
+        check_ins = required(self._check_ins())
+        activation = check_ins.activation(await _accept(request))
         if activation is Activation.ACCEPTED:
-            await asyncio.sleep(_seconds_until_saved(gateway.entry))
+            await asyncio.sleep(_seconds_until_saved(check_ins.entry))
         status, text = _ACTIVATION[activation]
         return self.json({"message": text}, status)
 
@@ -104,12 +107,11 @@ def _seconds_until_saved(entry: ConfigEntry[Any]) -> float:
     return min(max(0.0, _SAVED_SECONDS - since), _SAVED_SECONDS)
 
 
-async def _accept(request: web.Request) -> tuple[Gateway, CheckIn]:
-    """Return the gateway and the parsed check-in. Raises aiohttp's HTTP errors for other callers."""
-    gateway = called_gateway(request)
-    body = await receive_body(request, MAX_BODY_BYTES, timeouts_of(gateway.hass).calls.body)
+async def _accept(request: web.Request) -> CheckIn:
+    """Return the parsed check-in. Raises aiohttp's HTTP errors for other callers."""
+    body = await receive_body(request, MAX_BODY_BYTES, timeouts_of(request.app[KEY_HASS]).calls.body)
     try:
-        return gateway, parse_checkin(request.headers, body)
+        return parse_checkin(request.headers, body)
     except CheckInError as err:
         _LOGGER.debug("Call of %s from %s refused: %s", path_of(request), request.remote, err)
         raise web.HTTPBadRequest(text=f"Not a XiaoZhi device: {err}") from err

@@ -6,6 +6,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.links.broker_issue import async_broker_changed
 from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem
 from tests.integration.issues import open_issues
 
@@ -16,13 +17,12 @@ async def test_each_problem_of_the_broker_has_a_sentence_of_its_own(
     linked_entry: MockConfigEntry,
     problem: BrokerProblem,
 ) -> None:
-    gateway = linked_entry.runtime_data
-    gateway.broker_changed(BrokerError(problem, "[code:135] The words of a library"))
+    async_broker_changed(hass, linked_entry, BrokerError(problem, "[code:135] The words of a library"))
     (issue,) = open_issues(hass)
     assert (issue.domain, issue.translation_key) == (DOMAIN, f"broker_{problem}")
     texts = await async_get_translations(hass, "en", "issues", [DOMAIN])
     sentence = texts[f"component.{DOMAIN}.issues.broker_{problem}.description"]
     assert sentence.endswith(".")
     assert "{" not in sentence
-    gateway.broker_changed(None)
+    async_broker_changed(hass, linked_entry, None)
     assert not open_issues(hass)

@@ -331,11 +331,11 @@ async def test_nobody_is_let_in_through_the_cloud(make_device: MakeDevice) -> No
 @pytest.mark.usefixtures("gateway_entry")
 async def test_nobody_is_let_in_without_an_address(hass: HomeAssistant) -> None:
     """As through a Unix socket, where nobody knows who stands behind it."""
-    request = make_mocked_request("POST", OTA_PATH, app=hass.http.app)
+    view = checkin_views.CheckInView(OTA_PATH, lambda: None)
     with pytest.raises(web.HTTPForbidden):
-        await checkin_views.CheckInView(OTA_PATH).post(request)
+        await view.post(make_mocked_request("POST", OTA_PATH, app=hass.http.app))
     request = make_mocked_request("GET", OTA_PATH, app=hass.http.app)
-    assert (await checkin_views.CheckInView(OTA_PATH).get(request)).status == HTTPStatus.FORBIDDEN
+    assert (await view.get(request)).status == HTTPStatus.FORBIDDEN
 
 
 @with_paired_device
