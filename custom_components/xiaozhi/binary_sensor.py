@@ -76,7 +76,9 @@ async def async_setup_entry(
         exists=lambda device, description: description.value(device) is not None,
     )
     async_add_tool_entities(entry, async_add_entities, BinarySensorTool, XiaozhiToolBinarySensor)
-    async_add_access_point_entities(entry, async_add_entities, [ConnectedSensor])
+    async_add_access_point_entities(
+        entry, entry.runtime_data.access_points, async_add_entities, [ConnectedSensor]
+    )
 
 
 class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):

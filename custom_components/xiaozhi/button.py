@@ -64,7 +64,9 @@ async def async_setup_entry(
         XiaozhiPictureButton,
         exists=lambda device, description: description.tool in device.tools,
     )
-    async_add_access_point_entities(entry, async_add_entities, [ReconnectButton])
+    async_add_access_point_entities(
+        entry, entry.runtime_data.access_points, async_add_entities, [ReconnectButton]
+    )
 
 
 class XiaozhiButton(XiaozhiToolEntity[ButtonTool], ButtonEntity):

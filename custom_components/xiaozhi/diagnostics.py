@@ -18,7 +18,6 @@ from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES, DOMAIN
 from .device.device import Device
 from .gateway import Gateway, XiaozhiConfigEntry, find_device, gateway_of
-from .log_entries import logged_problems
 from .provisioning.address import describe_address
 from .voice.engine_locations import describe_pipeline
 from .voice.missing_engines import async_missing_engines_hint
@@ -47,11 +46,9 @@ async def async_get_config_entry_diagnostics(
     """Return the settings and, while the gateway runs, the counters of its listeners and every device."""
     settings = async_redact_data(dict(entry.data), _PRIVATE)
     # Diagnostics are wanted most when the gateway cannot start.
-    names = [subentry.title for subentry in entry.subentries.values()]
     common = {
         "settings": settings,
         "libraries": await hass.async_add_executor_job(_versions),
-        "logged_problems": logged_problems(hass, names),
         "open_issues": _open_issues(hass),
         "address": describe_address(hass, entry.data.get(CONF_ADDRESS)),
     }

@@ -42,7 +42,9 @@ async def async_setup_entry(
 ) -> None:
     """Add the event entities of every device."""
     async_add_device_entities(entry, async_add_entities, EVENTS, XiaozhiEvent)
-    async_add_access_point_entities(entry, async_add_entities, [ToolCalledEvent])
+    async_add_access_point_entities(
+        entry, entry.runtime_data.access_points, async_add_entities, [ToolCalledEvent]
+    )
 
 
 class XiaozhiEvent(XiaozhiEntity, EventEntity):

@@ -195,7 +195,9 @@ async def async_setup_entry(
         entry, async_add_entities, SENSOR_DOMAIN, ResourceSensor.accepts, ResourceSensor
     )
     async_add_tool_entities(entry, async_add_entities, SensorTool, XiaozhiToolSensor)
-    async_add_access_point_entities(entry, async_add_entities, [LastCallSensor, ToolsOfferedSensor])
+    async_add_access_point_entities(
+        entry, entry.runtime_data.access_points, async_add_entities, [LastCallSensor, ToolsOfferedSensor]
+    )
 
 
 def _exists(device: Device, description: XiaozhiSensorDescription) -> bool:

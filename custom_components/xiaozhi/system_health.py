@@ -9,7 +9,6 @@ from homeassistant.loader import async_get_integration
 
 from .const import CONF_ADDRESS, DOMAIN
 from .gateway import running_gateway
-from .log_entries import logged_problems
 from .provisioning.address import describe_address
 from .settings import OfferedLink
 from .voice.engine_locations import EngineLocation, engine_locations
@@ -28,7 +27,6 @@ async def _async_info(hass: HomeAssistant) -> dict[str, Any]:
     info: dict[str, Any] = {"version": str(integration.version)}
     gateway = running_gateway(hass)
     info["running"] = gateway is not None
-    info["problems"] = len(logged_problems(hass, ()))
     if gateway is None:
         return info
     settings = gateway.settings

@@ -25,8 +25,6 @@ from .house_tools import HouseTool, async_house, offered_tools
 from .issues import async_clear_issues, async_update_issues
 from .settings import AccessPointSettings
 
-__all__ = ["AccessPoint", "AccessPointListener"]
-
 _LOGGER = logging.getLogger(__name__)
 
 _MODEL: Final = "Access point"

@@ -24,8 +24,6 @@ from ..protocol.timeouts import AccessPointTimeouts
 from .access_point import AccessPoint
 from .settings import access_point_subentries
 
-__all__ = ["AccessPoints"]
-
 _LOGGER = logging.getLogger(__name__)
 
 # What happens without an event: tokens expire, and the server of a remote API comes back.

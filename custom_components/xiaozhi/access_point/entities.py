@@ -8,30 +8,23 @@ from homeassistant.components.binary_sensor import BinarySensorDeviceClass, Bina
 from homeassistant.components.button import ButtonEntity
 from homeassistant.components.event import EventEntity
 from homeassistant.components.sensor import SensorDeviceClass, SensorEntity, SensorStateClass
+from homeassistant.config_entries import ConfigEntry
 from homeassistant.const import EntityCategory
 from homeassistant.core import callback
 from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.entity import Entity
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from ..gateway import XiaozhiConfigEntry
 from ..lean_entity import LeanEntity
 from ..protocol.access_point.dispatcher import CallOutcome, CallRecord
 from .access_point import AccessPoint
-
-__all__ = [
-    "ConnectedSensor",
-    "LastCallSensor",
-    "ReconnectButton",
-    "ToolCalledEvent",
-    "ToolsOfferedSensor",
-    "async_add_access_point_entities",
-]
+from .access_points import AccessPoints
 
 
 @callback
 def async_add_access_point_entities(
-    entry: XiaozhiConfigEntry,
+    entry: ConfigEntry[Any],
+    points: AccessPoints,
     async_add_entities: AddConfigEntryEntitiesCallback,
     kinds: Iterable[Callable[[AccessPoint], Entity]],
 ) -> None:
@@ -41,7 +34,7 @@ def async_add_access_point_entities(
     def add(point: AccessPoint) -> None:
         async_add_entities([kind(point) for kind in kinds], config_subentry_id=point.subentry_id)
 
-    entry.async_on_unload(entry.runtime_data.access_points.listen(add))
+    entry.async_on_unload(points.listen(add))
 
 
 class AccessPointEntity(LeanEntity):

@@ -16,15 +16,6 @@ from ..const import DOMAIN
 from ..protocol.access_point.tools import OfferedTool, ToolError
 from ..protocol.messages import JsonObject
 
-__all__ = [
-    "House",
-    "HouseTool",
-    "async_house",
-    "automatic_tools",
-    "offered_tools",
-    "proposed_tools",
-]
-
 _LOGGER = logging.getLogger(__name__)
 
 # What the owner has written does not say of itself how far it reaches.

@@ -11,8 +11,6 @@ from ..const import DOMAIN
 from ..protocol.access_point.reconnecting import Problem
 from .settings import AccessPointSettings
 
-__all__ = ["async_clear_issues", "async_update_issues"]
-
 _NOTICE: Final = timedelta(days=30)
 
 _EXPIRING: Final = "access_point_expiring"

@@ -10,8 +10,6 @@ from homeassistant.helpers.llm import LLM_API_ASSIST
 from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS, SUBENTRY_ACCESS_POINT
 from ..protocol.access_point.address import AccessPointAddress
 
-__all__ = ["AccessPointSettings", "access_point_subentries"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessPointSettings:
