@@ -83,7 +83,7 @@ class Gateway:
         self.check_ins = CheckIns(hass, entry, self.settings, paired, self.discovery, self.listeners.expect)
         releases = entry.data.get(CONF_FIRMWARE_RELEASES)
         self.firmware_files = FirmwareFiles(hass, releases, self._timeouts.firmware)
-        self.detectors = SpeechDetectors(hass, self._detectors_unavailable)
+        self.detectors = SpeechDetectors(hass, self._detectors_unavailable, self._timeouts.voice)
         self.speech_inputs = SpeechInputs(
             hass, self.detectors, partial(entry.async_create_background_task, hass)
         )
@@ -109,8 +109,8 @@ class Gateway:
         self.access_points.async_start()
         self._engines_check.async_start()
         # The owner is to know at once where there is none, and the first turn need not wait for the library.
-        load = self.detectors.async_load()
-        self.entry.async_create_background_task(self.hass, load, "xiaozhi load speech detector")
+        prepare = self.detectors.async_prepare()
+        self.entry.async_create_background_task(self.hass, prepare, "xiaozhi prepare speech detector")
         look = self.firmware_files.async_look
         self.entry.async_create_background_task(self.hass, look(), "xiaozhi look for firmware")
         self.entry.async_on_unload(

@@ -1,4 +1,4 @@
-"""The end of speech: found by our own detector or by the pipeline, or reported by the button.
+"""The speech detectors of all turns, and whether this computer can run them.
 
 Home Assistant's own detector does not hear most words as short as "no", takes half a second longer, and
 gives up after 15 s. It serves where ours cannot be loaded.
@@ -12,6 +12,7 @@ from typing import Final
 from homeassistant.components.assist_pipeline import VadSensitivity
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import issue_registry as ir
+from homeassistant.helpers.storage import Store
 
 from ..const import DOMAIN
 from ..protocol.audio.detector import (
@@ -23,12 +24,18 @@ from ..protocol.audio.detector import (
     load_detector,
 )
 from ..protocol.audio.silero import ModelUnavailable
+from ..protocol.audio.silero_probe import find_model, probe, probe_key
 from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE
 from ..protocol.conversation.patience import DEFAULT_PAUSES, NOTICED_PAUSE, EndOfTurn
+from ..timeouts import VoiceTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
 _ISSUE: Final = "no_speech_detector"
+# What the library was last found to work with.
+_STORE: Final = f"{DOMAIN}.speech_detector"
+_STORE_VERSION: Final = 1
+_WORKS_WITH: Final = "works_with"
 _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
 # What the positions of *finished speaking detection* mean.
 _SETTINGS: Final = {
@@ -50,16 +57,44 @@ _AT_ONCE: Final = 8
 _MAX_PIECE: Final = _BYTES_PER_SECOND
 
 
+def _store(hass: HomeAssistant) -> Store[dict[str, str]]:
+    return Store(hass, _STORE_VERSION, _STORE)
+
+
+async def async_forget_probe(hass: HomeAssistant) -> None:
+    """Delete what is stored."""
+    await _store(hass).async_remove()
+
+
 class SpeechDetectors:
     """The speech detectors of all devices that listen, one for each, outside the event loop."""
 
-    def __init__(self, hass: HomeAssistant, on_unavailable: Callable[[], None]) -> None:
-        """Prepare. The library is loaded with the first detector."""
+    def __init__(
+        self, hass: HomeAssistant, on_unavailable: Callable[[], None], timeouts: VoiceTimeouts | None = None
+    ) -> None:
+        """There are no detectors before `async_prepare`."""
         self.available = True
         """Whether detectors can be used, as far as is known."""
         self._hass = hass
         self._on_unavailable = on_unavailable
+        self._timeouts = timeouts or VoiceTimeouts()
         self._working = asyncio.Semaphore(_AT_ONCE)
+        self._safe = False
+        self._tried = asyncio.Event()
+
+    async def async_prepare(self) -> None:
+        """Find out whether the library can be loaded, and load it; a repair issue tells if it cannot.
+
+        Until it has run once in a process of its own, it could end Home Assistant.
+        """
+        try:
+            await self._try()
+            self._safe = True
+        except ModelUnavailable as err:
+            self._is_unavailable(err)
+        finally:
+            self._tried.set()
+        await self.async_load()
 
     async def async_load(self, sensitivity: VadSensitivity = VadSensitivity.DEFAULT) -> TurnDetector | None:
         """Return a detector for one turn; None, with a repair issue, if the library cannot be loaded."""
@@ -74,24 +109,47 @@ class SpeechDetectors:
         return await self._load(_INTERRUPTION)
 
     async def _load(self, settings: DetectorSettings) -> TurnDetector | None:
-        if not self.available:
+        try:
+            async with asyncio.timeout(self._timeouts.detector_wait):
+                await self._tried.wait()
+        except TimeoutError:
+            return None
+        if not self._safe:
             return None
         try:
             detector = await self._hass.async_add_executor_job(load_detector, settings)
         except ModelUnavailable as err:
-            self.available = False
-            self._on_unavailable()
-            _LOGGER.warning("The end of speech is found by Home Assistant, which takes longer: %s", err)
-            ir.async_create_issue(
-                self._hass,
-                DOMAIN,
-                _ISSUE,
-                is_fixable=False,
-                severity=ir.IssueSeverity.WARNING,
-                translation_key=_ISSUE,
-            )
+            self._safe = False
+            self._is_unavailable(err)
             return None
         return TurnDetector(self._hass, detector, self._working)
+
+    async def _try(self) -> None:
+        """Run the library in a process of its own, once for each version and processor that it works with.
+
+        Raises `ModelUnavailable`. A failure is not kept, so that each start tries again.
+        """
+        folder = await self._hass.async_add_executor_job(find_model)
+        key = await self._hass.async_add_executor_job(probe_key)
+        store = _store(self._hass)
+        if (await store.async_load() or {}).get(_WORKS_WITH) == key:
+            return
+        await probe(folder, self._timeouts.detector_probe)
+        await store.async_save({_WORKS_WITH: key})
+
+    @callback
+    def _is_unavailable(self, err: ModelUnavailable) -> None:
+        self.available = False
+        self._on_unavailable()
+        _LOGGER.warning("The end of speech is found by Home Assistant, which takes longer: %s", err)
+        ir.async_create_issue(
+            self._hass,
+            DOMAIN,
+            _ISSUE,
+            is_fixable=False,
+            severity=ir.IssueSeverity.WARNING,
+            translation_key=_ISSUE,
+        )
 
     @callback
     def async_stop(self) -> None:
