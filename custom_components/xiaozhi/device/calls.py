@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 from homeassistant.exceptions import HomeAssistantError
 
 from ..const import DOMAIN
-from ..protocol.conversation.main_task import MainTask
+from ..protocol.conversation.readiness import MainTask
 from ..protocol.mcp.client import (
     McpCallError,
     McpClient,

@@ -9,7 +9,7 @@ from homeassistant.core import callback
 
 from ..protocol import messages
 from ..protocol.conversation.conversation import Conversation, ConversationState
-from ..protocol.conversation.main_task import MainTask
+from ..protocol.conversation.readiness import MainTask
 from ..protocol.mcp.client import (
     IncomingRequests,
     McpClient,
@@ -82,7 +82,7 @@ class DeviceSession(LinkHandler):
         self._main_task = MainTask(
             blocked_by_tools=not device.state.capabilities.extended
             and (firmware is None or not firmware.runs_tools_aside),
-            ask=self._ask_main_task,
+            probe=self._probe_main_task,
         )
         self._calls = ToolCalls(device, self._mcp, self._main_task, device.tools.slow)
         self._timeouts = timeouts
@@ -305,7 +305,7 @@ class DeviceSession(LinkHandler):
         if self._unanswered >= _UNANSWERED_POLLS:
             await self.link.close("the device does not answer any more")
 
-    async def _ask_main_task(self) -> bool:
+    async def _probe_main_task(self) -> bool:
         """Have a tool run at once, behind what the device was sent before; return whether it did."""
         if not self.handshake.started or STATUS_TOOL not in self._device.tools:
             return False

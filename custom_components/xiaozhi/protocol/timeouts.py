@@ -24,8 +24,11 @@ class ConversationTimeouts:
     """For a spoken command, in audio: a device that is left listening would stream without end."""
     held: float = 60
     """For a spoken command in push-to-talk, in audio: the user ends it, and may take time to think."""
-    ready: float = 2
-    """For the proof that the device speaks; one that does not give it has to do with a pause from then on."""
+    ready: float = 5
+    """For the proof that the device speaks: its main task may be busy, and its Wi-Fi have a hole. What is
+    sent before that is lost."""
+    no_probe: float = 600
+    """For which a device that has not given this proof several times in a row is not asked for it."""
     reading: float = 3
     """For a person to read an alert before the end of the conversation wipes it off the screen."""
 

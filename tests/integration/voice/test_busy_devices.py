@@ -289,4 +289,4 @@ async def test_a_tool_that_never_answers_delays_an_answer_only_until_its_call_is
             assert_nothing_lost(device)
             assert device.played_seconds >= len(ANSWER) / 20
             first_packet = device.speaker.answers[-1][0]
-            assert given_up[device.mac] <= first_packet < given_up[device.mac] + 5
+            assert given_up[device.mac] <= first_packet < given_up[device.mac] + 6

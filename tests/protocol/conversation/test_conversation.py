@@ -15,8 +15,8 @@ from custom_components.xiaozhi.protocol.conversation.conversation import (
     ConversationState,
     Interruption,
 )
-from custom_components.xiaozhi.protocol.conversation.main_task import MainTask
 from custom_components.xiaozhi.protocol.conversation.overheard import OverheardFrame
+from custom_components.xiaozhi.protocol.conversation.readiness import MainTask
 from custom_components.xiaozhi.protocol.conversation.table import TurnStart
 from custom_components.xiaozhi.protocol.conversation.turn import Turn
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
@@ -592,7 +592,7 @@ async def test_a_stop_does_not_overtake_the_start() -> None:
     async def ask() -> bool:
         return await answered
 
-    link, conversation, _ = make(main_task=MainTask(ask=ask))
+    link, conversation, _ = make(main_task=MainTask(probe=ask))
     conversation.message_received(ListenStart(ListenMode.AUTO))
     await conversation.next_turn()
     await conversation.begin_answer()

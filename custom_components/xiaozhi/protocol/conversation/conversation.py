@@ -17,8 +17,8 @@ from ..messages import AudioFormat, DeviceMessage, JsonObject, ListenMode
 from ..timeouts import ConversationTimeouts
 from ..transport.link import Channel, Link, LinkClosedError, LinkKind
 from .loudspeaker import Loudspeaker
-from .main_task import MainTask
 from .overheard import Overheard, OverheardFrame
+from .readiness import MainTask
 from .table import (
     Action,
     Actions,

@@ -15,7 +15,7 @@ from ..messages import AudioFormat, JsonObject, tts_start, tts_stop
 from ..tasks import log_failure
 from ..timeouts import ConversationTimeouts
 from ..transport.link import Link, LinkKind
-from .main_task import MainTask, SpeechStart
+from .readiness import MainTask, SpeechStart
 
 __all__ = ["Loudspeaker"]
 
@@ -126,7 +126,7 @@ class Loudspeaker:
 
     async def _tell(self) -> SpeechStart:
         # Counted from before the message is sent: a call that is sent meanwhile follows it.
-        start = SpeechStart(self._main_task, patience=self._timeouts.ready)
+        start = SpeechStart(self._main_task, self._timeouts)
         self._told = True
         await self._link.send(tts_start())
         return start

@@ -1,4 +1,4 @@
-"""Tool calls that keep a device's main task busy.
+"""When a device is ready to play an answer: after its main task has acted on `tts start`.
 
 The firmware runs tool calls on its main task, one at a time, and handles no `tts start`, no `tts stop` and no
 button meanwhile; what is queued to play goes on playing (`main/mcp_server.cc`, `main/application.cc`).
@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from ..clock import loop_time, sleep_until
-
-__all__ = ["MainTask", "SpeechStart", "ToolCall"]
+from ..tasks import log_failure
+from ..timeouts import ConversationTimeouts
 
 # What a free main task takes to act on `tts start`, and to flush its play queue after that.
 _SETTLING: Final = 0.2
+# Answers in a row without a proof, after which a device is not probed for some time.
+_MAX_UNPROVEN: Final = 3
 
 
 class ToolCall:
@@ -33,17 +35,18 @@ class MainTask:
     """The main task of one device, as far as the calls of one link keep it busy."""
 
     def __init__(
-        self, *, blocked_by_tools: bool = True, ask: Callable[[], Coroutine[Any, Any, bool]] | None = None
+        self, *, blocked_by_tools: bool = True, probe: Callable[[], Coroutine[Any, Any, bool]] | None = None
     ) -> None:
         """Some firmware runs tools on a task of their own: they keep nothing waiting.
 
-        `ask` calls a tool that takes no time, and returns whether the device has run it. None for a device
-        without such a tool.
+        `probe` calls a tool that takes no time, and returns whether the device has run it.
         """
-        self.ask = ask
-        """Asks for an answer of the main task; None if the device has no tool for that."""
+        self._probe = probe
         self._blocked_by_tools = blocked_by_tools
         self._running: list[ToolCall] = []
+        self._probing: set[asyncio.Task[bool]] = set()
+        self._unproven = 0
+        self._no_probe_until = float("-inf")
 
     @property
     def running(self) -> tuple[ToolCall, ...]:
@@ -69,6 +72,32 @@ class MainTask:
         for call in self.running:
             await call.over.wait()
 
+    def start_probe(self) -> asyncio.Task[bool] | None:
+        """Have the device run a tool that takes no time; the result tells whether it did.
+
+        None if there is no such tool, or while the device counts as one that does not answer it.
+        """
+        if self._probe is None or loop_time() < self._no_probe_until:
+            return None
+        probing = asyncio.create_task(self._probe(), name="probe of the main task")
+        self._probing.add(probing)
+        probing.add_done_callback(self._probed)
+        return probing
+
+    def probe_unanswered(self, pause: float) -> None:
+        """Count a probe that was not answered in time; after several in a row, do not probe for a pause."""
+        self._unproven += 1
+        if self._unproven >= _MAX_UNPROVEN:
+            self._no_probe_until = loop_time() + pause
+
+    def _probed(self, probing: asyncio.Task[bool]) -> None:
+        self._probing.discard(probing)
+        log_failure(probing)
+        if not probing.cancelled() and probing.exception() is None and probing.result():
+            # Also when it comes late: the device was only busy.
+            self._unproven = 0
+            self._no_probe_until = float("-inf")
+
 
 class SpeechStart:
     """A `tts start` on its way: when the device will take what is to be played.
@@ -78,14 +107,10 @@ class SpeechStart:
     device with it runs before the flush, and later calls change nothing.
     """
 
-    def __init__(self, main_task: MainTask, *, patience: float) -> None:
-        """Begin when `tts start` is sent.
-
-        A device that does not prove within `patience` seconds that it speaks, though it runs no tool, is not
-        asked for proof again.
-        """
+    def __init__(self, main_task: MainTask, timeouts: ConversationTimeouts) -> None:
+        """Begin when `tts start` is sent."""
         self._main_task = main_task
-        self._patience = patience
+        self._timeouts = timeouts
         self._sent = loop_time()
         self._before = main_task.running
 
@@ -102,17 +127,13 @@ class SpeechStart:
         return taken
 
     async def _proven(self) -> bool:
-        if (ask := self._main_task.ask) is None:
+        if (probing := self._main_task.start_probe()) is None:
             return False
         asked = loop_time()
-        asking = asyncio.create_task(ask())
-        try:
-            blocked = True
-            while blocked:
-                blocked = any(call.sent <= asked for call in self._main_task.running)
-                if (await asyncio.wait((asking,), timeout=self._patience))[0]:
-                    return asking.result()
-            self._main_task.ask = None
-            return False
-        finally:
-            asking.cancel()
+        blocked = True
+        while blocked:
+            blocked = any(call.sent <= asked for call in self._main_task.running)
+            if (await asyncio.wait((probing,), timeout=self._timeouts.ready))[0]:
+                return probing.result()
+        self._main_task.probe_unanswered(self._timeouts.no_probe)
+        return False
