@@ -12,7 +12,7 @@ from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
 from .access_point.access_points import AccessPoints
-from .const import CONF_FIRMWARE_RELEASES, DOMAIN, NO_MODEL_ISSUE
+from .const import DOMAIN, NO_MODEL_ISSUE
 from .device.device import Device
 from .device.registry import async_register, macs_of
 from .device.state import DETECTORS
@@ -81,8 +81,7 @@ class Gateway:
             self.settings, paired, partial(async_broker_changed, hass, entry), self._timeouts
         )
         self.check_ins = CheckIns(hass, entry, self.settings, paired, self.discovery, self.listeners.expect)
-        releases = entry.data.get(CONF_FIRMWARE_RELEASES)
-        self.firmware_files = FirmwareFiles(hass, releases, self._timeouts.firmware)
+        self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases, self._timeouts.firmware)
         self.detectors = SpeechDetectors(hass, self._detectors_unavailable, self._timeouts.voice)
         self.speech_inputs = SpeechInputs(
             hass, self.detectors, partial(entry.async_create_background_task, hass)

@@ -1,11 +1,13 @@
 """Settings of the gateway and of each device."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 import hmac
-from typing import Any, Self
+import logging
+import secrets
+from typing import Any, Final, Self
 
 from homeassistant.config_entries import SOURCE_IGNORE, ConfigEntry, ConfigSubentry
 from homeassistant.const import CONF_CLIENT_ID, CONF_HOST, CONF_PASSWORD, CONF_PORT, CONF_TOKEN, CONF_USERNAME
@@ -22,6 +24,7 @@ from .const import (
     CONF_BOARD,
     CONF_BROKER,
     CONF_CONVERSATION_STYLE,
+    CONF_FIRMWARE_RELEASES,
     CONF_FOLLOW_UP_WAIT,
     CONF_INTERRUPT_BY_SPEAKING,
     CONF_LINK,
@@ -36,11 +39,14 @@ from .const import (
     DEFAULT_FOLLOW_UP_WAIT,
     DEFAULT_MQTT_PORT,
     DEFAULT_UDP_PORT,
+    DEFAULT_WEBSOCKET_PORT,
     DOMAIN,
     GATEWAY_UNIQUE_ID,
     SUBENTRY_DEVICE,
 )
 from .protocol.transport.mqtt.broker_client import BrokerSettings
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class OfferedLink(StrEnum):
@@ -72,6 +78,73 @@ class ConversationStyle(StrEnum):
     """When the user says nothing more."""
 
 
+class StoredSettings:
+    """Reads stored settings. One that cannot be read, as a downgrade leaves behind, counts as not set."""
+
+    def __init__(self, owner: str, data: Mapping[str, Any]) -> None:
+        """Read settings of `owner`, whose name is for the log."""
+        self._owner = owner
+        self._data = data
+
+    def read[T, DefaultT](self, key: str, convert: Callable[[Any], T], default: DefaultT) -> T | DefaultT:
+        """Return a setting. `convert` raises `ValueError` or `TypeError` for what is none."""
+        if key not in self._data:
+            return default
+        try:
+            return convert(self._data[key])
+        except ValueError, TypeError:
+            # Not the value: it may be private.
+            _LOGGER.warning("The setting %s of %s cannot be read, and has its default", key, self._owner)
+            return default
+
+
+def flag(value: Any) -> bool:
+    """Return a stored yes or no. Raises `TypeError`."""
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def text(value: Any) -> str:
+    """Return a stored text. Raises `TypeError`."""
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """Return a stored list of texts. Raises `TypeError`."""
+    if not isinstance(value, list | tuple):
+        raise TypeError
+    return tuple(map(text, value))
+
+
+def number(lowest: int, highest: int) -> Callable[[Any], int]:
+    """Return what returns a stored whole number between two others."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
+            raise ValueError
+        return value
+
+    return read
+
+
+def _credential(value: Any) -> str:
+    if not text(value):
+        raise ValueError
+    return text(value)
+
+
+def _pipelines(value: Any) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise TypeError
+    return {text(word): text(pipeline) for word, pipeline in value.items()}
+
+
+_PORT: Final = number(1, 65535)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySettings:
     """Settings from the entry of the gateway."""
@@ -86,30 +159,39 @@ class GatewaySettings:
     """Host name or IPv4 address of Home Assistant for devices; None for the one that they called."""
     broker: BrokerSettings | None
     """None unless the link is `BROKER`."""
+    firmware_releases: str | None
+    """Address of a list of firmware releases."""
 
     @classmethod
     def from_entry(cls, entry: ConfigEntry[Any]) -> Self:
         """Read a gateway entry; entries from before MQTT have a WebSocket port only."""
-        data = entry.data
-        link = OfferedLink(data.get(CONF_LINK, OfferedLink.WEBSOCKET))
+        stored = StoredSettings(entry.title, entry.data)
+        unset = OfferedLink.MQTT if CONF_LINK in entry.data else OfferedLink.WEBSOCKET
+        link = stored.read(CONF_LINK, OfferedLink, unset)
+        broker: BrokerSettings | None = None
+        if link is OfferedLink.BROKER and (broker := stored.read(CONF_BROKER, broker_settings, None)) is None:
+            link = OfferedLink.MQTT
         return cls(
             name=sha256(entry.entry_id.encode()).hexdigest()[:8],
-            websocket_port=data[CONF_WEBSOCKET_PORT],
-            mqtt_port=data.get(CONF_MQTT_PORT, DEFAULT_MQTT_PORT),
-            udp_port=data.get(CONF_UDP_PORT, DEFAULT_UDP_PORT),
+            websocket_port=stored.read(CONF_WEBSOCKET_PORT, _PORT, DEFAULT_WEBSOCKET_PORT),
+            mqtt_port=stored.read(CONF_MQTT_PORT, _PORT, DEFAULT_MQTT_PORT),
+            udp_port=stored.read(CONF_UDP_PORT, _PORT, DEFAULT_UDP_PORT),
             link=link,
-            address=data.get(CONF_ADDRESS),
-            broker=broker_settings(data[CONF_BROKER]) if link is OfferedLink.BROKER else None,
+            address=stored.read(CONF_ADDRESS, text, None),
+            broker=broker,
+            firmware_releases=stored.read(CONF_FIRMWARE_RELEASES, text, None),
         )
 
 
-def broker_settings(data: Mapping[str, Any]) -> BrokerSettings:
-    """Read the settings of a broker as its form gives them."""
+def broker_settings(data: Any) -> BrokerSettings:
+    """Read the settings of a broker as its form gives them. Raises `ValueError` or `TypeError`."""
+    if not isinstance(data, Mapping):
+        raise TypeError
     return BrokerSettings(
-        host=data[CONF_HOST],
-        port=data[CONF_PORT],
-        username=data.get(CONF_USERNAME) or None,
-        password=data.get(CONF_PASSWORD) or None,
+        host=text(data.get(CONF_HOST)),
+        port=_PORT(data.get(CONF_PORT)),
+        username=text(data.get(CONF_USERNAME, "")) or None,
+        password=text(data.get(CONF_PASSWORD, "")) or None,
         tls=get_default_context() if data.get(CONF_TLS) else None,
     )
 
@@ -151,26 +233,29 @@ class DeviceSettings:
     @classmethod
     def from_subentry(cls, subentry: ConfigSubentry) -> Self:
         """Read a subentry of type `device`."""
-        data = subentry.data
+        stored = StoredSettings(subentry.title, subentry.data)
         return cls(
             mac=subentry.unique_id or "",
             name=subentry.title,
-            client_id=data[CONF_CLIENT_ID],
-            token=data[CONF_TOKEN],
-            board=data.get(CONF_BOARD, ""),
-            conversation_style=ConversationStyle(data.get(CONF_CONVERSATION_STYLE, ConversationStyle.SINGLE)),
-            follow_up_wait=data.get(CONF_FOLLOW_UP_WAIT, DEFAULT_FOLLOW_UP_WAIT),
-            interrupt_by_speaking=data.get(CONF_INTERRUPT_BY_SPEAKING, False),
-            link=DeviceLink(data.get(CONF_LINK, DeviceLink.AUTOMATIC)),
-            share_transcripts=data.get(CONF_SHARE_TRANSCRIPTS, False),
-            wake_word_pipelines=dict(data.get(CONF_WAKE_WORD_PIPELINES, {})),
-            announcement_volume=data.get(CONF_ANNOUNCEMENT_VOLUME, 0),
-            shows_announcements=data.get(CONF_SHOW_ANNOUNCEMENTS, False),
-            may_ask_ai=data.get(CONF_ASK_AI, False),
-            may_ask_people=data.get(CONF_ASK_PEOPLE, False),
-            looks_at_photos=data.get(CONF_LOOK_AT_PHOTOS, True),
-            assistant_resources=tuple(data.get(CONF_ASSISTANT_RESOURCES, ())),
-            assistant_tools=tuple(data[CONF_ASSISTANT_TOOLS]) if CONF_ASSISTANT_TOOLS in data else None,
+            # Without its credentials, a device is let in as little as a stranger, and has to be paired again.
+            client_id=stored.read(CONF_CLIENT_ID, _credential, "") or secrets.token_urlsafe(),
+            token=stored.read(CONF_TOKEN, _credential, "") or secrets.token_urlsafe(),
+            board=stored.read(CONF_BOARD, text, ""),
+            conversation_style=stored.read(
+                CONF_CONVERSATION_STYLE, ConversationStyle, ConversationStyle.SINGLE
+            ),
+            follow_up_wait=stored.read(CONF_FOLLOW_UP_WAIT, number(1, 3600), DEFAULT_FOLLOW_UP_WAIT),
+            interrupt_by_speaking=stored.read(CONF_INTERRUPT_BY_SPEAKING, flag, False),
+            link=stored.read(CONF_LINK, DeviceLink, DeviceLink.AUTOMATIC),
+            share_transcripts=stored.read(CONF_SHARE_TRANSCRIPTS, flag, False),
+            wake_word_pipelines=stored.read(CONF_WAKE_WORD_PIPELINES, _pipelines, {}),
+            announcement_volume=stored.read(CONF_ANNOUNCEMENT_VOLUME, number(0, 100), 0),
+            shows_announcements=stored.read(CONF_SHOW_ANNOUNCEMENTS, flag, False),
+            may_ask_ai=stored.read(CONF_ASK_AI, flag, False),
+            may_ask_people=stored.read(CONF_ASK_PEOPLE, flag, False),
+            looks_at_photos=stored.read(CONF_LOOK_AT_PHOTOS, flag, True),
+            assistant_resources=stored.read(CONF_ASSISTANT_RESOURCES, texts, ()),
+            assistant_tools=stored.read(CONF_ASSISTANT_TOOLS, texts, None),
         )
 
     @property

@@ -9,6 +9,7 @@ from homeassistant.helpers.llm import LLM_API_ASSIST
 
 from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS, SUBENTRY_ACCESS_POINT
 from ..protocol.access_point.address import AccessPointAddress
+from ..settings import StoredSettings, flag, text, texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,14 +27,15 @@ class AccessPointSettings:
 
     @classmethod
     def from_subentry(cls, subentry: ConfigSubentry) -> Self:
-        """Read a subentry of type `access_point`."""
-        data = subentry.data
+        """Read a subentry of type `access_point`. Raises `AddressError`."""
+        stored = StoredSettings(subentry.title, subentry.data)
         return cls(
             name=subentry.title,
-            address=AccessPointAddress.parse(data[CONF_URL]),
-            apis=tuple(data.get(CONF_LLM_HASS_API, (LLM_API_ASSIST,))),
-            tools=tuple(data[CONF_TOOLS]) if CONF_TOOLS in data else None,
-            questions_only=data.get(CONF_QUESTIONS_ONLY, False),
+            address=AccessPointAddress.parse(stored.read(CONF_URL, text, "")),
+            apis=stored.read(CONF_LLM_HASS_API, texts, (LLM_API_ASSIST,)),
+            tools=stored.read(CONF_TOOLS, texts, None),
+            # When it is unknown whether the cloud may change anything, it may not.
+            questions_only=stored.read(CONF_QUESTIONS_ONLY, flag, CONF_QUESTIONS_ONLY in subentry.data),
         )
 
 

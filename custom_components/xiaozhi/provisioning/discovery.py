@@ -26,7 +26,7 @@ class DeviceDiscovery:
         self._hass = hass
         self._entry = entry
         self._registry = PairingRegistry()
-        self._issues: dict[str, str] = {}
+        self._issues: dict[str, Any] = {}
         """Subentries with a repair issue, and the Client-Id that each had then."""
         self._cancel_expiry: CALLBACK_TYPE | None = None
 
@@ -61,12 +61,12 @@ class DeviceDiscovery:
         subentries = device_subentries(self._entry)
         for device in self._registry.devices:
             paired = subentries.get(device.mac)
-            if paired is not None and same(paired.data[CONF_CLIENT_ID], device.client_id):
+            if paired is not None and same(str(paired.data.get(CONF_CLIENT_ID)), device.client_id):
                 self._registry.remove(device.mac, device.client_id)
                 self._abort_cards(device.mac)
         for subentry_id, client_id in tuple(self._issues.items()):
             subentry = self._entry.subentries.get(subentry_id)
-            if subentry is None or subentry.data[CONF_CLIENT_ID] != client_id:
+            if subentry is None or subentry.data.get(CONF_CLIENT_ID) != client_id:
                 self._clear_issue(subentry_id)
 
     async def async_stop(self) -> None:
@@ -97,7 +97,7 @@ class DeviceDiscovery:
     @callback
     def _raise_issue(self, device: PendingDevice, subentry: ConfigSubentry) -> None:
         """Raise a repair issue: the device was reset, or another one uses its MAC."""
-        self._issues[subentry.subentry_id] = subentry.data[CONF_CLIENT_ID]
+        self._issues[subentry.subentry_id] = subentry.data.get(CONF_CLIENT_ID)
         ir.async_create_issue(
             self._hass,
             DOMAIN,

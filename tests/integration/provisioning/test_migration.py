@@ -2,21 +2,24 @@
 
 import asyncio
 import json
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.const import STATE_UNAVAILABLE
 from homeassistant.core import HomeAssistant
+from homeassistant.data_entry_flow import FlowResultType
 from homeassistant.helpers import device_registry as dr, entity_registry as er
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import get_profile
 from tests.integration.both_links import MACS, paired_on_both
-from tests.integration.boxes import Boot, Speech, introduce
-from tests.integration.http_device import MakeEntry
+from tests.integration.boxes import CLIENT_ID, Boot, Speech, introduce
+from tests.integration.http_device import HttpDevice, MakeEntry
+from tests.integration.provisioning.forms import running
 from tests.paths import ROOT
 
 # As 0.2.0 made them: of a stock device on WebSocket, and of a rover on MQTT.
@@ -26,6 +29,25 @@ _ENTITIES: Final[dict[str, dict[str, list[str]]]] = json.loads(
 _BOARDS: Final = {LinkKind.WEBSOCKET: "s3", LinkKind.MQTT: "rover"}
 _GONE: Final = set[str]()
 """Unique ids of entities that this version removes, without their MACs."""
+
+
+_NONSENSE: Final = dict.fromkeys(
+    (
+        "announcement_volume",
+        "ask_ai",
+        "assistant_resources",
+        "assistant_tools",
+        "board",
+        "conversation_style",
+        "follow_up_wait",
+        "interrupt_by_speaking",
+        "link",
+        "look_at_photos",
+        "share_transcripts",
+        "wake_word_pipelines",
+    ),
+    5,
+)
 
 
 @pytest.fixture
@@ -102,3 +124,30 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
                 if kind is LinkKind.MQTT:
                     assert state.state != STATE_UNAVAILABLE, entity_id
     assert names == {}
+
+
+async def test_one_device_with_settings_that_cannot_be_read_stops_no_gateway(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    mqtt_data: dict[str, Any],
+    unload_gateway: None,
+    hass_client_no_auth: ClientSessionGenerator,
+) -> None:
+    """As a downgrade leaves them behind. Both devices are answered, and the form mends them."""
+    good, bad = paired_on_both()
+    broken: dict[str, Any] = {**bad, "data": {**bad["data"], **_NONSENSE}}
+    entry = await running(hass, make_entry(good, cast("ConfigSubentryData", broken), **mqtt_data))
+    client = await hass_client_no_auth()
+    for kind, mac in MACS.items():
+        reply = await HttpDevice(client=client, mac=mac, client_id=CLIENT_ID).check_in()
+        assert str(kind) in reply
+    subentry = next(one for one in entry.subentries.values() if one.unique_id == bad["unique_id"])
+    form = await hass.config_entries.subentries.async_init(
+        (entry.entry_id, "device"), context={"source": "reconfigure", "subentry_id": subentry.subentry_id}
+    )
+    assert form["type"] is FlowResultType.FORM
+    done = await hass.config_entries.subentries.async_configure(
+        form["flow_id"], {"conversation_style": "open", "link": "automatic", "restart_now": False}
+    )
+    assert done["type"] is FlowResultType.ABORT
+    assert entry.runtime_data.devices[bad["unique_id"]].settings.conversation_style == "open"
