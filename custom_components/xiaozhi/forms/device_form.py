@@ -26,7 +26,7 @@ from ..const import (
 from ..gateway import Gateway, gateway_of
 from ..links.link_settings import kind_of_link
 from ..settings import ConversationStyle, DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
-from .device_permissions import may_do_schema, merged
+from .device_permissions import merged, permissions_schema
 from .pairing_form import PairingFlow
 
 _CONF_RESTART_NOW: Final = "restart_now"
@@ -85,7 +85,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         schema = _SCHEMA
         if GatewaySettings.from_entry(entry).link is not OfferedLink.WEBSOCKET:
             schema = _SCHEMA_WITH_LINK
-        schema = schema.extend(await may_do_schema(self.hass, device, subentry.data))
+        schema = schema.extend(await permissions_schema(self.hass, device, before))
         heard = () if device is None else device.state.wake_words
         if words := dict.fromkeys((*heard, *before.wake_word_pipelines)):
             schema = schema.extend(_wake_words_schema(words))

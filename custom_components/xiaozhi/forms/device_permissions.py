@@ -1,6 +1,6 @@
 """The part *What it may do* of the form of a device."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from homeassistant.core import HomeAssistant
@@ -19,6 +19,7 @@ from ..const import (
 )
 from ..device.device import Device
 from ..protocol.mcp.client import Tool
+from ..settings import DeviceSettings
 from ..tools.assistant import automatic_tools, choosable_tools
 from ..tools.catalogue import PHOTO_TOOL
 from ..tools.risk_rules import risks_of
@@ -27,24 +28,28 @@ from .multiple_choice import multiple_choice
 _SECTION: Final = "may_do"
 
 
-async def may_do_schema(
-    hass: HomeAssistant, device: Device | None, data: Mapping[str, Any]
+async def permissions_schema(
+    hass: HomeAssistant, device: Device | None, settings: DeviceSettings
 ) -> dict[vol.Marker, Any]:
     """Return the section for a device with these settings; empty if it can do nothing of the kind."""
     fields: dict[vol.Marker, Any] = {}
     extended = device is not None and device.state.capabilities.extended
     if device is not None:
-        chosen = data.get(CONF_ASSISTANT_TOOLS, automatic_tools(device.tools))
-        fields |= _several(CONF_ASSISTANT_TOOLS, await _tool_options(hass, device.tools), chosen)
+        chosen = settings.assistant_tools
+        if chosen is None:
+            chosen = tuple(automatic_tools(device.tools))
+        fields |= _choices(CONF_ASSISTANT_TOOLS, await _tool_options(hass, device.tools), chosen)
         resources = [each for each in device.state.offers.resources if not each.user_only]
         options = {each.uri: f"{each.shown} ({each.uri})" for each in resources}
-        fields |= _several(CONF_ASSISTANT_RESOURCES, options, data.get(CONF_ASSISTANT_RESOURCES, ()))
-    for key in (CONF_ASK_AI, CONF_ASK_PEOPLE):
-        if extended or data.get(key):
-            fields[vol.Optional(key, default=data.get(key, False))] = BooleanSelector()
+        fields |= _choices(CONF_ASSISTANT_RESOURCES, options, settings.assistant_resources)
+    for key, allowed in (
+        (CONF_ASK_AI, settings.may_ask_ai),
+        (CONF_ASK_PEOPLE, settings.may_ask_people),
+    ):
+        if extended or allowed:
+            fields[vol.Optional(key, default=allowed)] = BooleanSelector()
     if device is not None and PHOTO_TOOL in device.tools:
-        default = data.get(CONF_LOOK_AT_PHOTOS, True)
-        fields[vol.Optional(CONF_LOOK_AT_PHOTOS, default=default)] = BooleanSelector()
+        fields[vol.Optional(CONF_LOOK_AT_PHOTOS, default=settings.looks_at_photos)] = BooleanSelector()
     if not fields:
         return {}
     return {vol.Optional(_SECTION): section(vol.Schema(fields), {"collapsed": True})}
@@ -62,7 +67,7 @@ def merged(data: Mapping[str, Any], user_input: Mapping[str, Any], device: Devic
     return settings
 
 
-def _several(key: str, options: Mapping[str, str], chosen: Any) -> dict[vol.Marker, Any]:
+def _choices(key: str, options: Mapping[str, str], chosen: Collection[str]) -> dict[vol.Marker, Any]:
     """Return a field with several choices; without options, none."""
     if not options:
         return {}
