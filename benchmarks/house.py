@@ -19,6 +19,7 @@ from homeassistant.const import CONF_CLIENT_ID, CONF_TOKEN
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er
 from homeassistant.runner import RuntimeConfig
+import imageio_ffmpeg
 
 from custom_components.xiaozhi.const import (
     CONF_LINK,
@@ -182,7 +183,8 @@ async def house(folder: Path) -> AsyncGenerator[House]:
 
 
 def _write_configuration(folder: Path, port: int) -> None:
-    (folder / "configuration.yaml").write_text("assist_pipeline:\n")
+    program = imageio_ffmpeg.get_ffmpeg_exe()
+    (folder / "configuration.yaml").write_text(f"assist_pipeline:\nffmpeg:\n  ffmpeg_bin: {program}\n")
     write_storage(folder, port)
 
 

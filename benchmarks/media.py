@@ -1,4 +1,4 @@
-"""What an hour of music costs: processor time and memory, from a web server to the device."""
+"""What music costs: the time until it begins, and processor time and memory for an hour of it."""
 
 import array
 import asyncio
@@ -9,9 +9,11 @@ import io
 import math
 from pathlib import Path
 import random
+import resource
+from statistics import median
 import sys
 import tempfile
-from time import process_time
+from time import perf_counter, process_time
 from typing import Final
 
 import av
@@ -64,14 +66,17 @@ async def measure(house: House, *, quick: bool) -> Finding:
                 file = folder / f"{number}.{format_of_kind[0]}"
                 await asyncio.to_thread(file.write_bytes, minute * minutes)
                 url = f"{address}/{file.name}"
-                rows.append({"media": kind, "way": "notify", **await _drain(house.hass, url, ogg=True)})
-                rows.append({"media": kind, "way": "channel", **await _drain(house.hass, url, ogg=False)})
+                begins = {"first sound, ms": await _first_sound(house.hass, url, 3 if quick else 15)}
+                for way in ("notify", "channel"):
+                    cost = await _drain(house.hass, url, ogg=way == "notify")
+                    rows.append({"media": kind, "way": way, **begins, **cost})
             file = folder / "0.mp3"
             seconds = 2 if quick else 60
             rows.append(
                 {
                     "media": "MP3, in real time",
                     "way": "notify",
+                    "first sound, ms": None,
                     **await _send(house, f"{address}/{file.name}", seconds),
                 }
             )
@@ -109,11 +114,24 @@ def _stream(hass: HomeAssistant, url: str) -> MediaStream:
     return MediaStream(hass, url, sample_rate=OGG_AUDIO.sample_rate, timeouts=MediaTimeouts())
 
 
+async def _first_sound(hass: HomeAssistant, url: str, times: int) -> float:
+    """Return the median time from the call to the first sound."""
+    found = []
+    for _ in range(times):
+        stream = _stream(hass, url)
+        begun = perf_counter()
+        await stream.open()
+        found.append(1000 * (perf_counter() - begun))
+        await stream.close()
+    return round(median(found), 1)
+
+
 async def _drain(hass: HomeAssistant, url: str, *, ogg: bool) -> Row:
     """Encode all of it, and throw it away."""
     stream = _stream(hass, url)
     encoded = OggOpusEncoder().encode_all(stream.pcm()) if ogg else _packets(stream.pcm())
     start = end = cpu = 0.0
+    children = _children_time()
     try:
         await stream.open()
         used = process_time()
@@ -125,7 +143,8 @@ async def _drain(hass: HomeAssistant, url: str, *, ogg: bool) -> Row:
         end = _memory()
     finally:
         await stream.close()
-    return _row(stream.played, cpu, end - start if start else 0.0)
+    child = (_children_time() - children) / stream.played
+    return _row(stream.played, cpu, child, end - start if start else 0.0)
 
 
 async def _packets(pcm: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
@@ -140,6 +159,7 @@ async def _send(house: House, url: str, seconds: int) -> Row:
     stream = _stream(house.hass, url)
     offered = Stream(OggOpusEncoder().encode_all(stream.pcm()), "audio/ogg")
     own = URL(house.check_in_url)
+    children = _children_time()
     try:
         await stream.open()
         with house.hass.data[TRANSFERS].offer_stream(offered) as path:
@@ -153,20 +173,31 @@ async def _send(house: House, url: str, seconds: int) -> Row:
                 memory = _memory()
                 used, played = process_time(), stream.played
                 await asyncio.sleep(seconds)
-                return _row(stream.played - played, process_time() - used, _memory() - memory)
+                cost = stream.played - played, process_time() - used
+                more = _memory() - memory
             finally:
                 offered.stop()
+                await offered.wait_ended()
+                await stream.close()
+                child = (_children_time() - children) / stream.played
                 client.terminate()
                 await client.wait()
-                await offered.wait_ended()
     finally:
         await stream.close()
+    return _row(*cost, child, more)
 
 
-def _row(seconds: float, cpu: float, more: float) -> Row:
+def _children_time() -> float:
+    """Return the processor time of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _row(seconds: float, cpu: float, child: float, more: float) -> Row:
     return {
         "seconds": round(seconds, 1),
         "CPU ms for each second": round(1000 * cpu / seconds, 2) if seconds else None,
+        "ffmpeg's": round(1000 * child, 2),
         "KiB more at the end": round(more),
     }
 

@@ -11,6 +11,7 @@ import sys
 from typing import Any, Final
 
 import aiohttp
+import imageio_ffmpeg
 
 from .client import Client
 from .errors import DemoError
@@ -89,6 +90,7 @@ def _write_configuration(folder: Path, port: int) -> None:
     media.mkdir()
     (folder / "automations.yaml").write_text("[]")
     (folder / "media_dirs.yaml").write_text(json.dumps({"local": str(media)}))
+    (folder / "ffmpeg.yaml").write_text(json.dumps({"ffmpeg_bin": imageio_ffmpeg.get_ffmpeg_exe()}))
     write_storage(folder, port)
     components = folder / "custom_components"
     components.mkdir()

@@ -1,7 +1,8 @@
 """An event loop whose clock stands still while anything happens, and otherwise jumps to the next timer.
 
-A test of a time-out of a minute takes no time, and a busy machine makes nothing late. Sockets and threads are
-real. What other processes do takes real time, so tests with those are marked `real_time`.
+A test of a time-out of a minute takes no time, and a busy machine makes nothing late. Sockets, threads and
+child processes are real, and the clock waits for them. What other processes do takes real time, so tests with
+those are marked `real_time`.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from contextvars import Context
 from pathlib import Path
 import selectors
 import threading
-from typing import override
+from typing import Any, override
 
 from homeassistant.util.executor import InterruptibleThreadPoolExecutor
 
@@ -51,6 +52,7 @@ class VirtualTimeLoop(RealTimeLoop):
         self._threads: dict[object, int] = {}
         """The threads of these calls, while they run."""
         self._in_thread = threading.local()
+        self._children: set[asyncio.SubprocessTransport] = set()
         self._now = 1000.0
         super().__init__(_Selector(self))
 
@@ -101,6 +103,18 @@ class VirtualTimeLoop(RealTimeLoop):
             return []
 
     @override
+    async def subprocess_exec(self, *args: Any, **options: Any) -> Any:
+        """Start a child process, and know of it."""
+        transport, protocol = await super().subprocess_exec(*args, **options)
+        self._children.add(transport)
+        return transport, protocol
+
+    def working_children(self) -> dict[int, list[str]]:
+        """Return how often each thread of the child processes has run; nothing for a child that is awake."""
+        self._children = {child for child in self._children if child.get_returncode() is None}
+        return {pid: _runs_of_sleeping_child(pid) for child in self._children if (pid := child.get_pid())}
+
+    @override
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
         """End the threads, which takes as long as it takes: `timeout` would be of virtual time.
 
@@ -139,6 +153,8 @@ class _Selector(selectors.DefaultSelector):
         if timeout is None or timeout <= 0:
             return ready
         self._unchecked += timeout
+        if ready := self._wait_for_children():
+            return ready
         threads = max(tuple(self._loop.patience.values()), default=0.0)
         if threads or self._unchecked >= _VIRTUAL_SECONDS:
             self._unchecked = 0.0
@@ -146,6 +162,17 @@ class _Selector(selectors.DefaultSelector):
                 return ready
         self._loop.pass_time(timeout)
         return ready
+
+    def _wait_for_children(self) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait in real time for child processes to fall asleep: for more data, or because enough was read."""
+        before = self._loop.working_children()
+        for _ in range(round(_THREAD_SECONDS / _IO_SECONDS)) if before else ():
+            if ready := super().select(_IO_SECONDS):
+                return ready
+            if all((now := self._loop.working_children()).values()) and now == before:
+                break
+            before = now
+        return []
 
     def _wait(self, threads: float) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait in real time for what the kernel and the threads may be about to hand over."""
@@ -166,9 +193,16 @@ class _AwakeError(Exception):
     """A thread has something to do."""
 
 
-def _runs_of_sleeping(thread: int) -> str:
+def _runs_of_sleeping_child(pid: int) -> list[str]:
+    try:
+        return [_runs_of_sleeping(int(task.name), pid) for task in Path(f"/proc/{pid}/task").iterdir()]
+    except OSError, _AwakeError:
+        return []
+
+
+def _runs_of_sleeping(thread: int, process: int | str = "self") -> str:
     """Return how long and how often a thread has run. Raises `_AwakeError` and `OSError`."""
-    folder = Path(f"/proc/self/task/{thread}")
+    folder = Path(f"/proc/{process}/task/{thread}")
     if (folder / "stat").read_text().rpartition(") ")[2][0] != "S":
         raise _AwakeError
     return (folder / "schedstat").read_text()

@@ -30,6 +30,7 @@ from .device.events import ConversationEvent
 from .device.state import AVAILABLE, SETTINGS, STATUS_READ
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import Gateway, XiaozhiConfigEntry
+from .media.stream import media_sound
 from .voice.announcements.announcement_speech import announcement_utterance, text_utterance
 from .voice.announcements.automation_question import ask
 from .voice.announcements.utterance import OpenSpeech
@@ -154,7 +155,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
             await announcement_utterance(
                 self.hass,
                 announcement,
-                self.device.timeouts.media,
+                partial(media_sound, self.hass, self.device.timeouts.media),
                 origin=self.device.state.origin,
                 expects_answer=expects_answer,
             )

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
+from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
 from homeassistant.config_entries import ConfigEntry, ConfigEntryState, ConfigFlow, ConfigSubentryData
 from homeassistant.const import Platform
@@ -16,6 +17,7 @@ from homeassistant.helpers.entity import Entity
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.storage import Store
 from homeassistant.setup import async_setup_component
+import imageio_ffmpeg
 import pytest
 from pytest_homeassistant_custom_component.common import (
     MockConfigEntry,
@@ -87,6 +89,13 @@ async def speech_detector_works(hass: HomeAssistant) -> None:
     """Say that the speech detector was tried before, for which there would be a process in each test."""
     store: Store[dict[str, str]] = Store(hass, 1, f"{DOMAIN}.speech_detector")
     await store.async_save({"works_with": await hass.async_add_executor_job(probe_key)})
+
+
+@pytest.fixture
+async def ffmpeg(hass: HomeAssistant, home_assistant: None) -> None:
+    """Home Assistant has the program that plays media, from the package index: this machine may have none."""
+    assert await async_setup_component(hass, "ffmpeg", {})
+    hass.data[DATA_FFMPEG] = FFmpegManager(hass, imageio_ffmpeg.get_ffmpeg_exe())
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from yarl import URL
 
-__all__ = ["browse", "search", "spoken_text"]
-
 _MAX_FOUND: Final = 50
 _SPEECH: Final = "tts"
 

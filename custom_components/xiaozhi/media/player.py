@@ -11,6 +11,7 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 
 from ..device.device import Device
+from ..errors import UserError
 from ..protocol import messages
 from ..protocol.audio.ogg import OGG_AUDIO
 from ..protocol.clock import loop_time
@@ -23,11 +24,8 @@ from ..voice.announcements.refusals import (
     SoundError,
 )
 from ..voice.announcements.utterance import Utterance
-from .errors import MediaProblem, PlaybackError
-from .fetch import media_name
+from .source import media_name
 from .stream import MediaStream
-
-__all__ = ["DevicePlayer", "Media", "PlayerState"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -163,7 +161,7 @@ class DevicePlayer:
         try:
             await self._play_through(media, begun)
         except asyncio.CancelledError:
-            _fail(begun, PlaybackError(MediaProblem.STOPPED, self.title))
+            _fail(begun, UserError("media_stopped", media=self.title))
             raise
         except HomeAssistantError as err:
             if not _fail(begun, err):

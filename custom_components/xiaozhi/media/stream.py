@@ -1,31 +1,35 @@
-"""Any media as one endless stream of PCM, with what is known of them."""
+"""Any media as one stream of PCM, with what is known of them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+import logging
 from typing import Final
 
-import aiohttp
+from homeassistant.components import tts
+from homeassistant.components.ffmpeg import get_ffmpeg_manager
 from homeassistant.core import HomeAssistant, callback
 
-from ..protocol.audio.media import MediaError, Tags, decode_media
+from ..errors import UserError
+from ..protocol.audio.speech_decoder import SpeechError, decode_speech
 from ..protocol.text import one_line
 from ..timeouts import MediaTimeouts
-from .errors import MediaProblem, PlaybackError, media_problem
-from .fetch import media_name
-from .source import Piece, open_media
+from .ffmpeg import FfmpegInput, read_sound
+from .ffmpeg_log import FfmpegLog
+from .source import find_media, media_name, spoken
 
-__all__ = ["MediaStream"]
+_LOGGER = logging.getLogger(__name__)
 
 _MAX_TITLE: Final = 200
-# Seconds of media that a slow computer decodes in a second.
-_SKIPPED_PER_SECOND: Final = 100
-# Seconds that change threads at a time.
-_PIECE_SECONDS: Final = 0.48
+# Seconds between two changes of what is known: a station may send titles at any rate, and each is recorded.
+_MIN_PAUSE: Final = 1.0
 
 
 class MediaStream:
-    """Media, opened once and played once. What it raises is `PlaybackError`. It must be closed at the end."""
+    """Media, opened once and played once. What it raises is `UserError`. It must be closed at the end.
+
+    Speech of Home Assistant's engines is decoded here, which begins at once; anything else by ffmpeg.
+    """
 
     def __init__(
         self,
@@ -41,49 +45,50 @@ class MediaStream:
     ) -> None:
         """Prepare to play media of the library or at a web address, from `skip` seconds on.
 
-        `title` is better known than what the media tell. `on_change` is called when a title changes.
+        `title` is better known than what the media tell. `on_change` is called when what is known changes, at
+        most once a second.
         """
+        self._hass = hass
+        self._media_id = media_id
+        self._entity_id = entity_id
         self._name = media_name(media_id)
         self._sample_rate = sample_rate
         self._timeouts = timeouts
         self._on_change = on_change
         self._given_title = title
-        self._song = ""
-        self._tags = Tags()
-        self._piece_title = ""
-        self._skip = 2 * round(sample_rate * skip)
-        self._pieces = open_media(hass, media_id, entity_id, self._song_begins)
+        self._skip = skip
+        self._log = FfmpegLog()
         self._decoded = self._decode()
         self._next: asyncio.Task[bytes] | None = None
+        self._changed_at = hass.loop.time() - _MIN_PAUSE
+        self._change: asyncio.TimerHandle | None = None
         self.played = 0.0
         """Seconds that were taken."""
-        self.error: PlaybackError | None = None
-        """Why it could not be opened, or ended before its time."""
         self.is_live = False
         """Whether it goes on without us, and so cannot be gone on with after a pause."""
-        self.station = ""
-        """Name of the radio station, if it is one."""
-        self.seconds: float | None = None
-        """Length, if known."""
+        self.error: UserError | None = None
+        """Why it could not be opened, or ended before its time."""
 
     @property
     def title(self) -> str:
         """Title of what is being played, in one line."""
-        tags = self._tags
-        tagged = f"{tags.artist} - {tags.title}" if tags.artist and tags.title else tags.title
-        found = self._song or self._given_title or tagged or self.station or self._piece_title or self._name
-        return one_line(found, _MAX_TITLE)
+        log = self._log
+        return one_line(log.song or self._given_title or log.title or log.station or self._name, _MAX_TITLE)
+
+    @property
+    def station(self) -> str:
+        """Name of the radio station, if it is one."""
+        return one_line(self._log.station, _MAX_TITLE)
+
+    @property
+    def seconds(self) -> float | None:
+        """Length, if known."""
+        return self._log.seconds
 
     async def open(self) -> None:
         """Wait for the first sound."""
-        # What is skipped has to be decoded, too.
-        patience = self._timeouts.opening + self._skip / (2 * self._sample_rate * _SKIPPED_PER_SECOND)
-        piece = await self._next_piece(patience)
-        if piece is None:
-            self.error = PlaybackError(MediaProblem.LATE, self._name)
-        elif not piece:
-            self.error = PlaybackError(MediaProblem.EMPTY, self._name)
-        if self.error is not None:
+        if not await self._next_piece(self._timeouts.opening):
+            self.error = UserError("media_failed", media=self._name)
             raise self.error
 
     async def pcm(self) -> AsyncGenerator[bytes]:
@@ -96,16 +101,18 @@ class MediaStream:
             self.played += len(piece) / (2 * self._sample_rate)
             yield piece
         if piece is None:
-            self.error = PlaybackError(MediaProblem.STALLED, self._name)
+            self.error = UserError("media_stalled", media=self._name)
             raise self.error
 
     async def close(self) -> None:
         """Close the source."""
+        if self._change is not None:
+            self._change.cancel()
+        self._on_change = lambda: None
         if self._next is not None:
             self._next.cancel()
             await asyncio.gather(self._next, return_exceptions=True)
         await self._decoded.aclose()
-        await self._pieces.aclose()
 
     async def _next_piece(self, patience: float) -> bytes | None:
         """Return the next piece, which is empty at the end; None if there is none in time."""
@@ -116,73 +123,86 @@ class MediaStream:
             return None
         try:
             return self._next.result()
-        except PlaybackError as err:
+        except UserError as err:
             self.error = err
             raise
 
     async def _decode(self) -> AsyncGenerator[bytes]:
-        failed: PlaybackError | None = None
-        async with aclosing(self._pieces) as pieces:
-            async for piece in pieces:
-                self._begin(piece)
-                failed = None
-                try:
-                    async with aclosing(self._decode_piece(piece)) as decoded:
-                        async for pcm in decoded:
-                            if heard := self._skipped(pcm):
-                                yield heard
-                except PlaybackError as err:
-                    # The next song may be better.
-                    failed = err
-        if failed is not None:
-            raise failed
+        source = await find_media(self._hass, self._media_id, self._entity_id)
+        sound = self._media(source) if isinstance(source, FfmpegInput) else self._speech(source)
+        async with aclosing(sound):
+            async for pcm in sound:
+                yield pcm
 
-    async def _decode_piece(self, piece: Piece) -> AsyncGenerator[bytes]:
-        decoded = decode_media(
-            piece.data,
-            sample_rate=self._sample_rate,
-            extension=piece.extension,
-            on_tags=self._tagged,
-            piece_bytes=2 * round(self._sample_rate * _PIECE_SECONDS),
+    async def _media(self, source: FfmpegInput) -> AsyncGenerator[bytes]:
+        """Yield the sound of any media."""
+        program = get_ffmpeg_manager(self._hass).binary
+        sound = read_sound(
+            program, source, sample_rate=self._sample_rate, start=self._skip, on_line=self._take_line
+        )
+        failed, heard = False, False
+        try:
+            async with aclosing(sound):
+                async for pcm in sound:
+                    heard, self.is_live = True, self._log.seconds is None
+                    yield pcm
+        except ChildProcessError:
+            failed = True
+        except OSError as err:
+            _LOGGER.warning("%s cannot be played, because %s cannot be started: %s", self._name, program, err)
+            raise UserError("media_no_ffmpeg", media=self._name) from err
+        if not heard:
+            # Whatever the reason is: it would tell any user what is at an address of the home network.
+            _LOGGER.warning("%s cannot be played: %s", self._name, one_line(self._log.error))
+            raise UserError("media_failed", media=self._name)
+        if failed or self._log.broken_off:
+            raise UserError("media_broke_off", media=self._name)
+
+    async def _speech(self, stream: tts.ResultStream) -> AsyncGenerator[bytes]:
+        """Yield the sound of speech."""
+        skip = 2 * round(self._sample_rate * self._skip)
+        speech = decode_speech(
+            spoken(stream, self._name), sample_rate=self._sample_rate, extension=stream.extension
         )
         try:
-            async with aclosing(decoded):
-                async for pcm in decoded:
-                    yield pcm
-        except MediaError as err:
-            raise PlaybackError(media_problem(err), self._name) from err
-        except (aiohttp.ClientError, OSError) as err:
-            raise PlaybackError(MediaProblem.BROKE_OFF, self._name) from err
-
-    def _skipped(self, pcm: bytes) -> bytes:
-        if self._skip:
-            skipped = min(self._skip, len(pcm))
-            self._skip -= skipped
-            return pcm[skipped:]
-        return pcm
+            async with aclosing(speech):
+                async for pcm in speech:
+                    if heard := pcm[skip:]:
+                        yield heard
+                    skip = max(skip - len(pcm), 0)
+        except SpeechError as err:
+            _LOGGER.warning("%s cannot be spoken: %s", self._name, err)
+            raise UserError("media_speech_failed", media=self._name) from err
 
     @callback
-    def _begin(self, piece: Piece) -> None:
-        self._tags = Tags()
-        self._song = ""
-        self._piece_title = piece.title
-        self.station = piece.station
-        self.is_live = piece.is_live
-        self.seconds = piece.seconds
+    def _take_line(self, line: str) -> None:
+        if self._log.take(line) and self._change is None:
+            pause = self._changed_at + _MIN_PAUSE - self._hass.loop.time()
+            self._change = self._hass.loop.call_later(max(pause, 0), self._changed)
+
+    @callback
+    def _changed(self) -> None:
+        self._change = None
+        self._changed_at = self._hass.loop.time()
         self._on_change()
 
-    @callback
-    def _song_begins(self, title: str) -> None:
-        if title != self._song:
-            self._song = title
-            self._on_change()
 
-    @callback
-    def _tagged(self, tags: Tags) -> None:
-        self._tags = tags
-        if tags.seconds is not None:
-            self.seconds = tags.seconds
-        self._on_change()
+def media_sound(
+    hass: HomeAssistant, timeouts: MediaTimeouts, media_id: str
+) -> Callable[[int], AsyncGenerator[bytes]]:
+    """Return what opens media of the library or at a web address, at a sample rate."""
+
+    async def play(rate: int) -> AsyncGenerator[bytes]:
+        stream = MediaStream(hass, media_id, sample_rate=rate, timeouts=timeouts)
+        try:
+            await stream.open()
+            async with aclosing(stream.pcm()) as pcm:
+                async for piece in pcm:
+                    yield piece
+        finally:
+            await stream.close()
+
+    return play
 
 
 async def _first_of(pieces: AsyncGenerator[bytes]) -> bytes:

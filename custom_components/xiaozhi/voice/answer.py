@@ -10,8 +10,8 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 
 from ..protocol import messages
-from ..protocol.audio.media import MediaError, decode_media
 from ..protocol.audio.speech import SpeechShape
+from ..protocol.audio.speech_decoder import SpeechError, decode_speech
 from ..protocol.conversation.captions import Captions
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
@@ -96,7 +96,7 @@ class Answer:
             # comes from a file; to convert it would take ffmpeg.
             stream.options = {}
         await self.prepare()
-        speech = decode_media(
+        speech = decode_speech(
             stream.async_stream_result(),
             sample_rate=self._conversation.downlink.sample_rate,
             extension=stream.extension,
@@ -105,7 +105,7 @@ class Answer:
         try:
             async with aclosing(speech):
                 await self._conversation.play(self._heard(speech), self._before_packet)
-        except (MediaError, HomeAssistantError) as err:
+        except (SpeechError, HomeAssistantError) as err:
             _LOGGER.warning("The answer could not be spoken: %s", err)
             return False
         except LinkClosedError:

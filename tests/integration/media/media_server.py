@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -68,10 +69,13 @@ class MediaServer:
 
         async def handle(request: web.Request) -> web.StreamResponse:
             wanted = request.http_range
-            if wanted.start is not None or wanted.stop is not None:
-                return web.Response(body=body[wanted.start : wanted.stop], status=206)
             own = headers | ({"Content-Type": content_type} if content_type else {})
-            return web.Response(body=body, headers=own)
+            if wanted.start:
+                about = f"bytes {wanted.start}-{len(body) - 1}/{len(body)}"
+                return web.Response(
+                    body=body[wanted.start :], status=206, headers=own | {"Content-Range": about}
+                )
+            return web.Response(body=body, headers=own | {"Accept-Ranges": "bytes"})
 
         self.handlers[path] = handle
         return self.url(path)
@@ -128,6 +132,15 @@ class MediaServer:
         """Wait until no request is being answered."""
         async with asyncio.timeout(10):
             await self.unused.wait()
+
+
+def children() -> list[int]:
+    """Return the child processes of this one, zombies included."""
+    found: list[int] = []
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError):
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 @asynccontextmanager

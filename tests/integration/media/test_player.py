@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import threading
 from typing import Any
 
+from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
 from homeassistant.core import HomeAssistant, State as EntityState
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.helpers import intent
@@ -16,8 +17,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, Pace, SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Announcement, Outcome
-from tests.integration.boxes import Boot, Speech, wait_for_state
-from tests.integration.media.media_server import MediaServer, music, with_titles
+from tests.integration.boxes import SATELLITE, Boot, Speech, wait_for_state
+from tests.integration.media.media_server import MediaServer, children, music, with_titles
 from tests.integration.tools.acting import act
 from tests.protocol.audio.sounds import pitch_level
 
@@ -35,7 +36,8 @@ def link() -> LinkKind:
 def nothing_stays() -> Iterator[None]:
     """No decoder may be left running."""
     yield
-    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("xiaozhi-media")]
+    assert children() == []
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("xiaozhi-speech")]
 
 
 async def play(hass: HomeAssistant, media_id: str, **data: Any) -> None:
@@ -136,7 +138,7 @@ async def test_a_file_is_paused_and_goes_on_where_it_was(
     await device.wait_state(State.IDLE)
     await asyncio.sleep(6)
     handler = server.handlers.pop("/song.mp3")
-    with pytest.raises(HomeAssistantError, match="404"):
+    with pytest.raises(HomeAssistantError, match="cannot be played"):
         await do(hass, "media_play")
     assert player(hass).state == "paused"
     server.handlers["/song.mp3"] = handler
@@ -236,9 +238,9 @@ async def test_media_that_cannot_be_played_are_told_to_the_caller(
 ) -> None:
     device = await boot(NEW)
     for address, text in (
-        (server.url("/missing"), "does not deliver missing: it answers with code 404"),
-        (server.file("/page", "<html></html>" * 100), "page cannot be played: it is damaged"),
-        (server.pieces("/silent", [], then="stall"), "silent cannot be played: no sound has come in time"),
+        (server.url("/missing"), "missing cannot be played. Check its address"),
+        (server.file("/page", "<html></html>" * 100), "page cannot be played. Check its address"),
+        (server.pieces("/silent", [], then="stall"), "silent cannot be played. Check its address"),
         ("spotify:1", "Use an http or https address"),
     ):
         with pytest.raises(HomeAssistantError, match=text):
@@ -248,6 +250,23 @@ async def test_media_that_cannot_be_played_are_told_to_the_caller(
             await play(hass, address, announce=True)
     assert device.announcements == []
     await server.wait_unused()
+
+
+async def test_without_ffmpeg_it_is_said_what_to_install_and_announcements_go_on(
+    hass: HomeAssistant, boot: Boot, server: MediaServer, speech: Speech
+) -> None:
+    device = await boot(NEW)
+    hass.data[DATA_FFMPEG] = FFmpegManager(hass, "/nowhere/ffmpeg")
+    address = server.file("/song.mp3", music(3))
+    for data in ({}, {"announce": True}):
+        with pytest.raises(HomeAssistantError, match="Install ffmpeg on the computer"):
+            await play(hass, address, **data)
+    sound = {"entity_id": SATELLITE, "media_id": address, "preannounce": False}
+    with pytest.raises(HomeAssistantError, match="Install ffmpeg"):
+        await hass.services.async_call("assist_satellite", "announce", sound, blocking=True)
+    said = {"entity_id": SATELLITE, "message": "Dinner is ready."}
+    await hass.services.async_call("assist_satellite", "announce", said, blocking=True)
+    assert [found.outcome for found in device.announcements] == [Outcome.PLAYED]
 
 
 async def test_what_is_stopped_while_it_is_being_opened_tells_its_caller(
@@ -350,8 +369,8 @@ async def test_in_a_conversation_the_music_plays_until_somebody_ends_it(
         await device.wait_state(State.LISTENING)
     elif how == "stop":
         await device.wait_state(State.IDLE)
-    await hass.async_block_till_done()
-    assert player(hass).state in ("idle", "unavailable")
+    if not hass.states.is_state(PLAYER, "unavailable"):
+        await wait_for_state(hass, PLAYER, "idle", 10)
 
 
 async def test_in_a_conversation_the_music_gives_way_to_an_announcement_and_goes_on(

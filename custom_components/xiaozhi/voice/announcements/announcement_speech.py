@@ -1,6 +1,6 @@
 """What an announcement of Home Assistant sounds like: speech or media, perhaps after another sound."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -14,14 +14,15 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.network import is_hass_url
 from yarl import URL
 
-from ...media.stream import MediaStream
-from ...protocol.audio.media import decode_media
 from ...protocol.audio.ogg import OGG_AUDIO
 from ...protocol.audio.speech import SpeechShape
+from ...protocol.audio.speech_decoder import decode_speech
 from ...texts.translated import TextError
-from ...timeouts import MediaTimeouts
 from ..speech_format import speech_options
 from .utterance import OpenSpeech, Utterance
+
+type OpenMedia = Callable[[str], OpenSpeech]
+"""Opens media of the library or at a web address."""
 
 # A sound before an announcement is kept in memory, and cut to this length.
 _MAX_SOUND_SECONDS: Final = 30
@@ -30,12 +31,12 @@ _MAX_SOUND_SECONDS: Final = 30
 async def announcement_utterance(
     hass: HomeAssistant,
     announcement: AssistSatelliteAnnouncement,
-    timeouts: MediaTimeouts,
+    open_media: OpenMedia,
     *,
     origin: str | None,
     expects_answer: bool = False,
 ) -> Utterance:
-    """Return what is to be said, when the sound before it is there. Raises `PlaybackError`.
+    """Return what is to be said, when the sound before it is there. Raises `UserError`.
 
     The device plays a sound of its own first, so Home Assistant's usual one is left out. `origin` is where
     the device reaches Home Assistant, and so do we: the address that is set may be one for the internet.
@@ -43,8 +44,8 @@ async def announcement_utterance(
     sound = b""
     before = announcement.preannounce_media_id
     if before is not None and urlsplit(before).path != PREANNOUNCE_URL:
-        sound = await _short_sound(hass, _near(hass, before, origin), timeouts)
-    speech = _speech_of(hass, announcement, timeouts, origin)
+        sound = await _short_sound(open_media(_near(hass, before, origin)))
+    speech = _speech_of(hass, announcement, open_media, origin)
     return Utterance(
         speech=_after(sound, speech) if sound else speech,
         text=announcement.message,
@@ -79,7 +80,7 @@ def text_utterance(
 def _speech_of(
     hass: HomeAssistant,
     announcement: AssistSatelliteAnnouncement,
-    timeouts: MediaTimeouts,
+    open_media: OpenMedia,
     origin: str | None,
 ) -> OpenSpeech:
     token = announcement.tts_token
@@ -87,8 +88,8 @@ def _speech_of(
         return spoken_text(stream)
     # Only the library knows where its media are, and needs no detour over our web server.
     if announcement.media_id_source == "media_id":
-        return media_speech(hass, announcement.original_media_id, timeouts)
-    return media_speech(hass, _near(hass, announcement.media_id, origin), timeouts)
+        return open_media(announcement.original_media_id)
+    return open_media(_near(hass, announcement.media_id, origin))
 
 
 def _near(hass: HomeAssistant, address: str, origin: str | None) -> str:
@@ -102,7 +103,7 @@ def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
     """Return what a speech engine makes of a text, without the silence before it."""
 
     async def speak(rate: int) -> AsyncGenerator[bytes]:
-        pcm = decode_media(
+        pcm = decode_speech(
             stream.async_stream_result(),
             sample_rate=rate,
             extension=stream.extension,
@@ -115,27 +116,11 @@ def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
     return speak
 
 
-def media_speech(hass: HomeAssistant, media_id: str, timeouts: MediaTimeouts) -> OpenSpeech:
-    """Return media of the library or at a web address."""
-
-    async def play(rate: int) -> AsyncGenerator[bytes]:
-        stream = MediaStream(hass, media_id, sample_rate=rate, timeouts=timeouts)
-        await stream.open()
-        try:
-            async with aclosing(stream.pcm()) as pcm:
-                async for piece in pcm:
-                    yield piece
-        finally:
-            await stream.close()
-
-    return play
-
-
-async def _short_sound(hass: HomeAssistant, media_id: str, timeouts: MediaTimeouts) -> bytes:
+async def _short_sound(open_sound: OpenSpeech) -> bytes:
     rate = OGG_AUDIO.sample_rate
     limit = 2 * rate * _MAX_SOUND_SECONDS
     sound = bytearray()
-    async with aclosing(media_speech(hass, media_id, timeouts)(rate)) as pcm:
+    async with aclosing(open_sound(rate)) as pcm:
         async for piece in pcm:
             sound += piece
             if len(sound) > limit:

@@ -11,17 +11,17 @@ from homeassistant.exceptions import HomeAssistantError
 from ...const import DOMAIN
 from ...device.device import Device
 from ...errors import UserError
-from ...protocol.audio.media import MediaError, MediaFault
+from ...protocol.audio.speech_decoder import SpeechError, SpeechFault
 from ...protocol.text import one_line
 from ...protocol.transport.link import LinkKind
 from ...texts.translated import TextError
 
 _LOGGER = logging.getLogger(__name__)
 
-_KEYS: Final[Mapping[MediaFault, str]] = {
-    MediaFault.EMPTY: "announcement_empty",
-    MediaFault.NO_AUDIO: "announcement_undecodable",
-    MediaFault.UNDECODABLE: "announcement_undecodable",
+_KEYS: Final[Mapping[SpeechFault, str]] = {
+    SpeechFault.EMPTY: "announcement_empty",
+    SpeechFault.NO_AUDIO: "announcement_undecodable",
+    SpeechFault.UNDECODABLE: "announcement_undecodable",
 }
 
 
@@ -100,7 +100,7 @@ def sound_error(err: BaseException, device: Device) -> AnnouncementError:
             return err
         case TextError():
             return SoundError(err.key, name=device.name, **err.placeholders)
-        case MediaError():
+        case SpeechError():
             return SoundError(_KEYS[err.fault], name=device.name)
         case HomeAssistantError(translation_key=str(key)) if err.translation_domain == DOMAIN:
             return SoundError(key, **(err.translation_placeholders or {}))

@@ -35,7 +35,7 @@ def link() -> LinkKind:
 
 
 @pytest.fixture
-async def media() -> AsyncGenerator[MediaServer]:
+async def media(ffmpeg: None) -> AsyncGenerator[MediaServer]:
     """A web server with two sounds, of one and of two seconds."""
     async with media_server() as server:
         server.file("/one.mp3", music(1))

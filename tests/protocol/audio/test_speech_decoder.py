@@ -1,4 +1,4 @@
-"""Media decoded while they arrive."""
+"""Speech decoded while it arrives."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from custom_components.xiaozhi.protocol.audio.media import MediaError, decode_media
+from custom_components.xiaozhi.protocol.audio.speech_decoder import SpeechError, decode_speech
 from tests.protocol.audio.sounds import hiss, make_media, pitch_level, silent_video, tone, wav_header
 
 RATE = 24000
@@ -21,11 +21,11 @@ TONE = tone(2, RATE)
 def no_thread_stays() -> Iterator[None]:
     """Every stream must end its thread."""
     yield
-    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("xiaozhi-media")]
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("xiaozhi-speech")]
 
 
 class Source:
-    """Media in pieces; then the end, an error, or nothing more for ever."""
+    """Speech in pieces; then the end, an error, or nothing more for ever."""
 
     def __init__(self, data: bytes, piece: int = 1000, *, then: BaseException | None = None) -> None:
         self.data = data
@@ -56,7 +56,7 @@ async def decode(data: bytes, piece: int = 1000, *, extension: str | None = None
     """Decode all of it."""
     source = Source(data, piece)
     pcm = b"".join(
-        [pcm async for pcm in decode_media(source.stream(), sample_rate=rate, extension=extension)]
+        [pcm async for pcm in decode_speech(source.stream(), sample_rate=rate, extension=extension)]
     )
     assert source.closed.is_set()
     return pcm
@@ -98,7 +98,7 @@ async def test_stereo_becomes_mono() -> None:
 async def test_what_follows_the_samples_of_a_wav_is_no_sound_and_not_waited_for() -> None:
     source = Source(wav_header(RATE, len(TONE)) + TONE + hiss(0.1, RATE))
     source.stalls = True
-    assert b"".join([pcm async for pcm in decode_media(source.stream(), sample_rate=RATE)]) == TONE
+    assert b"".join([pcm async for pcm in decode_speech(source.stream(), sample_rate=RATE)]) == TONE
 
 
 async def test_a_wav_cut_within_a_sample_keeps_the_whole_ones() -> None:
@@ -112,17 +112,15 @@ async def test_a_wav_cut_within_a_sample_keeps_the_whole_ones() -> None:
         ("ogg", "libopus", "ogg"),
         ("flac", "flac", "flac"),
         ("adts", "aac", "aac"),
-        ("webm", "libopus", "webm"),
         ("wav", "pcm_s24le", "wav"),
         ("wav", "pcm_f32le", "wav"),
         ("wav", "pcm_u8", "wav"),
         ("wav", "pcm_mulaw", "wav"),
         ("wav", "adpcm_ms", "wav"),
-        ("aiff", "pcm_s16be", "aiff"),
     ],
 )
 @pytest.mark.parametrize("hint", ["right", "none", "wrong"])
-async def test_every_usual_kind_of_media_is_decoded_with_any_hint(
+async def test_every_usual_kind_of_speech_is_decoded_with_any_hint(
     container: str, codec: str, extension: str, hint: str
 ) -> None:
     hints = {"right": extension, "none": None, "wrong": "flac" if extension == "mp3" else "mp3"}
@@ -131,9 +129,7 @@ async def test_every_usual_kind_of_media_is_decoded_with_any_hint(
     assert pitch_level(pcm[SECOND // 2 : -SECOND // 2], RATE, 440) == pytest.approx(8000, rel=0.1)
 
 
-async def test_an_mp4_made_for_streaming_and_an_mp3_with_a_large_title_are_decoded() -> None:
-    options = {"movflags": "frag_keyframe+empty_moov"}
-    assert len(await decode(make_media("mp4", "aac", TONE, RATE, options=options))) > 1.9 * SECOND
+async def test_an_mp3_with_a_large_title_is_decoded() -> None:
     titled = make_media("mp3", "libmp3lame", TONE, RATE, title="a" * 70_000)
     assert len(await decode(titled)) > 1.9 * SECOND
 
@@ -168,14 +164,14 @@ async def test_damage_in_the_middle_costs_only_the_middle() -> None:
 async def test_sound_comes_as_soon_as_it_can_although_the_source_pauses(data: bytes, enough: int) -> None:
     source = Source(data[:enough], 100)
     source.stalls = True
-    async with aclosing(decode_media(source.stream(), sample_rate=RATE)) as decoded, asyncio.timeout(5):
+    async with aclosing(decode_speech(source.stream(), sample_rate=RATE)) as decoded, asyncio.timeout(5):
         assert await anext(decoded)
     assert source.closed.is_set()
 
 
 async def test_a_source_faster_than_its_listener_has_to_wait() -> None:
     source = Source(wav_header(RATE, 0) + bytes(8_000_000), 50_000)
-    async with aclosing(decode_media(source.stream(), sample_rate=RATE)) as decoded, asyncio.timeout(20):
+    async with aclosing(decode_speech(source.stream(), sample_rate=RATE)) as decoded, asyncio.timeout(20):
         received = len(await anext(decoded))
         sent = -1
         while sent != source.sent:
@@ -193,7 +189,7 @@ async def test_a_source_faster_than_its_listener_has_to_wait() -> None:
 async def test_closing_while_the_source_stalls_ends_everything(first: bool) -> None:
     source = Source(wav_header(RATE, 0) + (TONE[:1000] if first else b""))
     source.stalls = True
-    decoded = decode_media(source.stream(), sample_rate=RATE)
+    decoded = decode_speech(source.stream(), sample_rate=RATE)
     reader = asyncio.create_task(anext(decoded, b""))
     if first:
         assert await reader
@@ -210,7 +206,7 @@ async def test_closing_while_the_source_stalls_ends_everything(first: bool) -> N
 
 async def test_closing_while_the_decoder_waits_for_its_listener_ends_everything() -> None:
     source = Source(wav_header(RATE, 0) + bytes(5_000_000), 100_000)
-    decoded = decode_media(source.stream(), sample_rate=RATE)
+    decoded = decode_speech(source.stream(), sample_rate=RATE)
     await anext(decoded)
     async with asyncio.timeout(5):
         await decoded.aclose()
@@ -219,7 +215,7 @@ async def test_closing_while_the_decoder_waits_for_its_listener_ends_everything(
 
 async def test_closing_before_the_first_sound_was_asked_for_does_nothing() -> None:
     source = Source(wav_header(RATE, 0) + TONE)
-    await decode_media(source.stream(), sample_rate=RATE).aclose()
+    await decode_speech(source.stream(), sample_rate=RATE).aclose()
     assert source.sent == 0
 
 
@@ -228,7 +224,7 @@ async def test_many_streams_at_once_do_not_wait_for_each_other() -> None:
     for _ in range(40):
         source = Source(wav_header(RATE, 0) + TONE[:1000])
         source.stalls = True
-        stalled.append(decode_media(source.stream(), sample_rate=RATE))
+        stalled.append(decode_speech(source.stream(), sample_rate=RATE))
     async with asyncio.timeout(20):
         await asyncio.gather(*(anext(decoded) for decoded in stalled))
         assert await decode(wav_header(RATE, 0) + TONE) == TONE
@@ -240,12 +236,12 @@ async def test_a_source_need_not_be_a_generator() -> None:
         def __aiter__(self) -> AsyncIterator[bytes]:
             return Source(wav_header(RATE, 0) + TONE).stream()
 
-    assert b"".join([pcm async for pcm in decode_media(Iterable(), sample_rate=RATE)]) == TONE
+    assert b"".join([pcm async for pcm in decode_speech(Iterable(), sample_rate=RATE)]) == TONE
 
 
 async def test_an_error_of_the_source_is_passed_on_after_the_sound_before_it() -> None:
     source = Source(wav_header(RATE, 0) + TONE, then=ConnectionResetError("gone"))
-    decoded = decode_media(source.stream(), sample_rate=RATE)
+    decoded = decode_speech(source.stream(), sample_rate=RATE)
     pcm = bytearray()
     with pytest.raises(ConnectionResetError):
         await drain(decoded, pcm)
@@ -254,7 +250,7 @@ async def test_an_error_of_the_source_is_passed_on_after_the_sound_before_it() -
 
 async def test_an_error_of_the_source_before_any_sound_is_what_is_told() -> None:
     source = Source(b"RIFF", then=ConnectionResetError("gone"))
-    decoded = decode_media(source.stream(), sample_rate=RATE)
+    decoded = decode_speech(source.stream(), sample_rate=RATE)
     with pytest.raises(ConnectionResetError):
         await anext(decoded)
 
@@ -267,10 +263,12 @@ async def test_an_error_of_the_source_before_any_sound_is_what_is_told() -> None
         (random.Random(1).randbytes(100_000), "cannot be decoded"),
         (wav_header(RATE, 0), "no audio"),
         (wav_header(RATE, 0)[:30], "cannot be decoded"),
-        (silent_video(), "no audio"),
+        (silent_video(), "cannot be decoded"),
         (wav_header(1_979_719_488, 0) + TONE, "1979719488 Hz"),
         (wav_header(RATE, 0, tag=10) + TONE, "unknown codec"),
+        # Kinds that no engine gives, and that are attacked.
         (make_media("mp4", "aac", TONE, RATE), "cannot be decoded"),
+        (make_media("webm", "libopus", TONE, RATE), "cannot be decoded"),
     ],
     ids=[
         "empty",
@@ -281,18 +279,19 @@ async def test_an_error_of_the_source_before_any_sound_is_what_is_told() -> None
         "film",
         "absurd rate",
         "unknown codec",
-        "mp4 with its index last",
+        "mp4",
+        "webm",
     ],
 )
-async def test_media_without_sound_are_refused_with_a_reason(data: bytes, reason: str) -> None:
-    with pytest.raises(MediaError, match=reason):
+async def test_what_is_no_speech_is_refused_with_a_reason(data: bytes, reason: str) -> None:
+    with pytest.raises(SpeechError, match=reason):
         await decode(data)
 
 
 async def test_a_refused_source_that_goes_on_for_ever_is_closed() -> None:
     source = Source(bytes(40_000_000), 50_000)
-    with pytest.raises(MediaError):
-        await anext(decode_media(source.stream(), sample_rate=RATE))
+    with pytest.raises(SpeechError):
+        await anext(decode_speech(source.stream(), sample_rate=RATE))
     assert source.closed.is_set()
     assert source.sent < len(source.data)
 
@@ -309,5 +308,5 @@ async def test_a_playlist_makes_the_decoder_open_nothing(
 ) -> None:
     (tmp_path / "sound.aac").write_bytes(make_media("adts", "aac", TONE, RATE))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(MediaError):
+    with pytest.raises(SpeechError):
         await decode(playlist.encode(), extension=extension)

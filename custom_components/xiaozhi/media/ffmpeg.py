@@ -1,0 +1,135 @@
+"""A child process of ffmpeg that opens media from anywhere, and gives their sound as PCM.
+
+Such media are untrusted, and parsers are what they attack. So they are never opened in our own process.
+The child has little memory, opens nothing but its input, and has none of Home Assistant's environment.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+import os
+from pathlib import Path
+import resource
+import sys
+from typing import Final, cast
+
+import certifi
+
+# Half of it is enough for any usual media. (A video or an MP4 can be made to ask for gigabytes.)
+_MAX_MEMORY: Final = 256 * 1024 * 1024
+# Of PCM and of log. More would be an old position when somebody pauses.
+_BUFFER: Final = 32 * 1024
+_MAX_LINE: Final = 4096
+_LOG_PAUSE: Final = 0.01
+# Demuxers of sound, and of videos with sound. Others may open further files, or have been looked at by few.
+_FORMATS: Final = "aac,ac3,aiff,asf,caf,eac3,flac,matroska,mov,mp3,mpegts,ogg,wav,webm"
+_PROGRAM: Final = (
+    "-nostdin",
+    "-hide_banner",
+    "-nostats",
+    # Only at this level it tells the titles of radio stations.
+    *("-loglevel", "level+verbose"),
+    *("-threads", "1", "-filter_threads", "1"),
+)
+# To look further ahead tells nothing that decoding does not show, and delays the first sound of a station.
+_INPUT: Final = ("-probesize", "32768", "-analyzeduration", "1", "-vn", "-sn", "-dn")
+_WEB: Final = (
+    *("-protocol_whitelist", "http,https,tcp,tls,crypto"),
+    *("-format_whitelist", f"{_FORMATS},hls"),
+    # In microseconds. Only for a child that nobody can end, because Home Assistant itself has been killed.
+    *("-rw_timeout", "60000000"),
+)
+_FILE: Final = ("-protocol_whitelist", "file", "-format_whitelist", _FORMATS)
+# What a program needs to be found and to find its libraries.
+_ENVIRONMENT: Final = ("PATH", "LD_LIBRARY_PATH")
+
+
+@dataclass(frozen=True, slots=True)
+class FfmpegInput:
+    """What ffmpeg is to open, and how."""
+
+    address: str
+    options: tuple[str, ...]
+
+
+def web_input(address: str, *, verify: bool) -> FfmpegInput:
+    """Return an http or https address as input; `verify` asks for a certificate that others vouch for."""
+    if not address.startswith("https:"):
+        # ffmpeg refuses options that an input does not use.
+        return FfmpegInput(address, _WEB)
+    tls = ("-tls_verify", "1", "-ca_file", certifi.where()) if verify else ("-tls_verify", "0")
+    return FfmpegInput(address, (*_WEB, *tls))
+
+
+def file_input(path: Path) -> FfmpegInput:
+    """Return a file as input."""
+    return FfmpegInput(f"file:{path}", _FILE)
+
+
+async def read_sound(
+    program: str, source: FfmpegInput, *, sample_rate: int, start: float, on_line: Callable[[str], None]
+) -> AsyncGenerator[bytes]:
+    """Yield the sound of media as 16-bit mono PCM, from `start` seconds on.
+
+    ffmpeg decodes no further ahead than is read here. `on_line` is called with each line of its log. Closing
+    this ends the process. Raises `ChildProcessError` if it fails, and another `OSError` if it does not start.
+    """
+    position = ("-ss", f"{start:.3f}") if start else ()
+    pcm = ("-f", "s16le", "-ac", "1", "-ar", str(sample_rate), "-flush_packets", "1", "pipe:1")
+    child = await asyncio.create_subprocess_exec(
+        *(program, *_PROGRAM, *_INPUT, *source.options, *position, "-i", source.address, *pcm),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=_BUFFER,
+        env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+    )
+    output, errors = cast("asyncio.StreamReader", child.stdout), cast("asyncio.StreamReader", child.stderr)
+    log = asyncio.create_task(_read_lines(errors, on_line))
+    try:
+        _limit_memory(child.pid)
+        left = b""
+        while data := await output.read(_BUFFER):
+            data = left + data
+            whole = len(data) & ~1
+            left = data[whole:]
+            yield data[:whole]
+        await log
+        if await child.wait():
+            raise ChildProcessError(f"ffmpeg has ended with code {child.returncode}")
+    finally:
+        log.cancel()
+        # To wait for the end may be interrupted, but not the end itself.
+        ending = asyncio.create_task(_end(child))
+        await asyncio.shield(ending)
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        child.kill()
+    # Also reads what is still in the pipes: they are only closed behind that.
+    await child.communicate()
+
+
+def _limit_memory(pid: int) -> None:
+    """Limit what a process may allocate.
+
+    This comes an instant after its start, when it has not read anything yet. To limit it before, Python would
+    run in the copy of a process with threads, where it may hang.
+    """
+    if sys.platform == "linux":
+        with suppress(ProcessLookupError):
+            resource.prlimit(pid, resource.RLIMIT_DATA, (_MAX_MEMORY, _MAX_MEMORY))
+
+
+async def _read_lines(log: asyncio.StreamReader, on_line: Callable[[str], None]) -> None:
+    rest = b""
+    while data := await log.read(_MAX_LINE):
+        *lines, rest = (rest + data).split(b"\n")
+        rest = rest[:_MAX_LINE]
+        for line in lines:
+            on_line(line.decode(errors="replace"))
+        if len(data) == _MAX_LINE:
+            # Damaged media can fill the log as fast as it is read.
+            await asyncio.sleep(_LOG_PAUSE)

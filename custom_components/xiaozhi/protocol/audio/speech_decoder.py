@@ -1,0 +1,213 @@
+"""Speech of an engine, decoded to PCM in our own process while it is still arriving.
+
+This begins within milliseconds. It is for engines that the owner has chosen, and not for media from anywhere.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from enum import Enum, auto
+import sys
+from typing import Final, cast
+
+import av
+from av.audio.codeccontext import AudioCodecContext
+
+from .wav import SAMPLE_RATES, WavHeader, read_wav_header
+
+# The most that is queued between source and decoder, and between decoder and listener.
+_MAX_PIECES: Final = 8
+_MAX_PIECE: Final = 16 * 1024
+# A tenth of a second of usual speech: samples come in pieces of any size.
+_WAV_READ: Final = 4096
+_OPTIONS: Final = {
+    # Reading ahead tells nothing that decoding does not show.
+    "probesize": "2048",
+    "analyzeduration": "1",
+    # What speech engines give. Playlists would make FFmpeg open other addresses and files, and an MP4 of a
+    # few kilobytes can take gigabytes.
+    "format_whitelist": "aac,flac,mp3,ogg,wav",
+}
+
+
+class SpeechFault(Enum):
+    """What is wrong with speech."""
+
+    EMPTY = auto()
+    NO_AUDIO = auto()
+    UNDECODABLE = auto()
+
+
+class SpeechError(Exception):
+    """Speech that cannot be decoded, or is none; the text says why, for logs."""
+
+    def __init__(self, fault: SpeechFault, text: str) -> None:
+        super().__init__(text)
+        self.fault = fault
+
+
+async def decode_speech(
+    source: AsyncIterable[bytes],
+    *,
+    sample_rate: int,
+    extension: str | None = None,
+    through: Callable[[bytes], bytes] | None = None,
+) -> AsyncGenerator[bytes]:
+    """Decode a stream of speech, in pieces of any size, to signed 16 bit little endian mono PCM.
+
+    The first PCM comes as soon as it can be decoded. When 128 KiB of speech or 8 pieces of PCM wait, the
+    source is not asked for more. `extension` ("mp3") is a hint for where the content leaves the format open.
+    `through` is called in the decoding thread with all PCM; what it returns takes its place.
+
+    Raises `SpeechError` if nothing can be decoded, and what the source raises, after the PCM of what came
+    before. Owns the source: a generator is closed with this one. Closing ends the decoding thread, also while
+    the source stalls; use `contextlib.aclosing` to have it done at once.
+    """
+    loop = asyncio.get_running_loop()
+    speech: asyncio.Queue[bytes] = asyncio.Queue(_MAX_PIECES)
+    decoded: asyncio.Queue[bytes] = asyncio.Queue(_MAX_PIECES)
+
+    def wait_for[T](coroutine: Coroutine[None, None, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+
+    def decode() -> None:
+        stream = _Stream(lambda: wait_for(_take(speech)), extension)
+        for pcm in _decode_stream(stream, sample_rate):
+            if played := pcm if through is None else through(pcm):
+                wait_for(decoded.put(played))
+
+    # A thread of its own, since it blocks while a slow source delivers nothing.
+    executor = ThreadPoolExecutor(1, thread_name_prefix="xiaozhi-speech")
+    feeder = loop.create_task(_feed(source, speech))
+    decoder = loop.run_in_executor(executor, decode)
+    decoder.add_done_callback(lambda _: decoded.shutdown())
+    try:
+        with suppress(asyncio.QueueShutDown):
+            while True:
+                yield await decoded.get()
+        if feeder.done():
+            feeder.result()
+        await decoder
+    finally:
+        speech.shutdown(immediate=True)
+        decoded.shutdown(immediate=True)
+        feeder.cancel()
+        # Here already, because the wait for it may be interrupted.
+        executor.shutdown(wait=False)
+        await asyncio.gather(feeder, decoder, return_exceptions=True)
+        executor.shutdown()
+
+
+async def _feed(source: AsyncIterable[bytes], speech: asyncio.Queue[bytes]) -> None:
+    try:
+        async for chunk in source:
+            for offset in range(0, len(chunk), _MAX_PIECE):
+                await speech.put(chunk[offset : offset + _MAX_PIECE])
+    finally:
+        speech.shutdown()
+        if isinstance(source, AsyncGenerator):
+            await source.aclose()
+
+
+async def _take(speech: asyncio.Queue[bytes]) -> bytes:
+    """Return all queued speech, at least a byte; nothing at the end."""
+    try:
+        pieces = [await speech.get()]
+    except asyncio.QueueShutDown:
+        return b""
+    while not speech.empty():
+        pieces.append(speech.get_nowait())
+    return b"".join(pieces)
+
+
+class _Stream:
+    """The speech as the file that FFmpeg wants, read in the decoder's thread."""
+
+    def __init__(self, take: Callable[[], bytes], extension: str | None) -> None:
+        """Read what `take` returns; it blocks, and returns nothing at the end."""
+        self._take = take
+        self._waiting = b""
+        self.name = f"speech.{extension}" if extension else ""
+        """FFmpeg takes the extension into account."""
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes, as soon as there are any; nothing at the end."""
+        waiting = self._waiting or self._take()
+        self._waiting = waiting[size:]
+        return waiting[:size]
+
+    def peek(self, size: int) -> bytes:
+        """Return the next `size` bytes without taking them; fewer only if the stream ends before."""
+        while len(self._waiting) < size and (more := self._take()):
+            self._waiting += more
+        return self._waiting[:size]
+
+
+def _decode_stream(stream: _Stream, sample_rate: int) -> Iterator[bytes]:
+    resampler: av.AudioResampler | None = None
+    source_format: tuple[str, str, int] | None = None
+    try:
+        for frame in _frames(stream):
+            frame_format = (frame.format.name, frame.layout.name, frame.sample_rate)
+            if frame_format != source_format:
+                if frame.sample_rate not in SAMPLE_RATES:
+                    rate = frame.sample_rate
+                    raise SpeechError(SpeechFault.UNDECODABLE, f"a sample rate of {rate} Hz is no audio")
+                yield from _pcm(resampler, None)
+                resampler = av.AudioResampler(format="s16", layout="mono", rate=sample_rate)
+                source_format = frame_format
+            yield from _pcm(resampler, frame)
+        yield from _pcm(resampler, None)
+    except av.FFmpegError as err:
+        raise SpeechError(SpeechFault.UNDECODABLE, f"the audio cannot be decoded: {err.strerror}") from err
+    except ValueError as err:
+        # PyAV raises this for a codec or a channel layout that it does not know.
+        raise SpeechError(SpeechFault.UNDECODABLE, f"the audio cannot be decoded: {err}") from err
+    if resampler is None:
+        raise SpeechError(SpeechFault.NO_AUDIO, "there is no audio in it")
+
+
+def _pcm(resampler: av.AudioResampler | None, frame: av.AudioFrame | None) -> Iterator[bytes]:
+    if resampler is None or (frame is None and resampler.is_passthrough):
+        return
+    for resampled in resampler.resample(frame):
+        # FFmpeg's buffers are longer than what is in them.
+        yield bytes(resampled.planes[0])[: 2 * resampled.samples]
+
+
+def _frames(stream: _Stream) -> Iterator[av.AudioFrame]:
+    if not stream.peek(1):
+        raise SpeechError(SpeechFault.EMPTY, "there is nothing in it")
+    header = read_wav_header(stream.peek)
+    if header is not None:
+        yield from _wav_frames(stream, header)
+    else:
+        yield from _container_frames(stream)
+
+
+def _wav_frames(stream: _Stream, header: WavHeader) -> Iterator[av.AudioFrame]:
+    context = cast("AudioCodecContext", av.CodecContext.create(header.codec, "r"))
+    context.sample_rate = header.sample_rate
+    context.layout = "mono" if header.channels == 1 else "stereo"
+    context.open()
+    stream.read(header.offset)
+    left = sys.maxsize if header.size is None else header.size
+    samples = b""
+    while left and (data := stream.read(min(_WAV_READ, left))):
+        left -= len(data)
+        samples += data
+        whole = len(samples) - len(samples) % header.block_size
+        if whole:
+            yield from context.decode(av.Packet(samples[:whole]))
+            samples = samples[whole:]
+
+
+def _container_frames(stream: _Stream) -> Iterator[av.AudioFrame]:
+    with av.open(stream, "r", options=_OPTIONS) as container:
+        audio = next(iter(container.streams.audio), None)
+        if audio is None:
+            raise SpeechError(SpeechFault.NO_AUDIO, "there is no audio in it")
+        for packet in container.demux(audio):
+            with suppress(av.InvalidDataError):
+                yield from packet.decode()
