@@ -7,10 +7,7 @@ from functools import partial
 import logging
 from typing import Any, Final
 
-from homeassistant.components import ai_task
-from homeassistant.components.ai_task.const import DATA_PREFERENCES
-from homeassistant.components.image import DOMAIN as IMAGE_DOMAIN
-from homeassistant.const import ATTR_SUPPORTED_FEATURES
+from homeassistant.const import ATTR_SUPPORTED_FEATURES, Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
@@ -41,7 +38,8 @@ _MAX_REPLY_BYTES: Final = 6000
 _PHOTOS_PER_SECOND: Final = 0.2
 _PHOTOS_AT_ONCE: Final = 10
 
-_FEATURES: Final = ai_task.AITaskEntityFeature.GENERATE_DATA | ai_task.AITaskEntityFeature.SUPPORT_ATTACHMENTS
+# Imported where it is used: it takes half as long as everything else together, and not everybody has a model.
+_AI_TASK: Final = "ai_task"
 
 
 class Vision:
@@ -127,7 +125,7 @@ class _NoAnswerError(TextError):
 def picture_entity(hass: HomeAssistant, device: Device, kind: PictureKind) -> er.RegistryEntry | None:
     """Return the image entity for a kind of picture, also a disabled one."""
     registry = er.async_get(hass)
-    entity_id = registry.async_get_entity_id(IMAGE_DOMAIN, DOMAIN, f"{device.mac}_{kind}")
+    entity_id = registry.async_get_entity_id(Platform.IMAGE, DOMAIN, f"{device.mac}_{kind}")
     return registry.async_get(entity_id) if entity_id else None
 
 
@@ -155,8 +153,10 @@ async def _ask(hass: HomeAssistant, device: Device, entity_id: str | None, quest
         raise _NoAnswerError("photo_no_model")
     if entity_id is None:
         raise _NoAnswerError("photo_no_entity")
+    from homeassistant.components import ai_task  # noqa: PLC0415 - loaded, since there is a model
+
     attachment = {
-        "media_content_id": f"media-source://{IMAGE_DOMAIN}/{entity_id}",
+        "media_content_id": f"media-source://{Platform.IMAGE}/{entity_id}",
         "media_content_type": "image/jpeg",
     }
     try:
@@ -180,8 +180,14 @@ async def _ask(hass: HomeAssistant, device: Device, entity_id: str | None, quest
 
 def _has_model(hass: HomeAssistant) -> bool:
     """Whether the AI Task that the owner prefers accepts pictures. No other one receives photos."""
+    if _AI_TASK not in hass.config.components:
+        return False
+    from homeassistant.components.ai_task import AITaskEntityFeature  # noqa: PLC0415
+    from homeassistant.components.ai_task.const import DATA_PREFERENCES  # noqa: PLC0415
+
     preferred = hass.data[DATA_PREFERENCES].gen_data_entity_id
     state = hass.states.get(preferred) if preferred else None
-    return state is not None and _FEATURES in ai_task.AITaskEntityFeature(
+    needed = AITaskEntityFeature.GENERATE_DATA | AITaskEntityFeature.SUPPORT_ATTACHMENTS
+    return state is not None and needed in AITaskEntityFeature(
         state.attributes.get(ATTR_SUPPORTED_FEATURES, 0)
     )

@@ -202,9 +202,10 @@ async def test_the_address_that_the_owner_set_is_the_one_for_photos(
     hass.config_entries.async_update_entry(
         linked_entry, data={**linked_entry.data, CONF_ADDRESS: "localhost"}
     )
-    await hass.async_block_till_done()
     before = device.state.origin
     await camera.power_off()
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    device = linked_entry.runtime_data.devices[device.mac]
     await camera.boot()
     assert before is not None
     assert before.startswith("http://127.0.0.1:")
