@@ -29,7 +29,7 @@ from .entity import (
 )
 from .gateway import XiaozhiConfigEntry
 from .mcp.entities import ResourceSensor, async_add_resource_entities
-from .protocol.conversation.conversation import ConversationState
+from .protocol.conversation.table import ConversationState
 from .protocol.status import NETWORK_TYPES, SIGNALS
 from .protocol.transport.link import LinkKind
 from .texts.translated import known_text

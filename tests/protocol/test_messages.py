@@ -224,7 +224,8 @@ def test_messages_to_the_device_have_the_fields_that_the_firmware_reads() -> Non
     assert messages.tts_start() == {"type": "tts", "state": "start"}
     assert messages.tts_caption("hi") == {"type": "tts", "state": "sentence_start", "text": "hi"}
     assert messages.tts_stop() == {"type": "tts", "state": "stop"}
-    assert messages.face("happy") == {"type": "llm", "emotion": "happy"}
+    assert messages.face("happy") == {"type": "llm", "emotion": "happy", "text": "🙂"}
+    assert messages.face("a face of 2027")["text"]
     assert messages.mcp({"id": 1}) == {"type": "mcp", "payload": {"id": 1}}
     assert messages.reboot() == {"type": "system", "command": "reboot"}
     assert messages.alert(status="a", message="b", emotion="c") == {

@@ -18,7 +18,8 @@ from ..firmware.offer_at_checkin import Installation
 from ..pictures.jpeg import Picture, PictureKind
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import FirmwareOffer
-from ..protocol.conversation.conversation import Conversation, ConversationState
+from ..protocol.conversation.conversation import Conversation
+from ..protocol.conversation.table import ConversationState
 from ..protocol.mcp.client import (
     Capabilities,
     ClientOffer,

@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from homeassistant.core import callback
 
-from ..protocol.conversation.conversation import ConversationState
+from ..protocol.conversation.table import ConversationState
 from ..protocol.messages import JsonObject
 from .events import DeviceEvents
 from .extras import McpExtras

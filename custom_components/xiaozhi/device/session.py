@@ -8,8 +8,9 @@ from typing import Any, Final, Protocol, override
 from homeassistant.core import callback
 
 from ..protocol import messages
-from ..protocol.conversation.conversation import Conversation, ConversationState
+from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.readiness import MainTask
+from ..protocol.conversation.table import ConversationState
 from ..protocol.mcp.client import (
     IncomingRequests,
     McpClient,
@@ -159,7 +160,8 @@ class DeviceSession(LinkHandler):
             # Conversation traffic proves that our hello arrived.
             self._answered()
             match message:
-                case ListenDetect(text):
+                # While it listens, a text is a question that was typed.
+                case ListenDetect(text) if not self.listening:
                     self._device.events.happened(ConversationEvent.WAKE_WORD, text)
                 case ListenStart(mode) if mode is not ListenMode.MANUAL:
                     self._listens(while_speaking=mode is ListenMode.REALTIME)

@@ -10,7 +10,7 @@ from homeassistant.util import dt as dt_util
 
 from ..pictures.jpeg import Picture, PictureKind
 from ..protocol.checkin import CheckIn
-from ..protocol.conversation.conversation import ConversationState
+from ..protocol.conversation.table import ConversationState
 from ..protocol.firmware import FirmwareVersion
 from ..protocol.mcp.client import Capabilities, Tool
 from ..protocol.status import DeviceStatus

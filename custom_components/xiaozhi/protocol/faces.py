@@ -3,8 +3,6 @@
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["Face", "face_of"]
-
 
 class Face(StrEnum):
     """Faces by the firmware's names, the same on all screens (`lcd_display.cc`, `oled_display.cc`)."""
@@ -62,3 +60,8 @@ _FACE_OF_EMOJI: Final = {emoji: face for face, emojis in _EMOJI.items() for emoj
 def face_of(text: str) -> Face | None:
     """Return the face for the first known emoji in a text, or None."""
     return next((face for letter in text if (face := _FACE_OF_EMOJI.get(letter))), None)
+
+
+def emoji_of(face: str) -> str:
+    """Return the emoji for a face; a neutral one for an unknown face."""
+    return _EMOJI[Face(face) if face in Face else Face.NEUTRAL][0]

@@ -10,38 +10,10 @@ import json
 import re
 from typing import Any, Final
 
+from .faces import emoji_of
 from .mcp.recovery import recover_error
 from .text import one_line
 from .untrusted_json import parse_json
-
-__all__ = [
-    "MAX_MESSAGE_BYTES",
-    "Abort",
-    "AudioFormat",
-    "DeviceHello",
-    "DeviceMessage",
-    "Goodbye",
-    "JsonObject",
-    "ListenDetect",
-    "ListenMode",
-    "ListenStart",
-    "ListenStop",
-    "McpMessage",
-    "MessageError",
-    "UnknownMessage",
-    "alert",
-    "encode",
-    "face",
-    "goodbye",
-    "mcp",
-    "parse_message",
-    "reboot",
-    "server_hello",
-    "transcript",
-    "tts_caption",
-    "tts_start",
-    "tts_stop",
-]
 
 type JsonObject = dict[str, Any]
 
@@ -315,6 +287,17 @@ def server_hello(
     return hello
 
 
+# Messages in which programs on computers expect the session id. The firmware ignores it there.
+_WITH_SESSION: Final = frozenset({"stt", "tts", "llm"})
+
+
+def in_session(message: JsonObject, session_id: str | None) -> JsonObject:
+    """Return a message as it is sent in a session; None for one that is sent outside of any."""
+    if session_id is None or message["type"] not in _WITH_SESSION:
+        return message
+    return {"session_id": session_id, **message}
+
+
 def transcript(text: str) -> JsonObject:
     """Show what the user said."""
     return {"type": "stt", "text": text}
@@ -336,8 +319,11 @@ def tts_stop() -> JsonObject:
 
 
 def face(emotion: str) -> JsonObject:
-    """Set the face. Send it after `tts_start`, which resets the face to neutral."""
-    return {"type": "llm", "emotion": emotion}
+    """Set the face. Send it after `tts_start`, which resets the face to neutral.
+
+    The firmware reads only `emotion`; programs on computers show, or insist on, an emoji as `text`.
+    """
+    return {"type": "llm", "emotion": emotion, "text": emoji_of(emotion)}
 
 
 def mcp(payload: JsonObject) -> JsonObject:

@@ -13,8 +13,8 @@ from ..device.device import Device
 from ..device.events import ConversationEvent
 from ..device.state import RESPONSE
 from ..protocol.clock import loop_time
-from ..protocol.conversation.conversation import Conversation, Interruption
-from ..protocol.conversation.table import TurnStart
+from ..protocol.conversation.conversation import Conversation
+from ..protocol.conversation.table import Interruption, TurnStart
 from ..protocol.conversation.turn import Turn
 from ..protocol.limits import TokenBucket
 from ..protocol.messages import ListenMode
@@ -221,7 +221,7 @@ class VoiceConversations:
             if interruption.result() is Interruption.SPOKEN_OVER:
                 self._interrupted_answer = voice_turn.said
                 self._device.events.happened(ConversationEvent.INTERRUPTED)
-            if interruption.result() is not Interruption.LISTENING:
+            if interruption.result() is not Interruption.NEXT_TURN:
                 await conversation.stop_speaking()
             return True
         finally:

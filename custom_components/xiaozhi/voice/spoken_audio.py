@@ -86,6 +86,9 @@ class SpokenAudio:
                 if not self._speech and self._heard_bytes >= self._patience_bytes:
                     self._news.silent()
                     return
+        if self._turn.stopped and not self._speech:
+            self._news.silent()
+            return
         self._hand_on()
         self._pieces.put_nowait(None)
         self._news.ended(self._silent_for)

@@ -50,6 +50,8 @@ class TurnEnd(StrEnum):
     ANSWERED = "answered"
     ASKS_BACK = "asks back"
     SILENT = "silent"
+    STOPPED = "stopped"
+    """The user has stopped it without having said anything."""
     NOT_UNDERSTOOD = "not understood"
     FAILED = "failed"
     ELSEWHERE = "elsewhere"
@@ -173,7 +175,10 @@ class VoiceTurn:
                 await self._time_to_read()
         if self._error is None:
             return TurnEnd.ASKS_BACK if self._answer.asks_back else TurnEnd.ANSWERED
-        return _END_OF_ERROR.get(self._error, TurnEnd.FAILED)
+        end = _END_OF_ERROR.get(self._error, TurnEnd.FAILED)
+        if self._turn.stopped and end in {TurnEnd.SILENT, TurnEnd.NOT_UNDERSTOOD}:
+            return TurnEnd.STOPPED
+        return end
 
     async def show_error(self, language: str) -> None:
         """Show on the screen what went wrong, and give time to read it.

@@ -116,6 +116,31 @@ class PcClient(ABC):
         async with asyncio.timeout(30):
             await self.ended.wait()
 
+    async def ask(self, text: str) -> None:
+        """Open the microphone, type a question, and hear the answer to its end."""
+        await self.hello()
+        await self._say("listen", state="start", mode="auto")
+        talking = asyncio.create_task(self._talk(b""))
+        try:
+            await asyncio.sleep(0.1)
+            await self._say("listen", state="detect", text=text)
+            await self.wait_for("tts", state="start")
+        finally:
+            talking.cancel()
+        async with asyncio.timeout(30):
+            await self.ended.wait()
+
+    async def give_up(self) -> None:
+        """Open the microphone, and stop it again without having said anything."""
+        await self.hello()
+        await self._say("listen", state="start", mode="auto")
+        talking = asyncio.create_task(self._talk(b""))
+        await asyncio.sleep(1)
+        await self._say("listen", state="stop")
+        talking.cancel()
+        async with asyncio.timeout(30):
+            await self.ended.wait()
+
     async def _talk(self, pcm: bytes) -> None:
         """Stream the sentence, with silence before and after it, at the pace of a microphone."""
         loop = asyncio.get_running_loop()

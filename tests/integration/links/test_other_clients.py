@@ -5,6 +5,7 @@ from typing import Any
 
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
@@ -56,6 +57,46 @@ async def test_a_client_on_a_computer_talks_like_a_device(
     if isinstance(client, WebSocketClient):
         assert client.close_code == 1000
     await wait_for_state(hass, "sensor.kitchen_box_conversation_state", "idle")
+
+
+async def test_a_question_that_is_typed_is_answered(
+    hass: HomeAssistant,
+    speech: Speech,
+    linked_entry: Any,
+    hass_client_no_auth: ClientSessionGenerator,
+    link: LinkKind,
+) -> None:
+    """Such clients open the microphone first, and want emoji and session id in what they are sent."""
+    heard: list[str | None] = []
+    async_track_state_change_event(
+        hass,
+        ["event.kitchen_box_conversation"],
+        lambda event: heard.append(event.data["new_state"].attributes.get("event_type")),
+    )
+    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))[link]
+    async with pc_client.CLIENTS[link].connected(settings) as client:
+        await client.ask(COMMAND)
+        assert hass.states.is_state(LIGHT, "on")
+        assert (await client.wait_for("stt"))["text"] == COMMAND
+        assert len(client.packets) > 8
+        assert not [text for text in speech.recognizer.streams if text]
+        session_id = (await client.wait_for("hello"))["session_id"]
+        shown = [message for message in client.messages if message["type"] in {"stt", "tts", "llm"}]
+        assert {message["session_id"] for message in shown} == {session_id}
+        faces = [(message["emotion"], message["text"]) for message in shown if message["type"] == "llm"]
+        assert ("thinking", "🤔") in faces
+    assert "heard" in heard
+    assert "wake_word" not in heard
+
+
+async def test_a_microphone_that_is_stopped_before_anything_was_said_ends_quietly(
+    speech: Speech, linked_entry: Any, hass_client_no_auth: ClientSessionGenerator, link: LinkKind
+) -> None:
+    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))[link]
+    async with pc_client.CLIENTS[link].connected(settings) as client:
+        await client.give_up()
+        assert not [message for message in client.messages if message["type"] in {"stt", "tts", "llm"}]
+        assert not [text for text in speech.recognizer.streams if text]
 
 
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET], indirect=True)

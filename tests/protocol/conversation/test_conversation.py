@@ -10,14 +10,10 @@ import pytest
 
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder, OpusEncoder
 from custom_components.xiaozhi.protocol.clock import loop_time
-from custom_components.xiaozhi.protocol.conversation.conversation import (
-    Conversation,
-    ConversationState,
-    Interruption,
-)
+from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.conversation.overheard import OverheardFrame
 from custom_components.xiaozhi.protocol.conversation.readiness import MainTask
-from custom_components.xiaozhi.protocol.conversation.table import TurnStart
+from custom_components.xiaozhi.protocol.conversation.table import ConversationState, Interruption, TurnStart
 from custom_components.xiaozhi.protocol.conversation.turn import Turn
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
 from custom_components.xiaozhi.protocol.messages import (
@@ -252,7 +248,7 @@ async def test_listening_again_interrupts_the_old_turn_and_only_the_newest_count
     first = await conversation.next_turn()
     conversation.message_received(ListenStart(ListenMode.MANUAL))
     conversation.message_received(ListenStart(ListenMode.AUTO))
-    assert await conversation.interruption() is Interruption.LISTENING
+    assert await conversation.interruption() is Interruption.NEXT_TURN
     second = await conversation.next_turn()
     assert first is not second
     assert second is not None

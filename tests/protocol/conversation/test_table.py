@@ -148,7 +148,7 @@ def test_from_any_state_a_device_that_listens_again_is_heard_and_the_end_of_the_
     closed, answering = walk.table.state is State.CLOSED, walk.table.state in {State.THINKING, State.SPEAKING}
     actions = walk.receive(ListenStart(ListenMode.AUTO))
     assert walk.table.turn_waits is not closed
-    assert not answering or Interruption.LISTENING in actions
+    assert not answering or Interruption.NEXT_TURN in actions
     assert (Interruption.CLOSED in walk.happened(Event.CHANNEL_CLOSED)) is not closed
     walk.expect(State.CLOSED)
 
@@ -270,3 +270,35 @@ def test_a_text_after_a_sound_is_a_wake_word() -> None:
     assert walk.table.deadline is None
     walk.receive(ListenStart(ListenMode.AUTO))
     assert walk.table.turn == TurnStart(mode=ListenMode.AUTO, wake_word="hi xiaozhi")
+
+
+@pytest.mark.parametrize("mode", list(ListenMode))
+def test_a_text_while_the_microphone_is_on_is_typed(mode: ListenMode) -> None:
+    """The firmware sends its wake word before it listens; programs on computers send a question then."""
+    walk = Walk()
+    walk.receive(ListenStart(mode))
+    walk.take_turn()
+    walk.packet()
+    assert walk.receive(ListenDetect(" what time is it ")) == (
+        Interruption.NEXT_TURN,
+        Action.BEGIN_TURN,
+        Action.END_SPEECH,
+    )
+    assert walk.table.turn == TurnStart(mode=mode, question="what time is it")
+    walk.packet()
+    walk.expect(State.ASKED)
+
+
+def test_an_empty_text_while_the_microphone_is_on_changes_nothing() -> None:
+    walk = Walk()
+    walk.receive(ListenStart(ListenMode.AUTO))
+    assert walk.receive(ListenDetect(" ")) == ()
+    walk.expect(State.LISTENING)
+
+
+@pytest.mark.parametrize("mode", list(ListenMode))
+def test_a_stop_ends_what_is_said_and_outside_push_to_talk_it_may_be_nothing(mode: ListenMode) -> None:
+    walk = Walk()
+    walk.receive(ListenStart(mode))
+    expected = Action.END_SPEECH if mode is ListenMode.MANUAL else Action.STOP_LISTENING
+    assert walk.receive(ListenStop()) == (expected,)

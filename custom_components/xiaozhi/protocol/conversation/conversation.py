@@ -32,8 +32,6 @@ from .table import (
 )
 from .turn import Turn
 
-__all__ = ["Conversation", "ConversationState", "Interruption"]
-
 # The beginning of a word is too soft to be found.
 _BEFORE_WORDS: Final = 0.2
 
@@ -258,6 +256,9 @@ class Conversation:
                     for frame in self._overheard.take(self._next_words_since):
                         self._turn.put(frame.pcm, frame.missing)
                 case Action.END_SPEECH if self._turn is not None:
+                    self._turn.end_speech()
+                case Action.STOP_LISTENING if self._turn is not None:
+                    self._turn.stopped = True
                     self._turn.end_speech()
                 case Interruption():
                     self._loudspeaker.withdraw()

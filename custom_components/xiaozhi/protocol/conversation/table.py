@@ -13,19 +13,6 @@ from typing import Final
 from ..messages import Abort, DeviceMessage, ListenDetect, ListenMode, ListenStart, ListenStop
 from ..timeouts import ConversationTimeouts
 
-__all__ = [
-    "TRANSITIONS",
-    "Action",
-    "Actions",
-    "Awaited",
-    "ConversationState",
-    "ConversationTable",
-    "Event",
-    "Interruption",
-    "State",
-    "TurnStart",
-]
-
 
 class ConversationState(StrEnum):
     """What a device is doing, as far as its conversation tells."""
@@ -69,8 +56,10 @@ class Event(Enum):
     """The next turn is due in realtime mode, where the microphone is on all the time."""
     BUTTON_RELEASED = auto()
     """The device says that the user has finished, in push-to-talk."""
+    LISTENING_STOPPED = auto()
+    """A program says that its user has finished, or does not want to speak. Stock firmware does not."""
     TYPED = auto()
-    """A text of the device has turned out to be no wake word."""
+    """A text has turned out to be no wake word."""
     ABORTED = auto()
     """The user pressed the button or said the wake word."""
     SPOKEN_OVER = auto()
@@ -96,6 +85,8 @@ class Action(Enum):
     """Let the turn begin with what the microphone has heard since the answer ended or was spoken over."""
     END_SPEECH = auto()
     """End the audio of the turn, so that what has been said is understood."""
+    STOP_LISTENING = auto()
+    """The same, if anything has been said; else nobody expects an answer."""
 
 
 class Interruption(StrEnum):
@@ -105,8 +96,9 @@ class Interruption(StrEnum):
     """The user pressed the button or said the wake word."""
     SPOKEN_OVER = "spoken over"
     """The user speaks while the answer is spoken."""
-    LISTENING = "listening"
-    """The device listens again without having said that it stopped."""
+    NEXT_TURN = "next turn"
+    """The next turn has begun: the device listens again without having said that it stopped, or a question
+    was typed."""
     CLOSED = "closed"
     """The channel is gone."""
 
@@ -151,14 +143,18 @@ TRANSITIONS: Final[Mapping[Event, Mapping[State, tuple[State, *Actions]]]] = {
         **dict.fromkeys(_SILENT, (State.LISTENING, Action.BEGIN_TURN)),
         **dict.fromkeys(
             (State.LISTENING, State.ASKED, State.THINKING, State.SPEAKING),
-            (State.LISTENING, Interruption.LISTENING, Action.BEGIN_TURN),
+            (State.LISTENING, Interruption.NEXT_TURN, Action.BEGIN_TURN),
         ),
     },
     Event.MICROPHONE_STILL_ON: dict.fromkeys(
         _OPEN, (State.LISTENING, Action.BEGIN_TURN, Action.ADD_OVERHEARD)
     ),
     Event.BUTTON_RELEASED: {State.LISTENING: (State.LISTENING, Action.END_SPEECH)},
-    Event.TYPED: dict.fromkeys(_SILENT, (State.ASKED, Action.BEGIN_TURN, Action.END_SPEECH)),
+    Event.LISTENING_STOPPED: {State.LISTENING: (State.LISTENING, Action.STOP_LISTENING)},
+    Event.TYPED: {
+        **dict.fromkeys(_SILENT, (State.ASKED, Action.BEGIN_TURN, Action.END_SPEECH)),
+        State.LISTENING: (State.ASKED, Interruption.NEXT_TURN, Action.BEGIN_TURN, Action.END_SPEECH),
+    },
     Event.ABORTED: {
         State.READY: (State.READY, Interruption.ABORTED),
         State.RESTING: (State.RESTING, Interruption.ABORTED),
@@ -228,13 +224,16 @@ class ConversationTable:
         """Take a message of the device."""
         match message:
             case ListenDetect(text):
-                self._detected(text.strip() or None, now)
+                return self._detected(text.strip() or None, now)
             case ListenStart(mode):
                 self._typed_due = None
                 self._mode = mode
                 return self.happened(Event.MICROPHONE_ON, now)
             case ListenStop():
-                return self.happened(Event.BUTTON_RELEASED, now)
+                is_push_to_talk = self._mode is ListenMode.MANUAL
+                return self.happened(
+                    Event.BUTTON_RELEASED if is_push_to_talk else Event.LISTENING_STOPPED, now
+                )
             case Abort():
                 self._typed_due = None
                 return self.happened(Event.ABORTED, now)
@@ -251,10 +250,17 @@ class ConversationTable:
         """Whether audio that belongs to no turn comes from a microphone that is on all the time."""
         return self._mode is ListenMode.REALTIME and self.state in _BETWEEN_TURNS
 
-    def _detected(self, text: str | None, now: float) -> None:
+    def _detected(self, text: str | None, now: float) -> Actions:
+        if self.state is State.LISTENING:
+            # The firmware sends its wake word before it listens. Programs on computers type like this.
+            if text is None:
+                return ()
+            self._wake_word = text
+            return self.happened(Event.TYPED, now)
         self._wake_word = text
         may_be_typed = text is not None and now >= self._sound_until and self.state in _SILENT
         self._typed_due = now + self._timeouts.typed if may_be_typed else None
+        return ()
 
     # What the holder of the conversation does.
 

@@ -8,8 +8,6 @@ from ..audio.timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, silence
 from ..clock import loop_time
 from .table import TurnStart
 
-__all__ = ["Turn"]
-
 
 class Turn:
     """The user speaks once.
@@ -28,6 +26,8 @@ class Turn:
         self._room = round(2 * UPLINK_SAMPLE_RATE * longest)
         self.ended = False
         """Whether the speech has ended; it has not when `longest` cuts it off."""
+        self.stopped = False
+        """Whether the user of a program has stopped it, who may have said nothing."""
 
     def extend(self, seconds: float) -> None:
         """Let the audio last longer, since the user may begin late."""

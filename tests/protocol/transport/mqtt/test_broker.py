@@ -72,7 +72,7 @@ async def test_a_conversation_through_mosquitto(broker: Mosquitto) -> None:
         device_socket.send(audio.seal(opus_packet(b"question")))
         assert await recorder.wait_for("audio") == (opus_packet(b"question"), 0)
         await link.send(tts_start())
-        assert await device.hear() == {"type": "tts", "state": "start"}
+        assert await device.hear() == {"session_id": hello["session_id"], "type": "tts", "state": "start"}
         await link.send_audio(opus_packet(b"answer"))
         assert audio.open(await device_socket.receive()) == opus_packet(b"answer")
         await device.say({"type": "goodbye", "session_id": hello["session_id"]})

@@ -251,8 +251,8 @@ async def bystander(site: Site) -> AsyncIterator[None]:
     yield
     device.send_frame(Opcode.BINARY, opus_packet(b"still there"))
     assert await recorder.wait_for("audio") == (opus_packet(b"still there"), 0)
-    await link.send({"type": "stt", "text": "yes"})
-    assert await device.receive_json() == {"type": "stt", "text": "yes"}
+    await link.send({"type": "alert", "text": "yes"})
+    assert await device.receive_json() == {"type": "alert", "text": "yes"}
     assert recorder.names == ["opened", "audio"]
     await device.hang_up()
     await recorder.wait_for("link_closed")

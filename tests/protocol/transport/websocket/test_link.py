@@ -130,11 +130,11 @@ async def test_messages_are_sent_as_text() -> None:
     """In UTF-8 without escapes."""
     async with running() as site:
         device = await RawDevice.talking(site)
-        await site.links[0].send({"type": "stt", "text": "Küche"})
+        await site.links[0].send({"type": "alert", "text": "Küche"})
         frame = await device.receive()
         assert frame is not None
         assert frame.opcode is Opcode.TEXT
-        assert bytes(frame.data).decode() == '{"type":"stt","text":"Küche"}'
+        assert bytes(frame.data).decode() == '{"type":"alert","text":"Küche"}'
         await device.hang_up()
 
 
@@ -269,7 +269,7 @@ async def test_a_link_knows_who_is_behind_it_and_counts_what_it_carries() -> Non
         link, recorder = site.links[0], site.recorders[0]
         assert (link.kind, link.stays_connected, link.remote) == (LinkKind.WEBSOCKET, False, "127.0.0.1")
         sent = link.counters.bytes_out
-        await link.send({"type": "stt", "text": "ü"})
+        await link.send({"type": "alert", "text": "ü"})
         await link.send_audio(b"1234")
         device.send_frame(Opcode.BINARY, opus_packet(b"12"))
         device.send_json({"type": "abort"})
@@ -277,7 +277,7 @@ async def test_a_link_knows_who_is_behind_it_and_counts_what_it_carries() -> Non
         counters = link.counters
         assert (counters.messages_in, counters.packets_in, counters.bytes_in) == (1, 1, 3 + 17)
         assert (counters.messages_out, counters.packets_out) == (1, 1)
-        assert counters.bytes_out - sent == len('{"type":"stt","text":"ü"}'.encode()) + 4
+        assert counters.bytes_out - sent == len('{"type":"alert","text":"ü"}'.encode()) + 4
         assert (counters.malformed, counters.unknown) == (0, 0)
         await device.hang_up()
 

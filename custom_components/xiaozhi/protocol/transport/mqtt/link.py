@@ -31,6 +31,7 @@ from ...messages import (
     UnknownMessage,
     encode,
     goodbye,
+    in_session,
     parse_message,
     server_hello,
 )
@@ -167,7 +168,8 @@ class MqttLink(Link):
     async def send(self, message: JsonObject) -> None:
         if self._ended is not None:
             raise LinkClosedError(self._ended)
-        payload = encode(message).encode(errors="replace")
+        session_id = None if self._channel is None else self._channel.session_id
+        payload = encode(in_session(message, session_id)).encode(errors="replace")
         await self._carrier.publish(payload)
         self.counters.messages_out += 1
         self.counters.bytes_out += len(payload)

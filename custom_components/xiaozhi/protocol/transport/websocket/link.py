@@ -24,6 +24,7 @@ from ...messages import (
     MessageError,
     UnknownMessage,
     encode,
+    in_session,
     parse_message,
     server_hello,
 )
@@ -84,7 +85,7 @@ class WebSocketLink(Link):
 
     @override
     async def send(self, message: JsonObject) -> None:
-        self._require_channel()
+        message = in_session(message, self._require_channel().session_id)
         limit = self._connection.admission.text_limit
         text = encode(message) if limit is None else encode_within(message, limit)
         await self._send(text.encode(errors="replace"), text=True)
@@ -242,9 +243,10 @@ class WebSocketLink(Link):
                 await self.end(CloseCode.INTERNAL_ERROR, "the device does not answer any more")
                 return
 
-    def _require_channel(self) -> None:
+    def _require_channel(self) -> Channel:
         if self._channel is None:
             raise LinkClosedError(self._ended or "no conversation is open yet")
+        return self._channel
 
     async def _send(self, data: bytes, *, text: bool) -> None:
         try:
