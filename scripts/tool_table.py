@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from custom_components.xiaozhi.protocol.mcp.client import Tool
+from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from custom_components.xiaozhi.tools.catalogue import STATUS_TOOL
 from custom_components.xiaozhi.tools.entities import (
     ActionTool,

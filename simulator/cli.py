@@ -11,7 +11,6 @@ import sys
 from typing import Any, Final, Self
 
 from .access_point.command import add_arguments, run as run_access_point
-from .application.full_mcp import full_mcp
 from .application.misbehave import Misbehaviour
 from .application.state import State
 from .audio.espeak import SpeechError, synthesize
@@ -96,12 +95,6 @@ def _parser() -> argparse.ArgumentParser:
         default=OggReader.LAX,
         help="how firmware 2.5.0 or later reads the file of an announcement (%(default)s)",
     )
-    parser.add_argument(
-        "--mcp",
-        choices=("stock", "full"),
-        default="stock",
-        help="what its MCP server offers: tools, or all of MCP, as no stock firmware does (%(default)s)",
-    )
     parser.add_argument("--mac", help=f"its MAC address ({_DEFAULT_MAC})")
     parser.add_argument(
         "--misbehave",
@@ -163,7 +156,6 @@ async def _run(options: argparse.Namespace) -> int:
         mac=saved.mac.lower(),
         nvs=saved.nvs,
         misbehaviours=tuple(options.misbehave),
-        program=full_mcp() if options.mcp == "full" else None,
     )
     try:
         async with device:

@@ -12,7 +12,9 @@ import zipfile
 
 from custom_components.xiaozhi.firmware.image import FirmwareError, read_firmware
 from custom_components.xiaozhi.protocol.checkin import CheckInError, parse_checkin
-from custom_components.xiaozhi.protocol.mcp.client import ClientOffer, McpClient, McpError, Tool
+from custom_components.xiaozhi.protocol.mcp.client import McpClient
+from custom_components.xiaozhi.protocol.mcp.model import McpError
+from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from custom_components.xiaozhi.protocol.messages import (
     AudioFormat,
     JsonObject,
@@ -176,8 +178,8 @@ async def _receive(
 
 
 async def _initialize(client: McpClient) -> None:
-    server = await client.initialize(client_name="a", client_version="1", offer=ClientOffer(vision=None))
-    _encode(server.as_dict())
+    server = await client.initialize(client_name="a", client_version="1")
+    repr(server).encode()
 
 
 async def _list(client: McpClient) -> None:

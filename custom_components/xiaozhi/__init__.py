@@ -12,7 +12,7 @@ from .const import DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
 from .device.device import Device
 from .device.store import DeviceStore
 from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
-from .mcp.actions import async_setup_mcp_actions
+from .mcp_extras.setup import async_extend_device, async_setup_mcp_extras
 from .pictures.views import async_register_picture_views
 from .provisioning.checkin_answers import CheckIns
 from .provisioning.checkin_views import async_register_checkin_views
@@ -61,7 +61,7 @@ async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
     async_register_picture_views(hass, devices)
     async_register_stream_view(hass)
     async_setup_services(hass)
-    async_setup_mcp_actions(hass)
+    async_setup_mcp_extras(hass)
     return True
 
 
@@ -69,6 +69,7 @@ async def async_setup_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> b
     """Start the gateway."""
     gateway = Gateway(hass, entry)
     entry.async_on_unload(gateway.async_stop)
+    gateway.listen_for_devices(async_extend_device)
     await gateway.async_start()
     entry.runtime_data = gateway
     await hass.config_entries.async_forward_entry_setups(entry, PLATFORMS)

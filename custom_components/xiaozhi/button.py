@@ -10,6 +10,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ReconnectButton, async_add_access_point_entities
+from .device.call_log import logged_call
 from .device.device import Device
 from .entity import (
     XiaozhiEntity,
@@ -19,7 +20,6 @@ from .entity import (
     describe,
 )
 from .gateway import XiaozhiConfigEntry
-from .mcp.audit import told_to_logbook
 from .pictures.photo import async_take_photo
 from .pictures.screen import async_screenshot
 from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL
@@ -91,5 +91,5 @@ class XiaozhiPictureButton(XiaozhiEntity, ButtonEntity):
     async def async_press(self) -> None:
         """Take the picture."""
         description = self.entity_description
-        with told_to_logbook(self.device, description.tool, self._caller, only_failures=True):
+        with logged_call(self.device, description.tool, self._caller, only_failures=True):
             await description.take(self.hass, self.device)

@@ -14,11 +14,11 @@ from homeassistant.helpers.entity import Entity, EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.typing import UNDEFINED
 
+from .device.call_log import logged_call
 from .device.device import Device
 from .device.state import AVAILABLE, ENTITIES, STATUS_READ, answer_key, call_key, status_key
 from .gateway import XiaozhiConfigEntry
 from .lean_entity import LeanEntity
-from .mcp.audit import told_to_logbook
 from .rights import check_entity
 from .tools.catalogue import STATUS_TOOL
 from .tools.entities import Call, Choice, Reading, Setter, ToolEntity
@@ -153,7 +153,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         Of a change of the state, Home Assistant writes a line into the logbook; with `only_attribute`, we do.
         """
         await check_entity(self.hass, self._caller, self.device, tool)
-        with told_to_logbook(self.device, tool, self._caller, only_failures=not only_attribute):
+        with logged_call(self.device, tool, self._caller, only_failures=not only_attribute):
             await self.device.commands.change(tool, arguments)
 
     async def _call(self, call: Call, *, only_attribute: bool = False) -> None:

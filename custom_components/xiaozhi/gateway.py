@@ -21,8 +21,6 @@ from .firmware.library import FirmwareFiles
 from .links.broker_issue import BROKER_ISSUE, async_broker_changed
 from .links.credentials import PairedDevices
 from .links.listeners import Listeners, PortError
-from .mcp.assistant import AssistantResources
-from .mcp.questions import DeviceQuestions
 from .protocol.closing import close_all
 from .provisioning.checkin_answers import CheckIns
 from .provisioning.discovery import DeviceDiscovery
@@ -159,8 +157,6 @@ class Gateway:
             device = Device(self.hass, self.entry, subentry, self._store, self._timeouts)
             self.devices[mac] = device
             self._announcers[mac] = Announcer(self.hass, device)
-            DeviceQuestions(self.hass, device)
-            AssistantResources(device)
             self._register(device)
             for listener in tuple(self._device_listeners):
                 listener(device)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, override
 
-from homeassistant.components.image import DOMAIN as IMAGE_DOMAIN, ImageEntity, ImageEntityDescription
+from homeassistant.components.image import ImageEntity, ImageEntityDescription
 from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
@@ -15,7 +15,6 @@ from .device.device import Device
 from .device.state import AVAILABLE
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import XiaozhiConfigEntry
-from .mcp.entities import ResourceImage, async_add_resource_entities
 from .pictures.jpeg import PictureKind
 from .texts.translated import known_text
 from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL
@@ -57,13 +56,6 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the image entities that each device has tools for."""
-    async_add_resource_entities(
-        entry,
-        async_add_entities,
-        IMAGE_DOMAIN,
-        ResourceImage.accepts,
-        lambda device, resource: ResourceImage(hass, device, resource),
-    )
     async_add_device_entities(
         entry,
         async_add_entities,

@@ -8,11 +8,10 @@ from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.llm import LLM_API_ASSIST, LLMContext, Tool, ToolInput, ToolResult
 
 from .const import DOMAIN
+from .device.call_log import logged_call
 from .device.device import Device
 from .gateway import find_device
-from .mcp.assistant import resources_prompt
-from .mcp.audit import told_to_logbook
-from .protocol.mcp.client import ArgumentError, Tool as McpTool, check_arguments
+from .protocol.mcp.tool import ArgumentError, Tool as McpTool, check_arguments
 from .protocol.text import one_line
 from .tools.arguments import argument_fault
 from .tools.assistant import (
@@ -36,15 +35,13 @@ def async_get_tools(hass: HomeAssistant, llm_context: LLMContext, api_id: str) -
     if device is None or not device.linked:
         return None
     offered = offered_tools(device.tools, device.settings.assistant_tools)
-    told = resources_prompt(device)
-    if not offered and not told:
+    if not offered:
         return None
     return LLMTools(
         tools=[DeviceTool(device, name, tool) for name, tool in offered.items()],
         prompt=(
             f"You speak through a device named {one_line(device.name, _MAX_NAME)!r}. The tools that begin "
             f"with {DOMAIN}__ act on this device itself: its volume, screen, camera, lights and motion."
-            + (f" {told}" if told else "")
         ),
     )
 
@@ -94,6 +91,6 @@ class DeviceTool(Tool):
                 translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
             ) from err
         call = self._device.commands.call_tool if self.annotations.read_only else self._device.commands.change
-        with told_to_logbook(self._device, self._tool.name, llm_context.context, "assistant"):
+        with logged_call(self._device, self._tool.name, llm_context.context, "assistant"):
             result = await call(self._tool.name, arguments)
         return ToolResult(data=result_data(result))

@@ -27,11 +27,11 @@ from homeassistant.helpers.restore_state import ExtraStoredData, RestoreEntity
 from homeassistant.util import dt as dt_util
 
 from .const import DOMAIN
+from .device.call_log import logged_call
 from .device.device import Device
 from .device.state import AVAILABLE, ENTITIES, STATUS_READ
 from .entity import XiaozhiEntity, async_add_device_entities
 from .gateway import Gateway, XiaozhiConfigEntry
-from .mcp.audit import told_to_logbook
 from .media import library
 from .media.player import DevicePlayer, Media, PlayerState
 from .media.volume import SpeakerVolume
@@ -229,7 +229,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
 
     async def _change_volume(self, tool: str, arguments: dict[str, Any]) -> None:
         # Only an attribute of the media player changes, of which Home Assistant writes no line.
-        with told_to_logbook(self.device, tool, self._caller):
+        with logged_call(self.device, tool, self._caller):
             await self.device.commands.change(tool, arguments)
 
     @override

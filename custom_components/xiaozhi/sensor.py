@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any, Final, override
 
 from homeassistant.components.sensor import (
-    DOMAIN as SENSOR_DOMAIN,
     SensorDeviceClass,
     SensorEntity,
     SensorEntityDescription,
@@ -28,7 +27,6 @@ from .entity import (
     describe,
 )
 from .gateway import XiaozhiConfigEntry
-from .mcp.entities import ResourceSensor, async_add_resource_entities
 from .protocol.conversation.table import ConversationState
 from .protocol.status import NETWORK_TYPES, SIGNALS
 from .protocol.transport.link import LinkKind
@@ -190,9 +188,6 @@ async def async_setup_entry(
         SENSORS,
         XiaozhiSensor,
         exists=_exists,
-    )
-    async_add_resource_entities(
-        entry, async_add_entities, SENSOR_DOMAIN, ResourceSensor.accepts, ResourceSensor
     )
     async_add_tool_entities(entry, async_add_entities, SensorTool, XiaozhiToolSensor)
     async_add_access_point_entities(

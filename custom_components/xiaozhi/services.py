@@ -26,8 +26,8 @@ import voluptuous as vol
 from .actions.targets import action_schema, target_device, target_devices
 from .assist_satellite import XiaozhiSatellite
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
+from .device.call_log import logged_call
 from .device.device import Device
-from .mcp.audit import told_to_logbook
 from .pictures.fetch import Asker, async_fetch_url
 from .pictures.photo import async_take_photo
 from .pictures.screen import async_open_picture, async_screenshot, async_show_image, failure, require_tool
@@ -36,7 +36,8 @@ from .pictures.sources import async_fetch_entity, async_fetch_media, entity_of
 from .pictures.vision import MAX_QUESTION
 from .protocol import messages
 from .protocol.faces import Face
-from .protocol.mcp.client import ArgumentError, Progress, check_arguments
+from .protocol.mcp.rpc import Progress
+from .protocol.mcp.tool import ArgumentError, check_arguments
 from .rights import check_call, check_device, satellite_id
 from .tools.arguments import argument_fault
 from .tools.catalogue import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
@@ -156,7 +157,7 @@ async def _call_tool(call: ServiceCall) -> ServiceResponse:
         data = {"device_id": device.registry_id, "tool": name, **asdict(progress)}
         call.hass.bus.async_fire(EVENT_PROGRESS, data, context=call.context)
 
-    with told_to_logbook(device, name, call.context):
+    with logged_call(device, name, call.context):
         result = await device.commands.call_tool(name, arguments, on_progress=progressed)
     answer: dict[str, Any] = {"result": result.value}
     if result.text is not None and result.structured is not None:
@@ -168,7 +169,7 @@ async def _call_tool(call: ServiceCall) -> ServiceResponse:
 
 async def _take_photo(call: ServiceCall) -> ServiceResponse:
     device = target_device(call)
-    with told_to_logbook(device, PHOTO_TOOL, call.context):
+    with logged_call(device, PHOTO_TOOL, call.context):
         text, entry = await async_take_photo(call.hass, device, call.data[ATTR_QUESTION].strip())
     return {"answer": text or None, "entity_id": entry.entity_id if entry else None}
 
@@ -186,7 +187,7 @@ async def _set_face(call: ServiceCall) -> None:
 
 async def _screenshot(call: ServiceCall) -> None:
     async def take_one(device: Device) -> None:
-        with told_to_logbook(device, SNAPSHOT_TOOL, call.context):
+        with logged_call(device, SNAPSHOT_TOOL, call.context):
             await async_screenshot(call.hass, device)
 
     await _on_each(call, take_one)
@@ -197,7 +198,7 @@ async def _show_image(call: ServiceCall) -> None:
         picture = await async_open_picture(call.hass, await _fetch_picture(call))
 
     async def show_one(device: Device) -> None:
-        with told_to_logbook(device, PREVIEW_TOOL, call.context):
+        with logged_call(device, PREVIEW_TOOL, call.context):
             await async_show_image(call.hass, device, picture)
 
     await _on_each(call, show_one)
@@ -225,7 +226,7 @@ async def _set_assets(call: ServiceCall) -> None:
     async def set_one(device: Device) -> None:
         require_tool(device, ASSETS_TOOL)
         arguments = _check_arguments(device, ASSETS_TOOL, {"url": call.data[CONF_URL]})
-        with told_to_logbook(device, ASSETS_TOOL, call.context):
+        with logged_call(device, ASSETS_TOOL, call.context):
             await device.commands.change(ASSETS_TOOL, arguments)
 
     await _on_each(call, set_one)

@@ -19,7 +19,6 @@ from .const import (
     CONF_ANNOUNCEMENT_VOLUME,
     CONF_ASK_AI,
     CONF_ASK_PEOPLE,
-    CONF_ASSISTANT_RESOURCES,
     CONF_ASSISTANT_TOOLS,
     CONF_BOARD,
     CONF_BROKER,
@@ -225,8 +224,6 @@ class DeviceSettings:
     """Whether it may ask people, by a repair and a notification."""
     looks_at_photos: bool = True
     """Whether an AI model may look at its photos."""
-    assistant_resources: tuple[str, ...] = ()
-    """URIs of the resources that are put before the assistant."""
     assistant_tools: tuple[str, ...] | None
     """Names of the tools that the assistant may use; None for the automatic choice."""
 
@@ -254,7 +251,6 @@ class DeviceSettings:
             may_ask_ai=stored.read(CONF_ASK_AI, flag, False),
             may_ask_people=stored.read(CONF_ASK_PEOPLE, flag, False),
             looks_at_photos=stored.read(CONF_LOOK_AT_PHOTOS, flag, True),
-            assistant_resources=stored.read(CONF_ASSISTANT_RESOURCES, texts, ()),
             assistant_tools=stored.read(CONF_ASSISTANT_TOOLS, texts, None),
         )
 

@@ -18,8 +18,6 @@ from demo.hass import PASSWORD, USERNAME, home_assistant
 from demo.processes import free_port
 from demo.speech_server import HOST
 from simulator import SimulatedDevice, get_profile
-from simulator.application.full_mcp import full_mcp
-from simulator.application.mcp_server import McpProgram
 from simulator.board.cjson import JsonObject
 from simulator.board.tools import Tool
 from tests.e2e.house import PACE
@@ -55,18 +53,48 @@ _WIDER = """() => {
 }"""
 
 
-def _many(send: Callable[[JsonObject], None]) -> McpProgram:
-    """Make a program with everything that MCP has, and with many tools."""
-    program = full_mcp()(send)
-    program.tools += [
-        Tool(
-            name=f"home.appliance_in_the_room_{number}.do_it",
-            description="Does it at once.",
-            title=f"{_TITLES[number % len(_TITLES)]} {number}",
-        )
-        for number in range(_TOOLS)
-    ]
-    return program
+class _Asking:
+    """Firmware with many tools, one of which asks a question before it answers."""
+
+    def __init__(self, send: Callable[[JsonObject], None]) -> None:
+        """Send messages with `send`."""
+        self.tools = [Tool(name="demo.ask_person", description="Asks how warm it is to be.")]
+        self.tools += [
+            Tool(
+                name=f"home.appliance_in_the_room_{number}.do_it",
+                description="Does it at once.",
+                title=f"{_TITLES[number % len(_TITLES)]} {number}",
+            )
+            for number in range(_TOOLS)
+        ]
+        self._send = send
+        self._call: Any = None
+
+    def handle(self, message: JsonObject) -> bool:
+        """Announce more than stock firmware, ask in the middle of the call, and answer with the answer."""
+        match message:
+            case {"method": "initialize", "id": request_id, "params": {"protocolVersion": version}}:
+                result = {
+                    "protocolVersion": version,
+                    "capabilities": {"tools": {"listChanged": True}},
+                    "serverInfo": {"name": "asking", "version": "2.4.2"},
+                }
+                self._send({"jsonrpc": "2.0", "id": request_id, "result": result})
+            case {"method": "tools/call", "id": request_id, "params": {"name": "demo.ask_person"}}:
+                self._call = request_id
+                degrees = {"type": "integer", "title": "Degrees", "minimum": 15, "maximum": 25}
+                schema = {"type": "object", "properties": {"degrees": degrees}, "required": ["degrees"]}
+                params = {"message": "How warm?", "requestedSchema": schema}
+                self._send({"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params})
+            case {"id": 1, "result": {"action": str(action), "content": content}} if self._call is not None:
+                text = {"type": "text", "text": f"{action} {content}"}
+                self._send({"jsonrpc": "2.0", "id": self._call, "result": {"content": [text]}})
+            case _:
+                return False
+        return True
+
+    async def run(self) -> None:
+        """Do nothing by itself."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -85,7 +113,9 @@ async def phone(
             mqtt_port=free_port(),
             udp_port=free_port(transport=SOCK_DGRAM),
         )
-        device = SimulatedDevice(get_profile("ethernet"), f"{url}/api/xiaozhi/ota", pace=PACE, program=_many)
+        device = SimulatedDevice(
+            get_profile("ethernet"), f"{url}/api/xiaozhi/ota", pace=PACE, program=_Asking
+        )
         await house.pair(client, await stack.enter_async_context(device), _NAME, house.Room.KITCHEN)
         try:
             web = await stack.enter_async_context(web_page(url, width=390, height=844))

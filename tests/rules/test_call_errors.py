@@ -5,7 +5,7 @@ import json
 import pytest
 
 from custom_components.xiaozhi.device.calls import call_error
-from custom_components.xiaozhi.protocol.mcp.client import McpCallError, McpNoReasonError
+from custom_components.xiaozhi.protocol.mcp.model import McpCallError, McpNoReasonError
 from tests.paths import ROOT
 
 TEXTS = json.loads((ROOT / "custom_components/xiaozhi/translations/en.json").read_text())["exceptions"]

@@ -44,7 +44,6 @@ _DEVICE: Final[dict[str, tuple[str, Any, tuple[Any, ...]]]] = {
     "ask_ai": ("may_ask_ai", False, (True,)),
     "ask_people": ("may_ask_people", False, (True,)),
     "look_at_photos": ("looks_at_photos", True, (True,)),
-    "assistant_resources": ("assistant_resources", (), ([],)),
     "assistant_tools": ("assistant_tools", None, ([],)),
 }
 _IDENTITY: Final = {"client_id": "the-client-id", "token": "the-token"}

@@ -8,16 +8,10 @@ from homeassistant.exceptions import HomeAssistantError
 
 from ..const import DOMAIN
 from ..protocol.conversation.readiness import MainTask
-from ..protocol.mcp.client import (
-    McpCallError,
-    McpClient,
-    McpError,
-    McpNoReasonError,
-    McpTimeoutError,
-    Progress,
-    TaskSupport,
-    ToolResult,
-)
+from ..protocol.mcp.client import McpClient
+from ..protocol.mcp.model import McpCallError, McpError, McpNoReasonError, McpTimeoutError
+from ..protocol.mcp.result import ToolResult
+from ..protocol.mcp.rpc import Progress
 from ..protocol.tasks import log_failure
 from ..protocol.transport.link import LinkClosedError
 from ..tools.catalogue import stock_tool
@@ -27,8 +21,6 @@ __all__ = ["CallingDevice", "TooManyCallsError", "ToolCalls", "call_error"]
 # More than all entities of a device and its assistant call at once; the last one may wait for minutes.
 _MAX_WAITING: Final = 32
 _MAX_AT_ONCE: Final = 8
-# Seconds after which a call is known to take long: half of what is waited for an answer.
-_LONG: Final = 5
 
 
 class TooManyCallsError(McpError):
@@ -73,15 +65,9 @@ class ToolCalls:
     a call, so that others must not wait for it.
     """
 
-    def __init__(
-        self, device: CallingDevice, mcp: McpClient, main_task: MainTask, slow_tools: set[str]
-    ) -> None:
-        """Call over `mcp`, which keeps `main_task` busy.
-
-        `slow_tools` can be called as tasks, and have taken long without; they are remembered there.
-        """
+    def __init__(self, device: CallingDevice, mcp: McpClient, main_task: MainTask) -> None:
+        """Call over `mcp`, which keeps `main_task` busy."""
         self._device = device
-        self._slow_tools = slow_tools
         self._mcp = mcp
         self._main_task = main_task
         self._turn = asyncio.Semaphore()
@@ -93,53 +79,36 @@ class ToolCalls:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        task_support: TaskSupport = "forbidden",
         on_progress: Callable[[Progress], None] | None = None,
     ) -> ToolResult:
-        """Call a tool, as a task if it must be or is known to take long.
+        """Call a tool, which the device runs to its end, also if the caller is cancelled.
 
-        When its caller is cancelled, stock firmware still runs it, and others are told.
         Raises `McpError`, of which `TooManyCallsError` at once, or `LinkClosedError`.
         """
         if self._waiting >= _MAX_WAITING:
             raise TooManyCallsError(f"{self._waiting} calls wait already")
         self._waiting += 1
-        extended = self._mcp.capabilities.extended
-        turn = self._turns if extended else self._turn
+        turn = self._turns if self._mcp.extended else self._turn
         try:
             await turn.acquire()
         finally:
             self._waiting -= 1
         stock = stock_tool(name)
-        as_task = task_support == "required" or (task_support == "optional" and name in self._slow_tools)
         work = self._mcp.call_tool(
             name,
             arguments,
             timeout=stock.timeout,
             restarts=stock.restarts,
-            as_task=as_task,
             on_progress=on_progress,
         )
-        may_be_slow = name if task_support == "optional" else None
-        call = self._device.create_task(self._run(work, turn, may_be_slow), f"call {name}")
+        call = self._device.create_task(self._run(work, turn), f"call {name}")
         call.add_done_callback(log_failure)
-        try:
-            await asyncio.wait((call,))
-        except asyncio.CancelledError:
-            if extended:
-                call.cancel()
-            raise
+        await asyncio.wait((call,))
         return call.result()
 
-    async def _run(
-        self, work: Coroutine[Any, Any, ToolResult], turn: asyncio.Semaphore, may_be_slow: str | None
-    ) -> ToolResult:
-        now = asyncio.get_running_loop().time
-        began = now()
+    async def _run(self, work: Coroutine[Any, Any, ToolResult], turn: asyncio.Semaphore) -> ToolResult:
         try:
             with self._main_task.call():
                 return await work
         finally:
-            if may_be_slow is not None and now() - began > _LONG:
-                self._slow_tools.add(may_be_slow)
             turn.release()

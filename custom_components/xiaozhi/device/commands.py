@@ -8,7 +8,10 @@ from homeassistant.exceptions import HomeAssistantError
 
 from ..const import DOMAIN
 from ..protocol import messages
-from ..protocol.mcp.client import McpClient, McpError, Progress, ToolResult
+from ..protocol.mcp.client import McpClient
+from ..protocol.mcp.model import McpError
+from ..protocol.mcp.result import ToolResult
+from ..protocol.mcp.rpc import Progress
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkClosedError, LinkKind
 from ..tools.catalogue import REBOOT_TOOL, stock_tool

@@ -1,7 +1,7 @@
 """A paired device: its state and its link."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 import logging
 from typing import Any, Final
@@ -20,15 +20,10 @@ from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import FirmwareOffer
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.table import ConversationState
-from ..protocol.mcp.client import (
-    Capabilities,
-    ClientOffer,
-    RequestHandler,
-    ServerInfo,
-    Tool,
-    ToolResult,
-    VisionEndpoint,
-)
+from ..protocol.mcp.incoming import RequestHandler
+from ..protocol.mcp.model import ServerInfo, VisionEndpoint
+from ..protocol.mcp.result import ToolResult
+from ..protocol.mcp.tool import Tool
 from ..protocol.messages import JsonObject
 from ..protocol.status import DeviceStatus
 from ..protocol.transport.link import Link, LinkKind
@@ -38,8 +33,8 @@ from ..tools.state import ToolState, prepare
 from .commands import DeviceCommands
 from .conversations import DeviceConversations
 from .events import EVENT_NOTIFICATION, DeviceEvent, DeviceEvents
+from .handshake import HandshakeStep
 from .listeners import KeyedListeners, Listener
-from .offers import FollowedResources, Offers
 from .session import DeviceSession
 from .state import ENTITIES, INSTALLATION, SETTINGS, STATUS_READ, DeviceState, changed_keys, is_stored
 from .store import DeviceStore
@@ -81,7 +76,12 @@ class Device:
         self.events.add_listener(lambda event: async_dispatcher_send(hass, EVENT_SIGNAL, self, event))
         self.handlers: dict[str, RequestHandler] = {}
         """What answers the requests of the device's MCP server, by method."""
-        self.resources = FollowedResources()
+        self.client_capabilities: dict[str, JsonObject] = {}
+        """What is announced to it: the capabilities that these handlers are."""
+        self.notification_handlers: dict[str, Callable[[JsonObject], None]] = {}
+        """What else handles its admitted notifications, by method."""
+        self.handshake_steps: list[HandshakeStep] = []
+        """What else is asked of it at each handshake."""
         self.conversations = DeviceConversations(self.events)
         self.session: DeviceSession | None = None
         """The session on its link; commands go through `commands`."""
@@ -166,15 +166,11 @@ class Device:
         return self.session is not None and self.session.conversation is not None
 
     @property
-    def offer(self) -> ClientOffer:
-        """What is announced to the device's MCP server: for photos, only once its address for us is known."""
-        origin, token = self.state.origin, self.settings.vision_token
-        return ClientOffer(
-            vision=VisionEndpoint(url=origin + VISION_PATH, token=token) if origin else None,
-            sampling=self.settings.may_ask_ai,
-            elicitation=self.settings.may_ask_people,
-            extended=self.state.capabilities.extended,
-        )
+    def vision(self) -> VisionEndpoint | None:
+        """Where it sends its photos; None until its address for us is known."""
+        if (origin := self.state.origin) is None:
+            return None
+        return VisionEndpoint(url=origin + VISION_PATH, token=self.settings.vision_token)
 
     def describe(self) -> dict[str, Any]:
         """Return the whole state of the device for diagnostics. Much of it is private."""
@@ -229,11 +225,6 @@ class Device:
             return
         if (old.token, old.client_id) != (self.settings.token, self.settings.client_id):
             self._close_link("paired again")
-        elif self.session is not None and (old.may_ask_ai, old.may_ask_people) != (
-            self.settings.may_ask_ai,
-            self.settings.may_ask_people,
-        ):
-            self.session.handshake.announce()
         self.changed(SETTINGS)
 
     @callback
@@ -305,9 +296,9 @@ class Device:
             self._contacted()
 
     @callback
-    def identified(self, server: ServerInfo, capabilities: Capabilities) -> None:
-        """Take the version of the firmware, and what the device announces, from the MCP handshake."""
-        self.state.capabilities = capabilities
+    def identified(self, server: ServerInfo) -> None:
+        """Take what the device says of itself in the MCP handshake."""
+        self.state.extended = server.extended
         self.state.contacted(firmware=server.version or None)
         self.changed()
 
@@ -320,15 +311,6 @@ class Device:
             self._store.async_schedule_save(soon=True)
         self.tools.listed(tools)
         self.changed()
-
-    @callback
-    def offers_listed(self, offers: Offers) -> None:
-        """Take the lists of the device's resources and prompts."""
-        if offers != self.state.offers:
-            self.state.offers = offers
-            self.resources.keep({resource.uri for resource in offers.resources})
-            self._store.async_schedule_save(soon=True)
-            self.changed()
 
     @callback
     def tool_answered(self, name: str, result: ToolResult) -> None:

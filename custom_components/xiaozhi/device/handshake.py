@@ -1,8 +1,9 @@
 """The MCP handshake with a device over one link, and the polls that follow it."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import count
 import logging
 from typing import Any, Final, Protocol
@@ -10,18 +11,12 @@ from typing import Any, Final, Protocol
 from homeassistant import const
 from homeassistant.core import callback
 
-from ..protocol.mcp.client import (
-    Capabilities,
-    ClientOffer,
-    McpCallError,
-    McpClient,
-    McpError,
-    ServerInfo,
-    Tool,
-)
+from ..protocol.mcp.client import McpClient
+from ..protocol.mcp.model import McpCallError, McpError, ServerInfo, VisionEndpoint
+from ..protocol.mcp.tool import Tool
+from ..protocol.messages import JsonObject
 from ..protocol.transport.link import Link, LinkClosedError
 from ..timeouts import SessionTimeouts
-from .extras import McpExtras
 from .readings import Readings
 from .state import DeviceState
 
@@ -31,6 +26,9 @@ _LOGGER = logging.getLogger(__name__)
 
 # The status is read with every poll; tools are read less often, because each stops the device's microphone.
 _POLLS_PER_READING: Final = 5
+
+
+type HandshakeStep = Callable[[McpClient], Coroutine[Any, Any, None]]
 
 
 class IdentifiedDevice(Protocol):
@@ -45,10 +43,18 @@ class IdentifiedDevice(Protocol):
         """State of the device."""
 
     @property
-    def offer(self) -> ClientOffer:
-        """What is announced to the device's MCP server."""
+    def vision(self) -> VisionEndpoint | None:
+        """Where it sends its photos."""
 
-    def identified(self, server: ServerInfo, capabilities: Capabilities) -> None:
+    @property
+    def client_capabilities(self) -> Mapping[str, JsonObject]:
+        """What it may ask of us."""
+
+    @property
+    def handshake_steps(self) -> Iterable[HandshakeStep]:
+        """What else is asked of it at each handshake."""
+
+    def identified(self, server: ServerInfo) -> None:
         """Store what the device reports about itself."""
 
     async def tools_listed(self, tools: tuple[Tool, ...]) -> None:
@@ -67,7 +73,6 @@ class Handshake:
         link: Link,
         mcp: McpClient,
         readings: Readings,
-        extras: McpExtras,
         create_task: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
         timeouts: SessionTimeouts,
     ) -> None:
@@ -76,7 +81,6 @@ class Handshake:
         self._link = link
         self._mcp = mcp
         self._readings = readings
-        self._extras = extras
         self._create_task = create_task
         self._timeouts = timeouts
         self._running: asyncio.Task[None] | None = None
@@ -116,7 +120,8 @@ class Handshake:
 
     async def _run(self, delay: float = 0) -> None:
         await asyncio.sleep(delay)
-        missing = [self._initialize, self._list_tools, self._extras.start]
+        more = [partial(step, self._mcp) for step in self._device.handshake_steps]
+        missing: list[Callable[[], Coroutine[Any, Any, None]]] = [self._initialize, self._list_tools, *more]
         for poll in count():
             await self._take(missing)
             self._readings.tools_requested()
@@ -125,8 +130,6 @@ class Handshake:
                 self._running = None
                 return
             with_tools = poll % _POLLS_PER_READING == 0
-            if with_tools and poll:
-                self._extras.poll()
             await self._readings.poll(with_tools=with_tools)
             await asyncio.sleep(self._timeouts.poll)
 
@@ -142,9 +145,12 @@ class Handshake:
 
     async def _initialize(self) -> None:
         server = await self._mcp.initialize(
-            client_name="Home Assistant", client_version=const.__version__, offer=self._device.offer
+            client_name="Home Assistant",
+            client_version=const.__version__,
+            vision=self._device.vision,
+            capabilities=self._device.client_capabilities,
         )
-        self._device.identified(server, self._mcp.capabilities)
+        self._device.identified(server)
 
     async def _list_tools(self) -> None:
         async with self._listing:

@@ -1,6 +1,6 @@
 """Notifications of a device's MCP server over one link."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from homeassistant.core import callback
@@ -8,7 +8,6 @@ from homeassistant.core import callback
 from ..protocol.conversation.table import ConversationState
 from ..protocol.messages import JsonObject
 from .events import DeviceEvents
-from .extras import McpExtras
 from .handshake import Handshake
 
 __all__ = ["Notifications", "NotifyingDevice"]
@@ -24,6 +23,10 @@ class NotifyingDevice(Protocol):
     def events(self) -> DeviceEvents:
         """Events of the device."""
 
+    @property
+    def notification_handlers(self) -> Mapping[str, Callable[[JsonObject], None]]:
+        """Who else handles an admitted notification, by method."""
+
     def changed(self, *keys: str) -> None:
         """Call the listeners: the device listens, speaks, ..."""
 
@@ -38,7 +41,6 @@ class Notifications:
         self,
         device: NotifyingDevice,
         handshake: Handshake,
-        extras: McpExtras,
         in_conversation: Callable[[], bool],
     ) -> None:
         """`in_conversation` tells whether a conversation is open, whose own state is better."""
@@ -46,7 +48,6 @@ class Notifications:
         """What the device does, as last notified."""
         self._device = device
         self._handshake = handshake
-        self._extras = extras
         self._in_conversation = in_conversation
 
     @callback
@@ -55,12 +56,12 @@ class Notifications:
         # Before the limit, so that the last change of the tools is not missed.
         if method == _TOOLS_CHANGED:
             self._handshake.list_again()
-        self._extras.changed(method, params)
         if not self._device.events.admit_notification():
             return
         if method == _STATE_CHANGED:
             self._state_changed(params)
-        self._extras.notified(method, params)
+        if handler := self._device.notification_handlers.get(method):
+            handler(params)
         self._device.notified(method, params)
 
     @callback

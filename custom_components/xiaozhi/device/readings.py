@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.debounce import Debouncer
 
-from ..protocol.mcp.client import McpCallError, McpError, ToolResult
+from ..protocol.mcp.model import McpCallError, McpError
+from ..protocol.mcp.result import ToolResult
 from ..protocol.status import DeviceStatus, StatusError, parse_status
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import SessionTimeouts

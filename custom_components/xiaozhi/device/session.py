@@ -11,15 +11,11 @@ from ..protocol import messages
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.readiness import MainTask
 from ..protocol.conversation.table import ConversationState
-from ..protocol.mcp.client import (
-    IncomingRequests,
-    McpClient,
-    McpError,
-    McpTimeoutError,
-    Progress,
-    RequestHandler,
-    ToolResult,
-)
+from ..protocol.mcp.client import McpClient
+from ..protocol.mcp.incoming import IncomingRequests, RequestHandler
+from ..protocol.mcp.model import McpError, McpTimeoutError
+from ..protocol.mcp.result import ToolResult
+from ..protocol.mcp.rpc import Progress
 from ..protocol.messages import (
     Abort,
     DeviceMessage,
@@ -34,7 +30,6 @@ from ..timeouts import Timeouts
 from ..tools.catalogue import STATUS_TOOL
 from .calls import CallingDevice, ToolCalls
 from .events import ConversationEvent
-from .extras import ExtendedDevice, McpExtras
 from .handshake import Handshake, IdentifiedDevice
 from .notifications import Notifications, NotifyingDevice
 from .readings import ReadDevice, Readings
@@ -45,7 +40,7 @@ _LOGGER = logging.getLogger(__name__)
 _UNANSWERED_POLLS: Final = 2
 
 
-class SessionDevice(CallingDevice, ExtendedDevice, IdentifiedDevice, NotifyingDevice, ReadDevice, Protocol):
+class SessionDevice(CallingDevice, IdentifiedDevice, NotifyingDevice, ReadDevice, Protocol):
     """What a session needs of its device."""
 
     @property
@@ -81,20 +76,18 @@ class DeviceSession(LinkHandler):
         self._mcp = McpClient(self._send_mcp, incoming=incoming, timeouts=timeouts.mcp)
         firmware = device.state.firmware_version
         self._main_task = MainTask(
-            blocked_by_tools=not device.state.capabilities.extended
+            blocked_by_tools=not device.state.extended
             and (firmware is None or not firmware.runs_tools_aside),
             probe=self._probe_main_task,
         )
-        self._calls = ToolCalls(device, self._mcp, self._main_task, device.tools.slow)
+        self._calls = ToolCalls(device, self._mcp, self._main_task)
         self._timeouts = timeouts
         self._readings = Readings(device, self, timeouts.session)
-        self.extras = McpExtras(device, self._mcp, self.create_task, timeouts.session)
-        """What the device offers beyond tools."""
         self.handshake = Handshake(
-            device, link, self._mcp, self._readings, self.extras, self.create_task, timeouts.session
+            device, link, self._mcp, self._readings, self.create_task, timeouts.session
         )
         self._notifications = Notifications(
-            device, self.handshake, self.extras, in_conversation=lambda: self.conversation is not None
+            device, self.handshake, in_conversation=lambda: self.conversation is not None
         )
         self._mcp.on_notification = self._notifications.received
         self._tasks: set[asyncio.Task[None]] = set()
@@ -195,7 +188,6 @@ class DeviceSession(LinkHandler):
     def link_closed(self, reason: str) -> None:
         """End all tasks and calls of the link."""
         self._readings.close()
-        self.extras.close()
         self._mcp.close(reason)
         for task in self._tasks:
             task.cancel()
@@ -239,13 +231,7 @@ class DeviceSession(LinkHandler):
         on_progress: Callable[[Progress], None] | None = None,
     ) -> ToolResult:
         """Call a tool of the device. Raises as `ToolCalls.call`."""
-        tool = self._device.tools.get(name)
-        return await self._calls.call(
-            name,
-            arguments,
-            task_support="forbidden" if tool is None else tool.task_support,
-            on_progress=on_progress,
-        )
+        return await self._calls.call(name, arguments, on_progress=on_progress)
 
     async def ask[T](self, request: Callable[[McpClient], Awaitable[T]]) -> T:
         """Ask the device's MCP server for something other than a tool. Raises `McpError`."""

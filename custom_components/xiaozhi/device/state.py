@@ -12,10 +12,9 @@ from ..pictures.jpeg import Picture, PictureKind
 from ..protocol.checkin import CheckIn
 from ..protocol.conversation.table import ConversationState
 from ..protocol.firmware import FirmwareVersion
-from ..protocol.mcp.client import Capabilities, Tool
+from ..protocol.mcp.tool import Tool
 from ..protocol.status import DeviceStatus
 from ..protocol.transport.link import LinkKind
-from .offers import Offers
 from .timers import SetTimer
 
 # Keys that listeners of a device follow, beside the fields of `DeviceState` and the parts of its mappings.
@@ -33,8 +32,6 @@ INSTALLATION: Final = "installation"
 """Whether a firmware is being installed."""
 DETECTORS: Final = "detectors"
 """Whether speech can be detected here."""
-RESOURCES: Final = "resources"
-"""The contents of its resources."""
 
 
 def status_key(member: str) -> str:
@@ -83,10 +80,8 @@ class DeviceState:
     """Whether its microphone stays on while it speaks; None before its first conversation."""
     wake_words: tuple[str, ...] = ()
     """The last wake words that it has told of, the latest first."""
-    capabilities: Capabilities = field(default_factory=Capabilities)
-    """What its MCP server announced at the last handshake."""
-    offers: Offers = field(default_factory=Offers)
-    """Its resources and prompts."""
+    extended: bool = False
+    """Whether its MCP server is more than that of stock firmware, by its last handshake."""
     tools: tuple[Tool, ...] = ()
     status: DeviceStatus = field(default_factory=DeviceStatus)
     answers: dict[str, Any] = field(default_factory=dict)
@@ -126,8 +121,7 @@ class DeviceState:
             session=_get(data, "session", str),
             listens_while_speaking=_get(data, "listens_while_speaking", bool),
             wake_words=tuple(word for word in _get(data, "wake_words", list) or () if isinstance(word, str)),
-            capabilities=Capabilities.from_storage(data.get("capabilities")),
-            offers=Offers.from_dict(data.get("offers")),
+            extended=_get(data, "extended", bool) or False,
             tools=tuple(tool for stored in tools if (tool := Tool.from_dict(stored))),
             status=DeviceStatus.from_dict(data.get("status")),
             answers=_get(data, "answers", dict) or {},
@@ -167,8 +161,7 @@ class DeviceState:
             "session": self.session,
             "listens_while_speaking": self.listens_while_speaking,
             "wake_words": list(self.wake_words),
-            "capabilities": self.capabilities.as_dict(),
-            "offers": self.offers.as_dict(),
+            "extended": self.extended,
             "tools": [tool.as_dict() for tool in self.tools],
             "status": self.status.as_dict(),
             "answers": self.answers,

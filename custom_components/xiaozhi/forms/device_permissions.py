@@ -12,13 +12,12 @@ import voluptuous as vol
 from ..const import (
     CONF_ASK_AI,
     CONF_ASK_PEOPLE,
-    CONF_ASSISTANT_RESOURCES,
     CONF_ASSISTANT_TOOLS,
     CONF_LOOK_AT_PHOTOS,
     DOMAIN,
 )
 from ..device.device import Device
-from ..protocol.mcp.client import Tool
+from ..protocol.mcp.tool import Tool
 from ..settings import DeviceSettings
 from ..tools.assistant import automatic_tools, choosable_tools
 from ..tools.catalogue import PHOTO_TOOL
@@ -33,15 +32,12 @@ async def permissions_schema(
 ) -> dict[vol.Marker, Any]:
     """Return the section for a device with these settings; empty if it can do nothing of the kind."""
     fields: dict[vol.Marker, Any] = {}
-    extended = device is not None and device.state.capabilities.extended
+    extended = device is not None and device.state.extended
     if device is not None:
         chosen = settings.assistant_tools
         if chosen is None:
             chosen = tuple(automatic_tools(device.tools))
         fields |= _choices(CONF_ASSISTANT_TOOLS, await _tool_options(hass, device.tools), chosen)
-        resources = [each for each in device.state.offers.resources if not each.user_only]
-        options = {each.uri: f"{each.shown} ({each.uri})" for each in resources}
-        fields |= _choices(CONF_ASSISTANT_RESOURCES, options, settings.assistant_resources)
     for key, allowed in (
         (CONF_ASK_AI, settings.may_ask_ai),
         (CONF_ASK_PEOPLE, settings.may_ask_people),

@@ -12,8 +12,9 @@ from homeassistant.helpers.llm import ToolAnnotations
 import voluptuous as vol
 
 from ..const import DOMAIN
-from ..protocol.mcp.client import Tool, ToolProperty, ToolResult
 from ..protocol.mcp.model import is_bounded
+from ..protocol.mcp.result import ToolResult
+from ..protocol.mcp.tool import Tool, ToolProperty
 from ..protocol.names import distinct_names
 from ..protocol.text import clean_data, one_line
 from .risk_rules import is_reading, risks_of

@@ -4,7 +4,8 @@ from functools import lru_cache
 import re
 from typing import Final
 
-from ..protocol.mcp.client import MAX_TOOLS, Tool, ToolProperty
+from ..protocol.mcp.client import MAX_TOOLS
+from ..protocol.mcp.tool import Tool, ToolProperty
 from .catalogue import CATALOGUE, StockTool
 from .pool import limits_of
 

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from ..protocol.mcp.client import Tool, ToolProperty
 from ..protocol.mcp.model import is_bounded
+from ..protocol.mcp.tool import Tool, ToolProperty
 from ..protocol.text import clean_data, one_line
 
 __all__ = ["described"]

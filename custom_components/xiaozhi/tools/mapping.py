@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import re
 from typing import Any, Final
 
-from ..protocol.mcp.client import Tool
+from ..protocol.mcp.tool import Tool
 from .catalogue import CATALOGUE, StockTool, stock_tool
 from .choices import choices_of
 from .climates import map_climates

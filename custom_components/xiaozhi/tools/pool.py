@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from homeassistant.const import EntityCategory
 
-from ..protocol.mcp.client import Tool, ToolProperty
+from ..protocol.mcp.tool import Tool, ToolProperty
 from .catalogue import CATALOGUE, StockTool, stock_tool
 from .entities import Call, Choice, Colour, Reading, Setter
 from .everyday import everyday_words, is_verb, without_verb

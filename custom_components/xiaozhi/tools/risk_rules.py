@@ -10,7 +10,8 @@ from itertools import pairwise, takewhile
 import re
 from typing import Final
 
-from ..protocol.mcp.client import MAX_TOOLS, Tool
+from ..protocol.mcp.client import MAX_TOOLS
+from ..protocol.mcp.tool import Tool
 from .catalogue import CATALOGUE
 from .chinese import in_english
 from .risk import Risk

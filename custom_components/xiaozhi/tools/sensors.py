@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from homeassistant.const import EntityCategory
 
-from ..protocol.mcp.client import Tool
+from ..protocol.mcp.tool import Tool
 from .catalogue import CATALOGUE, StockTool, stock_tool
 from .entities import BinarySensorTool, Reading, SensorTool, ToolEntity
 from .everyday import everyday_words, without_verb

@@ -8,8 +8,9 @@ from weakref import WeakValueDictionary
 
 from homeassistant.core import CALLBACK_TYPE, callback
 
-from ..protocol.mcp.client import Tool, ToolResult
 from ..protocol.mcp.model import is_bounded
+from ..protocol.mcp.result import ToolResult
+from ..protocol.mcp.tool import Tool
 from ..protocol.status import DeviceStatus
 from .catalogue import CATALOGUE, STATUS_TOOL
 from .entities import Call, Reading, ToolEntity
@@ -91,8 +92,6 @@ class ToolState(Mapping[str, Tool]):
     def __init__(self, record: ToolRecord) -> None:
         self.withheld: dict[str, int] = {}
         """Number of entities over the daily limit, by platform."""
-        self.slow: set[str] = set()
-        """Tools that can be called as tasks, and have taken long without."""
         self._record = record
         self._list = _shared(record.tools)
         if shapes := _shapes_of(record.answers, self):
@@ -126,7 +125,6 @@ class ToolState(Mapping[str, Tool]):
     def listed(self, tools: tuple[Tool, ...]) -> None:
         """Take a new list, and forget answers and calls of tools that are gone."""
         names = {tool.name for tool in tools}
-        self.slow.intersection_update(names)
         shapes = tuple((name, found) for name, found in self._list.shapes if name in names)
         self._list = _shared(tools, shapes)
         self._record.tools = self._list.tools

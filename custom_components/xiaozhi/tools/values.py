@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 from homeassistant.components.sensor import SensorEntityCapabilityAttribute, SensorEntityStateAttribute
 from homeassistant.const import ATTR_ENTITY_ID, EntityCapabilityAttribute, EntityStateAttribute
 
-from ..protocol.mcp.client import ToolResult
 from ..protocol.mcp.model import is_bounded
+from ..protocol.mcp.result import ToolResult
 from ..protocol.text import clean_data, one_line
 from .words import word_set
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from custom_components.xiaozhi.protocol.mcp.client import McpClient, ToolResult
+from custom_components.xiaozhi.protocol.mcp.client import McpClient
+from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.messages import JsonObject
 
 type Script = Callable[[JsonObject], JsonObject | None]

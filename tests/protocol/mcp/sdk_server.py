@@ -13,7 +13,8 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 import mcp_types as types
 
-from custom_components.xiaozhi.protocol.mcp.client import IncomingRequests, McpClient, RequestHandler
+from custom_components.xiaozhi.protocol.mcp.client import McpClient
+from custom_components.xiaozhi.protocol.mcp.incoming import IncomingRequests, RequestHandler
 from custom_components.xiaozhi.protocol.messages import JsonObject, McpMessage, encode, parse_message
 from tests.protocol.mcp.full_server import FullServer
 

@@ -5,12 +5,8 @@ import logging
 
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.client import (
-    MAX_TOOLS,
-    McpCallError,
-    McpProtocolError,
-    McpTimeoutError,
-)
+from custom_components.xiaozhi.protocol.mcp.client import MAX_TOOLS
+from custom_components.xiaozhi.protocol.mcp.model import McpCallError, McpProtocolError, McpTimeoutError
 from tests.protocol.mcp.device import Device, a_tool, advance, firmware_pages
 
 

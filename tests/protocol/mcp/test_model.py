@@ -7,17 +7,15 @@ from typing import Any
 from hypothesis import given
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.client import (
+from custom_components.xiaozhi.protocol.mcp.model import McpProtocolError, is_bounded
+from custom_components.xiaozhi.protocol.mcp.result import ImageContent, ToolResult
+from custom_components.xiaozhi.protocol.mcp.tool import (
     ArgumentError,
     ArgumentFault,
-    ImageContent,
-    McpProtocolError,
     Tool,
     ToolProperty,
-    ToolResult,
     check_arguments,
 )
-from custom_components.xiaozhi.protocol.mcp.model import is_bounded
 from custom_components.xiaozhi.protocol.messages import JsonObject
 from tests.protocol.mcp.device import JSON_VALUES
 

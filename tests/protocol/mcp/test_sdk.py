@@ -5,14 +5,9 @@ from typing import Any
 
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.client import (
-    ClientOffer,
-    ImageContent,
-    McpCallError,
-    ServerInfo,
-    VisionEndpoint,
-    check_arguments,
-)
+from custom_components.xiaozhi.protocol.mcp.model import McpCallError, ServerInfo, VisionEndpoint
+from custom_components.xiaozhi.protocol.mcp.result import ImageContent
+from custom_components.xiaozhi.protocol.mcp.tool import check_arguments
 
 
 @pytest.fixture(scope="module")
@@ -24,15 +19,13 @@ def sdk() -> Any:
 async def handshake(bench: Any) -> ServerInfo:
     """Initialize as the product does, with the firmware's own capability."""
     vision = VisionEndpoint(url="http://192.0.2.1/vision", token="secret")
-    return await bench.client.initialize(
-        client_name="Home Assistant", client_version="1", offer=ClientOffer(vision=vision)
-    )
+    return await bench.client.initialize(client_name="Home Assistant", client_version="1", vision=vision)
 
 
 async def test_the_handshake_opens_the_session(sdk: Any) -> None:
     """The server names itself, and is not disturbed by the capability that only the firmware knows."""
     async with sdk.connected() as bench:
-        assert await handshake(bench) == ServerInfo(name="bench", version="9.9")
+        assert await handshake(bench) == ServerInfo(name="bench", version="9.9", extended=True)
 
 
 @pytest.mark.parametrize("with_user_tools", [True, False])
@@ -76,7 +69,7 @@ async def test_progress_and_pings_in_the_middle_of_a_call(sdk: Any) -> None:
     methods = [method for method, _ in bench.notified]
     assert methods == ["notifications/progress", "notifications/tools/list_changed"]
     assert bench.notified[0][1] == {
-        "progressToken": 3,
+        "progressToken": 2,
         "progress": 1,
         "total": 2,
         "message": "half way",

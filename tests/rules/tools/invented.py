@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from custom_components.xiaozhi.protocol.mcp.client import Tool
+from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from tests.rules.tools.sample_tools import number, tool
 
 TEXT: Final = {"type": "string"}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from custom_components.xiaozhi.protocol.mcp.client import Tool
+from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from custom_components.xiaozhi.tools.entities import (
     ToolEntity,
 )

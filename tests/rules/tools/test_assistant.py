@@ -10,7 +10,8 @@ from hypothesis import given, strategies as st
 import probatio
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.client import Tool, ToolResult
+from custom_components.xiaozhi.protocol.mcp.result import ToolResult
+from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from custom_components.xiaozhi.tools.assistant import (
     annotations_of,
     argument_names,

@@ -6,7 +6,7 @@ from homeassistant.components.climate import HVACMode
 from homeassistant.const import Platform
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.client import Tool
+from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from custom_components.xiaozhi.tools.climates import hvac_mode_of
 from custom_components.xiaozhi.tools.entities import ClimateTool, HumidifierTool, Reading, ToolEntity
 from custom_components.xiaozhi.tools.mapping import map_tools

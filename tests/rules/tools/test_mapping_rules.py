@@ -7,7 +7,7 @@ from homeassistant.const import EntityCategory
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.client import Tool
+from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from custom_components.xiaozhi.tools.entities import (
     ActionTool,
     BinarySensorTool,

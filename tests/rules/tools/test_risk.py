@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.client import Tool
+from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from custom_components.xiaozhi.tools.risk import Risk
 from custom_components.xiaozhi.tools.risk_rules import is_reading, risks_of
 from scripts.tool_table import stock_tools

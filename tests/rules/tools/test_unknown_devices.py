@@ -6,7 +6,7 @@ from typing import Any, Final
 from homeassistant.const import EntityCategory, Platform
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.client import ToolResult
+from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.status import DeviceStatus
 from custom_components.xiaozhi.tools.choices import described_texts, labelled_numbers
 from custom_components.xiaozhi.tools.entities import (

@@ -6,7 +6,7 @@ from homeassistant.const import EntityStateAttribute
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.client import ToolResult
+from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.tools.values import as_attributes, as_flag, as_number, as_text, parse_answer
 
 OTHERS = [

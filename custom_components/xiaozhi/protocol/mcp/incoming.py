@@ -9,8 +9,6 @@ from ..messages import MAX_MESSAGE_BYTES, JsonObject
 from ..shortening import MessageTooLongError
 from .model import is_bounded
 
-__all__ = ["INVALID_PARAMS", "IncomingRequests", "RequestError", "RequestHandler"]
-
 _LOGGER = logging.getLogger(__name__)
 
 _MAX_PENDING: Final = 4
@@ -21,13 +19,6 @@ _INVALID_REQUEST: Final = -32600
 _METHOD_NOT_FOUND: Final = -32601
 _INTERNAL_ERROR: Final = -32603
 _BUSY: Final = -32000
-
-# The standard's words for what this client does not serve, with the capability that it did not announce.
-_NOT_SERVED: Final = {
-    "roots/list": ("Roots not supported", "roots"),
-    "sampling/createMessage": ("Sampling not supported", "sampling"),
-    "elicitation/create": ("Elicitation not supported", "elicitation"),
-}
 
 type RequestHandler = Callable[[JsonObject], Awaitable[JsonObject]]
 """Answers the params of a request with a result. Raises `RequestError` to refuse it."""
@@ -67,7 +58,7 @@ class IncomingRequests:
             return _reply(request_id, result={})
         handler = self._handlers.get(method)
         if handler is None or self._start is None:
-            return _not_served(method, request_id)
+            return _error(request_id, _METHOD_NOT_FOUND, "Method not found")
         params = {} if params is None else params
         if not isinstance(params, dict) or not is_bounded(params, size=MAX_MESSAGE_BYTES, depth=_MAX_DEPTH):
             return _error(request_id, INVALID_PARAMS, "The params are no object, or too large")
@@ -85,11 +76,6 @@ class IncomingRequests:
 
         task.add_done_callback(done)
         return None
-
-    def cancel(self, request_id: Any) -> None:
-        """End a request that the device does not want answered any more."""
-        if type(request_id) in {int, str} and (task := self._pending.get(request_id)):
-            task.cancel()
 
     async def _serve(self, handler: RequestHandler, request_id: int | str, params: JsonObject) -> None:
         try:
@@ -112,11 +98,3 @@ def _reply(request_id: int | str, **member: Any) -> JsonObject:
 
 def _error(request_id: int | str, code: int, message: str) -> JsonObject:
     return _reply(request_id, error={"code": code, "message": message})
-
-
-def _not_served(method: str, request_id: int | str) -> JsonObject:
-    if method not in _NOT_SERVED:
-        return _error(request_id, _METHOD_NOT_FOUND, "Method not found")
-    message, capability = _NOT_SERVED[method]
-    data = {"reason": f"Client does not have {capability} capability"}
-    return _reply(request_id, error={"code": _METHOD_NOT_FOUND, "message": message, "data": data})

@@ -6,23 +6,16 @@ put into events.
 
 from dataclasses import dataclass, field
 import math
-from typing import Any, Self
+from typing import Any, Final, Self
 
-from ..messages import JsonObject
+from ..messages import MAX_MESSAGE_BYTES, JsonObject
 from ..text import is_encodable, label
 
-__all__ = [
-    "McpCallError",
-    "McpDisconnectedError",
-    "McpError",
-    "McpNoAnswerError",
-    "McpNoReasonError",
-    "McpProtocolError",
-    "McpTimeoutError",
-    "ServerInfo",
-    "VisionEndpoint",
-    "is_bounded",
-]
+# The standard's first version, which stock firmware has, and those after it.
+STOCK_VERSION: Final = "2024-11-05"
+LATEST_VERSION: Final = "2025-11-25"
+_VERSIONS: Final = frozenset({STOCK_VERSION, "2025-03-26", "2025-06-18", LATEST_VERSION})
+_MAX_CONTENT_DEPTH: Final = 32
 
 
 class McpError(Exception):
@@ -96,6 +89,11 @@ def is_bounded(value: Any, *, size: int, depth: int) -> bool:
     return False
 
 
+def is_content_bounded(value: Any) -> bool:
+    """Whether content of a result has bounded size and depth."""
+    return is_bounded(value, size=MAX_MESSAGE_BYTES, depth=_MAX_CONTENT_DEPTH)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisionEndpoint:
     """Where the device sends its photos, until it restarts."""
@@ -112,13 +110,24 @@ class ServerInfo:
     """Name of the board."""
     version: str | None
     """Firmware version."""
+    extended: bool = False
+    """Whether it is more than stock firmware, and may be sent what that never gets."""
 
     @classmethod
-    def from_dict(cls, data: Any) -> Self:
-        """Read `serverInfo`; missing or wrong values become None."""
-        info = data if isinstance(data, dict) else {}
-        return cls(name=label(info.get("name")), version=label(info.get("version")))
+    def from_dict(cls, result: JsonObject) -> Self:
+        """Read the result of `initialize`; missing or wrong values become None."""
+        info, version = result.get("serverInfo"), result.get("protocolVersion")
+        info = info if isinstance(info, dict) else {}
+        later = isinstance(version, str) and version in _VERSIONS and version != STOCK_VERSION
+        return cls(
+            name=label(info.get("name")),
+            version=label(info.get("version")),
+            extended=later or (version == STOCK_VERSION and _is_more_than_stock(result.get("capabilities"))),
+        )
 
-    def as_dict(self) -> JsonObject:
-        """Return the form that `from_dict` reads."""
-        return {"name": self.name, "version": self.version}
+
+def _is_more_than_stock(announced: Any) -> bool:
+    """Whether it is more than `{"tools": {}}`, the answer of stock firmware (`main/mcp_server.cc`)."""
+    return isinstance(announced, dict) and any(
+        name != "tools" or value != {} for name, value in announced.items()
+    )

@@ -8,8 +8,6 @@ frame always have the same order.
 import re
 from typing import Any, Final
 
-__all__ = ["recover_error", "reply_to_oversized"]
-
 _MAX_ID: Final = 2**31 - 1
 
 _BROKEN_ERROR: Final = re.compile(

@@ -1,16 +1,54 @@
 """Results of tools, bounded and checked."""
 
+import base64
 from dataclasses import dataclass, field
 import json
-from typing import Any, Self
+import re
+from typing import Any, Final, Self
 
 from ..messages import MAX_MESSAGE_BYTES, JsonObject
 from ..text import clean_text
 from ..untrusted_json import parse_json
-from .content import CONTENT_TYPES, ImageContent, is_content_bounded, parse_image
-from .model import McpProtocolError
+from .model import McpProtocolError, is_content_bounded
 
-__all__ = ["ToolResult"]
+_IMAGE_TYPE: Final = re.compile(r"image/[a-z0-9][a-z0-9.+-]{0,40}")
+# Kinds of content other than text.
+_CONTENT_TYPES: Final = frozenset({"audio", "image", "resource", "resource_link"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageContent:
+    """An image in a result."""
+
+    data: bytes = field(repr=False)
+    mime_type: str
+
+    @classmethod
+    def from_dict(cls, item: JsonObject) -> Self:
+        """Read a standard image item, or the firmware's: the same object, as JSON text under the key `image`.
+
+        Raises `McpProtocolError`.
+        """
+        source: Any = item.get("image", item)
+        if isinstance(source, str):
+            try:
+                source = parse_json(source)
+            except ValueError as err:
+                raise McpProtocolError("the image is not a JSON object") from err
+        match source:
+            case {"data": str(data), "mimeType": str(mime_type)} if _IMAGE_TYPE.fullmatch(mime_type):
+                if len(data) > MAX_MESSAGE_BYTES:
+                    raise McpProtocolError(f"the image has more than {MAX_MESSAGE_BYTES} characters")
+                try:
+                    return cls(data=base64.b64decode(data, validate=True), mime_type=mime_type)
+                except ValueError as err:
+                    raise McpProtocolError("the image is not base64") from err
+        raise McpProtocolError("the image has no data or no image type")
+
+    def as_item(self) -> JsonObject:
+        """Return the image in the standard's form."""
+        data = base64.b64encode(self.data).decode()
+        return {"type": "image", "data": data, "mimeType": self.mime_type}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +85,9 @@ class ToolResult:
                 case {"type": "text"}:
                     raise McpProtocolError("a text of the result is not a text")
                 case {"type": "image"} if image is None:
-                    image = parse_image(item)
+                    image = ImageContent.from_dict(item)
                     items.append(image.as_item())
-                case {"type": str(kind)} if kind in CONTENT_TYPES:
+                case {"type": str(kind)} if kind in _CONTENT_TYPES:
                     items.append(item)
         text = "\n".join(texts)
         if len(text) > MAX_MESSAGE_BYTES or not is_content_bounded(items):

@@ -6,7 +6,6 @@ object, errors without code.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 import logging
 import math
@@ -26,8 +25,6 @@ from .model import (
     McpTimeoutError,
     is_bounded,
 )
-
-__all__ = ["Progress", "Rpc", "refusal"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -95,8 +92,6 @@ class Rpc:
         self._calls: dict[int, _Call] = {}
         self._last_id = 0
         self._closed: str | None = None
-        self.cancels = False
-        """Whether the device is told that an answer is not awaited any more. Stock firmware ignores that."""
         self.dropped = 0
         """Invalid messages from the device, including late answers."""
 
@@ -135,37 +130,17 @@ class Rpc:
         *,
         progress: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
-        follow: Callable[[JsonObject], Awaitable[JsonObject]] | None = None,
     ) -> JsonObject:
         """Send a request and return its result. Raises `McpError`.
 
-        `patience` is in seconds; with `progress`, each report of progress starts it again. `follow` makes the
-        final result of the first one; until it has, progress is reported.
+        `patience` is in seconds; with `progress`, each report of progress starts it again.
         """
         if self._closed is not None:
             raise McpDisconnectedError(self._closed, sent=False)
-        request_id = self._take_id()
-        try:
-            reply = await self._exchange(request_id, method, params, patience, progress, on_progress)
-            result = _result_of(reply)
-            return result if follow is None else await follow(result)
-        finally:
-            self._calls.pop(request_id, None)
-
-    async def _exchange(
-        self,
-        request_id: int,
-        method: str,
-        params: JsonObject,
-        patience: float,
-        progress: bool,
-        on_progress: Callable[[Progress], None] | None,
-    ) -> JsonObject:
-        loop = asyncio.get_running_loop()
+        loop, request_id, sent = asyncio.get_running_loop(), self._take_id(), False
         if progress:
             # The firmware ignores unknown members of params.
             params = params | {"_meta": {"progressToken": request_id}}
-        sent = False
         try:
             async with asyncio.timeout(patience) as deadline:
                 call = self._calls[request_id] = _Call(
@@ -179,27 +154,16 @@ class Rpc:
                 sent = True
                 reply = await call.reply
         except TimeoutError as err:
-            await self._give_up(request_id, method, "no answer in time", sent=sent)
             raise McpTimeoutError(f"the device did not answer {method} in time", sent=sent) from err
-        except asyncio.CancelledError:
-            await self._give_up(request_id, method, "cancelled", sent=sent)
-            raise
         except ConnectionError as err:
             raise McpDisconnectedError(str(err), sent=sent) from err
         except MessageTooLongError as err:
             raise McpCallError(str(err)) from err
+        finally:
+            self._calls.pop(request_id, None)
         if isinstance(reply, McpError):
             raise reply
-        return reply
-
-    async def _give_up(self, request_id: int, method: str, reason: str, *, sent: bool) -> None:
-        """Tell the device that no answer is awaited any more, which the standard forbids for `initialize`."""
-        if not self.cancels or not sent or method == "initialize" or self._closed is not None:
-            return
-        params = {"requestId": request_id, "reason": reason}
-        with suppress(ConnectionError, TimeoutError):
-            async with asyncio.timeout(self._timeouts.send):
-                await self._send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+        return _result_of(reply)
 
     def _take_id(self) -> int:
         while True:
@@ -238,8 +202,6 @@ class Rpc:
             return
         if method == "notifications/progress":
             self._progressed(params)
-        elif method == "notifications/cancelled":
-            self._incoming.cancel(params.get("requestId"))
         if listener := self._on_notification:
             self._handle(lambda: listener(method, params))
 

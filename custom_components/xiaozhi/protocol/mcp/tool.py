@@ -9,21 +9,8 @@ from enum import StrEnum
 from typing import Any, Final, Literal, Self
 
 from ..messages import JsonObject
-from ..text import clean_text, is_encodable, one_line
-from .content import is_for_user_only, title_of
+from ..text import clean_text, is_encodable, label, one_line
 from .model import is_bounded
-
-__all__ = [
-    "MAX_ARGUMENT_BYTES",
-    "ArgumentError",
-    "ArgumentFault",
-    "PropertyKind",
-    "TaskSupport",
-    "Tool",
-    "ToolHints",
-    "ToolProperty",
-    "check_arguments",
-]
 
 # The MCP standard's own limit; the longest name in stock firmware has 31 characters.
 _MAX_NAME: Final = 128
@@ -49,7 +36,6 @@ class ArgumentFault(StrEnum):
     """A number out of range, not one of the choices, too long, or impossible to send."""
 
 
-type TaskSupport = Literal["forbidden", "optional", "required"]
 type PropertyKind = Literal["boolean", "integer", "number", "string", "unknown"]
 type Scalar = bool | int | float | str
 
@@ -175,8 +161,6 @@ class Tool:
     title: str | None = None
     """Name for people; stock firmware has none."""
     hints: ToolHints = field(default_factory=ToolHints)
-    task_support: TaskSupport = "forbidden"
-    """Whether it can be called as a task, or as a task only."""
     schema: JsonObject = field(hash=False, repr=False)
     """`inputSchema` as the device sent it; read-only."""
 
@@ -200,10 +184,9 @@ class Tool:
             description=clean_text(description, _MAX_DESCRIPTION) if isinstance(description, str) else "",
             properties={key: ToolProperty.from_schema(value) for key, value in properties.items()},
             required=tuple(key for key in properties if key in required_names),
-            user_only=is_for_user_only(data.get("annotations")),
-            title=title_of(data),
+            user_only=_is_for_user_only(data.get("annotations")),
+            title=_title(data),
             hints=ToolHints.from_dict(data.get("annotations")),
-            task_support=_task_support(data.get("execution")),
             schema=schema,
         )
 
@@ -212,19 +195,22 @@ class Tool:
         data: JsonObject = {"name": self.name, "description": self.description, "inputSchema": self.schema}
         if self.title is not None:
             data["title"] = self.title
-        if self.task_support != "forbidden":
-            data["execution"] = {"taskSupport": self.task_support}
         annotations = self.hints.as_dict() | ({"audience": ["user"]} if self.user_only else {})
         return data | ({"annotations": annotations} if annotations else {})
 
 
-def _task_support(execution: Any) -> TaskSupport:
-    match execution:
-        case {"taskSupport": "optional"}:
-            return "optional"
-        case {"taskSupport": "required"}:
-            return "required"
-    return "forbidden"
+def _title(data: JsonObject) -> str | None:
+    """Return the name for people, which is among the annotations in the standard of 2025-03-26."""
+    annotations = data.get("annotations")
+    titles = [data.get("title"), annotations.get("title") if isinstance(annotations, dict) else None]
+    return next((shown for title in titles if (shown := label(title))), None)
+
+
+def _is_for_user_only(annotations: Any) -> bool:
+    match annotations:
+        case {"audience": [*audience]}:
+            return "user" in audience and "assistant" not in audience
+    return False
 
 
 class ArgumentError(ValueError):

@@ -10,7 +10,8 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosedError, ConnectionClosedOK
 from websockets.frames import Frame, Opcode
 
-from custom_components.xiaozhi.protocol.mcp.client import McpCallError, McpClient
+from custom_components.xiaozhi.protocol.mcp.client import McpClient
+from custom_components.xiaozhi.protocol.mcp.model import McpCallError
 from custom_components.xiaozhi.protocol.messages import (
     Abort,
     AudioFormat,

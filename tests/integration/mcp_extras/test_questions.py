@@ -8,15 +8,23 @@ from homeassistant.components.repairs import DOMAIN as REPAIRS
 from homeassistant.core import Event, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import issue_registry as ir
+from homeassistant.helpers.translation import async_get_translations
 from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION
-from tests.integration.mcp.conftest import PEOPLE_HAVE_40_SECONDS, BootFull
+from tests.integration.mcp_extras.conftest import PEOPLE_HAVE_40_SECONDS, BootFull
 from tests.integration.pictures.eyes import ScriptedEyes, open_eyes
+from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
+
+# In the languages of the translations.
+PASSWORDS = (
+    "password", "passwörter", "contraseña", "mots de passe", "パスワード", "비밀번호", "wachtwoord", "haseł",
+    "senha", "парол", "parola", "mật khẩu", "密码", "密碼",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -37,7 +45,7 @@ async def ready(hass: HomeAssistant, boot_full: BootFull, linked_entry: MockConf
     """The device, which has told what it offers."""
     await boot_full()
     (device,) = linked_entry.runtime_data.devices.values()
-    await until(lambda: bool(device.state.offers.prompts))
+    await until(lambda: "ask_ai" in device.tools)
     return device
 
 
@@ -63,7 +71,7 @@ def outcomes(told: list[Event[Any]]) -> list[tuple[str, str]]:
 async def test_the_ai_task_answers_a_device_without_tools_and_without_the_house(
     hass: HomeAssistant, eyes: ScriptedEyes, ready: Any, device_id: str, told: list[Event[Any]], full: Any
 ) -> None:
-    """Texts and pictures in, text out; the answer has as many tokens as the device wants at most."""
+    """Texts in, text out; the answer has as many tokens as the device wants at most."""
     eyes.sees = "Yes. " * 100
     answer = await use(hass, device_id, "ask_ai")
     assert (answer["role"], answer["model"], answer["stopReason"]) == (
@@ -71,8 +79,6 @@ async def test_the_ai_task_answers_a_device_without_tools_and_without_the_house(
     )  # fmt: skip
     assert answer["content"] == {"type": "text", "text": ("Yes. " * 100)[:200]}
     assert eyes.tools == [None]
-    assert len(eyes.photos) == 1
-    assert eyes.photos[0].startswith(b"\x89PNG")
     assert eyes.questions[0].startswith("Answer with one word.\n\nuser: Is it raining?\n\nassistant: Where?")
     assert "kitchen" not in eyes.questions[0].lower()
     assert outcomes(told) == [("ai", "answered")]
@@ -203,25 +209,6 @@ async def test_a_device_that_asks_while_it_is_asking_is_refused(
     assert await asking == {"action": "cancel"}
 
 
-async def test_a_page_is_shown_and_never_opened(
-    hass: HomeAssistant, ready: Any, device_id: str, hass_client: ClientSessionGenerator
-) -> None:
-    assert await async_setup_component(hass, REPAIRS, {})
-    client = await hass_client()
-    asking = asyncio.create_task(use(hass, device_id, "show_page"))
-    issue = await question_of(hass)
-    flow = await step(client, "", handler=DOMAIN, issue_id=issue.issue_id)
-    assert flow["description_placeholders"]["url"] == "https://example.com/sign-in"
-    assert flow["menu_options"] == ["done", "decline", "cancel"]
-    await step(client, f"/{flow['flow_id']}", next_step_id="done")
-    assert await asking == {"action": "accept"}
-
-
-async def test_a_form_never_asks_for_a_secret(hass: HomeAssistant, ready: Any, device_id: str) -> None:
-    answer = await use(hass, device_id, "ask_secret")
-    assert answer == {"code": -32602, "message": "A form must not ask for a secret"}
-
-
 async def test_a_question_ends_with_the_link(
     hass: HomeAssistant, ready: Any, device_id: str, linked_entry: MockConfigEntry
 ) -> None:
@@ -241,5 +228,15 @@ async def test_the_owner_takes_it_back_at_once(
     hass.config_entries.async_update_subentry(linked_entry, subentry, data=data)
     await until(lambda: full.offer.capabilities.sampling is None)
     assert full.offer.capabilities.elicitation is None
-    assert (await use(hass, device_id, "ask_ai"))["message"] == "Sampling not supported"
-    assert (await use(hass, device_id, "ask_person"))["message"] == "Elicitation not supported"
+    assert (await use(hass, device_id, "ask_ai"))["message"] == "Method not found"
+    assert (await use(hass, device_id, "ask_person"))["message"] == "Method not found"
+
+
+async def test_a_form_says_that_no_password_belongs_into_it(hass: HomeAssistant, core: None) -> None:
+    """In every language: a list of words for passwords can always be got around."""
+    for language in (
+        path.stem for path in sorted((ROOT / "custom_components/xiaozhi/translations").glob("*.json"))
+    ):
+        texts = await async_get_translations(hass, language, "issues", [DOMAIN])
+        key = f"component.{DOMAIN}.issues.device_question.fix_flow.step.answer.description"
+        assert any(word in texts[key].lower() for word in PASSWORDS), language

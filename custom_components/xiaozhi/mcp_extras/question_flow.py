@@ -14,23 +14,13 @@ from homeassistant.helpers.selector import (
     SelectSelector,
     SelectSelectorConfig,
     TextSelector,
-    TextSelectorConfig,
-    TextSelectorType,
 )
 import voluptuous as vol
 
-from ..protocol.mcp.elicitation import FormField, FormRequest
-from .people import OPEN_QUESTIONS, OpenQuestion
-
-__all__ = ["QuestionFlow"]
+from .person_questions import OPEN_QUESTIONS, OpenQuestion
+from .question_form import FormField, QuestionForm
 
 _NUMBERS: Final = frozenset({"integer", "number"})
-_TEXT_TYPES: Final = {
-    "email": TextSelectorType.EMAIL,
-    "uri": TextSelectorType.URL,
-    "date": TextSelectorType.DATE,
-    "date-time": TextSelectorType.DATETIME_LOCAL,
-}
 
 
 class QuestionFlow(RepairsFlow):
@@ -40,25 +30,23 @@ class QuestionFlow(RepairsFlow):
         """Show the question."""
         if (question := self._question) is None:
             return self.async_abort(reason="gone")
-        first = "answer" if isinstance(question.request, FormRequest) else "done"
         return self.async_show_menu(
             step_id="init",
-            menu_options=[first, "decline", "cancel"],
+            menu_options=["answer", "decline", "cancel"],
             description_placeholders=question.placeholders,
         )
 
     async def async_step_answer(self, user_input: dict[str, Any] | None = None) -> RepairsFlowResult:
         """Show the form, and check what was filled in."""
-        question = self._question
-        if question is None or not isinstance(question.request, FormRequest):
+        if (question := self._question) is None:
             return self.async_abort(reason="gone")
-        keys = _keys(question.request)
+        keys = _keys(question.form)
         errors: dict[str, str] = {}
         if user_input is not None:
             content = {}
             for key, field in keys.items():
                 value = user_input.get(key)
-                if value is None or (value in ("", []) and not field.required):
+                if value is None or (value == "" and not field.required):
                     continue
                 if fault := _fault(field, value):
                     errors[key] = fault
@@ -73,10 +61,6 @@ class QuestionFlow(RepairsFlow):
             errors=errors,
             description_placeholders=question.placeholders | _labels(keys),
         )
-
-    async def async_step_done(self, user_input: dict[str, Any] | None = None) -> RepairsFlowResult:
-        """Note that the person has opened the page."""
-        return self._resolve("accept")
 
     async def async_step_decline(self, user_input: dict[str, Any] | None = None) -> RepairsFlowResult:
         """Decline."""
@@ -98,13 +82,13 @@ class QuestionFlow(RepairsFlow):
         return self.async_create_entry(data={})
 
 
-def _keys(request: FormRequest) -> dict[str, FormField]:
+def _keys(form: QuestionForm) -> dict[str, FormField]:
     """Return the fields by their keys in the form.
 
     The web page shows a field of a repair only with a label from the translations: there is one for each of
     these keys, which is a placeholder.
     """
-    return {f"field_{number}": field for number, field in enumerate(request.fields, 1)}
+    return {f"field_{number}": field for number, field in enumerate(form.fields, 1)}
 
 
 def _labels(keys: Mapping[str, FormField]) -> dict[str, str]:
@@ -149,11 +133,10 @@ def _selector(field: FormField) -> Any:
             # The web page shows no error of a selector, so that the limits are checked here.
             step: Any = 1 if field.kind == "integer" else "any"
             return NumberSelector(NumberSelectorConfig(mode=NumberSelectorMode.BOX, step=step))
-        case "choice" | "choices":
+        case "choice":
             options = [SelectOptionDict(value=value, label=shown) for value, shown in field.choices]
-            return SelectSelector(SelectSelectorConfig(options=options, multiple=field.kind == "choices"))
-    text_type = _TEXT_TYPES.get(field.text_format or "", TextSelectorType.TEXT)
-    return TextSelector(TextSelectorConfig(type=text_type))
+            return SelectSelector(SelectSelectorConfig(options=options))
+    return TextSelector()
 
 
 def _fault(field: FormField, value: Any) -> str | None:
@@ -163,7 +146,7 @@ def _fault(field: FormField, value: Any) -> str | None:
             return "not_whole"
         case "integer" | "number" if not _within(field, value):
             return "out_of_range"
-        case "string" | "choices":
+        case "string":
             if field.minimum is not None and len(value) < field.minimum:
                 return "too_short"
             if field.maximum is not None and len(value) > field.maximum:

@@ -1,15 +1,12 @@
-"""A device's question to a person (`elicitation/create`): a flat form, or a page to open."""
+"""The form that a device wants a person to fill in (`elicitation/create`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-import re
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal
 
-from ..messages import JsonObject
-from ..text import clean_text, label
-from .incoming import RequestError
-
-__all__ = ["FormField", "FormRequest", "PageRequest", "parse_elicitation"]
+from ..protocol.mcp.incoming import RequestError
+from ..protocol.messages import JsonObject
+from ..protocol.text import clean_text, label
 
 _MAX_FIELDS: Final = 16
 _MAX_NAME: Final = 64
@@ -17,18 +14,9 @@ _MAX_CHOICES: Final = 64
 _MAX_MESSAGE: Final = 1000
 _MAX_DESCRIPTION: Final = 200
 _MAX_VALUE: Final = 1000
-_MAX_URL: Final = 2048
 _BIG: Final = 2**53
-_URL: Final = re.compile(r"https?://[^\s`<>\"]+")
-# A form must not ask for these: the standard forbids it, and people type what a form asks for.
-_SECRET: Final = re.compile(
-    r"pass(?:word|wort|phrase|code)|kennwort|contraseña|mot de passe|密码|口令|\bpin\b|\bsecret|\btoken\b|"
-    r"(?:api|private|access|secret)[ _-]?key|credential|credit[ _-]?card|card number|\bcvv\b|\biban\b|"
-    r"\bssn\b|social security|one[ -]time code|\botp\b",
-    re.IGNORECASE,
-)
 
-type FieldKind = Literal["boolean", "integer", "number", "string", "choice", "choices"]
+type FieldKind = Literal["boolean", "integer", "number", "string", "choice"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,57 +31,27 @@ class FormField:
     required: bool
     default: Any = None
     minimum: float | None = None
-    """Smallest number, shortest text, or smallest number of choices."""
+    """Smallest number, or shortest text."""
     maximum: float | None = None
     choices: tuple[tuple[str, str], ...] = ()
     """Values with what they are called."""
-    text_format: str | None = None
-    """Such as `email`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FormRequest:
-    """A form."""
+class QuestionForm:
+    """A flat form."""
 
     message: str
     fields: tuple[FormField, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageRequest:
-    """A page that a person is asked to open. Its address is shown, and never opened."""
-
-    message: str
-    url: str
-
-    @classmethod
-    def from_dict(cls, message: str, params: JsonObject) -> Self:
-        """Read the address. Raises `RequestError` for one that is not http or https."""
-        url = params.get("url")
-        if (
-            not isinstance(url, str)
-            or len(url) > _MAX_URL
-            or not url.isprintable()
-            or not _URL.fullmatch(url)
-        ):
-            raise RequestError("The url is no address of the web")
-        return cls(message=message, url=url)
-
-
-def parse_elicitation(params: JsonObject) -> FormRequest | PageRequest:
-    """Read the params. Raises `RequestError` for a schema that is not flat, or that asks for a secret."""
-    message = params.get("message")
+def parse_question_form(params: JsonObject) -> QuestionForm:
+    """Read the params. Raises `RequestError` for a schema that is not flat."""
+    message, schema = params.get("message"), params.get("requestedSchema")
     if not isinstance(message, str) or not message.strip():
         raise RequestError("The message is empty")
-    shown = clean_text(message, _MAX_MESSAGE)
-    match params.get("mode", "form"):
-        case "url":
-            return PageRequest.from_dict(shown, params)
-        case "form":
-            pass
-        case _:
-            raise RequestError("The mode is not supported")
-    schema = params.get("requestedSchema")
+    if params.get("mode", "form") != "form":
+        raise RequestError("The mode is not supported")
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(schema, dict) or schema.get("type") != "object" or not isinstance(properties, dict):
         raise RequestError("The schema is no object with properties")
@@ -102,10 +60,7 @@ def parse_elicitation(params: JsonObject) -> FormRequest | PageRequest:
     listed = schema.get("required")
     required = {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
     fields = tuple(_field(name, rule, required=name in required) for name, rule in properties.items())
-    asked = (shown, *(f"{field.name} {field.title} {field.description}" for field in fields))
-    if any(_SECRET.search(text) for text in asked):
-        raise RequestError("A form must not ask for a secret")
-    return FormRequest(message=shown, fields=fields)
+    return QuestionForm(message=clean_text(message, _MAX_MESSAGE), fields=fields)
 
 
 def _field(name: str, rule: Any, *, required: bool) -> FormField:
@@ -123,7 +78,6 @@ def _field(name: str, rule: Any, *, required: bool) -> FormField:
         minimum=low,
         maximum=high,
         choices=choices,
-        text_format=label(rule.get("format")),
     )
 
 
@@ -133,8 +87,6 @@ def _kind(rule: JsonObject) -> tuple[FieldKind, float | None, float | None, tupl
             return "boolean", None, None, ()
         case {"type": "integer" | "number" as kind}:
             return kind, _number(rule, "minimum"), _number(rule, "maximum"), ()
-        case {"type": "array", "items": dict(items)} if choices := _choices(items):
-            return "choices", _number(rule, "minItems"), _number(rule, "maxItems"), choices
         case {"type": "string"} if choices := _choices(rule):
             return "choice", None, None, choices
         case {"type": "string"} if "enum" not in rule and "oneOf" not in rule:
@@ -150,7 +102,7 @@ def _choices(rule: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
             pairs = list(zip(values, names, strict=True))
         case {"enum": [*values]}:
             pairs = [(value, value) for value in values]
-        case {"oneOf": [*options]} | {"anyOf": [*options]}:
+        case {"oneOf": [*options]}:
             pairs = [
                 (option.get("const"), option.get("title")) if isinstance(option, dict) else (None, None)
                 for option in options
@@ -174,14 +126,12 @@ def _number(rule: JsonObject, key: str) -> float | None:
 
 def _fits(kind: FieldKind, value: Any, choices: tuple[tuple[str, str], ...]) -> bool:
     match kind, value:
-        case ("boolean", bool()) | ("choices", None):
+        case "boolean", bool():
             return True
         case ("string", str()):
             return len(value) <= _MAX_VALUE and value.isprintable()
         case ("choice", str()):
             return value in dict(choices)
-        case ("choices", [*values]):
-            return all(isinstance(each, str) and each in dict(choices) for each in values)
         case (("integer" | "number"), int() | float()):
             return not isinstance(value, bool) and -_BIG <= value <= _BIG
     return False

@@ -13,17 +13,11 @@ from homeassistant.util.hass_dict import HassKey
 
 from ..const import DOMAIN
 from ..device.device import Device
-from ..protocol.mcp.elicitation import FormRequest, PageRequest, parse_elicitation
 from ..protocol.messages import JsonObject
 from ..protocol.text import one_line
 from ..texts.translated import async_text
-from .question_limit import QuestionLimit
+from .question_form import QuestionForm, parse_question_form
 
-__all__ = ["OPEN_QUESTIONS", "OpenQuestion", "PeopleQuestions", "plain_markdown"]
-
-# One question in a minute in the long run: more would only annoy.
-_RATE: Final = 1 / 60
-_BURST: Final = 3
 _MAX_NAME: Final = 64
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+.!|<>~&$:-])")
 
@@ -32,7 +26,7 @@ _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+.!|<>~&$:-])")
 class OpenQuestion:
     """A question that a person can answer now."""
 
-    request: FormRequest | PageRequest
+    form: QuestionForm
     placeholders: dict[str, str]
     """For the texts of its form; without Markdown."""
     answer: asyncio.Future[JsonObject]
@@ -50,36 +44,28 @@ OPEN_QUESTIONS: Final[HassKey[dict[str, OpenQuestion]]] = HassKey(f"{DOMAIN}_ope
 """By id of the repair issue."""
 
 
-class PeopleQuestions:
-    """Asks the questions of one device, one at a time."""
+class PersonQuestions:
+    """Asks the questions of one device."""
 
     def __init__(self, hass: HomeAssistant, device: Device) -> None:
         self._hass = hass
         self._device = device
-        self._limit = QuestionLimit(hass.loop.time, rate=_RATE, burst=_BURST)
 
     async def answer(self, params: JsonObject) -> JsonObject:
         """Return the result of `elicitation/create`. Raises `RequestError`."""
-        request = parse_elicitation(params)
-        with self._limit.question():
-            return await self._ask(request)
-
-    async def _ask(self, request: FormRequest | PageRequest) -> JsonObject:
+        form = parse_question_form(params)
         hass, issue_id = self._hass, f"device_question_{uuid4().hex}"
+        described = (f"{field.title}: {field.description}" for field in form.fields if field.description)
         question = OpenQuestion(
-            request=request,
+            form=form,
             placeholders={
                 "name": plain_markdown(one_line(self._device.name, _MAX_NAME)),
-                "message": plain_markdown(request.message),
-                "url": request.url if isinstance(request, PageRequest) else "",
-                "fields": _described(request),
+                "message": plain_markdown(form.message),
+                "fields": "\n\n".join(map(plain_markdown, described)),
             },
             answer=hass.loop.create_future(),
         )
-        is_page = isinstance(request, PageRequest)
-        notice = await async_text(
-            hass, "device_asks_page" if is_page else "device_asks", **question.placeholders
-        )
+        notice = await async_text(hass, "device_asks", **question.placeholders)
         title = await async_text(hass, "device_asks_title", **question.placeholders)
         open_questions = hass.data.setdefault(OPEN_QUESTIONS, {})
 
@@ -98,7 +84,7 @@ class PeopleQuestions:
                 issue_id,
                 is_fixable=True,
                 severity=ir.IssueSeverity.WARNING,
-                translation_key="device_question_page" if is_page else "device_question",
+                translation_key="device_question",
                 translation_placeholders=question.placeholders,
             )
             persistent_notification.async_create(hass, notice, title, issue_id)
@@ -117,11 +103,3 @@ def plain_markdown(text: str) -> str:
     """Return a text of a device so that Markdown shows it as it is: without links and pictures."""
     # A link that is written out becomes one by itself; a space without width keeps it a text.
     return _MARKDOWN.sub(r"\\\1", text.replace("://", ":\u200b//").replace("www.", "www\u200b."))
-
-
-def _described(request: FormRequest | PageRequest) -> str:
-    """Return what a device says about the fields of its form, a line each."""
-    if isinstance(request, PageRequest):
-        return ""
-    told = (f"{field.title}: {field.description}" for field in request.fields if field.description)
-    return "\n\n".join(map(plain_markdown, told))

@@ -1,4 +1,4 @@
-"""Tells the logbook which tools of a device a person or the assistant has called, without arguments."""
+"""Shows in Activity which tools of a device a person or the assistant has called, without arguments."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,14 +8,12 @@ from homeassistant.const import ATTR_NAME
 from homeassistant.core import Context, callback
 
 from ..const import EVENT_TOOL_CALL
-from ..device.device import Device
 from ..tools.naming import tool_words
-
-__all__ = ["told_to_logbook"]
+from .device import Device
 
 
 @contextmanager
-def told_to_logbook(
+def logged_call(
     device: Device,
     tool: str,
     context: Context | None,
@@ -23,7 +21,7 @@ def told_to_logbook(
     *,
     only_failures: bool = False,
 ) -> Iterator[None]:
-    """Tell the logbook of the calls of a tool that are made in this block, and whether they failed.
+    """Show in Activity the calls of a tool that are made in this block, and whether they failed.
 
     With `only_failures`, Home Assistant writes a line of its own if the call succeeds: that of an entity's
     state. What is only polled does not belong into the logbook.
@@ -34,11 +32,11 @@ def told_to_logbook(
         outcome = "done"
     finally:
         if not (only_failures and outcome == "done"):
-            _tell(device, tool, context, by, outcome)
+            _fire(device, tool, context, by, outcome)
 
 
 @callback
-def _tell(device: Device, tool: str, context: Context | None, by: str, outcome: str) -> None:
+def _fire(device: Device, tool: str, context: Context | None, by: str, outcome: str) -> None:
     known = device.tools.get(tool)
     data = {
         "device_id": device.registry_id,

@@ -10,8 +10,15 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 
 from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION, EVENT_TOOL_CALL
 from custom_components.xiaozhi.logbook import async_describe_events
-from tests.integration.mcp.conftest import BootFull
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from tests.integration.boxes import Boot
 from tests.protocol.transport.udp.device import until
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    """On this one a device stays connected."""
+    return LinkKind.MQTT
 
 
 @pytest.fixture
@@ -28,23 +35,24 @@ def lines(hass: HomeAssistant, events: list[Event[Any]]) -> list[str]:
     return [line["message"] for line in shown]
 
 
-async def test_calls_of_people_and_of_the_assistant_are_told_and_polls_are_not(
+async def test_calls_of_people_and_of_the_assistant_are_shown_and_polls_are_not(
     hass: HomeAssistant,
-    boot_full: BootFull,
     linked_entry: MockConfigEntry,
+    boot: Boot,
     device_id: str,
     calls: list[Event[Any]],
 ) -> None:
     """Who (the context), which tool, and whether it was done; never the arguments."""
-    await boot_full()
+    tool, arguments = "self.audio_speaker.set_volume", {"volume": 30}
+    await boot()
     (device,) = linked_entry.runtime_data.devices.values()
-    await until(lambda: "warm_up" in device.tools)
+    await until(lambda: tool in device.tools)
     assert calls == []
     context = Context()
     await hass.services.async_call(
         DOMAIN,
         "call_tool",
-        {"device_id": device_id, "tool": "warm_up"},
+        {"device_id": device_id, "tool": tool, "arguments": arguments},
         blocking=True,
         return_response=True,
         context=context,
@@ -53,7 +61,7 @@ async def test_calls_of_people_and_of_the_assistant_are_told_and_polls_are_not(
         await hass.services.async_call(
             DOMAIN,
             "call_tool",
-            {"device_id": device_id, "tool": "long_job", "arguments": {"secret": 1}},
+            {"device_id": device_id, "tool": tool, "arguments": {"secret": 1}},
             blocking=True,
             return_response=True,
         )
@@ -61,11 +69,12 @@ async def test_calls_of_people_and_of_the_assistant_are_told_and_polls_are_not(
         platform="test", context=context, language="en", assistant="conversation", device_id=device_id
     )
     api = await llm.async_get_api(hass, llm.LLM_API_ASSIST, asked)
-    await api.async_call_tool(llm.ToolInput(tool_name="xiaozhi__warm_up", tool_args={}))
+    (name,) = [known.name for known in api.tools if known.name.endswith("set_volume")]
+    await api.async_call_tool(llm.ToolInput(tool_name=name, tool_args=arguments))
     await hass.async_block_till_done()
     assert lines(hass, calls) == [
-        "was told to use the tool Warm up",
-        "was told by the assistant to use the tool Warm up",
+        "was told to use the tool Volume",
+        "was told by the assistant to use the tool Volume",
     ]
     assert [event.context for event in calls] == [context, context]
     assert [event.data["device_id"] for event in calls] == [device_id] * 2
@@ -80,7 +89,7 @@ async def test_calls_of_people_and_of_the_assistant_are_told_and_polls_are_not(
         ("people", "cancelled", "asked a question, which nobody answered"),
     ],
 )
-async def test_questions_are_told_without_their_words(
+async def test_questions_are_shown_without_their_words(
     hass: HomeAssistant, linked_entry: MockConfigEntry, kind: str, outcome: str, line: str
 ) -> None:
     events = async_capture_events(hass, EVENT_QUESTION)

@@ -12,7 +12,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import get_profile
 from simulator.board.tools import Tool as SimulatedTool
 from tests.integration.boxes import Boot, Speech, wait_for_state
-from tests.integration.mcp.test_audit import lines
+from tests.integration.device.test_call_log import lines
 from tests.integration.tools.own_tools import announce, register
 
 _LEVEL = {"level": {"type": "integer", "minimum": 0, "maximum": 8}}

@@ -1,0 +1,106 @@
+"""What a device may ask: a language model, and people. Off by default, bounded, and shown in Activity."""
+
+from collections.abc import Callable
+from typing import Final
+
+from homeassistant.core import HomeAssistant, callback
+
+from ..const import EVENT_QUESTION
+from ..device.device import Device
+from ..device.state import SETTINGS
+from ..protocol.limits import TokenBucket
+from ..protocol.mcp.incoming import RequestError, RequestHandler
+from ..protocol.messages import JsonObject
+from .ai_questions import AiQuestions
+from .person_questions import PersonQuestions
+
+_BUSY: Final = -32000
+# A device that asks without end is shown in Activity a few times, and then once in ten minutes.
+_REFUSAL_RATE: Final = 1 / 600
+_REFUSAL_BURST: Final = 3
+
+
+class DeviceQuestions:
+    """Serves the questions of one device that its owner allows."""
+
+    def __init__(self, hass: HomeAssistant, device: Device) -> None:
+        self._device = device
+        refusals = TokenBucket(rate=_REFUSAL_RATE, burst=_REFUSAL_BURST)
+
+        def limited(kind: str, answer: RequestHandler, *, rate: float, burst: int) -> RequestHandler:
+            bucket = TokenBucket(rate=rate, burst=burst)
+            return _LimitedQuestions(device, kind, answer, bucket, refusals).answer
+
+        # Each question to a model may cost the owner money; more questions to people would only annoy.
+        ai = limited("ai", AiQuestions(hass, device).answer, rate=1 / 30, burst=5)
+        people = limited("people", PersonQuestions(hass, device).answer, rate=1 / 60, burst=3)
+        self._served: tuple[tuple[str, str, JsonObject, RequestHandler, Callable[[], bool]], ...] = (
+            ("sampling/createMessage", "sampling", {}, ai, lambda: device.settings.may_ask_ai),
+            ("elicitation/create", "elicitation", {}, people, lambda: device.settings.may_ask_people),
+        )
+        device.listen([SETTINGS], self._serve)
+        self._serve()
+
+    @callback
+    def _serve(self) -> None:
+        """Serve what the owner allows now, and announce it to the device."""
+        device = self._device
+        before = set(device.handlers)
+        for method, capability, value, handler, allowed in self._served:
+            if allowed():
+                device.handlers[method] = handler
+                device.client_capabilities[capability] = value
+            else:
+                device.handlers.pop(method, None)
+                device.client_capabilities.pop(capability, None)
+        if set(device.handlers) != before and device.session is not None:
+            device.session.handshake.announce()
+
+
+class _LimitedQuestions:
+    """The questions of one kind: one at a time, and only so many in the long run."""
+
+    def __init__(
+        self, device: Device, kind: str, answer: RequestHandler, bucket: TokenBucket, refusals: TokenBucket
+    ) -> None:
+        self._device = device
+        self._kind = kind
+        self._answer = answer
+        self._bucket = bucket
+        self._refusals = refusals
+        self._busy = False
+
+    async def answer(self, params: JsonObject) -> JsonObject:
+        """Answer, and put into Activity what became of the question, without its words."""
+        outcome = "refused"
+        try:
+            result = await self._answer_one(params)
+            outcome = _OUTCOMES.get(str(result.get("action")), "answered")
+        finally:
+            self._fire(outcome)
+        return result
+
+    async def _answer_one(self, params: JsonObject) -> JsonObject:
+        if self._busy or not self._bucket.take(self._device.hass.loop.time()):
+            raise RequestError("Too many questions: ask again later", _BUSY)
+        self._busy = True
+        try:
+            return await self._answer(params)
+        finally:
+            self._busy = False
+
+    @callback
+    def _fire(self, outcome: str) -> None:
+        hass = self._device.hass
+        if outcome == "refused" and not self._refusals.take(hass.loop.time()):
+            return
+        data = {
+            "device_id": self._device.registry_id,
+            "name": self._device.name,
+            "kind": self._kind,
+            "outcome": outcome,
+        }
+        hass.bus.async_fire(EVENT_QUESTION, data)
+
+
+_OUTCOMES: Final = {"decline": "declined", "cancel": "cancelled"}

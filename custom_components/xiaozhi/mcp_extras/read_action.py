@@ -1,0 +1,86 @@
+"""The action that reads a resource of a device, gets a prompt, or lists what there is."""
+
+from typing import Any, Final
+
+from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
+from homeassistant.helpers import config_validation as cv
+import voluptuous as vol
+
+from ..actions.targets import action_schema, target_device
+from ..const import DOMAIN
+from ..errors import InputError
+from ..protocol.mcp.client import McpClient
+from ..protocol.mcp.model import McpCallError
+from ..protocol.messages import JsonObject
+from ..protocol.text import one_line
+from ..rights import require_admin
+from .followed_resources import followed_resources
+from .resources import MAX_URI, get_prompt, is_uri, list_prompts, list_resources, read_resource
+
+SERVICE_READ_RESOURCE: Final = "read_resource"
+
+ATTR_ARGUMENTS: Final = "arguments"
+ATTR_FOLLOW: Final = "follow"
+ATTR_PROMPT: Final = "prompt"
+ATTR_URI: Final = "uri"
+
+_MAX_VALUE: Final = 1024
+_MAX_ARGUMENTS: Final = 32
+
+_TEXTS: Final = vol.All(
+    {cv.string: vol.All(cv.string, vol.Length(max=_MAX_VALUE))}, vol.Length(max=_MAX_ARGUMENTS)
+)
+_SCHEMA: Final = action_schema(
+    {
+        vol.Exclusive(ATTR_URI, "what"): vol.All(cv.string, vol.Length(min=1, max=MAX_URI)),
+        vol.Exclusive(ATTR_PROMPT, "what"): vol.All(cv.string, vol.Length(min=1, max=MAX_URI)),
+        vol.Optional(ATTR_ARGUMENTS, default=dict): _TEXTS,
+        vol.Optional(ATTR_FOLLOW): cv.boolean,
+    }
+)
+
+
+@callback
+def async_setup_read_action(hass: HomeAssistant) -> None:
+    """Register the action."""
+    hass.services.async_register(
+        DOMAIN, SERVICE_READ_RESOURCE, _read, _SCHEMA, supports_response=SupportsResponse.ONLY
+    )
+
+
+async def _read(call: ServiceCall) -> ServiceResponse:
+    return await _answer(call)
+
+
+async def _answer(call: ServiceCall) -> dict[str, Any]:
+    device, data = target_device(call), call.data
+    # A device may reserve some of it for its users.
+    await require_admin(call.hass, call.context)
+    if (uri := data.get(ATTR_URI)) is not None:
+        if not is_uri(uri):
+            raise InputError("uri_malformed", uri=one_line(uri))
+        wanted, followed = data.get(ATTR_FOLLOW), followed_resources(call.hass, device)
+
+        async def read(mcp: McpClient) -> list[JsonObject]:
+            if wanted is not None:
+                await followed.follow(mcp, uri, wanted=wanted)
+            return await read_resource(mcp, uri)
+
+        return {ATTR_URI: uri, "contents": await device.commands.ask(one_line(uri), read)}
+    if (prompt := data.get(ATTR_PROMPT)) is not None:
+        messages = await device.commands.ask(
+            one_line(prompt), lambda mcp: get_prompt(mcp, prompt, data[ATTR_ARGUMENTS])
+        )
+        return {"messages": messages}
+    return await device.commands.ask("resources/list", _list)
+
+
+async def _list(mcp: McpClient) -> dict[str, Any]:
+    """Return the lists of a device, which may have only one of them."""
+    lists: dict[str, Any] = {"resources": [], "prompts": []}
+    for name, fetch in (("resources", list_resources), ("prompts", list_prompts)):
+        try:
+            lists[name] = await fetch(mcp)
+        except McpCallError:
+            continue
+    return lists

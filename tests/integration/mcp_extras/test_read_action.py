@@ -1,0 +1,172 @@
+"""Resources, prompts and log messages of a device reach an action, events and the log of Home Assistant."""
+
+import asyncio
+from collections.abc import Generator
+import logging
+from typing import Any
+
+from homeassistant.core import Context, Event, HomeAssistant
+from homeassistant.exceptions import HomeAssistantError, ServiceValidationError, Unauthorized
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser, async_capture_events
+
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.errors import InputError
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from tests.integration.mcp_extras.conftest import BootFull
+from tests.protocol.transport.udp.device import until
+
+TEMPERATURE = "sensor://room/temperature"
+LOGGER = "custom_components.xiaozhi.messages.kitchen_box"
+
+
+@pytest.fixture
+async def ready(hass: HomeAssistant, boot_full: BootFull, linked_entry: MockConfigEntry) -> Any:
+    """The device, which has told what it offers."""
+    await boot_full()
+    (device,) = linked_entry.runtime_data.devices.values()
+    await until(lambda: "count" in device.tools)
+    return device
+
+
+async def act(hass: HomeAssistant, device_id: str, action: str, **data: Any) -> Any:
+    """Call an action of ours and return its answer."""
+    return await hass.services.async_call(
+        DOMAIN, action, {"device_id": device_id, **data}, blocking=True, return_response=True
+    )
+
+
+async def test_a_resource_is_read(hass: HomeAssistant, ready: Any, device_id: str, full: Any) -> None:
+    """A text, a number, JSON, bytes, and one whose scheme is that of a file: nothing is opened."""
+    values = {}
+    for name, uri in (
+        ("number", "sensor://room/temperature"),
+        ("json", "sensor://room/air"),
+        ("file", "file:///etc/passwd"),
+    ):
+        answer = await act(hass, device_id, "read_resource", uri=uri)
+        assert answer["uri"] == uri
+        (content,) = answer["contents"]
+        values[name] = content["value"]
+    assert values == {
+        "number": 21.5,
+        "json": {"co2": 600, "humidity": 40.5},
+        "file": "root:x:0:0",
+    }
+    answer = await act(hass, device_id, "read_resource", uri="picture://door")
+    assert answer["contents"][0]["mime_type"] == "image/png"
+    assert answer["contents"][0]["data"].startswith("iVBOR")
+    with pytest.raises(HomeAssistantError, match="Resource not found"):
+        await act(hass, device_id, "read_resource", uri="nothing://")
+
+
+async def test_what_there_is_to_read_is_listed(hass: HomeAssistant, ready: Any, device_id: str) -> None:
+    answer = await act(hass, device_id, "read_resource")
+    assert [resource["name"] for resource in answer["resources"]] == [
+        "temperature", "window", "air", "passwd", "door",
+    ]  # fmt: skip
+    assert [prompt["name"] for prompt in answer["prompts"]] == ["greeting"]
+
+
+async def test_only_administrators_read(
+    hass: HomeAssistant, ready: Any, device_id: str, hass_read_only_user: MockUser
+) -> None:
+    with pytest.raises(Unauthorized):
+        await hass.services.async_call(
+            DOMAIN,
+            "read_resource",
+            {"device_id": device_id, "uri": "sensor://room/air"},
+            blocking=True,
+            return_response=True,
+            context=Context(user_id=hass_read_only_user.id),
+        )
+
+
+async def test_a_prompt_is_got(hass: HomeAssistant, ready: Any, device_id: str) -> None:
+    answer = await act(hass, device_id, "read_resource", prompt="greeting", arguments={"name": "Ann"})
+    assert answer["messages"][0] == {"role": "user", "text": "Greet Ann on any day."}
+    with pytest.raises(HomeAssistantError, match="no such prompt"):
+        await act(hass, device_id, "read_resource", prompt="dance")
+    with pytest.raises(ServiceValidationError, match="cannot be the name of a resource"):
+        await act(hass, device_id, "read_resource", uri="a\nb")
+
+
+async def test_an_update_of_a_followed_resource_is_an_event(
+    hass: HomeAssistant, ready: Any, device_id: str, full: Any
+) -> None:
+    events: list[Event[Any]] = async_capture_events(hass, "xiaozhi_notification")
+    answer = await act(hass, device_id, "read_resource", uri=TEMPERATURE, follow=True)
+    assert answer["contents"][0]["text"] == "21.5"
+    assert await act(hass, device_id, "call_tool", tool="warm_up") == {"result": True}
+    updates = [event.data for event in events if event.data["method"].endswith("resources/updated")]
+    assert updates == [
+        {
+            "device_id": device_id,
+            "method": "notifications/resources/updated",
+            "params": {"uri": TEMPERATURE},
+        }
+    ]
+    await act(hass, device_id, "read_resource", uri=TEMPERATURE, follow=False)
+    assert full.subscribed == full.unsubscribed == [TEMPERATURE]
+    for number in range(32):
+        await act(hass, device_id, "read_resource", uri=f"sensor://room/air?{number}", follow=True)
+    with pytest.raises(InputError) as raised:
+        await act(hass, device_id, "read_resource", uri="sensor://room/air", follow=True)
+    assert raised.value.translation_key == "too_many_followed"
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
+async def test_a_resource_is_followed_again_after_the_next_handshake(
+    hass: HomeAssistant, ready: Any, device_id: str, full: Any
+) -> None:
+    """One that the device does not have any more is followed no more."""
+    window = "sensor://room/window"
+    for uri in (TEMPERATURE, window):
+        await act(hass, device_id, "read_resource", uri=uri, follow=True)
+    full.refused.add(window)
+    for _ in range(2):
+        ready.session.handshake.start_again()
+        await asyncio.sleep(60)
+    assert full.subscribed == [TEMPERATURE, window, TEMPERATURE, window, TEMPERATURE]
+
+
+@pytest.fixture
+def own_level() -> Generator[None]:
+    """The level of the device's logger is that of the test only."""
+    yield
+    logging.getLogger(LOGGER).setLevel(logging.NOTSET)
+
+
+async def test_log_messages_are_in_the_log(
+    hass: HomeAssistant, own_level: None, ready: Any, full: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    logging.getLogger(LOGGER).setLevel(logging.ERROR)
+    await full.log("error", "valve\nstuck", "heating")
+    await full.log("debug", {"open": [1]})
+    await until(lambda: "heating: valve stuck" in caplog.text)
+    logging.getLogger(LOGGER).setLevel(logging.DEBUG)
+    await full.log("debug", {"open": [1, 2]})
+    await until(lambda: '{"open": [1, 2]}' in caplog.text)
+    records = [(record.levelno, record.getMessage()) for record in caplog.records if record.name == LOGGER]
+    assert records == [(logging.ERROR, "heating: valve stuck"), (logging.DEBUG, '{"open": [1, 2]}')]
+
+
+async def test_progress_reaches_the_caller_and_keeps_the_call_alive(
+    hass: HomeAssistant, ready: Any, device_id: str
+) -> None:
+    events: list[Event[Any]] = async_capture_events(hass, "xiaozhi_progress")
+    answer = await act(hass, device_id, "call_tool", tool="count")
+    assert answer == {"result": "counted"}
+    assert [event.data for event in events] == [
+        {"device_id": device_id, "tool": "count", "progress": done, "total": 3, "message": f"{done} of 3"}
+        for done in (1, 2, 3)
+    ]
+
+
+async def test_a_cancelled_action_disturbs_no_other_call(
+    hass: HomeAssistant, ready: Any, device_id: str, full: Any
+) -> None:
+    call = asyncio.create_task(act(hass, device_id, "call_tool", tool="count"))
+    await until(lambda: "count" in full.calls)
+    call.cancel()
+    assert await act(hass, device_id, "call_tool", tool="warm_up") == {"result": True}
