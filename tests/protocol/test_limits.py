@@ -75,6 +75,22 @@ def test_too_many_pending_connections_cost_the_address_with_the_most_its_oldest(
     assert pending.close() == ["device", "flood 3", "late device"]
 
 
+def test_a_flood_from_many_addresses_displaces_itself_before_an_address_that_was_let_in_before() -> None:
+    """But one that opens many connections displaces its own."""
+    pending = PendingConnections[str](3)
+    assert pending.enter("first", "10.0.0.1") is None
+    pending.let_in("first")
+    assert pending.enter("again", "10.0.0.1") is None
+    assert pending.enter("flood 1", "10.0.1.1") is None
+    assert pending.enter("flood 2", "10.0.1.2") is None
+    assert pending.enter("flood 3", "10.0.1.3") == "flood 1"
+    for number in range(4, 8):
+        assert pending.enter(f"flood {number}", f"10.0.1.{number}") == f"flood {number - 2}"
+    assert pending.enter("again and again", "10.0.0.1") == "flood 6"
+    assert pending.enter("too often", "10.0.0.1") == "flood 7"
+    assert pending.enter("far too often", "10.0.0.1") == "again"
+
+
 def test_a_connection_that_has_left_makes_room() -> None:
     """Leaving twice is harmless."""
     pending = PendingConnections[str](1)

@@ -34,13 +34,13 @@ async def test_wrong_passwords_are_slowed_and_right_ones_are_not(socket_enabled:
 
 
 async def test_many_guesses_at_once_wait_in_a_bounded_room(socket_enabled: None) -> None:
-    """200 wrong passwords in parallel; the device gets in at once."""
+    """400 wrong passwords in parallel; the device gets in at once."""
     site = Site()
     await site.start(first_refusal=5, longest_refusal=5)
-    guessers = [await site.client() for _ in range(200)]
+    guessers = [await site.client() for _ in range(400)]
     for guesser in guessers:
         await guesser.send(wire.connect("id", MAC, "guess"))
-    await until(lambda: site.endpoint.counters.crowded_out >= 200 - 64)
+    await until(lambda: site.endpoint.counters.crowded_out >= 400 - 256)
     device = await site.device()
     await site.links[0].send(tts_start())
     await device.receive_message()

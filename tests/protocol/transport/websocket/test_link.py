@@ -341,6 +341,20 @@ async def test_a_device_that_does_not_answer_a_ping_is_gone() -> None:
         assert site.recorders[0].names == ["opened", "channel_closed", "link_closed"]
 
 
+async def test_a_device_that_answers_no_ping_but_is_heard_is_not_hung_up() -> None:
+    """With small buffers, a pong may come long after the audio (seen on ESP-HI)."""
+    async with running(Site(pings_safe=True), ping_interval=2, pong=2) as site:
+        device = await RawDevice.talking(site)
+        for _ in range(10):
+            await asyncio.sleep(1.5)
+            device.send_frame(Opcode.BINARY, opus_packet())
+        await site.recorders[0].wait_for("audio", 10)
+        assert site.links[0].channel is not None
+        heard = asyncio.get_running_loop().time()
+        assert await device.receive_close() == (1011, "the device does not answer any more")
+        assert asyncio.get_running_loop().time() - heard < 6.5
+
+
 async def test_a_device_whose_firmware_does_not_survive_pings_is_never_pinged() -> None:
     """The first thing it sees after a while is what it is sent."""
     async with running(ping_interval=0.001, pong=0.001) as site:

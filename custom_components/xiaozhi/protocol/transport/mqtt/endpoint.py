@@ -30,7 +30,7 @@ __all__ = ["EndpointCounters", "MqttEndpoint", "RefusalDelays"]
 _LOGGER = logging.getLogger(__name__)
 
 # Connections without a valid CONNECT yet.
-_MAX_PENDING: Final = 64
+_MAX_PENDING: Final = 256
 _STOPPING: Final = "the server is stopping"
 
 
@@ -153,9 +153,8 @@ class MqttEndpoint:
             if (displaced := self._pending.enter(task, connection.remote)) is not None:
                 self.counters.crowded_out += 1
                 displaced.cancel()
-            identity = await self._identify(connection)
-            self._pending.leave(task)
-            if identity is not None:
+            if (identity := await self._identify(connection)) is not None:
+                self._pending.let_in(task)
                 await self._run_link(connection, identity)
         except LinkClosedError as err:
             _LOGGER.debug("Connection from %s is over: %s", connection.remote, err)

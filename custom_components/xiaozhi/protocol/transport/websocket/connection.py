@@ -21,10 +21,9 @@ from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
 from websockets.protocol import Event
 
+from ...clock import loop_time
 from ...limits import PendingConnections, TokenBucket
 from ..link import Admission
-
-__all__ = ["QuietLogger", "WebSocketConnection", "header", "peer_address"]
 
 # The kernel's own buffer would hide for minutes that a device has stopped reading.
 _SEND_BUFFER: Final = 16 * 1024
@@ -38,28 +37,40 @@ class WebSocketConnection(ServerConnection):
     """A server connection that ends soon after its close frame, and at a flood of frames."""
 
     admission: Admission
-    """Set by the listener when it admits the device."""
+    """Set when the device is authenticated."""
 
     def __init__(
         self,
         *args: Any,
-        pending: PendingConnections[WebSocketConnection],
+        unauthenticated: PendingConnections[WebSocketConnection],
+        greeting: PendingConnections[WebSocketConnection],
         admits: Callable[[str], bool],
         clock: Callable[[], float],
         **options: Any,
     ) -> None:
-        """Take the library's arguments, and the set of pending connections.
+        """Take the library's arguments, and those who wait beside it: by address, and then by device.
 
-        A peer that is not admitted is dropped before it joins the set.
+        A peer that is not admitted is dropped before it joins them.
         """
         super().__init__(*args, **options)
         self._admits = admits
         self._clock = clock
-        self._pending = pending
+        self._pending = unauthenticated
+        self._greeting = greeting
         self._frames = TokenBucket(rate=600, burst=600)
         # Pings, pongs and fragments of messages.
         self._controls = TokenBucket(rate=5, burst=50)
         self._drop_timer: asyncio.TimerHandle | None = None
+        self.heard_at = loop_time()
+        """When the peer has sent anything last, in seconds of `loop_time`."""
+
+    def admit(self, admission: Admission, mac: str) -> None:
+        """Note that the device is paired: from now on, only connections of its own can displace this one."""
+        self.admission = admission
+        self._pending.let_in(self)
+        self._pending = self._greeting
+        if (displaced := self._pending.enter(self, mac)) is not None:
+            displaced.abort()
 
     def settle(self) -> None:
         """Leave the pending connections: the device has sent its hello."""
@@ -99,6 +110,7 @@ class WebSocketConnection(ServerConnection):
 
     @override
     def data_received(self, data: bytes) -> None:
+        self.heard_at = loop_time()
         for start in range(0, len(data), _SLICE):
             super().data_received(data[start : start + _SLICE])
         if self.protocol.close_expected():

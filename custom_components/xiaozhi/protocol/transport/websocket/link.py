@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
 from ...audio.opus_packet import is_announced
+from ...clock import loop_time
 from ...limits import FloodError, FloodGuard, LinkCounters
 from ...messages import (
     AudioFormat,
@@ -231,17 +232,22 @@ class WebSocketLink(Link):
                 handler.message_received(message)
 
     async def _watch(self) -> None:
-        """End the link when a ping is not answered: a device that lost power does not close it."""
+        """End the link of a device that is silent: one that lost power does not close it.
+
+        Whatever it sends is a sign of life: with small buffers, the answer to a ping may come late.
+        """
         while True:
             await asyncio.sleep(self._timeouts.ping_interval)
+            pinged = loop_time()
             try:
                 async with asyncio.timeout(self._timeouts.pong):
                     await (await self._connection.ping())
             except ConnectionClosed:
                 return
             except TimeoutError:
-                await self.end(CloseCode.INTERNAL_ERROR, "the device does not answer any more")
-                return
+                if self._connection.heard_at < pinged:
+                    await self.end(CloseCode.INTERNAL_ERROR, "the device does not answer any more")
+                    return
 
     def _require_channel(self) -> Channel:
         if self._channel is None:

@@ -25,13 +25,11 @@ from ..peers import is_local
 from .connection import QuietLogger, WebSocketConnection, header, peer_address
 from .link import WebSocketLink
 
-__all__ = ["WebSocketListener"]
-
 _LOGGER = logging.getLogger(__name__)
 
 _PATHS: Final = frozenset({"/xiaozhi/v1", "/xiaozhi/v1/"})
-# Connections in the handshake or before their hello.
-_MAX_PENDING: Final = 64
+# Unauthenticated connections, and as many that have not said hello yet.
+_MAX_PENDING: Final = 256
 _WRITE_LIMIT: Final = 16 * 1024
 
 
@@ -59,7 +57,8 @@ class WebSocketListener:
         self._downlink = downlink
         self._timeouts = timeouts or WebSocketTimeouts()
         self._server: Server | None = None
-        self._pending = PendingConnections[WebSocketConnection](_MAX_PENDING)
+        self._unauthenticated = PendingConnections[WebSocketConnection](_MAX_PENDING)
+        self._greeting = PendingConnections[WebSocketConnection](_MAX_PENDING)
         self._links: set[WebSocketLink] = set()
 
     @property
@@ -72,7 +71,8 @@ class WebSocketListener:
 
     async def start(self, host: str | None, port: int) -> None:
         """Listen on `port` of an IPv4 address, or of all for None. Raises `OSError`."""
-        self._pending = PendingConnections[WebSocketConnection](_MAX_PENDING)
+        self._unauthenticated = PendingConnections[WebSocketConnection](_MAX_PENDING)
+        self._greeting = PendingConnections[WebSocketConnection](_MAX_PENDING)
         self._server = await serve(
             self._run_link,
             host or "0.0.0.0",  # noqa: S104
@@ -93,7 +93,12 @@ class WebSocketListener:
 
     def _make_connection(self, *args: Any, **options: Any) -> WebSocketConnection:
         return WebSocketConnection(
-            *args, **options, pending=self._pending, admits=self._admits, clock=self._clock
+            *args,
+            **options,
+            unauthenticated=self._unauthenticated,
+            greeting=self._greeting,
+            admits=self._admits,
+            clock=self._clock,
         )
 
     async def stop(self) -> None:
@@ -101,7 +106,7 @@ class WebSocketListener:
         if self._server is None:
             return
         server, self._server = self._server, None
-        for connection in self._pending.close():
+        for connection in (*self._unauthenticated.close(), *self._greeting.close()):
             connection.abort()
         server.close(close_connections=False)
         await close_all(
@@ -110,8 +115,12 @@ class WebSocketListener:
         await server.wait_closed()
 
     async def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
+        refusal = self._authenticate_device(cast("WebSocketConnection", connection), request)
         # The device listens for the answer only after sending the request, and may miss a faster one.
         await asyncio.sleep(self._timeouts.upgrade_delay)
+        return refusal
+
+    def _authenticate_device(self, connection: WebSocketConnection, request: Request) -> Response | None:
         if request.headers.get_all("Origin"):
             # Sent by a web page in a browser, which must not act as a device.
             return connection.respond(HTTPStatus.FORBIDDEN, "Not for browsers.\n")
@@ -128,7 +137,7 @@ class WebSocketListener:
         if admission is None:
             # Not 401: that status means a person's wrong password, and gets IP addresses banned.
             return connection.respond(HTTPStatus.FORBIDDEN, "Unknown device or wrong token.\n")
-        cast("WebSocketConnection", connection).admission = admission
+        connection.admit(admission, credentials.mac)
         return None
 
     async def _run_link(self, connection: ServerConnection) -> None:
