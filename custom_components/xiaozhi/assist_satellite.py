@@ -1,15 +1,9 @@
 """The voice satellite: holds a device's conversations with Assist."""
 
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final, override
 
-from homeassistant.components.assist_pipeline import (
-    AudioSettings,
-    PipelineEvent,
-    PipelineEventType,
-    VadSensitivity,
-)
 from homeassistant.components.assist_satellite import (
     AssistSatelliteAnnouncement,
     AssistSatelliteAnswer,
@@ -20,29 +14,27 @@ from homeassistant.components.assist_satellite import (
 )
 from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import DOMAIN
 from .device.device import Device
-from .device.events import ConversationEvent
 from .device.state import AVAILABLE, SETTINGS, STATUS_READ
 from .entity import XiaozhiEntity, async_add_device_entities
+from .errors import UserError
 from .gateway import Gateway, XiaozhiConfigEntry
 from .media.stream import media_sound
 from .voice.announcements.announcement_speech import announcement_utterance, text_utterance
 from .voice.announcements.automation_question import ask
 from .voice.announcements.utterance import OpenSpeech
 from .voice.conversations import VoiceConversations
-from .voice.core_satellite import CoreSatellite
 from .voice.engine_locations import engine_locations
+from .voice.pipeline_runs import PipelineRuns
 from .voice.pipelines import chosen_pipeline
-from .voice.speech_detectors import TurnDetector
+from .voice.satellite_states import SatelliteStates
 from .voice.speech_format import speech_options
-from .voice.speech_input import SpeechInput
 from .voice.timers import VoiceTimers
-from .voice.wake_word_arbitration import WakeWords
+from .voice.wake_word_arbitration import WakeWordArbitration
 
 PARALLEL_UPDATES = 0
 
@@ -57,33 +49,36 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add a satellite for every device."""
-    satellite = partial(XiaozhiSatellite, entry.runtime_data, WakeWords())
+    satellite = partial(XiaozhiSatellite, entry.runtime_data, WakeWordArbitration())
     async_add_device_entities(entry, async_add_entities, [_SATELLITE], satellite)
 
 
-class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
+class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     """A device's voice."""
 
     entity_description: AssistSatelliteEntityDescription
     _attr_name = None
-    # They come and go with each conversation.
-    _unrecorded_attributes = frozenset(
-        {"assistant", "phase", "reachable", "speech_to_text", "text_to_speech"}
-    )
+    # On WebSocket, `reachable` comes and goes with each conversation.
+    _unrecorded_attributes = frozenset({"assistant", "reachable", "speech_to_text", "text_to_speech"})
 
     def __init__(
         self,
         gateway: Gateway,
-        wake_words: WakeWords,
+        arbitration: WakeWordArbitration,
         device: Device,
         description: AssistSatelliteEntityDescription,
     ) -> None:
         """Prepare the satellite of a device; the first two are for all devices."""
         super().__init__(device, description)
-        self._detectors = gateway.detectors
-        self._speech_inputs = gateway.speech_inputs
         self._announcer = gateway.announcer(device)
-        self._conversations = VoiceConversations(device, self, wake_words, self._announcer.in_conversation)
+        self._conversations = VoiceConversations(
+            device,
+            self,
+            PipelineRuns(device, self, gateway.speech_inputs),
+            gateway.detectors,
+            arbitration,
+            self._announcer.in_conversation,
+        )
         self._timers = VoiceTimers(gateway.hass, device, self._announcer, self._speech_of)
 
     @property
@@ -95,9 +90,8 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     @property
     @override
     def extra_state_attributes(self) -> dict[str, Any]:
-        """Return what it does, whether an action would reach it, and where its pipeline's parts work."""
+        """Return whether an action would reach it, and where the parts of its pipeline work."""
         return {
-            "phase": self.phase,
             "reachable": self.device.linked,
             **engine_locations(self.hass, self.device),
         }
@@ -182,11 +176,7 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
     async def async_set_configuration(self, config: AssistSatelliteConfiguration) -> None:
         """Accept that nothing changes. Stock firmware cannot change its wake words."""
         if config.active_wake_words != self.async_get_configuration().active_wake_words:
-            raise HomeAssistantError(
-                translation_domain=DOMAIN,
-                translation_key="wake_words_fixed",
-                translation_placeholders={"name": self.device.name},
-            )
+            raise UserError("wake_words_fixed", name=self.device.name)
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -200,74 +190,6 @@ class XiaozhiSatellite(XiaozhiEntity, CoreSatellite):
         """End the conversation that is going on."""
         await super().async_will_remove_from_hass()
         self._conversations.cancel()
-
-    @callback
-    @override
-    def on_pipeline_event(self, event: PipelineEvent) -> None:
-        """Hand an event of the pipeline to the turn that it belongs to."""
-        if (turn := self._conversations.turn) is not None:
-            turn.on_pipeline_event(event)
-            self._tell(event)
-
-    @callback
-    def _tell(self, event: PipelineEvent) -> None:
-        match event.type, event.data:
-            case PipelineEventType.STT_END, {"stt_output": {"text": str(text)}}:
-                self.device.events.happened(ConversationEvent.HEARD, text)
-
-    async def speech_input(self, woken_by: str | None, *, by_button: bool, asked_back: bool) -> SpeechInput:
-        """Return how to listen to a turn, as the owner has chosen."""
-        pipeline = chosen_pipeline(self.hass, self.device, woken_by)
-        if by_button:
-            return self._speech_inputs.for_button(pipeline)
-        return await self._speech_inputs.speech_input(
-            self.device.mac,
-            pipeline,
-            self._fixed_pause(),
-            device_id=self._device_id,
-            answers_question=asked_back or self.question_pending,
-            timeouts=self.device.timeouts.voice,
-        )
-
-    async def load_interruption_detector(self) -> TurnDetector | None:
-        """Return what finds that somebody speaks while the device does; None where nothing does."""
-        return await self._detectors.async_load_for_interruption()
-
-    async def run_spoken(
-        self,
-        wake_word: str | None,
-        audio: AsyncIterable[bytes],
-        *,
-        woken_by: str | None,
-        is_repeated: bool,
-        ends_speech: bool,
-        speech_input: SpeechInput,
-    ) -> None:
-        """Run the pipeline of the wake word. One without a voice answers on the screen."""
-        settings = AudioSettings(
-            is_vad_enabled=ends_speech,
-            silence_seconds=VadSensitivity.to_seconds(self._fixed_pause() or VadSensitivity.DEFAULT),
-        )
-        await self.async_accept_speech_from_satellite(
-            audio,
-            chosen_pipeline(self.hass, self.device, woken_by),
-            settings,
-            wake_word=wake_word,
-            is_repeated=is_repeated,
-            speech_input=speech_input,
-        )
-
-    async def run_typed(self, question: str) -> None:
-        """Run the chosen pipeline on a text."""
-        await self.async_accept_text_from_satellite(question, chosen_pipeline(self.hass, self.device))
-
-    @callback
-    def _fixed_pause(self) -> VadSensitivity | None:
-        """Return the pause that the owner has chosen; None for quick and patient."""
-        entity_id = self.vad_sensitivity_entity_id
-        state = self.hass.states.get(entity_id) if entity_id else None
-        # It has no choice while it is being restored, and none if it is disabled.
-        return VadSensitivity(state.state) if state and state.state in VadSensitivity else None
 
     @callback
     def _select(self, key: str) -> str | None:

@@ -34,7 +34,7 @@ MEANT_FOR_USE = {
     "_trigger_event",
     "_unrecorded_attributes",
 }
-# In `voice/core_satellite.py`, which says why.
+# In `voice/satellite_states.py`, which says why.
 PRIVATE = {
     "_ask_question_future",
     "_conversation_id",
@@ -42,7 +42,6 @@ PRIVATE = {
     "_internal_on_pipeline_event",
     "_question_response_to_answer",
     "_run_has_tts",
-    "_set_state",
     "_wake_word_intercept_future",
 }
 
@@ -75,7 +74,7 @@ def test_no_private_part_of_home_assistant_is_used_but_those_that_are_known() ->
                         module.__name__.removeprefix(f"{integration.__name__}.")
                     )
     assert found.keys() == MEANT_FOR_USE | PRIVATE
-    assert set().union(*(found[name] for name in PRIVATE)) == {"voice.core_satellite"}
+    assert set().union(*(found[name] for name in PRIVATE)) == {"voice.satellite_states"}
 
 
 def test_the_private_methods_of_a_satellite_are_called_as_before() -> None:
@@ -103,7 +102,7 @@ def test_a_satellite_that_nothing_has_happened_to_is_in_no_conversation() -> Non
 def test_what_home_assistant_does_around_a_spoken_turn_is_as_it_was(
     what: Callable[..., object], digest: str
 ) -> None:
-    """`voice/core_satellite.py` does the same around its own runs. `voice/engine_override.py` needs it, too.
+    """`voice/satellite_states.py` does the same around our runs. `voice/engine_override.py` needs it, too.
 
     Compare both, then set the new digest.
     """

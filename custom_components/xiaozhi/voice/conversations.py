@@ -5,13 +5,13 @@ from collections.abc import AsyncIterable
 from dataclasses import replace
 from functools import partial
 import logging
-from typing import Final, Protocol
+from typing import Final
 
 from homeassistant.core import callback
+from homeassistant.helpers import device_registry as dr
 
 from ..device.device import Device
 from ..device.events import ConversationEvent
-from ..device.state import RESPONSE
 from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.table import Interruption, TurnStart
@@ -21,13 +21,16 @@ from ..protocol.messages import ListenMode
 from ..protocol.tasks import log_failure
 from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle
+from ..timeouts import VoiceTimeouts
 from .announcements.in_conversation import ConversationAnnouncements
 from .interruption import listen_for_interruption
+from .pipeline_runs import PipelineRuns
 from .pipelines import spoken_language
-from .speech_detectors import TurnDetector
+from .satellite_states import SatelliteStates, TakeEvent
+from .speech_detectors import SpeechDetectors
 from .speech_input import SpeechInput
-from .turn import TurnEnd, VoiceTurn
-from .wake_word_arbitration import Claim, WakeWords
+from .turn import RunPipeline, TurnEnd, VoiceTurn
+from .wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -38,80 +41,38 @@ _RUNS_AT_ONCE: Final = 6
 _SHOWN_ENDS: Final = frozenset({TurnEnd.FAILED, TurnEnd.NOT_UNDERSTOOD})
 
 
-class Pipelines(Protocol):
-    """Runs the Assist pipeline of a device; its events go to the current turn."""
-
-    async def speech_input(self, woken_by: str | None, *, by_button: bool, asked_back: bool) -> SpeechInput:
-        """Return how to listen to a turn of a conversation that was `woken_by` a wake word.
-
-        The user ends a turn `by_button`. One that answers the assistant, which `asked_back`, is no command.
-        """
-
-    async def load_interruption_detector(self) -> TurnDetector | None:
-        """Return a detector of speech during an answer; None if it cannot be used."""
-
-    async def run_spoken(
-        self,
-        wake_word: str | None,
-        audio: AsyncIterable[bytes],
-        *,
-        woken_by: str | None,
-        is_repeated: bool,
-        ends_speech: bool,
-        speech_input: SpeechInput,
-    ) -> None:
-        """Run it on 16 kHz mono 16-bit PCM, the end of which it finds if it `ends_speech`.
-
-        A wake word that the device repeats is not taken for one that another satellite has heard. The
-        conversation was `woken_by` a wake word, also if this turn was not.
-        """
-
-    async def run_typed(self, question: str) -> None:
-        """Run it on a text."""
-
-    def tts_response_finished(self) -> None:
-        """Note that the answer has been spoken."""
-
-    def conversation_over(self) -> None:
-        """Note that nothing more is said in a conversation."""
-
-
 class VoiceConversations:
-    """Holds the conversations of one device, turn after turn until one side ends it."""
+    """Holds the conversations of one device; a new one takes the place of one that is still going on."""
 
     def __init__(
         self,
         device: Device,
-        pipelines: Pipelines,
-        wake_words: WakeWords,
+        satellite: SatelliteStates,
+        runs: PipelineRuns,
+        detectors: SpeechDetectors,
+        arbitration: WakeWordArbitration,
         announcements: ConversationAnnouncements,
     ) -> None:
-        """Hold the conversations of a device with its pipelines; `wake_words` is for all devices.
+        """Hold them with these pipelines, and show them in the satellite's states.
 
-        Between its turns the device says what it was not asked for.
+        `arbitration` is for all devices. The announcements are made between two turns.
         """
-        self.turn: VoiceTurn | None = None
-        """The turn that the events of the pipeline belong to."""
-        self._device = device
-        self._pipelines = pipelines
+        self.device = device
+        self.satellite = satellite
+        self.runs = runs
+        self.detectors = detectors
+        self.arbitration = arbitration
+        self.announcements = announcements
+        self.run_limit = TokenBucket(rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
         self._timeouts = device.timeouts.voice
-        self._wake_words = wake_words
-        self._announcements = announcements
         self._task: asyncio.Task[None] | None = None
-        self._woken_by: str | None = None
-        """The last wake word of this conversation."""
-        self._conversing = asyncio.Lock()
-        self._interrupted_answer = ""
-        """The answer that the user interrupted by speaking."""
-        self._asked_back = False
-        """Whether the last turn of this conversation ended with a question of the assistant."""
-        self._runs = TokenBucket(rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
+        self._held = asyncio.Lock()
 
     @callback
     def begin(self, conversation: Conversation) -> None:
         """Hold a conversation; one that is still going on is cancelled."""
         self.cancel()
-        self._task = self._device.create_task(self._converse(conversation), "conversation")
+        self._task = self.device.create_task(self._hold(conversation), "conversation")
 
     @callback
     def cancel(self) -> None:
@@ -119,60 +80,81 @@ class VoiceConversations:
         if self._task is not None:
             self._task.cancel()
 
-    async def _converse(self, conversation: Conversation) -> None:
-        conversing: asyncio.Lock | None = None
+    async def _hold(self, conversation: Conversation) -> None:
+        held: asyncio.Lock | None = None
         try:
-            conversing = await self._wait_for_turn()
-            await self._take_turns(conversation)
+            held = await self._wait_for_previous()
+            await _HeldConversation(self, conversation).take_turns()
         except LinkClosedError as err:
-            _LOGGER.debug("%s: conversation broke off: %s", self._device.name, err)
+            _LOGGER.debug("%s: conversation broke off: %s", self.device.name, err)
         except Exception:
-            _LOGGER.exception("Unexpected error in the conversation of %s", self._device.name)
+            _LOGGER.exception("Unexpected error in the conversation of %s", self.device.name)
         finally:
-            self._pipelines.conversation_over()
-            if conversing is not None:
-                conversing.release()
+            # What waits for a turn is for the next conversation, if that has begun already.
+            if is_last := self._task is asyncio.current_task():
+                self.satellite.conversation_ended()
+            if held is not None:
+                held.release()
             await conversation.end()
-            self._announcements.over()
+            if is_last:
+                self.announcements.conversation_ended()
 
-    async def _wait_for_turn(self) -> asyncio.Lock:
+    async def _wait_for_previous(self) -> asyncio.Lock:
         """Wait until the conversation before this one has ended; return the lock to release at the end."""
-        lock = self._conversing
+        lock = self._held
         try:
             async with asyncio.timeout(self._timeouts.ending):
                 await lock.acquire()
         except TimeoutError:
             # One of its engines does not let itself be cancelled.
-            _LOGGER.warning("A voice pipeline of %s does not end", self._device.name)
-            lock = self._conversing = asyncio.Lock()
+            _LOGGER.warning("A voice pipeline of %s does not end", self.device.name)
+            lock = self._held = asyncio.Lock()
             await lock.acquire()
         return lock
 
-    async def _take_turns(self, conversation: Conversation) -> None:
-        self._woken_by = None
+
+class _HeldConversation:
+    """One conversation: turn after turn, until one side ends it."""
+
+    def __init__(self, voice: VoiceConversations, conversation: Conversation) -> None:
+        self._device = voice.device
+        self._voice = voice
+        self._conversation = conversation
+        self._announcements = voice.announcements
+        self._timeouts = voice.device.timeouts.voice
+        self._voice_turn: VoiceTurn | None = None
+        """The turn that runs; None until it is known how to listen to it."""
+        self._woken_by: str | None = None
+        """The last wake word of this conversation."""
+        self._interrupted_answer = ""
+        """The answer that the user interrupted by speaking."""
         self._asked_back = False
+        """Whether the last turn ended with a question of the assistant."""
+
+    async def take_turns(self) -> None:
         followed_up = False
-        while (turn := await self._next_turn(conversation)) is not None:
-            if not await self._take_turn(conversation, turn, followed_up=followed_up):
+        while (turn := await self._next_turn()) is not None:
+            if not await self._take_turn(turn, followed_up=followed_up):
                 break
             followed_up = True
 
-    async def _next_turn(self, conversation: Conversation) -> Turn | None:
-        """Wait for the next turn; say what is to be said while the device rests."""
+    async def _next_turn(self) -> Turn | None:
+        """Wait for the next turn; make announcements while the device rests."""
         while True:
-            turn = asyncio.create_task(conversation.next_turn())
+            turn = asyncio.create_task(self._conversation.next_turn())
             announcement = asyncio.create_task(self._announcements.wait())
             try:
                 await asyncio.wait((turn, announcement), return_when=asyncio.FIRST_COMPLETED)
-                if turn.done() or not conversation.resting:
+                if turn.done() or not self._conversation.resting:
                     return await turn
             finally:
                 turn.cancel()
                 announcement.cancel()
                 await asyncio.wait((turn, announcement))
-            await self._speak_at_rest(conversation)
+            await self._announce_at_rest()
 
-    async def _speak_at_rest(self, conversation: Conversation) -> None:
+    async def _announce_at_rest(self) -> None:
+        conversation = self._conversation
         conversation.forget_interruption()
         speaking = asyncio.create_task(self._announcements.speak(conversation))
         interruption = asyncio.create_task(conversation.interruption())
@@ -188,89 +170,75 @@ class VoiceConversations:
             speaking.cancel()
             await asyncio.wait((speaking,))
 
-    async def _take_turn(self, conversation: Conversation, turn: Turn, *, followed_up: bool) -> bool:
+    async def _take_turn(self, turn: Turn, *, followed_up: bool) -> bool:
         """Run a turn, and return whether the conversation goes on."""
-        timeouts = self._timeouts
-        if followed_up:
-            timeouts = replace(timeouts, no_speech=self._device.settings.follow_up_wait)
-            turn.extend(timeouts.no_speech)
-        voice_turn = self.turn = VoiceTurn(
-            self._device.hass,
-            conversation,
-            turn,
-            timeouts=timeouts,
-            # The first packet of the answer is about to be sent.
-            on_answered=lambda text: self._device.hass.loop.call_soon(self._answered, text, voice_turn),
-            interrupted_answer=self._interrupted_answer,
-        )
-        self._interrupted_answer = ""
-        running = asyncio.create_task(
-            self._finish_turn(conversation, voice_turn, turn, followed_up=followed_up), name="turn"
-        )
+        conversation = self._conversation
+        running = asyncio.create_task(self._finish_turn(turn, followed_up=followed_up), name="turn")
         running.add_done_callback(log_failure)
-        listening = self._listen_meanwhile(conversation, turn.start)
+        listening = self._listen_meanwhile(turn.start)
         interruption = asyncio.create_task(conversation.interruption())
         try:
             await asyncio.wait((running, interruption), return_when=asyncio.FIRST_COMPLETED)
             if running.done():
                 return running.result()
+            said = self._end_turn()
             running.cancel()
             await asyncio.wait((running,), timeout=self._timeouts.ending)
             if interruption.result() is Interruption.CLOSED:
                 return False
             if interruption.result() is Interruption.SPOKEN_OVER:
-                self._interrupted_answer = voice_turn.said
+                self._interrupted_answer = said
                 self._device.events.happened(ConversationEvent.INTERRUPTED)
             if interruption.result() is not Interruption.NEXT_TURN:
                 await conversation.stop_speaking()
             return True
         finally:
+            self._end_turn()
             running.cancel()
             listening.cancel()
             interruption.cancel()
-            # Events of a pipeline that is being cancelled must not reach the next turn.
             await asyncio.wait((running,), timeout=self._timeouts.ending)
-            # The time of the last packet is known now.
-            self._device.changed(RESPONSE)
-            if self.turn is voice_turn:
-                self.turn = None
-                self._pipelines.tts_response_finished()
 
     @callback
-    def _answered(self, text: str, voice_turn: VoiceTurn) -> None:
-        self._device.conversations.answered(text, voice_turn.times)
-        self._device.changed(RESPONSE)
+    def _end_turn(self) -> str:
+        """Drop what the pipeline still has for the turn, and show idle. Returns the text of its answer."""
+        voice_turn, self._voice_turn = self._voice_turn, None
+        if voice_turn is None:
+            return ""
+        voice_turn.end()
+        self._voice.satellite.turn_ended()
+        return voice_turn.said
 
-    def _listen_meanwhile(self, conversation: Conversation, start: TurnStart) -> asyncio.Future[None]:
+    def _listen_meanwhile(self, start: TurnStart) -> asyncio.Future[None]:
         """Listen to somebody who speaks over the answer, if the owner wants that and the device can."""
         if start.mode is not ListenMode.REALTIME or not self._device.settings.interrupt_by_speaking:
             nothing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             return nothing
         listening = asyncio.create_task(
             listen_for_interruption(
-                conversation,
-                self._pipelines.load_interruption_detector,
+                self._conversation,
+                self._voice.detectors.async_load_for_interruption,
                 # A singer would be taken for the user.
-                heeds=lambda: not self._announcements.plays_music,
+                enabled=lambda: not self._announcements.plays_music,
             ),
             name="listening for an interruption",
         )
         listening.add_done_callback(log_failure)
         return listening
 
-    async def _finish_turn(
-        self, conversation: Conversation, voice_turn: VoiceTurn, turn: Turn, *, followed_up: bool
-    ) -> bool:
-        await asyncio.sleep(self._runs.delay(loop_time()))
-        self._runs.take(loop_time())
+    async def _finish_turn(self, turn: Turn, *, followed_up: bool) -> bool:
+        await asyncio.sleep(self._voice.run_limit.delay(loop_time()))
+        self._voice.run_limit.take(loop_time())
+        timeouts = self._timeouts
+        if followed_up:
+            timeouts = replace(timeouts, no_speech=self._device.settings.follow_up_wait)
+            turn.extend(timeouts.no_speech)
         if turn.start.question is not None:
-            self._device.events.happened(ConversationEvent.HEARD, turn.start.question)
-            end = await voice_turn.run(partial(self._run_typed, turn.start.question))
+            end = await self._run_typed(turn, turn.start.question, timeouts)
         else:
-            end = await self._run_spoken(voice_turn, turn.start, followed_up=followed_up)
+            end = await self._run_spoken(turn, timeouts, followed_up=followed_up)
         self._asked_back = end is TurnEnd.ASKS_BACK
-        if end is TurnEnd.ELSEWHERE:
-            _LOGGER.debug("%s: another device answers this wake word", self._device.name)
+        if end is TurnEnd.ELSEWHERE or (voice_turn := self._voice_turn) is None:
             return False
         if end is TurnEnd.FAILED:
             self._device.events.happened(ConversationEvent.FAILED, reason=voice_turn.error or "unknown")
@@ -278,44 +246,84 @@ class VoiceConversations:
         goes_on = end is TurnEnd.ASKS_BACK or (is_open and end is TurnEnd.ANSWERED)
         if end in _SHOWN_ENDS or (end is TurnEnd.SILENT and not followed_up):
             await voice_turn.show_error(spoken_language(self._device.hass, self._device))
-        if await self._announcements.speak(conversation) or goes_on:
+        if await self._announcements.speak(self._conversation) or goes_on:
             await self._device.commands.read_at_rest(briefly=True)
-            await conversation.end_answer()
+            await self._conversation.end_answer()
             return True
-        await conversation.wait_played()
+        await self._conversation.wait_played()
         await self._device.commands.read_at_rest()
         return False
 
-    async def _run_spoken(self, voice_turn: VoiceTurn, start: TurnStart, *, followed_up: bool) -> TurnEnd:
+    async def _run_spoken(self, turn: Turn, timeouts: VoiceTimeouts, *, followed_up: bool) -> TurnEnd:
+        start = turn.start
         if start.wake_word is not None:
             self._woken_by = start.wake_word
             self._device.state.woken(start.wake_word)
+        by_button = start.mode is ListenMode.MANUAL
         claim = Claim.NEW
-        if not voice_turn.is_push_to_talk:
-            # After an answer, the device listens by itself.
-            if start.wake_word is not None or not followed_up:
-                claim = self._wake_words.claim(self._device.mac, start.wake_word, loop_time())
-            if claim is Claim.ELSEWHERE:
-                return TurnEnd.ELSEWHERE
-        speech_input = await self._pipelines.speech_input(
-            self._woken_by, by_button=voice_turn.is_push_to_talk, asked_back=self._asked_back
+        # After an answer, the device listens by itself.
+        if not by_button and (start.wake_word is not None or not followed_up):
+            claim = self._claim(start.wake_word)
+        if claim is Claim.ELSEWHERE:
+            _LOGGER.debug("%s: another device answers this wake word", self._device.name)
+            return TurnEnd.ELSEWHERE
+        speech_input = await self._voice.runs.speech_input(
+            self._woken_by, by_button=by_button, asked_back=self._asked_back
         )
-        voice_turn.speech_input = speech_input
+        ends_speech = speech_input.detector is None and not by_button
         run = partial(
-            self._pipelines.run_spoken,
-            start.wake_word,
+            self._voice.runs.run_spoken,
+            wake_word=start.wake_word,
             woken_by=self._woken_by,
             is_repeated=claim is Claim.AGAIN,
-            ends_speech=voice_turn.pipeline_ends_speech,
+            ends_speech=ends_speech,
             speech_input=speech_input,
         )
         try:
-            end = await voice_turn.run(run)
+            end = await self._begin_turn(turn, timeouts, speech_input, run, ends_speech=ends_speech).run()
         finally:
             speech_input.close()
         if end is TurnEnd.ELSEWHERE:
-            self._wake_words.withdraw(self._device.mac)
+            self._voice.arbitration.withdraw(self._device.mac)
         return end
 
-    async def _run_typed(self, question: str, _audio: AsyncIterable[bytes]) -> None:
-        await self._pipelines.run_typed(question)
+    async def _run_typed(self, turn: Turn, question: str, timeouts: VoiceTimeouts) -> TurnEnd:
+        async def run(_audio: AsyncIterable[bytes], take_event: TakeEvent) -> None:
+            await self._voice.runs.run_typed(question, take_event)
+
+        return await self._begin_turn(turn, timeouts, SpeechInput(), run, ends_speech=False).run()
+
+    @callback
+    def _begin_turn(
+        self,
+        turn: Turn,
+        timeouts: VoiceTimeouts,
+        speech_input: SpeechInput,
+        run: RunPipeline,
+        *,
+        ends_speech: bool,
+    ) -> VoiceTurn:
+        interrupted_answer, self._interrupted_answer = self._interrupted_answer, ""
+        self._voice_turn = VoiceTurn(
+            self._device,
+            self._conversation,
+            turn,
+            speech_input,
+            run,
+            pipeline_ends_speech=ends_speech,
+            timeouts=timeouts,
+            interrupted_answer=interrupted_answer,
+        )
+        return self._voice_turn
+
+    @callback
+    def _claim(self, wake_word: str | None) -> Claim:
+        device = self._device
+        entry = dr.async_get(device.hass).async_get(device.registry_id or "")
+        return self._voice.arbitration.claim(
+            device.mac,
+            wake_word,
+            loop_time(),
+            area=entry.area_id if entry else None,
+            silent=hears_silently(device.state.chip, device.state.wake_words),
+        )

@@ -33,16 +33,16 @@ _ECHOED: Final = 0.7
 async def listen_for_interruption(
     conversation: Conversation,
     load: Callable[[], Awaitable[TurnDetector | None]],
-    heeds: Callable[[], bool] = lambda: True,
+    enabled: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Interrupt the answer when somebody speaks over it while `heeds`. Goes on until it is cancelled."""
+    """Interrupt the answer when somebody speaks over it while `enabled`. Goes on until it is cancelled."""
     detector: TurnDetector | None = None
     start = 0.0
     echo = _Echo()
     async with aclosing(conversation.overheard()) as overheard:
         async for spoken, frame in overheard:
             pcm = echo.removed(frame.pcm)
-            if not heeds():
+            if not enabled():
                 detector = None
                 continue
             if spoken < _LEARNING:

@@ -10,9 +10,12 @@ from typing import Any, Final
 
 from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType
 from homeassistant.components.assist_pipeline.error import PipelineError
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
+from ..device.device import Device
+from ..device.events import ConversationEvent
+from ..device.state import RESPONSE
 from ..device.turn_times import TurnStep, TurnTimes
 from ..protocol import messages
 from ..protocol.clock import loop_time
@@ -39,6 +42,9 @@ from .speech_input import SpeechInput
 from .spoken_audio import ListeningNews, SpokenAudio
 
 _LOGGER = logging.getLogger(__name__)
+
+type RunPipeline = Callable[[AsyncIterable[bytes], Callable[[PipelineEvent], bool]], Awaitable[None]]
+"""Runs a pipeline on audio, and hands over its events; it drops one for which it gets False."""
 
 # After which the text of the answer is there, but nothing says it.
 _VOICE_ERRORS: Final = frozenset({SPEECH_FAILED, SPEECH_HANGS})
@@ -73,23 +79,29 @@ class VoiceTurn:
 
     def __init__(
         self,
-        hass: HomeAssistant,
+        device: Device,
         conversation: Conversation,
         turn: Turn,
+        speech_input: SpeechInput,
+        run_pipeline: RunPipeline,
         *,
-        on_answered: Callable[[str], object],
-        timeouts: VoiceTimeouts | None = None,
+        pipeline_ends_speech: bool,
+        timeouts: VoiceTimeouts,
         interrupted_answer: str = "",
     ) -> None:
-        """Prepare a turn. `on_answered` gets the whole answer when the user begins to hear or read it.
+        """Prepare a turn. `pipeline_ends_speech` if the pipeline has to find the end of speech.
 
         If the turn began in the middle of an answer, a repetition of that answer is no command.
         """
         self.times = TurnTimes()
-        self._on_answered: Callable[[str], object] | None = on_answered
+        self._speech_input = speech_input
+        self._run_pipeline = run_pipeline
+        self._pipeline_ends_speech = pipeline_ends_speech
+        self._is_push_to_talk = turn.start.mode is ListenMode.MANUAL
         self._interrupted_answer = interrupted_answer
-        self._timeouts = timeouts or VoiceTimeouts()
-        self._hass = hass
+        self._timeouts = timeouts
+        self._device = device
+        self._hass = hass = device.hass
         self._conversation = conversation
         self._turn = turn
         self._events: asyncio.Queue[PipelineEvent | None] = asyncio.Queue()
@@ -103,18 +115,8 @@ class VoiceTurn:
         self._quiet_timer: asyncio.TimerHandle | None = None
         self._pipeline: asyncio.Task[None] | None = None
         self._error: str | None = None
-        self.speech_input = SpeechInput()
-        """How the turn is listened to. Set before `run`."""
-
-    @property
-    def is_push_to_talk(self) -> bool:
-        """Whether the user says with a button when the speech has ended."""
-        return self._turn.start.mode is ListenMode.MANUAL
-
-    @property
-    def pipeline_ends_speech(self) -> bool:
-        """Whether the pipeline has to find the end of speech."""
-        return self.speech_input.detector is None and not self.is_push_to_talk
+        self._reported = False
+        self._ended = False
 
     @property
     def error(self) -> str:
@@ -127,9 +129,21 @@ class VoiceTurn:
         return self._answer.text
 
     @callback
-    def on_pipeline_event(self, event: PipelineEvent) -> None:
-        """Take an event of this turn's pipeline run. Raises `PipelineError`, which ends the run."""
-        self.speech_input.on_pipeline_event(event)
+    def end(self) -> None:
+        """Take no more events: what a run that cannot be cancelled still does reaches nobody."""
+        self._ended = True
+        self._heard_speech()
+        self._stop_timer()
+
+    @callback
+    def take_event(self, event: PipelineEvent) -> bool:
+        """Take an event of this turn's pipeline run; False if the turn has ended.
+
+        Raises `PipelineError`, which ends the run.
+        """
+        if self._ended:
+            return False
+        self._speech_input.on_pipeline_event(event)
         self._refuse_echo(event)
         self._time(event)
         match event.type:
@@ -140,6 +154,7 @@ class VoiceTurn:
             case _:
                 self._wait_at_most(self._timeouts.quiet)
         self._events.put_nowait(event)
+        return True
 
     def _refuse_echo(self, event: PipelineEvent) -> None:
         match event.type, event.data:
@@ -147,17 +162,17 @@ class VoiceTurn:
                 if is_echo(text, self._interrupted_answer):
                     raise PipelineError(OWN_ECHO, "The device has heard itself")
 
-    async def run(self, pipeline: Callable[[AsyncIterable[bytes]], Awaitable[None]]) -> TurnEnd:
+    async def run(self) -> TurnEnd:
         """Run the turn until the answer is sent. Raises `LinkClosedError` when the device goes away."""
-        self._wait_at_most(self._timeouts.quiet)
-        if self._turn.start.question is not None:
-            self.times.passed(TurnStep.TRANSCRIPT, loop_time())
-            await self._heard(self._turn.start.question)
         try:
+            if self._turn.start.question is not None:
+                self.times.passed(TurnStep.TRANSCRIPT, loop_time())
+                await self._heard(self._turn.start.question)
+            self._wait_at_most(self._timeouts.quiet)
             async with asyncio.TaskGroup() as group:
                 spoken = self._spoken_audio()
                 listening = group.create_task(spoken.listen())
-                self._pipeline = group.create_task(self._run_pipeline(pipeline, spoken))
+                self._pipeline = group.create_task(self._run(spoken))
                 self._pipeline.add_done_callback(lambda _: listening.cancel())
                 group.create_task(self._follow(group))
         except ExceptionGroup as errors:
@@ -168,7 +183,7 @@ class VoiceTurn:
             self._heard_speech()
             self._stop_timer()
         if self._answer.complete:
-            self._tell_answered()
+            self._report_answer()
         if self._error is None or (self._answer.complete and self._error in _VOICE_ERRORS):
             rest = await self._answer.show_rest(self._time_to_read)
             if rest and (self._error or self._playing is None):
@@ -200,23 +215,21 @@ class VoiceTurn:
         )
         return SpokenAudio(
             self._turn,
-            self.speech_input.detector,
+            self._speech_input.detector,
             news,
             patience=self._timeouts.no_speech,
-            pauses=self.speech_input.early,
+            pauses=self._speech_input.early,
         )
 
     @callback
     def _speech_began(self) -> None:
-        self.speech_input.began()
+        self._speech_input.began()
         self._heard_speech()
 
-    async def _run_pipeline(
-        self, pipeline: Callable[[AsyncIterable[bytes]], Awaitable[None]], spoken: SpokenAudio
-    ) -> None:
+    async def _run(self, spoken: SpokenAudio) -> None:
         try:
-            async with aclosing(spoken.for_pipeline(with_lead=self.pipeline_ends_speech)) as audio:
-                await pipeline(audio)
+            async with aclosing(spoken.for_pipeline(with_lead=self._pipeline_ends_speech)) as audio:
+                await self._run_pipeline(audio, self.take_event)
         except PipelineError as err:
             self._fail(err.code)
         except (HomeAssistantError, RuntimeError) as err:
@@ -229,11 +242,11 @@ class VoiceTurn:
     @callback
     def _all_heard(self, silent_for: float | None) -> None:
         self._speech_ended = True
-        self.speech_input.heard_all(silent_for)
+        self._speech_input.heard_all(silent_for)
         if self._answer.begun:
             return
         if silent_for is not None:
-            self.times.ended_by = self.speech_input.ending.value
+            self.times.ended_by = self._speech_input.ending.value
             self.times.passed(TurnStep.SPEECH_ENDED, loop_time() - silent_for)
         self.times.passed(TurnStep.DETECTED, loop_time())
         self._wait_at_most(self._timeouts.recognition)
@@ -243,7 +256,7 @@ class VoiceTurn:
     def _wait_for_transcript(self) -> None:
         if self._speech_ended:
             self._wait_at_most(self._timeouts.recognition)
-        elif self.pipeline_ends_speech:
+        elif self._pipeline_ends_speech:
             # An engine that finds the end of speech by itself does not tell when it has.
             self._wait_at_most(self._timeouts.transcript)
         else:
@@ -262,7 +275,7 @@ class VoiceTurn:
                 case PipelineEventType.STT_VAD_START:
                     self._heard_speech()
                 # A device whose button is held would record no more, and not tell of its release.
-                case PipelineEventType.STT_VAD_END if self._turn.ended or not self.is_push_to_talk:
+                case PipelineEventType.STT_VAD_END if self._turn.ended or not self._is_push_to_talk:
                     await self._answer.prepare()
                 case PipelineEventType.STT_END:
                     await self._heard(data["stt_output"]["text"])
@@ -281,7 +294,7 @@ class VoiceTurn:
     @callback
     def _expect_speech(self, data: dict[str, Any]) -> None:
         # Only the pipeline's own detector tells when speech begins; an engine with one of its own does not.
-        if self.pipeline_ends_speech and (data.get("audio_processing") or {}).get("requires_external_vad"):
+        if self._pipeline_ends_speech and (data.get("audio_processing") or {}).get("requires_external_vad"):
             patience = min(self._timeouts.no_speech, self._timeouts.pipeline_silence)
             self._no_speech = self._hass.loop.call_later(patience, self._give_up, NO_SPEECH)
 
@@ -294,6 +307,8 @@ class VoiceTurn:
     @callback
     def _wait_at_most(self, seconds: float) -> None:
         self._stop_timer()
+        if self._ended:
+            return
         self._quiet_timer = self._hass.loop.call_later(seconds, self._engine_hangs, seconds)
 
     @callback
@@ -329,6 +344,7 @@ class VoiceTurn:
 
     async def _heard(self, text: str) -> None:
         self._heard_speech()
+        self._device.events.happened(ConversationEvent.HEARD, text)
         await self._answer.begin(text)
 
     @callback
@@ -346,6 +362,7 @@ class VoiceTurn:
         if not await self._answer.speak(token, as_it_is=self._acknowledges):
             self._fail(SPEECH_FAILED)
         self.times.passed(TurnStep.ALL_SENT, loop_time())
+        self._device.changed(RESPONSE)
 
     @callback
     def _sounds(self) -> None:
@@ -356,14 +373,19 @@ class VoiceTurn:
         self._wait_at_most(self._timeouts.quiet)
         self.times.passed(TurnStep.FIRST_PACKET, loop_time())
         if self._answer.complete:
-            self._tell_answered()
+            self._report_answer()
 
     @callback
-    def _tell_answered(self) -> None:
-        """Pass the answer on, once."""
-        if self._on_answered is not None:
-            on_answered, self._on_answered = self._on_answered, None
-            on_answered(self._answer.text)
+    def _report_answer(self) -> None:
+        """Report the answer once, when the first packet of it has been sent."""
+        if not self._reported:
+            self._reported = True
+            self._hass.loop.call_soon(self._answered, self._answer.text)
+
+    @callback
+    def _answered(self, text: str) -> None:
+        self._device.conversations.answered(text, self.times)
+        self._device.changed(RESPONSE)
 
     @callback
     def _time(self, event: PipelineEvent) -> None:

@@ -1,9 +1,12 @@
 """Which device answers when several hear the same wake word."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
+# Without a voice engine, which never tell that they have heard their wake word.
+_SILENT_CHIPS: Final = frozenset({"esp32", "esp32c3", "esp32c5", "esp32c6"})
 # In which Home Assistant, too, takes the same wake word for one person.
 _SAME_WORD: Final = 2.0
 # Devices that hear the same word begin to listen within so many seconds of each other.
@@ -24,36 +27,42 @@ class Claim(Enum):
     """Another device of ours answers."""
 
 
+def hears_silently(chip: str | None, wake_words: Collection[str]) -> bool:
+    """Whether a device is known to hear its wake word without telling; it has told of `wake_words`."""
+    return chip in _SILENT_CHIPS and not wake_words
+
+
 @dataclass(frozen=True, slots=True)
 class _Start:
     mac: str
     wake_word: str | None
+    area: str | None
     at: float
 
 
-class WakeWords:
+class WakeWordArbitration:
     """The wake words that the devices of a gateway have heard. Times are seconds of one monotonic clock."""
 
     def __init__(self) -> None:
         self._starts: list[_Start] = []
-        self._tellers: set[str] = set()
 
-    def claim(self, mac: str, wake_word: str | None, now: float) -> Claim:
-        """Take note that a device begins to listen; `wake_word` is None if it does not tell of any.
+    def claim(
+        self, mac: str, wake_word: str | None, now: float, *, area: str | None = None, silent: bool = False
+    ) -> Claim:
+        """Decide whether a device that begins to listen answers; `area` is the room that it is in.
 
-        Chips without a voice engine (ESP32, C3, C5, C6) never tell, so that a wake word cannot be told from a
-        press of the button. One that has told of a word before means the button.
+        Without a wake word its button was pressed, or it `hears_silently`: then it cannot be told from a
+        press, and counts as a wake word where another device in the same area hears one at that moment.
         """
         self._starts = [start for start in self._starts if now - start.at < _REPETITION]
-        if wake_word is not None:
-            self._tellers.add(mac)
-        elif mac in self._tellers:
+        if wake_word is None and not silent:
             return Claim.NEW
-        if any(_is_same(start, mac, wake_word, now) for start in self._starts):
+        new = _Start(mac, wake_word, area, now)
+        if any(_is_same(start, new) for start in self._starts):
             return Claim.ELSEWHERE
         again = any(start.mac == mac and start.wake_word == wake_word for start in self._starts)
         self.withdraw(mac)
-        self._starts.append(_Start(mac, wake_word, now))
+        self._starts.append(new)
         return Claim.AGAIN if again else Claim.NEW
 
     def withdraw(self, mac: str) -> None:
@@ -61,10 +70,10 @@ class WakeWords:
         self._starts = [start for start in self._starts if start.mac != mac]
 
 
-def _is_same(start: _Start, mac: str, wake_word: str | None, now: float) -> bool:
-    """Whether a device has heard what another one that began at `start` has heard."""
-    if start.mac == mac:
+def _is_same(old: _Start, new: _Start) -> bool:
+    """Whether a device has heard what another one has heard before."""
+    if old.mac == new.mac:
         return False
-    if start.wake_word is not None and wake_word is not None:
-        return start.wake_word == wake_word and now - start.at < _SAME_WORD
-    return now - start.at < _SAME_MOMENT
+    if old.wake_word is not None and new.wake_word is not None:
+        return old.wake_word == new.wake_word and new.at - old.at < _SAME_WORD
+    return old.area is not None and old.area == new.area and new.at - old.at < _SAME_MOMENT

@@ -3,14 +3,18 @@
 import asyncio
 import sys
 
+from homeassistant.components.assist_pipeline import async_get_pipeline
+from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
 from homeassistant.components.assist_satellite import AssistSatelliteEntity
 from homeassistant.components.assist_satellite.const import DATA_COMPONENT
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
+from custom_components.xiaozhi.const import CONF_WAKE_WORD_PIPELINES
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import State, converse
 from tests.integration.boxes import COMMAND, LIGHT, SATELLITE, Boot, Speech
@@ -104,6 +108,46 @@ async def test_what_a_conversation_was_begun_with_is_told_to_the_assistant_once(
     await converse(device, command, word="hello again")
     assert speech.agent.extra_prompts == ["The garage door is open.", None]
     assert len({*speech.agent.conversations}) == 1
+
+
+async def test_each_assistant_of_a_device_has_a_chat_history_of_its_own(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+) -> None:
+    """Assistants are chosen by wake word; what one was told is not for the other."""
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    first = async_get_pipeline(hass)
+    other = await hass.data[KEY_ASSIST_PIPELINE].pipeline_store.async_create_item(
+        {key: value for key, value in first.to_json().items() if key != "id"} | {"name": "Other"}
+    )
+    subentry = next(iter(linked_entry.subentries.values()))
+    hass.config_entries.async_update_subentry(
+        linked_entry,
+        subentry,
+        data={**subentry.data, CONF_WAKE_WORD_PIPELINES: {"professor": other.id, "teacher": other.id}},
+    )
+    device = await boot()
+    words = ["hello", "professor", "hello again", "teacher"]
+    speech.recognizer.lines = [COMMAND] * len(words)
+    speech.agent.lines = ["Good."] * len(words)
+    for word in words:
+        await converse(device, command, word=word)
+    house, professor, house_again, professor_again = speech.agent.conversations
+    assert house == house_again
+    assert professor == professor_again
+    assert house != professor
+
+
+async def test_no_line_in_the_log_says_that_something_will_end(
+    speech: Speech, boot: Boot, command: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Home Assistant 2026.11 wants to know on whose behalf a satellite talks."""
+    speech.recognizer.lines = [COMMAND]
+    await converse(await boot(), command)
+    assert "Detected that custom integration 'xiaozhi'" not in caplog.text
 
 
 class TestOnMqtt:

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType
 from homeassistant.components.assist_pipeline.pipeline import PipelineInput
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
@@ -11,7 +12,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol import messages
-from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
+from custom_components.xiaozhi.protocol.transport.link import LinkClosedError, LinkKind
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
 from simulator import State, converse
 from tests.integration.boxes import (
@@ -72,6 +74,67 @@ async def test_a_pipeline_that_cannot_be_cancelled_does_not_keep_the_device_from
     assert caplog.text.count("A voice pipeline of Kitchen box does not end") == 1
     assert asyncio.get_running_loop().time() - began < 60, "it waited for the first pipeline"
     await asyncio.sleep(60)
+
+
+async def test_what_a_pipeline_tells_after_its_turn_has_ended_reaches_nobody(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    states: list[str],
+) -> None:
+    """Neither the next turn, nor the satellite, nor an automation."""
+    runs: list[PipelineInput] = []
+    execute = PipelineInput.execute
+
+    async def keep(run: PipelineInput, *args: object, **more: object) -> None:
+        runs.append(run)
+        await execute(run, *args, **more)
+
+    monkeypatch.setattr(PipelineInput, "execute", keep)
+    speech.recognizer.stopping_seconds = 60
+    speech.recognizer.lines = [COMMAND]
+    device = await boot()
+    await device.wake()
+    await device.wait_for(lambda: bool(speech.recognizer.streams), 10)
+    await device.click()
+    await device.wait_state(State.IDLE, 10)
+    await wait_for_state(hass, SATELLITE, "idle")
+    await device.wake("hello again")
+    await device.wait_state(State.LISTENING, 20)
+    await wait_for_state(hass, SATELLITE, "listening", 20)
+    runs[0].run.process_event(
+        PipelineEvent(PipelineEventType.STT_END, {"stt_output": {"text": "the sentence of before"}})
+    )
+    runs[0].run.process_event(PipelineEvent(PipelineEventType.INTENT_START))
+    await hass.async_block_till_done()
+    assert hass.states.is_state(SATELLITE, "listening")
+    device.say(command)
+    await device.wait_for(lambda: "Turned on the switch" in device.screen.captions, 20)
+    await device.wait_state(State.IDLE, 20)
+    assert device.screen.user_text != "the sentence of before"
+    assert "the sentence of before" not in str(device.events("received"))
+    assert states.count("processing") == 1
+    await asyncio.sleep(60)
+
+
+async def test_a_typed_question_whose_link_closes_at_once_warns_of_no_hung_engine(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def closed(*_: object) -> None:
+        raise LinkClosedError("the device has left")
+
+    device = await boot()
+    monkeypatch.setattr(Conversation, "show", closed)
+    await device.type(COMMAND)
+    await device.wait_for(lambda: not device.channel_open, 20)
+    await asyncio.sleep(Timeouts().voice.quiet + 1)
+    assert "Nothing has come from the voice pipeline" not in caplog.text
 
 
 async def test_an_unexpected_error_is_logged_once_and_the_next_conversation_is_answered(

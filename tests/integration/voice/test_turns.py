@@ -69,8 +69,7 @@ async def test_a_question_back_opens_the_microphone_again(
             assert talk.answers == ["Which light?", "🤔 Say it?", "Done."]
             assert "thinking" in talk.emotions
             assert not talk.hung_up
-            # Each change is a line in Activity: the second turn makes none.
-            assert states[kind] == ["listening", "processing", "responding", "idle"]
+            assert states[kind] == ["listening", "processing", "responding", "idle"] * 2
     assert speech.agent.heard == [COMMAND] * 2 + ["the kitchen light"] * 2
 
 
@@ -191,5 +190,5 @@ async def test_the_button_silences_the_answer_at_once_and_listens_again(
             played, stops = at_once[kind]
             assert played < 3
             assert stops == 1
-            assert states[kind] == ["listening", "processing", "responding", "idle"]
+            assert states[kind] == ["listening", "processing", "responding", "idle"] * 2
     assert speech.agent.heard == [COMMAND] * 2 + ["thank you"] * 2

@@ -34,7 +34,7 @@ class _Waiting:
 class ConversationAnnouncements:
     """What is to be said in the conversation of a device; one utterance at a time.
 
-    Who holds the conversation calls `speak` between two turns, and `over` at its end.
+    Who holds the conversation calls `speak` between two turns, and `conversation_ended` at its end.
     """
 
     def __init__(self, device: Device, volume: AnnouncementVolume) -> None:
@@ -43,7 +43,7 @@ class ConversationAnnouncements:
         self._volume = volume
         self._waiting: _Waiting | None = None
         self._there = asyncio.Event()
-        self._over = asyncio.Event()
+        self._ended = asyncio.Event()
         self.plays_music = False
         """Whether what is heard now is music."""
 
@@ -69,17 +69,17 @@ class ConversationAnnouncements:
         await self._there.wait()
 
     @callback
-    def over(self) -> None:
+    def conversation_ended(self) -> None:
         """Note that the conversation has ended."""
-        self._over.set()
+        self._ended.set()
         if (waiting := self._take()) is not None and not waiting.said.done():
             waiting.said.set_result(False)
 
     async def wait_over(self) -> None:
         """Wait until no conversation is held."""
         while self._device.in_conversation:
-            self._over.clear()
-            await self._over.wait()
+            self._ended.clear()
+            await self._ended.wait()
 
     async def speak(self, conversation: Conversation) -> bool:
         """Say what waits. Return whether the user is to answer it. Raises `LinkClosedError`.
@@ -88,7 +88,6 @@ class ConversationAnnouncements:
         """
         expects_answer = False
         while (waiting := self._take()) is not None:
-            expects_answer = waiting.utterance.expects_answer
             speaking = asyncio.create_task(self._say(conversation, waiting.utterance))
             try:
                 # It may not be wanted any more.
@@ -96,7 +95,8 @@ class ConversationAnnouncements:
             finally:
                 speaking.cancel()
                 await asyncio.wait((speaking,))
-                self._tell(waiting.said, speaking)
+                self._report(waiting.said, speaking)
+            expects_answer = waiting.utterance.expects_answer and _is_true(waiting.said)
             if not speaking.cancelled() and isinstance(err := speaking.exception(), LinkClosedError):
                 raise err
             # What music gives way to comes at once, and so does the music after that.
@@ -112,7 +112,7 @@ class ConversationAnnouncements:
         return waiting
 
     @callback
-    def _tell(self, said: asyncio.Future[bool], speaking: asyncio.Task[None]) -> None:
+    def _report(self, said: asyncio.Future[bool], speaking: asyncio.Task[None]) -> None:
         error = None if speaking.cancelled() else speaking.exception()
         if said.done():
             return
@@ -159,6 +159,11 @@ class ConversationAnnouncements:
         for caption in captions.rest():
             await conversation.show(messages.tts_caption(caption))
         await conversation.wait_silent()
+
+
+def _is_true(said: asyncio.Future[bool]) -> bool:
+    """Whether something was said: nobody answers a question that failed, or is not wanted any more."""
+    return not said.cancelled() and said.exception() is None and said.result()
 
 
 async def _shaped(pcm: AsyncGenerator[bytes], shape: SpeechShape) -> AsyncGenerator[bytes]:

@@ -1,0 +1,227 @@
+"""The states of the satellite, around pipeline runs of our own: a run shows its stages, and its end is idle.
+
+Home Assistant's `async_accept_pipeline_from_satellite` takes only audio, and always has the pipeline's own
+detector find the end of speech. So `pipeline_runs` makes the runs, and here is what that method does around
+them: the states, the chat history, the context, what the assistant is told beside the next command, and a
+question whose answer an automation waits for. These are private members of the satellite. They are used in
+this module only, and `tests/rules/test_private_parts.py` fails when they or that method change.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+import inspect
+from typing import Any, Final, override
+
+from homeassistant.components.assist_pipeline import Pipeline, PipelineEvent
+from homeassistant.components.assist_satellite import (
+    AssistSatelliteAnswer,
+    AssistSatelliteEntity,
+    SatelliteBusyError,
+)
+from homeassistant.components.assist_satellite.const import PREANNOUNCE_URL
+from homeassistant.core import Context, callback
+from homeassistant.helpers.chat_session import ChatSession, async_get_chat_session
+
+type TakeEvent = Callable[[PipelineEvent], bool]
+"""Takes an event for a turn; returns False, and drops it, if the turn has ended."""
+
+# Since Home Assistant 2026.11 it is to be said on whose behalf a satellite talks: nobody's.
+_NO_USER: Final[dict[str, Any]] = (
+    {"context": None} if "context" in inspect.signature(async_get_chat_session).parameters else {}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SatelliteRun:
+    """What the satellite gives to one run of a pipeline."""
+
+    context: Context
+    session: ChatSession
+    extra_prompt: str | None
+    """What the assistant is told beside this command."""
+    answers_question: bool
+    """Whether the transcript goes to an automation, and not to the assistant."""
+    on_event: Callable[[PipelineEvent], None]
+    device_id: str | None
+    satellite_id: str
+
+
+class SatelliteStates(AssistSatelliteEntity):
+    """A satellite whose pipelines are run by `PipelineRuns`, one run at a time."""
+
+    _asking = False
+
+    @cached_property
+    def _announcing(self) -> asyncio.Lock:
+        return asyncio.Lock()
+
+    @cached_property
+    def _conversation_ids(self) -> dict[str, str]:
+        """Ids of the chat histories, by pipeline: what one assistant was told is not for another."""
+        return {}
+
+    # States.
+
+    @contextmanager
+    def pipeline_run(self, pipeline: Pipeline, take: TakeEvent) -> Generator[SatelliteRun]:
+        """Begin a run, which shows its states until its turn has ended: a late event reaches nobody."""
+
+        @callback
+        def on_event(event: PipelineEvent) -> None:
+            if take(event):
+                self._internal_on_pipeline_event(event)
+
+        prompt, self._extra_system_prompt = self._extra_system_prompt, None
+        context = Context()
+        self.async_set_context(context)
+        self._run_has_tts = False
+        with async_get_chat_session(self.hass, self._next_conversation_id(pipeline), **_NO_USER) as session:
+            self._conversation_ids[pipeline.id] = session.conversation_id
+            yield SatelliteRun(
+                context=context,
+                session=session,
+                extra_prompt=prompt,
+                answers_question=self.question_pending,
+                on_event=on_event,
+                device_id=self.device_id,
+                satellite_id=self.entity_id,
+            )
+
+    @callback
+    @override
+    def on_pipeline_event(self, event: PipelineEvent) -> None:
+        """Do nothing: the turn of a run has taken the event already."""
+
+    @callback
+    def turn_ended(self) -> None:
+        """Show idle: the answer has been heard, or the user has hung up or interrupted it."""
+        self.tts_response_finished()
+
+    @property
+    def device_id(self) -> str | None:
+        """Id in the device registry."""
+        return self.registry_entry.device_id if self.registry_entry else None
+
+    @callback
+    def _next_conversation_id(self, pipeline: Pipeline) -> str | None:
+        """Return the chat history to go on with: one that an automation has begun, or the pipeline's own."""
+        begun, self._conversation_id = self._conversation_id, None
+        return begun or self._conversation_ids.get(pipeline.id)
+
+    # The wake word that somebody waits for in Home Assistant's voice set-up.
+
+    @property
+    def wake_word_awaited(self) -> bool:
+        """Whether the next wake word is all that is wanted, and no pipeline is to run."""
+        return self._wake_word_intercept_future is not None
+
+    async def async_report_wake_word(self, wake_word: str | None) -> None:
+        """Report the wake word that is awaited."""
+        await self.async_accept_pipeline_from_satellite(_no_audio(), wake_word_phrase=wake_word)
+
+    # Announcements: in turn, where Home Assistant would refuse the second.
+
+    @override
+    async def async_internal_announce(
+        self,
+        message: str | None = None,
+        media_id: str | None = None,
+        preannounce: bool = True,
+        preannounce_media_id: str = PREANNOUNCE_URL,
+    ) -> None:
+        """Announce when what was to be announced before has been."""
+        async with self._announcing:
+            await super().async_internal_announce(message, media_id, preannounce, preannounce_media_id)
+
+    @override
+    async def async_internal_start_conversation(
+        self,
+        start_message: str | None = None,
+        start_media_id: str | None = None,
+        extra_system_prompt: str | None = None,
+        preannounce: bool = True,
+        preannounce_media_id: str = PREANNOUNCE_URL,
+    ) -> None:
+        """Begin in turn, as `async_internal_announce`."""
+        async with self._announcing:
+            await super().async_internal_start_conversation(
+                start_message, start_media_id, extra_system_prompt, preannounce, preannounce_media_id
+            )
+
+    @override
+    async def async_internal_ask_question(
+        self,
+        question: str | None = None,
+        question_media_id: str | None = None,
+        preannounce: bool = True,
+        preannounce_media_id: str = PREANNOUNCE_URL,
+        answers: list[dict[str, Any]] | None = None,
+    ) -> AssistSatelliteAnswer | None:
+        """Ask in turn, as `async_internal_announce`."""
+        async with self._announcing:
+            return await super().async_internal_ask_question(
+                question, question_media_id, preannounce, preannounce_media_id, answers
+            )
+
+    # Questions of automations.
+
+    async def async_ask(
+        self,
+        ask: Callable[[Callable[[], None]], Awaitable[None]],
+        answers: list[dict[str, Any]],
+        seconds: float,
+    ) -> AssistSatelliteAnswer | None:
+        """Ask, and take what is said next for the answer, also in another conversation. None if nothing is.
+
+        `ask` calls the function that it is given when what is said from then on may be the answer.
+        Raises `SatelliteBusyError` if the answer to another question is awaited, and what `ask` raises.
+        """
+        if self._asking:
+            raise SatelliteBusyError
+        answer = asyncio.get_running_loop().create_future()
+
+        @callback
+        def may_be_answered() -> None:
+            self._ask_question_future = answer
+
+        self._asking = True
+        try:
+            async with self._announcing:
+                await ask(may_be_answered)
+            await asyncio.wait((answer,), timeout=seconds)
+        finally:
+            self._asking = False
+            if self._ask_question_future is answer:
+                self._ask_question_future = None
+        if not answer.done() or not (text := answer.result()):
+            return None
+        if not answers:
+            return AssistSatelliteAnswer(id=None, sentence=text)
+        return self._question_response_to_answer(text, answers)
+
+    @contextmanager
+    def question_unheard(self) -> Generator[None]:
+        """Take nothing that is said meanwhile for the answer to a question."""
+        answer, self._ask_question_future = self._ask_question_future, None
+        try:
+            yield
+        finally:
+            self._ask_question_future = answer
+
+    @callback
+    def conversation_ended(self) -> None:
+        """Answer a question with nothing: nobody will speak any more."""
+        if self._ask_question_future is not None and not self._ask_question_future.done():
+            self._ask_question_future.set_result(None)
+
+    @property
+    def question_pending(self) -> bool:
+        """Whether what is said next answers a question of an automation."""
+        return self._ask_question_future is not None
+
+
+async def _no_audio() -> AsyncGenerator[bytes]:
+    yield b""
