@@ -5,18 +5,20 @@ from typing import Final
 
 from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import config_validation as cv
+from homeassistant.helpers import config_validation as cv, issue_registry as ir
 from homeassistant.helpers.typing import ConfigType
 
 from .const import DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
 from .device.device import Device
 from .device.store import DeviceStore
 from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
+from .links.library_versions import async_check_libraries
 from .mcp_extras.setup import async_extend_device, async_setup_mcp_extras
 from .pictures.views import async_register_picture_views
 from .provisioning.checkin_answers import CheckIns
 from .provisioning.checkin_views import async_register_checkin_views
 from .services import async_setup_services
+from .settings import GatewaySettings
 from .tools.migration import async_migrate_entities
 from .voice.announcements.stream_view import async_register_stream_view
 from .voice.speech_detectors import async_forget_probe
@@ -57,6 +59,16 @@ async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
         gateway = running_gateway(hass)
         return None if gateway is None else gateway.devices
 
+    if any(entry.version > ENTRY_VERSION for entry in hass.config_entries.async_entries(DOMAIN)):
+        # Home Assistant refuses to start it, and says no more than that a migration has failed.
+        ir.async_create_issue(
+            hass,
+            DOMAIN,
+            "newer_version",
+            is_fixable=False,
+            severity=ir.IssueSeverity.ERROR,
+            translation_key="newer_version",
+        )
     async_register_checkin_views(hass, check_ins)
     async_register_picture_views(hass, devices)
     async_register_stream_view(hass)
@@ -67,6 +79,8 @@ async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
 
 async def async_setup_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> bool:
     """Start the gateway."""
+    used = ["websockets"] if GatewaySettings.from_entry(entry).broker is None else ["aiomqtt", "websockets"]
+    await async_check_libraries(hass, used)
     gateway = Gateway(hass, entry)
     entry.async_on_unload(gateway.async_stop)
     gateway.listen_for_devices(async_extend_device)

@@ -5,11 +5,13 @@ from dataclasses import replace
 from typing import Any, Final, override
 
 from homeassistant.config_entries import ConfigSubentryFlow, SubentryFlowContext, SubentryFlowResult
+from homeassistant.const import CONF_CODE
 from homeassistant.data_entry_flow import section
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.selector import (
     AssistPipelineSelector,
     BooleanSelector,
+    SelectOptionDict,
     SelectSelector,
     SelectSelectorConfig,
     SelectSelectorMode,
@@ -25,11 +27,21 @@ from ..const import (
 )
 from ..gateway import Gateway, gateway_of
 from ..links.link_settings import kind_of_link
+from ..provisioning.pairing_codes import PendingDevice
 from ..settings import ConversationStyle, DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 from .device_permissions import merged, permissions_schema
-from .pairing_form import PairingFlow
+from .pairing_form import CODE_SELECTOR, PairingFlow
 
 _CONF_RESTART_NOW: Final = "restart_now"
+_CONF_NO_CODE: Final = "no_code"
+_CONF_PROGRAM: Final = "program"
+
+_CODE_SCHEMA: Final = vol.Schema(
+    {
+        vol.Optional(CONF_CODE): CODE_SELECTOR,
+        vol.Optional(_CONF_NO_CODE, default=False): BooleanSelector(),
+    }
+)
 
 _SCHEMA: Final = vol.Schema(
     {
@@ -61,9 +73,37 @@ _SCHEMA_WITH_LINK: Final = _SCHEMA.extend(
 class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str, str]], ConfigSubentryFlow):
     """Adds a device to the gateway, and changes its settings."""
 
+    _code_schema = _CODE_SCHEMA
+
     async def async_step_user(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
         """Handle *Add device*."""
         return await self.async_step_code()
+
+    @override
+    async def async_step_code(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
+        """Ask for the six digits, or go on with a program that shows none."""
+        if user_input is not None and user_input.get(_CONF_NO_CODE):
+            return await self.async_step_no_code()
+        return await super().async_step_code(user_input)
+
+    async def async_step_no_code(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
+        """Ask which of the waiting devices is the program that shows no code.
+
+        Some programs know only WebSocket: they can do nothing with a code, and stop when the reply to their
+        check-in has no address of a WebSocket.
+        """
+        waiting = {f"{device.mac} {device.client_id}": device for device in self._gateway().discovery.devices}
+        if user_input is not None and (device := waiting.get(user_input[_CONF_PROGRAM])) is not None:
+            self._accepted = device
+            self._link = DeviceLink.WEBSOCKET
+            return await self.async_step_details()
+        if not waiting:
+            return await self.async_step_wait()
+        options = [SelectOptionDict(value=key, label=_described(device)) for key, device in waiting.items()]
+        program = SelectSelector(SelectSelectorConfig(options=options, mode=SelectSelectorMode.LIST))
+        return self.async_show_form(
+            step_id="no_code", data_schema=vol.Schema({vol.Required(_CONF_PROGRAM): program})
+        )
 
     async def async_step_reconfigure(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
         """Change the settings of a device."""
@@ -128,3 +168,8 @@ async def _apply_link(
     except HomeAssistantError:
         return "device_restart_yourself"
     return "device_restarting"
+
+
+def _described(device: PendingDevice) -> str:
+    """Return what a waiting program says of itself, and where it called from."""
+    return " · ".join((device.board or "–", device.mac.upper(), device.remote))

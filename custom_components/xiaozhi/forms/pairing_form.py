@@ -37,14 +37,11 @@ _IN_A_LINE: Final = 3
 _TOKEN_BYTES: Final = 32
 
 _FIELD_QR_CODE: Final = "qr_code"
-_CODE_SCHEMA: Final = vol.Schema(
-    {
-        vol.Required(CONF_CODE): TextSelector(
-            # Phones show digits for a telephone number. A field for numbers would drop leading zeros.
-            TextSelectorConfig(type=TextSelectorType.TEL, autocomplete="one-time-code")
-        )
-    }
+CODE_SELECTOR: Final = TextSelector(
+    # Phones show digits for a telephone number. A field for numbers would drop leading zeros.
+    TextSelectorConfig(type=TextSelectorType.TEL, autocomplete="one-time-code")
 )
+_CODE_SCHEMA: Final = vol.Schema({vol.Required(CONF_CODE): CODE_SELECTOR})
 _ERRORS: Final = {
     Outcome.WRONG: "wrong_code",
     Outcome.REPLACED: "code_replaced",
@@ -62,6 +59,9 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
     """The device of a discovery card. Without a card, the code identifies the device."""
     _accepted: PendingDevice
     """The device whose code was typed."""
+    _link = DeviceLink.AUTOMATIC
+    """The link of the new device."""
+    _code_schema = _CODE_SCHEMA
 
     @abstractmethod
     def _add_device(self, mac: str, name: str, data: Mapping[str, Any], speech: str) -> ResultT:
@@ -98,7 +98,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         errors: dict[str, str] = {}
         tries_left, new_code_in = 0, 0.0
         if user_input is not None:
-            verdict = discovery.verify(user_input[CONF_CODE], self._card.mac if self._card else None)
+            verdict = discovery.verify(user_input.get(CONF_CODE, ""), self._card.mac if self._card else None)
             if verdict.device is not None:
                 self._accepted = verdict.device
                 return await self.async_step_details()
@@ -111,7 +111,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         waiting = (self._card,) if self._card else discovery.devices
         return self.async_show_form(
             step_id="code",
-            data_schema=_CODE_SCHEMA,
+            data_schema=self._code_schema,
             errors=errors,
             description_placeholders={
                 "devices": listed([device.label for device in waiting]),
@@ -151,7 +151,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
                 {
                     **identity,
                     CONF_CONVERSATION_STYLE: ConversationStyle.SINGLE.value,
-                    CONF_LINK: DeviceLink.AUTOMATIC.value,
+                    CONF_LINK: self._link.value,
                 },
                 await async_missing_engines_hint(self.hass),
             )

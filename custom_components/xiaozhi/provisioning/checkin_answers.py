@@ -6,7 +6,7 @@ from enum import Enum, auto
 from typing import Any
 
 from homeassistant.config_entries import ConfigEntry
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import HomeAssistant
 from homeassistant.util import dt as dt_util
 
 from ..device.device import Device
@@ -18,6 +18,7 @@ from ..protocol.checkin_reply import PairingReply, Reply, ServerTime
 from ..protocol.transport.link import LinkKind
 from ..settings import GatewaySettings
 from .discovery import DeviceDiscovery
+from .saved_pairings import SavedPairings
 
 
 class Activation(Enum):
@@ -53,21 +54,23 @@ class CheckIns:
         expect: Callable[[str], None],
     ) -> None:
         """Answer for the gateway of `entry`. `expect` gets the MAC of each device that will use MQTT."""
-        self.entry = entry
         self._hass = hass
+        self._entry = entry
         self._settings = settings
         self._paired = paired
         self._discovery = discovery
         self._expect = expect
+        self._saved = SavedPairings(hass, entry)
 
-    @callback
-    def answer(self, checkin: CheckIn, caller: Caller) -> Reply:
-        """Return the reply to a check-in."""
+    async def answer(self, checkin: CheckIn, caller: Caller) -> Reply | None:
+        """Return the reply to a check-in; None for a device whose pairing is not on the disk."""
         server_time = ServerTime.at(dt_util.now())
         device = self._paired.find(checkin.mac, checkin.client_id)
         if device is not None:
+            if not await self._saved.has(device):
+                return None
             device.checked_in(checkin)
-            async_register(self._hass, self.entry, device)
+            async_register(self._hass, self._entry, device)
             return self._link_settings(device, caller, server_time)
         pending = self._discovery.add(checkin, caller.remote)
         return PairingReply(
@@ -77,11 +80,14 @@ class CheckIns:
             server_time=server_time,
         )
 
-    @callback
-    def activation(self, checkin: CheckIn) -> Activation:
-        """Return whether a device that shows a code is paired by now."""
-        if self._paired.find(checkin.mac, checkin.client_id) is not None:
-            return Activation.ACCEPTED
+    async def activation(self, checkin: CheckIn) -> Activation:
+        """Return whether a device that shows a code is paired by now.
+
+        If it were accepted before its pairing is on the disk and a crash undid the pairing, it would show no
+        code any more.
+        """
+        if (device := self._paired.find(checkin.mac, checkin.client_id)) is not None:
+            return Activation.ACCEPTED if await self._saved.has(device) else Activation.WAITING
         waiting = self._discovery.get(checkin.mac, checkin.client_id)
         return Activation.WAITING if waiting is not None else Activation.UNKNOWN
 

@@ -1,17 +1,14 @@
 """Views of check-in and activation on Home Assistant's web server."""
 
-import asyncio
 from collections.abc import Callable
 from http import HTTPStatus
 import logging
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
-from homeassistant.config_entries import SAVE_DELAY, ConfigEntry
 from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
-from homeassistant.util import dt as dt_util
 
 from ..const import OTA_PATH
 from ..device_http.access import async_prepare_calls, check_origin, for_devices, path_of, required
@@ -25,8 +22,6 @@ from .checkin_answers import Activation, Caller, CheckIns
 
 _LOGGER = logging.getLogger(__name__)
 
-# Home Assistant writes a changed entry after `SAVE_DELAY`.
-_SAVED_SECONDS: Final = SAVE_DELAY + 0.5
 # The device takes any status 200 for success, whatever the body says. Never 401: Home Assistant would ban the
 # IP address. Never an empty body: the device would wait 30 s for it.
 _ACTIVATION: Final = {
@@ -69,7 +64,9 @@ class CheckInView(HomeAssistantView):
         if not is_usable_host(host):
             raise web.HTTPBadRequest(text="Host header without a name or an IPv4 address")
         caller = Caller(remote=request.remote or "", host=host, origin=f"{request.scheme}://{request.host}")
-        reply = check_ins.answer(checkin, caller)
+        if (reply := await check_ins.answer(checkin, caller)) is None:
+            # The device tries again, less and less often.
+            raise web.HTTPServiceUnavailable(text="The pairing is not saved")
         return web.Response(body=encode_reply(reply), content_type=CONTENT_TYPE_JSON)
 
 
@@ -91,20 +88,9 @@ class ActivationView(HomeAssistantView):
     async def post(self, request: web.Request) -> web.Response:
         """Answer 200 once the device is paired, 202 until then."""
         check_ins = required(self._check_ins())
-        activation = check_ins.activation(await _accept(request))
-        if activation is Activation.ACCEPTED:
-            await asyncio.sleep(_seconds_until_saved(check_ins.entry))
+        activation = await check_ins.activation(await _accept(request))
         status, text = _ACTIVATION[activation]
         return self.json({"message": text}, status)
-
-
-def _seconds_until_saved(entry: ConfigEntry[Any]) -> float:
-    """Return how long Home Assistant may still take to save a changed entry, such as a new pairing.
-
-    If a device were accepted sooner and a crash undid its pairing, it would show no code any more.
-    """
-    since = (dt_util.utcnow() - entry.modified_at).total_seconds()
-    return min(max(0.0, _SAVED_SECONDS - since), _SAVED_SECONDS)
 
 
 async def _accept(request: web.Request) -> CheckIn:

@@ -1,24 +1,28 @@
 """The update from an older version, and the way back."""
 
 import asyncio
+from importlib.metadata import version
 import json
 from typing import Any, Final, cast
 
-from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.config_entries import ConfigEntryState, ConfigSubentryData
 from homeassistant.const import STATE_UNAVAILABLE
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import FlowResultType
 from homeassistant.helpers import device_registry as dr, entity_registry as er
+from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
+from custom_components.xiaozhi.links import library_versions
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import get_profile
 from tests.integration.both_links import MACS, paired_on_both
 from tests.integration.boxes import CLIENT_ID, Boot, Speech, introduce
 from tests.integration.http_device import HttpDevice, MakeEntry
+from tests.integration.issues import open_issues
 from tests.integration.provisioning.forms import running
 from tests.paths import ROOT
 
@@ -151,3 +155,52 @@ async def test_one_device_with_settings_that_cannot_be_read_stops_no_gateway(
     )
     assert done["type"] is FlowResultType.ABORT
     assert entry.runtime_data.devices[bad["unique_id"]].settings.conversation_style == "open"
+
+
+async def test_settings_of_a_newer_version_are_refused_in_words(
+    hass: HomeAssistant, make_entry: MakeEntry
+) -> None:
+    """Home Assistant says no more than that a migration has failed."""
+    entry = make_entry()
+    hass.config_entries.async_update_entry(entry, version=ENTRY_VERSION + 1)
+    assert await async_setup_component(hass, DOMAIN, {})
+    await hass.async_block_till_done()
+    assert entry.state is ConfigEntryState.MIGRATION_ERROR
+    (issue,) = open_issues(hass)
+    assert issue.translation_key == "newer_version"
+
+
+@pytest.mark.parametrize(
+    ("library", "found", "link"),
+    [("websockets", "18.0", "mqtt"), ("websockets", "15.0", "mqtt"), ("aiomqtt", "3.0.0", "broker")],
+)
+async def test_a_library_in_a_version_that_was_not_tried_is_refused_in_words(
+    hass: HomeAssistant,
+    make_entry: MakeEntry,
+    mqtt_data: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    library: str,
+    found: str,
+    link: str,
+) -> None:
+    """Home Assistant installs what the manifest names, but another integration may replace it."""
+    monkeypatch.setattr(
+        library_versions, "installed_version", lambda name: found if name == library else version(name)
+    )
+    broker = {"host": "127.0.0.1", "port": 1883, "tls": False}
+    entry = make_entry(**{**mqtt_data, "link": link, "broker": broker})
+    assert not await hass.config_entries.async_setup(entry.entry_id)
+    assert entry.state is ConfigEntryState.SETUP_ERROR
+    assert entry.reason is not None
+    assert library in entry.reason
+    assert found in entry.reason
+
+
+async def test_a_library_that_is_not_used_may_have_any_version(
+    hass: HomeAssistant, make_entry: MakeEntry, monkeypatch: pytest.MonkeyPatch, unload_gateway: None
+) -> None:
+    """That of MQTT clients is for brokers."""
+    monkeypatch.setattr(
+        library_versions, "installed_version", lambda name: None if name == "aiomqtt" else version(name)
+    )
+    await running(hass, make_entry())

@@ -232,6 +232,48 @@ async def test_add_device_asks_for_the_code_when_one_waits(
     assert form["step_id"] == "details"
 
 
+async def test_a_program_that_shows_no_code_is_added_by_what_it_says_of_itself(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """One that knows only WebSocket stops at a reply without an address; the next time it gets one."""
+    program = make_device(mac=OTHER_MAC, client_id="5bfcb1d7-13c8-5d64", board="xiaozhi-sdk", version="0.5.1")
+    assert "websocket" not in await program.check_in()
+    await make_device().check_in()
+    form = await start_device(hass, gateway_entry)
+    assert form["data_schema"]({}) == {"no_code": False}
+    form = await submit_device(hass, form, no_code=False)
+    assert form["errors"] == {"code": "wrong_code"}
+    form = await submit_device(hass, form, no_code=True)
+    assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "no_code")
+    (field,) = form["data_schema"].schema.values()
+    labels = {option["label"]: option["value"] for option in field.config["options"]}
+    mine = "xiaozhi-sdk · 94:A9:90:00:00:01 · 127.0.0.1"
+    assert labels.keys() == {mine, "bread-compact-wifi · 94:A9:90:28:A4:5F · 127.0.0.1"}
+    form = await submit_device(hass, form, program=labels[mine])
+    assert form["step_id"] == "details"
+    result = await submit_device(hass, form, name="My program")
+    assert result["type"] is FlowResultType.CREATE_ENTRY
+    (subentry,) = gateway_entry.subentries.values()
+    assert (subentry.unique_id, subentry.data["link"]) == (OTHER_MAC, "websocket")
+    reply = await program.check_in()
+    assert reply["websocket"]["token"] == subentry.data["token"]
+    assert "activation" not in reply
+    assert "mqtt" not in reply
+
+
+async def test_a_program_that_has_gone_meanwhile_is_not_added(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    await make_device().check_in()
+    form = await submit_device(hass, await start_device(hass, gateway_entry), no_code=True)
+    (field,) = form["data_schema"].schema.values()
+    (option,) = field.config["options"]
+    await gateway_entry.runtime_data.discovery.async_stop()
+    form = await submit_device(hass, form, program=option["value"])
+    assert form["step_id"] == "wait"
+    assert not gateway_entry.subentries
+
+
 @with_paired_device
 @pytest.mark.parametrize("by_subentry", [True, False], ids=["Add device", "Add integration"])
 async def test_adding_a_device_that_was_reset_pairs_it_again(

@@ -13,7 +13,9 @@ from aiohttp.test_utils import make_mocked_request
 from homeassistant.components.http import ApiConfig
 from homeassistant.config_entries import SAVE_DELAY
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers.storage import Store
 from homeassistant.setup import async_setup_component
+from homeassistant.util.file import WriteError
 from hypothesis import given, strategies as st
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -122,6 +124,31 @@ async def test_a_device_is_accepted_only_when_its_pairing_outlasts_a_crash(
     )
     assert (await make_device().post(ACTIVATION_PATHS[0])).status == HTTPStatus.OK
     assert hass.loop.time() - changed > SAVE_DELAY
+
+
+@with_paired_device
+async def test_a_pairing_that_the_disk_refused_is_not_accepted(
+    hass: HomeAssistant,
+    gateway_entry: MockConfigEntry,
+    make_device: MakeDevice,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A device must not get a token that a restart forgets. It gets it as soon as the disk has it."""
+
+    async def refuse(*_: Any) -> None:
+        raise WriteError("No space left on device")
+
+    [subentry] = gateway_entry.subentries.values()
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "_async_write_data", refuse)
+        hass.config_entries.async_update_subentry(
+            gateway_entry, subentry, data={**subentry.data, "token": "a-new-token"}
+        )
+        assert (await make_device().post(ACTIVATION_PATHS[0])).status == HTTPStatus.ACCEPTED
+        assert (await make_device().post()).status == HTTPStatus.SERVICE_UNAVAILABLE
+    hass.config_entries.async_update_entry(gateway_entry, title="Gateway")
+    assert (await make_device().post(ACTIVATION_PATHS[0])).status == HTTPStatus.OK
+    assert (await make_device().check_in())["websocket"]["token"] == "a-new-token"
 
 
 @with_paired_device
