@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from custom_components.xiaozhi.tools.catalogue import STATUS_TOOL
-from custom_components.xiaozhi.tools.entities import (
+from custom_components.xiaozhi.tools.entity_descriptions import (
     ActionTool,
     ButtonTool,
     LightTool,
@@ -27,38 +27,63 @@ _INTRODUCTION: Final = """# Tools
 
 A device lists its tools by the Model Context Protocol. Each tool becomes part of an entity, or
 can be called by name only. This table has all tools of the stock firmware; `python -m scripts.tool_table`
-writes it from the code. Tools of other firmware are treated by the same rules:
+writes it from the code. Tools of other firmware become entities by their arguments:
 
-- Two tools that do the opposite of each other are one entity, by the name of the thing: a cover (curtain,
-  door, window), a valve, a lock, a fan with its speed, a light or a switch. So are 打开窗帘 and 关闭窗帘:
-  Chinese names are understood as English ones are. A tool that takes red, green and blue makes a light with a
-  colour, together with `set_brightness` of the same group.
-- The tools of an air conditioner, a thermostat or a heater (`self.ac.turn_on`, `self.ac.set_mode`,
-  `self.ac.set_temperature`, 设置空调温度) are one climate entity, if one of them sets a room's temperature,
-  up to 45 °C, and others the power or the mode. Modes that Home Assistant does not know, such as *eco*,
-  remain a choice. The tools of a humidifier or dehumidifier are one, too, if they switch it and set a
-  humidity. A switch, a choice or a number that such tools were before gives way to it; if you had changed
-  that entity, it stays in the list, unavailable, until you delete it.
-- A tool that sets one whole number with limits is a number, or a choice if its description names each of
-  them ("0: off, 1: low, 2: high"); one that takes true or false is a switch; one that takes one of the texts
-  in its description is a choice.
-- A tool without arguments whose name begins with `get` or `read` is the state of the entity that sets the
-  same value, or else a sensor. What it measures is found by its name (CO₂, PM2.5, pressure, soil moisture …),
-  and the unit by its description. One whose name begins with `is` or `has` is a sensor of yes and no.
-  One that asks something (`ask_what_is_seen`) is a button: nobody wants that asked every few minutes. An
-  object with several readings makes a sensor of each. At first 16 readings at most are on; those that are
-  neither measured nor a state are off.
+- A tool that takes red, green and blue makes a light with a colour, together with `set_brightness` and on and
+  off of the same group.
+- Two tools without arguments for on and off (`turn_on` and `turn_off`, `enable` and `disable`, 打开 and 关闭)
+  are a switch, or a light if their name says lamp, light, LED or 灯.
+- One argument that takes one of the texts in the schema or in the description, or a whole number whose values
+  the description names ("0: off, 1: low, 2: high"), makes a choice.
+- One argument that is true or false, or 0 or 1, makes a switch, and a whole number with limits makes a
+  number: if the tool is named `set_…`, 设置… or like its argument.
+- A tool without arguments named `get_…`, `read_…` or 获取… is a sensor. If its answer is an object, each
+  member is a sensor. One named `is_…`, `has_…` or 是否… is a sensor of yes and no.
 - Any other tool that needs no argument is a button: also one whose arguments all have defaults.
-- All others can be called by name only.
+
+All others can be called by name only. A device can have 128 entities made from its tools; the tools of more
+can be called by name, too.
+
+- A tool that reads what another one sets is the state of that entity.
+- The unit of a sensor or a number is the one that the description states, if it states just one.
+- What a device's words mean in the world is not guessed: `self.curtain.open` and `self.curtain.close` are two
+  buttons. [You can make a cover of them](#a-cover-of-two-buttons).
+- At first 16 readings at most are on; those are off whose names do not say that they change, such as
+  `get_news`.
 - The title of a tool, which stock firmware does not have, is the name of the entity made from that tool
   alone.
 - Tools that the device reserves for users, and those that
   [can do harm](assistant.md#which-abilities), are configuration. Those that restart, reset, erase, unlock,
-  disconnect or switch off are disabled until you enable them. Locks, doors and valves made of two tools are
-  enabled, but voice assistants get them only if you expose them.
+  disconnect or switch off are disabled until you enable them.
+- When a tool makes another entity than before, because the firmware has changed, the old entity is removed.
+  When a tool is gone, its entity is unavailable, and you can delete it.
 
 *Assumed* means that the device does not report the state: it is the value last set from Home Assistant. A
 reported state is read when the device connects, half a second after a change, and every five minutes.
+
+## A cover of two buttons
+
+You know that two buttons open and close a curtain; tell Home Assistant in `configuration.yaml`, with your own
+entity ids. A valve, a lock or a fan is made in the same way. The state is the one last set from here; with a
+sensor that says whether it is open, add it as `state` and leave out `optimistic`.
+
+```yaml
+template:
+  - cover:
+      - name: Curtain
+        device_class: curtain
+        optimistic: true
+        open_cover:
+          - action: button.press
+            target:
+              entity_id: button.kitchen_box_curtain_open
+        close_cover:
+          - action: button.press
+            target:
+              entity_id: button.kitchen_box_curtain_close
+```
+
+## Tools of the stock firmware
 
 """
 

@@ -29,14 +29,9 @@ PLATFORMS: Final = [
     Platform.ASSIST_SATELLITE,
     Platform.BINARY_SENSOR,
     Platform.BUTTON,
-    Platform.CLIMATE,
-    Platform.COVER,
     Platform.EVENT,
-    Platform.FAN,
-    Platform.HUMIDIFIER,
     Platform.IMAGE,
     Platform.LIGHT,
-    Platform.LOCK,
     Platform.MEDIA_PLAYER,
     Platform.NOTIFY,
     Platform.NUMBER,
@@ -44,7 +39,6 @@ PLATFORMS: Final = [
     Platform.SENSOR,
     Platform.SWITCH,
     Platform.UPDATE,
-    Platform.VALVE,
 ]
 
 

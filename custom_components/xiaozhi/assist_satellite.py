@@ -20,7 +20,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .const import DOMAIN
 from .device.device import Device
 from .device.state import AVAILABLE, SETTINGS, STATUS_READ
-from .entity import XiaozhiEntity, async_add_device_entities
+from .entity import XiaozhiEntity, existing, follow
 from .errors import UserError
 from .gateway import Gateway, XiaozhiConfigEntry
 from .media.stream import media_sound
@@ -50,7 +50,7 @@ async def async_setup_entry(
 ) -> None:
     """Add a satellite for every device."""
     satellite = partial(XiaozhiSatellite, entry.runtime_data, WakeWordArbitration())
-    async_add_device_entities(entry, async_add_entities, [_SATELLITE], satellite)
+    follow(entry, async_add_entities, existing([_SATELLITE]), satellite)
 
 
 class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):

@@ -19,13 +19,14 @@ from .device.state import AVAILABLE, status_key
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
-    async_add_device_entities,
-    async_add_tool_entities,
     describe,
+    existing,
+    follow,
+    follow_tools,
 )
 from .gateway import XiaozhiConfigEntry
 from .protocol.transport.link import LinkKind
-from .tools.entities import BinarySensorTool
+from .tools.entity_descriptions import BinarySensorTool
 
 PARALLEL_UPDATES = 0
 
@@ -68,14 +69,9 @@ async def async_setup_entry(
 ) -> None:
     """Add the binary sensors that each device has values for."""
     # Connectivity waits for the first check-in: only then is the kind of link known.
-    async_add_device_entities(
-        entry,
-        async_add_entities,
-        BINARY_SENSORS,
-        XiaozhiBinarySensor,
-        exists=lambda device, description: description.value(device) is not None,
-    )
-    async_add_tool_entities(entry, async_add_entities, BinarySensorTool, XiaozhiToolBinarySensor)
+    known = existing(BINARY_SENSORS, lambda device, description: description.value(device) is not None)
+    follow(entry, async_add_entities, known, XiaozhiBinarySensor)
+    follow_tools(entry, async_add_entities, BinarySensorTool, XiaozhiToolBinarySensor)
     async_add_access_point_entities(
         entry, entry.runtime_data.access_points, async_add_entities, [ConnectedSensor]
     )
@@ -100,9 +96,9 @@ class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):
 
     @property
     @override
-    def current(self) -> bool:
+    def available(self) -> bool:
         """Whether there is a state to show."""
-        return self.entity_description.always or super().current
+        return self.entity_description.always or super().available
 
     @property
     @override

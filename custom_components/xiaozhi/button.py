@@ -15,15 +15,16 @@ from .device.device import Device
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
-    async_add_device_entities,
-    async_add_tool_entities,
     describe,
+    existing,
+    follow,
+    follow_tools,
 )
 from .gateway import XiaozhiConfigEntry
 from .pictures.photo import async_take_photo
 from .pictures.screen import async_screenshot
-from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL
-from .tools.entities import ButtonTool
+from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
+from .tools.entity_descriptions import ButtonTool
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
@@ -56,13 +57,12 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the buttons that each device has tools for."""
-    async_add_tool_entities(entry, async_add_entities, ButtonTool, XiaozhiButton)
-    async_add_device_entities(
+    follow_tools(entry, async_add_entities, ButtonTool, XiaozhiButton)
+    follow(
         entry,
         async_add_entities,
-        PICTURES,
+        existing(PICTURES, lambda device, button: own_name(button.tool, device.tools) is not None),
         XiaozhiPictureButton,
-        exists=lambda device, description: description.tool in device.tools,
     )
     async_add_access_point_entities(
         entry, entry.runtime_data.access_points, async_add_entities, [ReconnectButton]

@@ -123,7 +123,6 @@ def _describe(gateway: Gateway, device: Device) -> dict[str, Any]:
         }
         for tool in device.tools.values()
     ]
-    record["withheld_entities"] = sum(device.tools.withheld.values())
     # Answers and arguments may hold private data.
     for known in ("answers", "calls"):
         record[known] = sorted(record[known])

@@ -1,42 +1,40 @@
-"""Base of all entities of a device."""
+"""Base of all entities of a device, and what adds and removes them."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, override
-from weakref import WeakKeyDictionary
 
-from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
-from homeassistant.core import CALLBACK_TYPE, Context, callback
+from homeassistant.core import Context, callback
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.entity import Entity, EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.typing import UNDEFINED
 
+from .const import DOMAIN
 from .device.call_log import logged_call
 from .device.device import Device
-from .device.state import AVAILABLE, ENTITIES, STATUS_READ, answer_key, call_key, status_key
+from .device.state import AVAILABLE, answer_key, call_key, status_key
 from .gateway import XiaozhiConfigEntry
-from .lean_entity import LeanEntity
 from .rights import check_entity
+from .tools.answer_values import as_flag, as_number
 from .tools.catalogue import STATUS_TOOL
-from .tools.entities import Call, Choice, Reading, Setter, ToolEntity
-from .tools.entity_limits import async_admit, async_forget_merged, async_remove_surplus
-from .tools.values import as_flag, as_number
+from .tools.entity_descriptions import Call, Choice, Reading, Setter, ToolEntity
+from .tools.mapping import KEY_PREFIXES, MAX_ENTITIES, TOOL_PREFIX
 
-# Seconds until entities over the daily limit are tried again.
-_RETRY: Final = 3600
 # Whether a device has an entity depends on these.
-_SHOW_WHAT_EXISTS: Final = (ENTITIES, "tools", "status", "link", "ip", "timers", "listens_while_speaking")
+_SHOW_WHAT_EXISTS: Final = ("tools", "status", "link", "ip", "timers", "listens_while_speaking")
+
+type Wanted[SpecT] = Callable[[Device], Mapping[str, SpecT]]
+"""The entities that a device is to have now, by their keys; one whose description changes is replaced."""
 
 
-class XiaozhiEntity(LeanEntity):
+class XiaozhiEntity(Entity):
     """An entity of a device. Its state is written whenever something that it shows has changed."""
 
     _attr_has_entity_name = True
     _attr_should_poll = False
-    _writing = False
     _caller: Context | None = None
 
     def __init__(self, device: Device, description: EntityDescription) -> None:
@@ -61,28 +59,10 @@ class XiaozhiEntity(LeanEntity):
         return (AVAILABLE,)
 
     @property
-    def current(self) -> bool:
-        """Whether there is a state to show."""
-        return self.device.available
-
-    @property
     @override
     def available(self) -> bool:
-        """Return whether there is a state to show; always True for actions.
-
-        Home Assistant's actions silently skip unavailable entities. Here, an action that cannot reach the
-        device fails with the reason.
-        """
-        return self.current if self._writing else True
-
-    @override
-    @callback
-    def _async_write_ha_state(self) -> None:
-        self._writing = True
-        try:
-            super()._async_write_ha_state()
-        finally:
-            self._writing = False
+        """Whether the state of the device counts as current."""
+        return self.device.available
 
     @override
     @callback
@@ -110,14 +90,6 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         super().__init__(device, description)
         self.tool = tool
         self._readings = tool.readings
-
-    @override
-    def get_initial_entity_options(self) -> er.EntityOptionsType | None:
-        """Return the options at first: assistants get what has a risk only if the owner exposes it."""
-        options = super().get_initial_entity_options()
-        if not self.tool.guarded:
-            return options
-        return {**(options or {}), CONVERSATION_DOMAIN: {"should_expose": False}}
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -160,25 +132,13 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         """Make a call. Raises as `_change`."""
         await self._change(call.tool, call.arguments, only_attribute=only_attribute)
 
-    async def async_retire(self) -> None:
-        """Remove the entity, unless it is disabled and so was never added."""
-        if self.hass is not None:
-            await self.async_remove()
-
     def _flag(self, reading: Reading) -> bool | None:
-        told = as_flag(self.device.tools.last_value(reading), reading.on_off)
-        return None if told is None else told is not reading.negated
+        return as_flag(self.device.value_of(reading), reading.on_off)
 
     def _last_of(self, yes: Call, no: Call) -> bool | None:
         """Return whether `yes` was the last call of the two, by this entity or by others."""
         last = self.device.tools.last_call([yes.tool, no.tool])
         return True if last == yes else False if last == no else None
-
-    def _is_switched_on(self, state: Reading | None, on: Call, off: Call) -> bool | None:
-        """Return whether something is on: as last read, or where that says nothing, as last switched."""
-        if state is not None and (told := self._flag(state)) is not None:
-            return told
-        return self._last_of(on, off)
 
     def _last_argument(self, tool: str, argument: str) -> Any:
         """Return the argument of the last call of a setter, by this entity or by others."""
@@ -188,13 +148,13 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
     def _chosen(self, choice: Choice, reading: Reading | None) -> str | None:
         """Return the option of a choice: as last read, or else as last set."""
         if reading is not None:
-            return choice.option_of(self.device.tools.last_value(reading))
+            return choice.option_of(self.device.value_of(reading))
         return choice.option_of(self._last_argument(choice.tool, choice.argument))
 
     def _set_to(self, setter: Setter, reading: Reading | None) -> int | float | None:
         """Return the value of a setter: as last read, or else as last set."""
         if reading is not None:
-            return as_number(self.device.tools.last_value(reading))
+            return as_number(self.device.value_of(reading))
         return as_number(self._last_argument(setter.tool, setter.argument))
 
 
@@ -217,130 +177,151 @@ def describe[DescriptionT: EntityDescription](
     )
 
 
+def existing[DescriptionT: EntityDescription](
+    descriptions: Iterable[DescriptionT],
+    exists: Callable[[Device, DescriptionT], bool] = lambda _device, _description: True,
+) -> Wanted[DescriptionT]:
+    """Return that a device is to have those of these entities that exist on it."""
+    return lambda device: {each.key: each for each in descriptions if exists(device, each)}
+
+
 @callback
-def async_add_tool_entities[ToolT: ToolEntity](
+def follow_tools[ToolT: ToolEntity](
     entry: XiaozhiConfigEntry,
     async_add_entities: AddConfigEntryEntitiesCallback,
     kind: type[ToolT],
-    factory: Callable[[Device, ToolT], XiaozhiToolEntity[ToolT]],
+    make: Callable[[Device, ToolT], XiaozhiToolEntity[ToolT]],
 ) -> None:
-    """Add the entities made from the tools of each device, and replace them when the tools change."""
-    adder = _ToolEntityAdder(entry, async_add_entities, kind, factory)
-    entry.async_on_unload(entry.runtime_data.listen_for_devices(adder.follow))
+    """Keep the entities of one kind that are made from the tools of each device."""
+
+    def wanted(device: Device) -> dict[str, ToolT]:
+        admitted = _admitted(device)
+        return {
+            key: tool
+            for key, tool in device.tools.entities.items()
+            if isinstance(tool, kind) and key in admitted
+        }
+
+    follow(entry, async_add_entities, wanted, make, keys=["tools"], settle=partial(_settle, kind))
 
 
 @callback
-def async_add_device_entities[DescriptionT: EntityDescription](
+def follow[SpecT](
     entry: XiaozhiConfigEntry,
     async_add_entities: AddConfigEntryEntitiesCallback,
-    descriptions: Iterable[DescriptionT],
-    factory: Callable[[Device, DescriptionT], Entity],
-    exists: Callable[[Device, DescriptionT], bool] = lambda _device, _description: True,
+    wanted: Wanted[SpecT],
+    make: Callable[[Device, SpecT], Entity],
+    *,
+    keys: Iterable[str] = _SHOW_WHAT_EXISTS,
+    settle: Callable[[Device, Mapping[str, SpecT]], None] = lambda _device, _wanted: None,
 ) -> None:
-    """Add the entities that exist on each device, now and whenever a device or one of its tools appears."""
-    adder = _DeviceEntityAdder(async_add_entities, tuple(descriptions), factory, exists)
-    entry.async_on_unload(entry.runtime_data.listen_for_devices(adder.follow))
+    """Keep the entities of one platform as wanted on each device: now, and when one of the `keys` changes.
+
+    With `settle`, the entity registry is prepared for what is wanted, before new entities are added.
+    """
+
+    @callback
+    def begin(device: Device) -> None:
+        kept = _KeptEntities(entry, async_add_entities, device, wanted, make, settle)
+        device.listen(keys, kept.look)
+        kept.look()
+
+    entry.async_on_unload(entry.runtime_data.listen_for_devices(begin))
 
 
-class _ToolEntities[ToolT: ToolEntity]:
-    """The entities of one platform made from the tools of one device."""
-
-    __slots__ = ("known", "present", "replacing", "retry_at")
-
-    def __init__(self) -> None:
-        self.present: dict[str, XiaozhiToolEntity[ToolT]] = {}
-        self.known: Mapping[str, ToolEntity] | None = None
-        """The entities of all platforms at the last look."""
-        self.replacing = asyncio.Lock()
-        self.retry_at = 0.0
-        """When entities over the limit are tried again, by the event loop's clock."""
-
-
-class _ToolEntityAdder[ToolT: ToolEntity]:
-    """Adds and replaces the entities of one platform made from tools, for all devices."""
+class _KeptEntities[SpecT]:
+    """The entities of one platform of one device."""
 
     def __init__(
         self,
         entry: XiaozhiConfigEntry,
         async_add_entities: AddConfigEntryEntitiesCallback,
-        kind: type[ToolT],
-        factory: Callable[[Device, ToolT], XiaozhiToolEntity[ToolT]],
+        device: Device,
+        wanted: Wanted[SpecT],
+        make: Callable[[Device, SpecT], Entity],
+        settle: Callable[[Device, Mapping[str, SpecT]], None],
     ) -> None:
-        self._hass = entry.runtime_data.hass
         self._entry = entry
         self._add = async_add_entities
-        self._kind = kind
-        self._platform = kind.platform or ""
-        self._factory = factory
-        self._entities = WeakKeyDictionary[Device, _ToolEntities[ToolT]]()
+        self._device = device
+        self._wanted = wanted
+        self._make = make
+        self._settle = settle
+        self._seen: Mapping[str, SpecT] | None = None
+        self._present: dict[str, tuple[SpecT, Entity]] = {}
+        self._changing = asyncio.Lock()
 
     @callback
-    def follow(self, device: Device) -> None:
-        self._entities[device] = _ToolEntities()
-        look = partial(self._look, device)
-        look()
-        # The status is read every minute: entities over the limit are tried again then.
-        device.listen([ENTITIES, STATUS_READ], look)
+    def look(self) -> None:
+        """Add and remove entities, if others are wanted than before."""
+        wanted = self._wanted(self._device)
+        if wanted != self._seen:
+            self._seen = wanted
+            self._entry.async_create_task(self._device.hass, self._change(), "xiaozhi change entities")
 
-    @callback
-    def _look(self, device: Device) -> None:
-        entities, now = self._entities[device], self._hass.loop.time()
-        due = device.tools.withheld.get(self._platform) and now >= entities.retry_at
-        if due or device.tools.entities is not entities.known:
-            entities.known = device.tools.entities
-            entities.retry_at = now + _RETRY
-            self._entry.async_create_task(
-                self._hass, self._replace(device, entities), "xiaozhi replace entities"
-            )
-
-    async def _replace(self, device: Device, entities: _ToolEntities[ToolT]) -> None:
-        present = entities.present
-        async with entities.replacing:
-            made = device.tools.entities.items()
-            tools = {key: tool for key, tool in made if isinstance(tool, self._kind)}
-            for key, entity in tuple(present.items()):
-                if tools.get(key) != entity.tool:
-                    del present[key]
-                    await entity.async_retire()
-            admitted = async_admit(self._hass, device, self._platform, tools.keys() - present.keys())
-            new = {key: self._factory(device, tool) for key, tool in tools.items() if key in admitted}
-            present.update(new)
+    async def _change(self) -> None:
+        async with self._changing:
+            wanted = self._wanted(self._device)
+            for key, (spec, entity) in tuple(self._present.items()):
+                if key not in wanted or wanted[key] != spec:
+                    del self._present[key]
+                    # A disabled entity was never added.
+                    if entity.hass is not None:
+                        await entity.async_remove()
+            self._settle(self._device, wanted)
+            new = {
+                key: (spec, self._make(self._device, spec))
+                for key, spec in wanted.items()
+                if key not in self._present
+            }
+            self._present |= new
             if new:
-                self._add(new.values(), config_subentry_id=device.subentry_id)
-            async_forget_merged(self._hass, device, self._platform)
-            async_remove_surplus(self._hass, device)
+                self._add((entity for _, entity in new.values()), config_subentry_id=self._device.subentry_id)
 
 
-class _DeviceEntityAdder[DescriptionT: EntityDescription]:
-    """Adds the other entities of one platform, for all devices; each is followed until it has them all."""
+def _registered(device: Device) -> list[er.RegistryEntry]:
+    """Return the entities in the registry that the device's tools have made, also those that are gone."""
+    prefixes = tuple(f"{device.mac}_{prefix}" for prefix in KEY_PREFIXES)
+    if (device_id := device.registry_id) is None:
+        return []
+    registry = er.async_get(device.hass)
+    entries = er.async_entries_for_device(registry, device_id, include_disabled_entities=True)
+    return [entry for entry in entries if entry.platform == DOMAIN and entry.unique_id.startswith(prefixes)]
 
-    def __init__(
-        self,
-        async_add_entities: AddConfigEntryEntitiesCallback,
-        descriptions: tuple[DescriptionT, ...],
-        factory: Callable[[Device, DescriptionT], Entity],
-        exists: Callable[[Device, DescriptionT], bool],
-    ) -> None:
-        self._add = async_add_entities
-        self._descriptions = descriptions
-        self._factory = factory
-        self._exists = exists
-        self._missing = WeakKeyDictionary[Device, tuple[DescriptionT, ...]]()
-        self._unlisten = WeakKeyDictionary[Device, CALLBACK_TYPE]()
 
-    @callback
-    def follow(self, device: Device) -> None:
-        self._missing[device] = self._descriptions
-        self._unlisten[device] = device.listen(_SHOW_WHAT_EXISTS, partial(self._look, device))
-        self._look(device)
+def _admitted(device: Device) -> set[str]:
+    """Return the keys of a device's entities: those known, and new ones up to the limit.
 
-    @callback
-    def _look(self, device: Device) -> None:
-        missing = self._missing[device]
-        if not (found := [description for description in missing if self._exists(device, description)]):
-            return
-        self._missing[device] = tuple(description for description in missing if description not in found)
-        if not self._missing[device]:
-            self._unlisten.pop(device)()
-        entities: list[Any] = [self._factory(device, description) for description in found]
-        self._add(entities, config_subentry_id=device.subentry_id)
+    A device whose list of tools keeps changing would fill the registry.
+    """
+    known = {(entry.domain, entry.unique_id.removeprefix(f"{device.mac}_")) for entry in _registered(device)}
+    room = MAX_ENTITIES - len(known)
+    admitted: set[str] = set()
+    for key, tool in device.tools.entities.items():
+        if (tool.platform, key) in known or not key.startswith(KEY_PREFIXES):
+            admitted.add(key)
+        elif tool.platform is not None and room > 0:
+            admitted.add(key)
+            room -= 1
+    return admitted
+
+
+def _settle(kind: type[ToolEntity], device: Device, wanted: Mapping[str, ToolEntity]) -> None:
+    """Remove the entities that tools no longer make from the registry; those of tools that are gone stay.
+
+    Version 0.2 named the entity of an answer with one member after the tool only: it keeps its id and name.
+    """
+    registry = er.async_get(device.hass)
+    for entry in _registered(device):
+        key = entry.unique_id.removeprefix(f"{device.mac}_")
+        tool, _, path = key.removeprefix(TOOL_PREFIX).rpartition("#")
+        named = tool if path and tool in device.tools else key.removeprefix(TOOL_PREFIX)
+        if entry.domain != kind.platform or key in wanted or named not in device.tools:
+            continue
+        members = device.tools.list.shapes.get(named, ())
+        now = f"{key}#{members[0].path}" if len(members) == 1 else ""
+        renamed = f"{device.mac}_{now}"
+        if now in wanted and registry.async_get_entity_id(entry.domain, DOMAIN, renamed) is None:
+            registry.async_update_entity(entry.entity_id, new_unique_id=renamed)
+        else:
+            registry.async_remove(entry.entity_id)

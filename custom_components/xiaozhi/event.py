@@ -11,7 +11,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ToolCalledEvent, async_add_access_point_entities
 from .device.events import ConversationEvent, DeviceEvent, NotificationType
-from .entity import XiaozhiEntity, async_add_device_entities
+from .entity import XiaozhiEntity, existing, follow
 from .gateway import XiaozhiConfigEntry
 
 PARALLEL_UPDATES = 0
@@ -41,7 +41,7 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the event entities of every device."""
-    async_add_device_entities(entry, async_add_entities, EVENTS, XiaozhiEvent)
+    follow(entry, async_add_entities, existing(EVENTS), XiaozhiEvent)
     async_add_access_point_entities(
         entry, entry.runtime_data.access_points, async_add_entities, [ToolCalledEvent]
     )
@@ -60,7 +60,7 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
 
     @property
     @override
-    def current(self) -> bool:
+    def available(self) -> bool:
         """Always True: a past event stays true while the device is away."""
         return True
 

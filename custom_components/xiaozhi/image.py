@@ -13,11 +13,11 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .const import ATTR_HINT
 from .device.device import Device
 from .device.state import AVAILABLE
-from .entity import XiaozhiEntity, async_add_device_entities
+from .entity import XiaozhiEntity, existing, follow
 from .gateway import XiaozhiConfigEntry
 from .pictures.jpeg import PictureKind
 from .texts.translated import known_text
-from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL
+from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
 
 PARALLEL_UPDATES = 0
 
@@ -56,12 +56,11 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the image entities that each device has tools for."""
-    async_add_device_entities(
+    follow(
         entry,
         async_add_entities,
-        IMAGES,
+        existing(IMAGES, lambda device, image: own_name(image.tool, device.tools) is not None),
         lambda device, description: XiaozhiImage(hass, device, description),
-        exists=lambda device, description: description.tool in device.tools,
     )
 
 

@@ -13,10 +13,10 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
-from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
+from .entity import XiaozhiToolEntity, describe, follow_tools
 from .gateway import XiaozhiConfigEntry
-from .tools.entities import Colour, LightTool, Setter
-from .tools.values import as_number
+from .tools.answer_values import as_number
+from .tools.entity_descriptions import Colour, LightTool, Setter
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
@@ -31,7 +31,7 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the lights that each device has tools for."""
-    async_add_tool_entities(entry, async_add_entities, LightTool, XiaozhiLight)
+    follow_tools(entry, async_add_entities, LightTool, XiaozhiLight)
 
 
 class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):

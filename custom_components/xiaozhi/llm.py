@@ -13,8 +13,8 @@ from .device.device import Device
 from .gateway import find_device
 from .protocol.mcp.tool import ArgumentError, Tool as McpTool, check_arguments
 from .protocol.text import one_line
-from .tools.arguments import argument_fault
-from .tools.assistant import (
+from .tools.argument_errors import argument_fault
+from .tools.assistant_tools import (
     annotations_of,
     argument_names,
     description_of,

@@ -29,8 +29,8 @@ from homeassistant.util import dt as dt_util
 from .const import DOMAIN
 from .device.call_log import logged_call
 from .device.device import Device
-from .device.state import AVAILABLE, ENTITIES, STATUS_READ
-from .entity import XiaozhiEntity, async_add_device_entities
+from .device.state import AVAILABLE, STATUS_READ
+from .entity import XiaozhiEntity, existing, follow
 from .gateway import Gateway, XiaozhiConfigEntry
 from .media import library
 from .media.player import DevicePlayer, Media, PlayerState
@@ -75,7 +75,7 @@ async def async_setup_entry(
     def make(device: Device, description: MediaPlayerEntityDescription) -> XiaozhiMediaPlayer:
         return XiaozhiMediaPlayer(gateway, device, description)
 
-    async_add_device_entities(entry, async_add_entities, [_SPEAKER], make)
+    follow(entry, async_add_entities, existing([_SPEAKER]), make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     @override
     def follows(self) -> Iterable[str]:
         """Return the keys of its volume; the rest comes from its player."""
-        return (AVAILABLE, ENTITIES, STATUS_READ)
+        return (AVAILABLE, "tools", STATUS_READ)
 
     @property
     @override

@@ -7,7 +7,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import MAX_MESSAGE, MAX_STATUS
-from .entity import XiaozhiEntity, async_add_device_entities
+from .entity import XiaozhiEntity, existing, follow
 from .gateway import XiaozhiConfigEntry
 from .protocol import messages
 from .protocol.faces import Face
@@ -22,7 +22,7 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add one entity for every device; a device without a screen only makes the sound."""
-    async_add_device_entities(entry, async_add_entities, [_SCREEN], XiaozhiNotify)
+    follow(entry, async_add_entities, existing([_SCREEN]), XiaozhiNotify)
 
 
 class XiaozhiNotify(XiaozhiEntity, NotifyEntity):

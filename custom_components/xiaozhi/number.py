@@ -14,13 +14,14 @@ from .device.state import SETTINGS
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
-    async_add_device_entities,
-    async_add_tool_entities,
     describe,
+    existing,
+    follow,
+    follow_tools,
 )
 from .gateway import XiaozhiConfigEntry
 from .tools.catalogue import VOLUME_TOOL
-from .tools.entities import NumberTool
+from .tools.entity_descriptions import NumberTool
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
@@ -51,15 +52,10 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the follow-up wait of each device, and the numbers that it has tools for."""
-    async_add_device_entities(entry, async_add_entities, [_FOLLOW_UP_WAIT], XiaozhiFollowUpWait)
-    async_add_device_entities(
-        entry,
-        async_add_entities,
-        [_ANNOUNCEMENT_VOLUME],
-        XiaozhiAnnouncementVolume,
-        exists=lambda device, _description: VOLUME_TOOL in device.tools,
-    )
-    async_add_tool_entities(entry, async_add_entities, NumberTool, XiaozhiNumber)
+    follow(entry, async_add_entities, existing([_FOLLOW_UP_WAIT]), XiaozhiFollowUpWait)
+    has_volume = existing([_ANNOUNCEMENT_VOLUME], lambda device, _description: VOLUME_TOOL in device.tools)
+    follow(entry, async_add_entities, has_volume, XiaozhiAnnouncementVolume)
+    follow_tools(entry, async_add_entities, NumberTool, XiaozhiNumber)
 
 
 class XiaozhiFollowUpWait(XiaozhiEntity, NumberEntity):
@@ -73,7 +69,7 @@ class XiaozhiFollowUpWait(XiaozhiEntity, NumberEntity):
 
     @property
     @override
-    def current(self) -> bool:
+    def available(self) -> bool:
         """Return True: the setting is ours, not the device's."""
         return True
 
@@ -100,7 +96,7 @@ class XiaozhiAnnouncementVolume(XiaozhiEntity, NumberEntity):
 
     @property
     @override
-    def current(self) -> bool:
+    def available(self) -> bool:
         """Return True: the setting is ours, not the device's."""
         return True
 

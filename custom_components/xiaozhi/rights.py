@@ -7,8 +7,8 @@ from homeassistant.helpers import entity_registry as er
 
 from .const import DOMAIN
 from .device.device import Device
-from .tools.risk import ADMIN_RISKS, GUARDED_RISKS
-from .tools.risk_rules import risks_of
+from .tools.risk_words import ADMIN_RISKS, GUARDED_RISKS
+from .tools.tool_risks import risks_of
 
 
 @callback

@@ -14,10 +14,9 @@ from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraDa
 
 from .const import DOMAIN
 from .device.device import Device
-from .entity import XiaozhiToolEntity, async_add_tool_entities, describe
+from .entity import XiaozhiToolEntity, describe, follow_tools
 from .gateway import Gateway, XiaozhiConfigEntry
-from .lean_entity import LeanEntity
-from .tools.entities import SelectTool
+from .tools.entity_descriptions import SelectTool
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
@@ -30,7 +29,7 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the selects of each device."""
-    async_add_tool_entities(entry, async_add_entities, SelectTool, XiaozhiSelect)
+    follow_tools(entry, async_add_entities, SelectTool, XiaozhiSelect)
 
     @callback
     def add_assist_selects(device: Device) -> None:
@@ -72,7 +71,7 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
         await self._call(self.tool.choice.call(option))
 
 
-class XiaozhiPipelineSelect(LeanEntity, AssistPipelineSelect):
+class XiaozhiPipelineSelect(AssistPipelineSelect):
     """The Assist pipeline of a device."""
 
     _attr_has_entity_name = True
@@ -82,7 +81,7 @@ class XiaozhiPipelineSelect(LeanEntity, AssistPipelineSelect):
         self._attr_device_info = device.info
 
 
-class XiaozhiEndOfSpeechSelect(LeanEntity, VadSensitivitySelect):
+class XiaozhiEndOfSpeechSelect(VadSensitivitySelect):
     """What ends the user's speech: what has been said, or a pause as with Home Assistant's own select."""
 
     _attr_has_entity_name = True

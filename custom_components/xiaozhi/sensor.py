@@ -18,22 +18,23 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .access_point.entities import LastCallSensor, ToolsOfferedSensor, async_add_access_point_entities
 from .const import ATTR_HINT
 from .device.device import Device
-from .device.state import AVAILABLE, ENTITIES, RESPONSE, status_key
+from .device.state import AVAILABLE, RESPONSE, status_key
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
-    async_add_device_entities,
-    async_add_tool_entities,
     describe,
+    existing,
+    follow,
+    follow_tools,
 )
 from .gateway import XiaozhiConfigEntry
 from .protocol.conversation.table import ConversationState
 from .protocol.status import NETWORK_TYPES, SIGNALS
 from .protocol.transport.link import LinkKind
 from .texts.translated import known_text
+from .tools.answer_values import as_attributes, as_number, as_text
 from .tools.catalogue import CATALOGUE
-from .tools.entities import Reading, SensorTool
-from .tools.values import as_attributes, as_number, as_text
+from .tools.entity_descriptions import Reading, SensorTool
 
 PARALLEL_UPDATES = 0
 
@@ -173,7 +174,7 @@ SENSORS: Final = (
         entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
         value=_ip,
-        follows=(AVAILABLE, "ip", status_key("ip"), "tools", ENTITIES),
+        follows=(AVAILABLE, "ip", status_key("ip"), "tools"),
     ),
 )
 
@@ -182,14 +183,8 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the sensors that each device has values for."""
-    async_add_device_entities(
-        entry,
-        async_add_entities,
-        SENSORS,
-        XiaozhiSensor,
-        exists=_exists,
-    )
-    async_add_tool_entities(entry, async_add_entities, SensorTool, XiaozhiToolSensor)
+    follow(entry, async_add_entities, existing(SENSORS, _exists), XiaozhiSensor)
+    follow_tools(entry, async_add_entities, SensorTool, XiaozhiToolSensor)
     async_add_access_point_entities(
         entry, entry.runtime_data.access_points, async_add_entities, [LastCallSensor, ToolsOfferedSensor]
     )
@@ -212,9 +207,9 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
 
     @property
     @override
-    def current(self) -> bool:
+    def available(self) -> bool:
         """Whether there is a state to show."""
-        return self.entity_description.stays or super().current
+        return self.entity_description.stays or super().available
 
     @property
     @override
@@ -249,7 +244,7 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
     @override
     def native_value(self) -> str | int | float | None:
         """Return the main part of the answer."""
-        answer = self.device.tools.last_value(self.tool.state)
+        answer = self.device.value_of(self.tool.state)
         if self.tool.unit is not None or self.tool.measured:
             return as_number(answer)
         value = as_text(answer)
@@ -259,8 +254,6 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
     @override
     def state_class(self) -> SensorStateClass | None:
         """Return the state class of a number: its changes make a curve, and no lines in the logbook."""
-        if self.tool.grows:
-            return SensorStateClass.TOTAL_INCREASING
         is_number = self.tool.measured or self.tool.unit or isinstance(self.native_value, int | float)
         return SensorStateClass.MEASUREMENT if is_number else None
 
@@ -270,4 +263,4 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
         """Return all parts of the answer, except where each is a sensor."""
         if self.tool.state.member is not None and self.tool.state.tool not in CATALOGUE:
             return {}
-        return as_attributes(self.device.tools.last_value(Reading(tool=self.tool.state.tool)))
+        return as_attributes(self.device.value_of(Reading(tool=self.tool.state.tool)))

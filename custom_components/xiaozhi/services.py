@@ -39,9 +39,9 @@ from .protocol.faces import Face
 from .protocol.mcp.rpc import Progress
 from .protocol.mcp.tool import ArgumentError, check_arguments
 from .rights import check_call, check_device, satellite_id
-from .tools.arguments import argument_fault
+from .tools.argument_errors import argument_fault
 from .tools.catalogue import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
-from .tools.listing import described
+from .tools.tool_data import described
 
 EVENT_PROGRESS: Final = "xiaozhi_progress"
 

@@ -16,12 +16,13 @@ from .device.state import DETECTORS, SETTINGS
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
-    async_add_device_entities,
-    async_add_tool_entities,
     describe,
+    existing,
+    follow,
+    follow_tools,
 )
 from .gateway import XiaozhiConfigEntry
-from .tools.entities import SwitchTool
+from .tools.entity_descriptions import SwitchTool
 from .voice.speech_detectors import SpeechDetectors
 
 # The device runs one tool at a time.
@@ -38,14 +39,13 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the switches that each device has tools for, and one to devices that listen while they speak."""
-    async_add_device_entities(
+    follow(
         entry,
         async_add_entities,
-        [_INTERRUPT_BY_SPEAKING],
+        existing([_INTERRUPT_BY_SPEAKING], lambda device, _: device.state.listens_while_speaking is True),
         partial(XiaozhiInterruptSwitch, entry.runtime_data.detectors),
-        exists=lambda device, _: device.state.listens_while_speaking is True,
     )
-    async_add_tool_entities(entry, async_add_entities, SwitchTool, XiaozhiSwitch)
+    follow_tools(entry, async_add_entities, SwitchTool, XiaozhiSwitch)
 
 
 class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
@@ -65,7 +65,7 @@ class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
 
     @property
     @override
-    def current(self) -> bool:
+    def available(self) -> bool:
         """Return whether the switch has an effect."""
         return self._detectors.available and self.device.state.listens_while_speaking is True
 

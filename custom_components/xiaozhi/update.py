@@ -17,7 +17,7 @@ from .const import DOMAIN
 from .device.device import Device
 from .device.state import INSTALLATION
 from .device_http.transfers import TRANSFERS
-from .entity import XiaozhiEntity, async_add_device_entities
+from .entity import XiaozhiEntity, existing, follow
 from .firmware.image import FirmwareError, FirmwareImage
 from .firmware.library import Firmware, FirmwareFiles
 from .firmware.offer_at_checkin import Installation
@@ -40,10 +40,10 @@ async def async_setup_entry(
 ) -> None:
     """Add the firmware of each device."""
     files = entry.runtime_data.firmware_files
-    async_add_device_entities(
+    follow(
         entry,
         async_add_entities,
-        UPDATES,
+        existing(UPDATES),
         lambda device, description: XiaozhiUpdate(device, description, files),
     )
 
@@ -69,7 +69,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
 
     @property
     @override
-    def current(self) -> bool:
+    def available(self) -> bool:
         """Always True: a device that is switched off gets the firmware when it starts."""
         return True
 

@@ -31,7 +31,7 @@ from scripts.tool_table import stock_tools
 from tests.integration.http_device import MAC, paired_device
 from tests.paths import ROOT
 from tests.rules.tools.invented import DEVICES
-from tests.rules.tools.sample_tools import number, tool as sample_tool
+from tests.rules.tools.sample_tools import tool as sample_tool
 
 _PAGES: Final = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 _AUTOMATION: Final = re.compile(r"^```yaml\n(alias: .*?)^```", re.MULTILINE | re.DOTALL)
@@ -57,10 +57,8 @@ _NOTIFIED: Final = {
 _AT_NIGHT: Final = {"Light in the kitchen when XiaoZhi is woken at night"}
 # Of firmware of the owner's own.
 _OWN_TOOLS: Final = [
-    *(*DEVICES["curtain"], *DEVICES["door lock"], *DEVICES["irrigation"], *DEVICES["infrared"]),
-    *(sample_tool("self.fan.turn_on"), sample_tool("self.fan.turn_off")),
-    *(sample_tool("self.humidifier.turn_on"), sample_tool("self.humidifier.turn_off")),
-    sample_tool("self.humidifier.set_humidity", percent=number(30, 80)),
+    *(*DEVICES["curtain"], *DEVICES["infrared"]),
+    *(sample_tool("self.pump.turn_on"), sample_tool("self.pump.turn_off")),
 ]
 # A second entity of the same name has a number at its end; on real boards there is no second one.
 _SECOND: Final = re.compile(r"_\d$")

@@ -15,7 +15,6 @@ from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.entity import Entity
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from ..lean_entity import LeanEntity
 from ..protocol.access_point.dispatcher import CallOutcome, CallRecord
 from .access_point import AccessPoint
 from .access_points import AccessPoints
@@ -37,7 +36,7 @@ def async_add_access_point_entities(
     entry.async_on_unload(points.listen(add))
 
 
-class AccessPointEntity(LeanEntity):
+class AccessPointEntity(Entity):
     """An entity of an access point. Its state is written whenever the access point changes."""
 
     _attr_has_entity_name = True

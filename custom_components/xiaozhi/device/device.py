@@ -29,14 +29,16 @@ from ..protocol.status import DeviceStatus
 from ..protocol.transport.link import Link, LinkKind
 from ..settings import DeviceSettings
 from ..timeouts import Timeouts
-from ..tools.state import ToolState, prepare
+from ..tools.catalogue import STATUS_TOOL
+from ..tools.entity_descriptions import Reading
+from ..tools.tool_state import ToolState, prepare
 from .commands import DeviceCommands
 from .conversations import DeviceConversations
 from .events import EVENT_NOTIFICATION, DeviceEvent, DeviceEvents
 from .handshake import HandshakeStep
 from .listeners import KeyedListeners, Listener
 from .session import DeviceSession
-from .state import ENTITIES, INSTALLATION, SETTINGS, STATUS_READ, DeviceState, changed_keys, is_stored
+from .state import INSTALLATION, SETTINGS, STATUS_READ, DeviceState, changed_keys, is_stored
 from .store import DeviceStore
 from .timers import DeviceTimers
 
@@ -69,7 +71,7 @@ class Device:
         self.state: DeviceState = store.state(self.mac)
         """The last known state."""
         self.state.board = self.state.board or self.settings.board or None
-        self.tools = ToolState(self.state)
+        self.tools = ToolState(self.state.tools, self.state.answers, self.state.calls)
         self.info = DeviceInfo(identifiers={(DOMAIN, self.mac)})
         """Connects the entities with the device in the registry."""
         self.events = DeviceEvents(hass.loop.time, lambda: self.settings.share_transcripts)
@@ -92,8 +94,8 @@ class Device:
         self._entry = entry
         self._store = store
         self._listeners = KeyedListeners()
+        self._mapping = asyncio.Lock()
         self._shown = self._snapshot()
-        self._entities = self.tools.entities
         self._last_statistics: dict[str, Any] = {}
         self._just_started = False
 
@@ -127,9 +129,6 @@ class Device:
         """Call those who follow what has changed in the state, or these keys, and schedule saving it."""
         shown, self._shown = self._shown, self._snapshot()
         changed = {*keys, *changed_keys(shown, self._shown)}
-        if self.tools.entities is not self._entities:
-            self._entities = self.tools.entities
-            changed.add(ENTITIES)
         if stored := set(filter(is_stored, changed)):
             self._store.async_schedule_save(seldom=stored == {"last_contact"})
         self._listeners.notify(changed)
@@ -304,19 +303,36 @@ class Device:
 
     async def tools_listed(self, tools: tuple[Tool, ...]) -> None:
         """Take the device's tools."""
-        # Hostile texts take up to a second; the results are cached.
-        await self.hass.async_add_executor_job(prepare, tools)
-        if tools != self.state.tools:
-            # Without stored tools, a device has no entities after a crash until it connects.
-            self._store.async_schedule_save(soon=True)
-        self.tools.listed(tools)
-        self.changed()
+        await self._map(tools)
+
+    async def _map(self, tools: tuple[Tool, ...] | None = None) -> None:
+        """Map these tools, or those known, to entities, by the answers so far."""
+        async with self._mapping:
+            known = self.state.tools
+            # Hostile texts take up to a second.
+            mapped = await self.hass.async_add_executor_job(
+                prepare, known.tools if tools is None else tools, known.shapes, dict(self.state.answers)
+            )
+            if mapped is not known:
+                # Without stored tools, a device has no entities after a crash until it connects.
+                self._store.async_schedule_save(soon=True)
+                self.state.tools = mapped
+                self.tools.listed(mapped)
+            self.changed()
 
     @callback
-    def tool_answered(self, name: str, result: ToolResult) -> None:
+    async def tool_answered(self, name: str, result: ToolResult) -> None:
         """Take the answer of a tool that is read regularly."""
-        self.tools.answered(name, result)
-        self.changed()
+        if self.tools.answered(name, result):
+            await self._map()
+        else:
+            self.changed()
+
+    def value_of(self, reading: Reading) -> Any:
+        """Return the value last read, or None. For the status tool, a member is a field of the status."""
+        if reading.tool == STATUS_TOOL:
+            return getattr(self.state.status, reading.member or "", None)
+        return self.tools.last_value(reading)
 
     @callback
     def status_read(self, status: DeviceStatus) -> None:

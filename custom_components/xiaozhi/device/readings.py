@@ -17,7 +17,7 @@ from ..protocol.status import DeviceStatus, StatusError, parse_status
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import SessionTimeouts
 from ..tools.catalogue import STATUS_TOOL
-from ..tools.state import ToolState
+from ..tools.tool_state import ToolState
 
 __all__ = ["ReadDevice", "ReadSession", "Readings"]
 
@@ -42,7 +42,7 @@ class ReadDevice(Protocol):
     def status_read(self, status: DeviceStatus) -> None:
         """Store the status."""
 
-    def tool_answered(self, name: str, result: ToolResult) -> None:
+    async def tool_answered(self, name: str, result: ToolResult) -> None:
         """Store the answer of a tool."""
 
 
@@ -169,7 +169,7 @@ class Readings:
         for name in self._device.tools.to_read:
             await self._quiet.wait()
             try:
-                self._device.tool_answered(name, await self._session.call_tool(name))
+                await self._device.tool_answered(name, await self._session.call_tool(name))
             except McpCallError as err:
                 _LOGGER.debug("%s: %s could not be read: %s", self._device.name, name, err)
             except (McpError, LinkClosedError) as err:

@@ -12,9 +12,9 @@ from ..pictures.jpeg import Picture, PictureKind
 from ..protocol.checkin import CheckIn
 from ..protocol.conversation.table import ConversationState
 from ..protocol.firmware import FirmwareVersion
-from ..protocol.mcp.tool import Tool
 from ..protocol.status import DeviceStatus
 from ..protocol.transport.link import LinkKind
+from ..tools.tool_state import NO_TOOLS, ToolList
 from .timers import SetTimer
 
 # Keys that listeners of a device follow, beside the fields of `DeviceState` and the parts of its mappings.
@@ -22,8 +22,6 @@ AVAILABLE: Final = "available"
 """Whether the state counts as current."""
 SETTINGS: Final = "settings"
 """The owner's settings."""
-ENTITIES: Final = "entities"
-"""What its tools are mapped to."""
 STATUS_READ: Final = "status_read"
 """The status was read, also where nothing in it has changed."""
 RESPONSE: Final = "response"
@@ -82,7 +80,8 @@ class DeviceState:
     """The last wake words that it has told of, the latest first."""
     extended: bool = False
     """Whether its MCP server is more than that of stock firmware, by its last handshake."""
-    tools: tuple[Tool, ...] = ()
+    tools: ToolList = NO_TOOLS
+    """Its tools with the shapes of their answers: one object until one of them changes."""
     status: DeviceStatus = field(default_factory=DeviceStatus)
     answers: dict[str, Any] = field(default_factory=dict)
     """Last answers of its tools, by name."""
@@ -106,8 +105,7 @@ class DeviceState:
         """Read the stored form; missing or damaged values become None."""
         data = data if isinstance(data, dict) else {}
         last_contact = _get(data, "last_contact", str)
-        tools, calls = _get(data, "tools", list) or (), _get(data, "calls", dict) or {}
-        timers = _get(data, "timers", dict) or {}
+        calls, timers = _get(data, "calls", dict) or {}, _get(data, "timers", dict) or {}
         return cls(
             firmware=_get(data, "firmware", str),
             board=_get(data, "board", str),
@@ -122,7 +120,7 @@ class DeviceState:
             listens_while_speaking=_get(data, "listens_while_speaking", bool),
             wake_words=tuple(word for word in _get(data, "wake_words", list) or () if isinstance(word, str)),
             extended=_get(data, "extended", bool) or False,
-            tools=tuple(tool for stored in tools if (tool := Tool.from_dict(stored))),
+            tools=ToolList.from_dict(data),
             status=DeviceStatus.from_dict(data.get("status")),
             answers=_get(data, "answers", dict) or {},
             calls={name: arguments for name, arguments in calls.items() if isinstance(arguments, dict)},
@@ -162,7 +160,7 @@ class DeviceState:
             "listens_while_speaking": self.listens_while_speaking,
             "wake_words": list(self.wake_words),
             "extended": self.extended,
-            "tools": [tool.as_dict() for tool in self.tools],
+            **self.tools.as_dict(),
             "status": self.status.as_dict(),
             "answers": self.answers,
             "calls": self.calls,

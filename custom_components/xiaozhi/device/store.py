@@ -9,7 +9,6 @@ from homeassistant.helpers.storage import Store
 
 from ..const import DOMAIN
 from ..timeouts import StoreTimeouts
-from ..tools.state import prepare
 from .state import DeviceState
 
 _LOGGER = logging.getLogger(__name__)
@@ -33,9 +32,8 @@ class DeviceStore:
         """Read all states. With a damaged file, the devices report their state again."""
         try:
             stored = await self._store.async_load() or {}
-            self._states = {mac: DeviceState.from_dict(data) for mac, data in stored.items()}
-            tools = [tool for state in self._states.values() for tool in state.tools]
-            await self._hass.async_add_executor_job(prepare, tools)
+            # To map their tools takes long.
+            self._states = await self._hass.async_add_executor_job(_states_of, stored)
         except Exception:
             # Pairings are in the config entry, so the gateway can start without this file.
             _LOGGER.exception("Stored states are unreadable. They are learned from the devices again")
@@ -93,3 +91,7 @@ class DeviceStore:
     def _data(self) -> dict[str, Any]:
         self._due = None
         return {mac: state.as_dict() for mac, state in self._states.items()}
+
+
+def _states_of(stored: dict[str, Any]) -> dict[str, DeviceState]:
+    return {mac: DeviceState.from_dict(data) for mac, data in stored.items()}

@@ -19,9 +19,9 @@ from ..const import (
 from ..device.device import Device
 from ..protocol.mcp.tool import Tool
 from ..settings import DeviceSettings
-from ..tools.assistant import automatic_tools, choosable_tools
-from ..tools.catalogue import PHOTO_TOOL
-from ..tools.risk_rules import risks_of
+from ..tools.assistant_tools import automatic_tools, choosable_tools
+from ..tools.catalogue import PHOTO_TOOL, own_name
+from ..tools.tool_risks import risks_of
 from .multiple_choice import multiple_choice
 
 _SECTION: Final = "may_do"
@@ -44,7 +44,7 @@ async def permissions_schema(
     ):
         if extended or allowed:
             fields[vol.Optional(key, default=allowed)] = BooleanSelector()
-    if device is not None and PHOTO_TOOL in device.tools:
+    if device is not None and own_name(PHOTO_TOOL, device.tools):
         fields[vol.Optional(CONF_LOOK_AT_PHOTOS, default=settings.looks_at_photos)] = BooleanSelector()
     if not fields:
         return {}

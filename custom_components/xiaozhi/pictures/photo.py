@@ -5,7 +5,7 @@ from homeassistant.helpers import entity_registry as er
 
 from ..device.device import Device
 from ..protocol.text import one_line
-from ..tools.catalogue import PHOTO_TOOL
+from ..tools.catalogue import PHOTO_TOOL, own_name
 from .jpeg import PictureKind
 from .screen import failure, require_tool
 from .vision import picture_entity
@@ -20,8 +20,12 @@ async def async_take_photo(
 
     Raises `HomeAssistantError`.
     """
-    require_tool(device, PHOTO_TOOL)
-    result = await device.commands.call_tool(PHOTO_TOOL, {"question": question})
+    name = own_name(PHOTO_TOOL, device.tools) or PHOTO_TOOL
+    require_tool(device, name)
+    tool = device.tools.get(name)
+    # Programs for computers have cameras that take no question.
+    asks = tool is None or "question" in tool.properties
+    result = await device.commands.call_tool(name, {"question": question} if asks else {})
     # The device passes on our answer to its upload.
     match result.json():
         case {"success": True, "result": str(text)}:

@@ -95,8 +95,8 @@ async def _look(
             raise _NoAnswerError("photo_not_complete")
         photo, question = await slots.decode(hass, partial(_read_form, content_type, body))
         del body
-    entity_id = _keep(hass, device, photo)
-    return await _ask(hass, device, entity_id, question) if question else ""
+    entry = _keep(hass, device, photo)
+    return await _ask(hass, device, entry, question) if question else ""
 
 
 def _read_form(content_type: str, body: bytes) -> tuple[bytes, str]:
@@ -129,16 +129,15 @@ def picture_entity(hass: HomeAssistant, device: Device, kind: PictureKind) -> er
     return registry.async_get(entity_id) if entity_id else None
 
 
-def _keep(hass: HomeAssistant, device: Device, photo: bytes) -> str | None:
+def _keep(hass: HomeAssistant, device: Device, photo: bytes) -> er.RegistryEntry | None:
     device.pictured(PictureKind.PHOTO, Picture(data=photo, taken=dt_util.utcnow()))
     entry = picture_entity(hass, device, PictureKind.PHOTO)
-    if entry is None or entry.disabled_by:
-        return None
-    hass.bus.async_fire(EVENT_PHOTO, {"device_id": entry.device_id, "entity_id": entry.entity_id})
-    return entry.entity_id
+    if entry is not None and not entry.disabled_by:
+        hass.bus.async_fire(EVENT_PHOTO, {"device_id": entry.device_id, "entity_id": entry.entity_id})
+    return entry
 
 
-async def _ask(hass: HomeAssistant, device: Device, entity_id: str | None, question: str) -> str:
+async def _ask(hass: HomeAssistant, device: Device, entry: er.RegistryEntry | None, question: str) -> str:
     if not device.settings.looks_at_photos:
         raise _NoAnswerError("photo_not_allowed")
     if not _has_model(hass):
@@ -151,12 +150,14 @@ async def _ask(hass: HomeAssistant, device: Device, entity_id: str | None, quest
             translation_key=NO_MODEL_ISSUE,
         )
         raise _NoAnswerError("photo_no_model")
-    if entity_id is None:
+    if entry is None:
+        raise _NoAnswerError("photo_no_camera")
+    if entry.disabled_by:
         raise _NoAnswerError("photo_no_entity")
     from homeassistant.components import ai_task  # noqa: PLC0415 - loaded, since there is a model
 
     attachment = {
-        "media_content_id": f"media-source://{Platform.IMAGE}/{entity_id}",
+        "media_content_id": f"media-source://{Platform.IMAGE}/{entry.entity_id}",
         "media_content_type": "image/jpeg",
     }
     try:

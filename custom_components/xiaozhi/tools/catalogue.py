@@ -4,29 +4,15 @@ Schemas have no choices and no units, and do not link a setter to its getter.
 Sources: `main/mcp_server.cc` and the folders below `main/boards`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from homeassistant.const import PERCENTAGE, EntityCategory
 
-from .entities import Reading
-from .risk import Risk
-
-__all__ = [
-    "ASSETS_TOOL",
-    "CATALOGUE",
-    "PHOTO_TOOL",
-    "PREVIEW_TOOL",
-    "REBOOT_TOOL",
-    "SCREEN_INFO_TOOL",
-    "SNAPSHOT_TOOL",
-    "STATUS_TOOL",
-    "VOLUME_TOOL",
-    "StockTool",
-    "stock_tool",
-]
+from .entity_descriptions import Reading
+from .risk_words import Risk
 
 # Tools that the integration itself calls.
 ASSETS_TOOL: Final = "self.assets.set_download_url"
@@ -76,8 +62,6 @@ class StockTool:
     momentary: bool = False
     on_off: tuple[Any, Any] | None = None
     """The argument's values for on and off."""
-    minimum: int | None = None
-    """The argument's minimum, where the schema allows values that the tool refuses."""
 
 
 _restarting: Final = partial(StockTool, timeout=_RESTART_TIMEOUT, restarts=True)
@@ -271,8 +255,18 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
     ),
 }
 _UNKNOWN: Final = StockTool()
+# As programs for computers and other firmware name theirs.
+_PHOTO_TOOLS: Final = (
+    PHOTO_TOOL,
+    *("self.take_photo", "camera.take_photo", "take_photo", "camera_take_photo", "self_camera_take_photo"),
+)
 
 
 def stock_tool(name: str) -> StockTool:
     """Return the facts about a tool; none if stock firmware does not have it."""
-    return CATALOGUE.get(name, _UNKNOWN)
+    return CATALOGUE.get(PHOTO_TOOL if name in _PHOTO_TOOLS else name, _UNKNOWN)
+
+
+def own_name(name: str, tools: Container[str]) -> str | None:
+    """Return the name that a device has for a stock tool among its `tools`; None if it has no such tool."""
+    return next((each for each in (_PHOTO_TOOLS if name == PHOTO_TOOL else [name]) if each in tools), None)

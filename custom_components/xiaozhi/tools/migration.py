@@ -1,14 +1,28 @@
 """Entities that an older version made."""
 
-from typing import Any
+from typing import Any, Final
 
 from homeassistant.config_entries import ConfigEntry
+from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers import entity_registry as er
+
+from ..const import DOMAIN
+
+# Version 0.2 guessed by their words that tools open, lock or heat something.
+_FORMER_PLATFORMS: Final = frozenset(
+    {Platform.CLIMATE, Platform.COVER, Platform.FAN, Platform.HUMIDIFIER, Platform.LOCK, Platform.VALVE}
+)
 
 
 @callback
 def async_migrate_entities(hass: HomeAssistant, entry: ConfigEntry[Any]) -> None:
-    """Give the entities of version 0.2 and before the unique ids that they have now, and remove the others.
+    """Remove the entities of version 0.2 on platforms that there are no more.
 
-    Called before the platforms are set up. What an owner has changed of an entity stays with its entry.
+    Called before the platforms are set up. All other entities keep their ids: what their tools make is found
+    when the stored tools are known.
     """
+    registry = er.async_get(hass)
+    for entity in er.async_entries_for_config_entry(registry, entry.entry_id):
+        if entity.platform == DOMAIN and entity.domain in _FORMER_PLATFORMS:
+            registry.async_remove(entity.entity_id)

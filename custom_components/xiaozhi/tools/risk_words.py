@@ -1,18 +1,42 @@
-"""Words that reveal a risk, in names and descriptions of tools."""
+"""The risks of tools, what they mean for entities and users' rights, and the words that reveal them.
+
+As in Home Assistant, locks, doors, alarms and the like are not exposed by default.
+"""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from .risk import Risk
-from .words import LIGHTS, word_set
+from .tool_names import LIGHTS, word_set
 
-__all__ = [
-    "EVERYDAY",
-    "GENERIC",
-    "ITSELF",
-    "RISK_ROWS",
-    "RiskRow",
-]
+
+class Risk(StrEnum):
+    """Harm that a tool can do."""
+
+    ACCESS = "access"
+    ALARM = "alarm"
+    COMPUTER = "computer"
+    """Programs and the screen of a computer."""
+    DECLARED = "declared"
+    """The device marks the tool as destructive."""
+    ERASE = "erase"
+    FIRMWARE = "firmware"
+    HEAT = "heat"
+    IDENTITY = "identity"
+    MACHINE = "machine"
+    NETWORK = "network"
+    POWER = "power"
+    RESTART = "restart"
+    SETUP = "setup"
+    VALVE = "valve"
+
+
+GUARDED_RISKS: Final = frozenset({Risk.FIRMWARE, Risk.IDENTITY, Risk.NETWORK})
+"""Only for administrators, in any way."""
+ADMIN_RISKS: Final = GUARDED_RISKS | {Risk.RESTART}
+"""Only administrators may call such a tool by its name. All users may press restart buttons, as elsewhere."""
+DISABLED_RISKS: Final = ADMIN_RISKS | {Risk.ACCESS, Risk.ERASE, Risk.POWER, Risk.SETUP}
+"""Entities with these risks are disabled by default."""
 
 
 ITSELF: Final = word_set(
@@ -206,6 +230,20 @@ RISK_ROWS: Final = (
         things=word_set(
             "blade cnc drill gcode iic laser modbus mower register registers saw shell spi uart",
         ),
+    ),
+    RiskRow(
+        risk=Risk.COMPUTER,
+        words=word_set("app apps application applications process processes program programs"),
+        needs=word_set("close kill launch open quit run start stop terminate"),
+        unless=word_set("brew bake cook dish washer washing"),
+        acts=word_set("close kill launch open quit run start stop terminate"),
+        things=word_set("application applications process processes program programs software"),
+    ),
+    RiskRow(
+        risk=Risk.COMPUTER,
+        words=word_set("desktop screencap screencapture screenrecord screenshot screenshots"),
+        acts=word_set("capture grab record share"),
+        things=word_set("desktop monitor screen screens screenshot screenshots"),
     ),
     RiskRow(
         risk=Risk.SETUP,

@@ -1,5 +1,6 @@
 """What a person does with an entity is one line in the logbook: Home Assistant's own, or else one of ours."""
 
+from dataclasses import replace
 from typing import Any
 
 from homeassistant.core import Context, HomeAssistant
@@ -15,6 +16,7 @@ from tests.integration.boxes import Boot, Speech, wait_for_state
 from tests.integration.device.test_call_log import lines
 from tests.integration.tools.own_tools import announce, register
 
+_JAMMED: Any = {"choices": {"level": [0]}, "error": "jammed"}
 _LEVEL = {"level": {"type": "integer", "minimum": 0, "maximum": 8}}
 
 
@@ -59,47 +61,16 @@ async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attri
     await act("light", "turn_on", "_desk_lamp", brightness=128)
     assert [event.data["tool"] for event in calls[1:]] == ["Desk lamp set brightness"]
     calls.clear()
-    await device.power_off()
-    for _ in range(2):
-        with pytest.raises(HomeAssistantError):
-            await act("number", "set_value", "_volume", value=50)
-    await hass.async_block_till_done()
-    assert lines(hass, calls) == ["was told to use the tool Volume, which failed"] * 2
-    assert all(event.context is context for event in calls)
-
-
-async def test_what_a_humidifier_is_set_to_is_told(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    """It is on before and after, so that Home Assistant tells nothing."""
-    device = await boot()
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
-    percent = {"percent": {"type": "integer", "minimum": 30, "maximum": 80}}
-    mode = {"mode": {"type": "string"}}
-    register(
-        device,
-        SimulatedTool(name="self.humidifier.turn_on", description="", set={"on": True}),
-        SimulatedTool(name="self.humidifier.turn_off", description="", set={"on": False}),
-        SimulatedTool(
-            name="self.humidifier.set_humidity", description="", properties=percent, set={"wet": "$percent"}
-        ),
-        SimulatedTool(
-            name="self.humidifier.set_mode",
-            description="Modes: auto, sleep, baby",
-            properties=mode,
-            set={"how": "$mode"},
-        ),
-    )
+    # It works with 0 only.
+    register(device, SimulatedTool(name="self.jam.set_level", description="", properties=_LEVEL, **_JAMMED))
     announce(device)
-    humidifier = {"entity_id": "humidifier.kitchen_box_humidifier"}
-    await wait_for_state(hass, humidifier["entity_id"], "unknown")
-    calls = async_capture_events(hass, EVENT_TOOL_CALL)
-    await hass.services.async_call("humidifier", "turn_on", humidifier, blocking=True)
-    assert calls == []
-    for action, value in (("set_humidity", {"humidity": 55}), ("set_mode", {"mode": "sleep"})):
-        await hass.services.async_call("humidifier", action, {**humidifier, **value}, blocking=True)
-    assert (device.values["wet"], device.values["how"]) == (55, "sleep")
-    assert len(calls) == 2
+    await wait_for_state(hass, "number.kitchen_box_jam_level", "unknown")
+    for _ in range(2):
+        with pytest.raises(HomeAssistantError, match="jammed"):
+            await act("number", "set_value", "_jam_level", value=5)
+    await hass.async_block_till_done()
+    assert lines(hass, calls) == ["was told to use the tool Jam set level, which failed"] * 2
+    assert all(event.context is context for event in calls)
 
 
 async def test_a_button_that_takes_no_picture_is_told(
@@ -108,7 +79,9 @@ async def test_a_button_that_takes_no_picture_is_told(
     device = await boot()
     await wait_for_state(hass, "number.kitchen_box_volume", "70")
     calls = async_capture_events(hass, EVENT_TOOL_CALL)
-    await device.power_off()
+    tools = register(device)
+    (at,) = [index for index, tool in enumerate(tools) if tool.name == "self.screen.snapshot"]
+    tools[at] = replace(tools[at], handler=None, choices={"url": []}, error="jammed")
     (button,) = [each for each in hass.states.async_entity_ids("button") if "screenshot" in each]
     with pytest.raises(HomeAssistantError):
         await hass.services.async_call("button", "press", {"entity_id": button}, blocking=True)

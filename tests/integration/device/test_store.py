@@ -37,6 +37,7 @@ STORED_AS = {
     "tools": "tools",
     "status": "last status",
     "answers": "what they last answered",
+    "shapes": "of which members their answers consist",
     "calls": "arguments of the last calls",
     "timers": "timers that run, with their names",
     "last_contact": "last contact",
@@ -172,7 +173,7 @@ async def test_a_damaged_record_costs_no_other_device_its_own(
     assert store.state(MAC) == good
     bad = store.state(OTHER_MAC)
     assert (bad.firmware, bad.board, bad.firmware_space, bad.host, bad.session) == (None,) * 5
-    assert (bad.link, bad.last_contact, bad.tools, bad.calls) == (None, None, (), {})
+    assert (bad.link, bad.last_contact, bad.tools.tools, bad.calls) == (None, None, (), {})
     await store.async_save()
 
 

@@ -11,8 +11,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.tools import risk_rules
-from custom_components.xiaozhi.tools.risk import Risk
+from custom_components.xiaozhi.tools import tool_risks
+from custom_components.xiaozhi.tools.risk_words import Risk
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
 from simulator.board.tools import Image, Tool
@@ -111,13 +111,13 @@ async def test_texts_of_tools_are_not_judged_by_the_event_loop(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged: dict[str, int] = {}
-    find = risk_rules.risks_in_name
+    find = tool_risks.risks_in_name
 
     def find_and_note(name: str) -> tuple[Risk, ...]:
         judged.setdefault(name, threading.get_ident())
         return find(name)
 
-    monkeypatch.setattr(risk_rules, "risks_in_name", find_and_note)
+    monkeypatch.setattr(tool_risks, "risks_in_name", find_and_note)
     device = await boot()
     await wait_for_state(hass, "number.kitchen_box_volume", "70")
     await add(device, linked_entry, Tool(name="self.hostile.text", description="open a b c d e f " * 60))

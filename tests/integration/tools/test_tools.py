@@ -2,13 +2,11 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 import json
 import re
 from typing import Any
 
-from freezegun.api import FrozenDateTimeFactory
 from homeassistant.components.button import DOMAIN as BUTTON, SERVICE_PRESS
 from homeassistant.components.light import ATTR_BRIGHTNESS, ATTR_RGB_COLOR, DOMAIN as LIGHT
 from homeassistant.components.notify import ATTR_MESSAGE, DOMAIN as NOTIFY, SERVICE_SEND_MESSAGE
@@ -33,7 +31,7 @@ from homeassistant.const import (
 )
 from homeassistant.core import Event, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers import entity_registry as er, issue_registry as ir
+from homeassistant.helpers import entity_registry as er
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
@@ -254,10 +252,10 @@ async def test_a_number_follows_what_changes_about_its_tools(
     await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
     heater = "number.kitchen_box_heater_level"
 
-    def setter(maximum: int) -> SimulatedTool:
+    def setter(maximum: int, description: str = "") -> SimulatedTool:
         return SimulatedTool(
             name="self.heater.set_level",
-            description="",
+            description=description,
             properties={"level": {"type": "integer", "minimum": 0, "maximum": maximum}},
             set={"heater": "$level"},
         )
@@ -272,7 +270,10 @@ async def test_a_number_follows_what_changes_about_its_tools(
     entity_registry.async_update_entity(heater, icon="mdi:fire")
 
     device.values["heater"] = 40
-    tools[-1:] = [setter(100), SimulatedTool(name="self.heater.get_level", description="", get="heater")]
+    tools[-1:] = [
+        setter(100, "In percent"),
+        SimulatedTool(name="self.heater.get_level", description="", get="heater"),
+    ]
     announce(device)
     await wait_for_state(hass, heater, "40")
     state = hass.states.get(heater)
@@ -379,8 +380,8 @@ async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says
             {ATTR_MESSAGE: "The post"},
         ),
     ):
-        with pytest.raises(HomeAssistantError, match="is not connected"):
-            await act(hass, domain, service, entity_id, **data)
+        # Home Assistant skips it, as everywhere.
+        await act(hass, domain, service, entity_id, **data)
         assert hass.states.is_state(entity_id, STATE_UNAVAILABLE), entity_id
     there = {
         state.name.removeprefix("Kitchen box ")
@@ -406,12 +407,7 @@ def of_tools(registry: er.EntityRegistry) -> set[str]:
 
 
 async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
-    hass: HomeAssistant,
-    boot: Boot,
-    linked_entry: MockConfigEntry,
-    entity_registry: er.EntityRegistry,
-    freezer: FrozenDateTimeFactory,
-    caplog: pytest.LogCaptureFixture,
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, entity_registry: er.EntityRegistry
 ) -> None:
     device = await boot(get_profile("otto"))
     stop = "button.kitchen_box_otto_stop"
@@ -419,48 +415,28 @@ async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
     stock = [*device._on.mcp.tools]
     own = of_tools(entity_registry)
     entity_registry.async_update_entity(stop, name="Stop that")
+    gateway: Gateway = linked_entry.runtime_data
 
-    def listed(generation: int) -> bool:
-        gateway: Gateway = linked_entry.runtime_data
-        return f"self.gadget{generation}.do0" in gateway.devices[MAC].tools
-
-    for generation in range(1, 5):
+    for generation in range(1, 4):
         made_up(device, generation, 60)
-        await until(partial(listed, generation))
+        await until(partial(gateway.devices[MAC].tools.__contains__, f"self.gadget{generation}.do0"))
         await hass.async_block_till_done()
     assert len(of_tools(entity_registry)) == MAX_ENTITIES
-    issues = ir.async_get(hass).issues
-    (issue,) = [key for key in issues if key[1].startswith("too_many_entities_")]
-    assert caplog.text.count("has listed more than 128 new tools in a day") == 1
     # The bound holds over a restart.
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await hass.async_block_till_done()
     assert len(of_tools(entity_registry)) == MAX_ENTITIES
-
-    # Every day there is room, and what is gone makes place.
-    for generation in range(5, 9):
-        freezer.tick(timedelta(days=1, seconds=1))
-        made_up(device, generation, 100)
-        await until(partial(listed, generation))
-        await hass.async_block_till_done()
-        assert f"{MAC}_tool_self.gadget{generation}.do99" in of_tools(entity_registry)
-    assert issue not in ir.async_get(hass).issues
-    assert len(of_tools(entity_registry)) == 2 * MAX_ENTITIES
     assert own <= of_tools(entity_registry)
-    remembered = entity_registry.deleted_entities.values()
-    assert {entry.config_entry_id for entry in remembered if "_tool_" in entry.unique_id} == {None}
 
-    # The same tools get their old entities back, those that were removed and those that were not.
-    removed = next(entry for entry in remembered if "_tool_" in entry.unique_id)
-    generation = int(removed.unique_id.split("gadget")[1].split(".")[0])
-    made_up(device, generation, 100)
+    # An owner who deletes what is gone makes room.
+    for entry in [*entity_registry.entities.values()]:
+        if "gadget1." in entry.unique_id:
+            entity_registry.async_remove(entry.entity_id)
+    made_up(device, 4, 50)
     device._on.mcp.tools += stock
     announce(device)
-    await wait_for_state(hass, removed.entity_id, STATE_UNKNOWN, 30)
     await wait_for_state(hass, stop, STATE_UNKNOWN, 30)
-    entry = entity_registry.async_get(removed.entity_id)
-    assert entry is not None
-    assert (entry.id, entry.config_entry_id) == (removed.id, linked_entry.entry_id)
-    entry = entity_registry.async_get(stop)
-    assert entry is not None
-    assert entry.name == "Stop that"
+    await until(lambda: f"{MAC}_tool_self.gadget4.do49" in of_tools(entity_registry))
+    found = entity_registry.async_get(stop)
+    assert found is not None
+    assert found.name == "Stop that"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
-from custom_components.xiaozhi.tools.entities import (
+from custom_components.xiaozhi.tools.entity_descriptions import (
     ToolEntity,
 )
 from custom_components.xiaozhi.tools.mapping import map_tools

@@ -12,7 +12,7 @@ import pytest
 
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
-from custom_components.xiaozhi.tools.assistant import (
+from custom_components.xiaozhi.tools.assistant_tools import (
     annotations_of,
     argument_names,
     assistant_names,

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
-from custom_components.xiaozhi.tools.listing import described
+from custom_components.xiaozhi.tools.tool_data import described
 
 
 def tool(**data: Any) -> Tool:

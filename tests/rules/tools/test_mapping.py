@@ -6,7 +6,7 @@ from homeassistant.const import EntityCategory, Platform
 import pytest
 
 from custom_components.xiaozhi.tools.catalogue import STATUS_TOOL
-from custom_components.xiaozhi.tools.entities import (
+from custom_components.xiaozhi.tools.entity_descriptions import (
     Call,
     Colour,
     LightTool,
@@ -19,7 +19,7 @@ from custom_components.xiaozhi.tools.entities import (
     ToolEntity,
 )
 from custom_components.xiaozhi.tools.mapping import map_tools
-from custom_components.xiaozhi.tools.words import word_set
+from custom_components.xiaozhi.tools.tool_names import word_set
 from scripts.tool_table import PAGE, render, stock_tools
 from tests.rules.tools.sample_tools import number, only, tool
 

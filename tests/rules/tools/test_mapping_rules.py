@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
-from custom_components.xiaozhi.tools.entities import (
+from custom_components.xiaozhi.tools.entity_descriptions import (
     ActionTool,
     BinarySensorTool,
     ButtonTool,
@@ -21,7 +21,7 @@ from custom_components.xiaozhi.tools.entities import (
     ToolEntity,
 )
 from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES, map_tools
-from custom_components.xiaozhi.tools.words import readable
+from custom_components.xiaozhi.tools.tool_names import readable
 from tests.rules.tools.sample_tools import number, only, tool
 
 
@@ -77,7 +77,7 @@ def test_a_getter_tells_what_its_setter_sets_and_is_no_sensor_then() -> None:
 
 def test_two_tools_of_a_colour_are_two_things() -> None:
     channels = {"r": number(0, 255), "g": number(0, 255), "b": number(0, 255)}
-    light, other = map_tools([tool("self.bar.set_first", **channels), tool("self.bar.set_all", **channels)])
+    other, light = map_tools([tool("self.bar.set_first", **channels), tool("self.bar.set_all", **channels)])
     assert isinstance(light, LightTool)
     assert light.tools == ("self.bar.set_all",)
     assert isinstance(other, ActionTool)
@@ -251,7 +251,9 @@ def test_invented_tools_are_mapped_once_each_and_always_the_same(tools: list[Too
     for entity in entities:
         assert entity.name is None or 0 < len(entity.name) <= 64
         if isinstance(entity, SensorTool):
-            assert entity.category is (None if entity.measured else EntityCategory.DIAGNOSTIC)
+            # Home Assistant refuses a sensor that is configuration.
+            is_shown = entity.measured and not entity.user_only
+            assert entity.category is (None if is_shown else EntityCategory.DIAGNOSTIC)
         if isinstance(entity, NumberTool):
             assert -(2**31) <= entity.setter.minimum < entity.setter.maximum < 2**31
 

@@ -6,8 +6,8 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
-from custom_components.xiaozhi.tools.risk import Risk
-from custom_components.xiaozhi.tools.risk_rules import is_reading, risks_of
+from custom_components.xiaozhi.tools.risk_words import Risk
+from custom_components.xiaozhi.tools.tool_risks import is_reading, risks_of
 from scripts.tool_table import stock_tools
 
 WITHHELD = [
@@ -114,6 +114,18 @@ WITHHELD = [
     "存储卡.格式化",
     "数据.清除",
     "校准.开始",
+    # Programs and the screen of a computer.
+    "self.application.launch",
+    "self.application.kill",
+    "open_app",
+    "run_program",
+    "kill_process",
+    "take_screenshot",
+    "self.screenshot.capture",
+    "desktop.capture",
+    "应用.启动",
+    "关闭应用程序",
+    "截屏",
 ]
 
 FREE = [
@@ -194,6 +206,8 @@ FREE = [
 ]
 
 HARMFUL_TEXTS = """
+    Launch an application on the computer|Closes a running program|Terminate processes
+    Take a screenshot of the desktop|启动应用程序|结束程序|截图并上传
     Unlock the front door.|Opens the garage door.|This tool unlocks the door.
     Used to open the main gate|Lock the door
     Toggle the garage door|Operates the gate|Closes the water valve|Turns the main valve off

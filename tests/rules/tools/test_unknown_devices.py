@@ -1,4 +1,4 @@
-"""Devices that nobody knows look as if their makers had written an integration for them."""
+"""What devices that nobody knows become: what their tools' schemas say, and nothing guessed from words."""
 
 import json
 from typing import Any, Final
@@ -7,55 +7,59 @@ from homeassistant.const import EntityCategory, Platform
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
-from custom_components.xiaozhi.protocol.status import DeviceStatus
-from custom_components.xiaozhi.tools.choices import described_texts, labelled_numbers
-from custom_components.xiaozhi.tools.entities import (
-    CoverTool,
-    FanTool,
-    LockTool,
+from custom_components.xiaozhi.tools.answer_values import as_flag, as_number, members
+from custom_components.xiaozhi.tools.described_choices import described_texts, labelled_numbers
+from custom_components.xiaozhi.tools.entity_descriptions import (
     NumberTool,
     Reading,
     SelectTool,
-    SensorTool,
+    SwitchTool,
     ToolEntity,
-    ValveTool,
 )
 from custom_components.xiaozhi.tools.mapping import map_tools
-from custom_components.xiaozhi.tools.measures import measure_of
-from custom_components.xiaozhi.tools.parsing import parse
-from custom_components.xiaozhi.tools.state import ToolState
-from custom_components.xiaozhi.tools.values import as_flag, as_locked, as_number, members
+from custom_components.xiaozhi.tools.tool_names import Action, parse
+from custom_components.xiaozhi.tools.tool_state import ToolList, ToolState, prepare
+from custom_components.xiaozhi.tools.units import stated_unit
 from tests.rules.tools.invented import ANSWERS, DEVICES
 from tests.rules.tools.sample_tools import number, only, tool
 
-# Platform, name (or the device class, whose name is Home Assistant's), device class and unit.
+TEXT: Final = {"type": "string"}
+
+# Platform, name, device class and unit.
 EXPECTED: Final = {
-    "curtain": ["cover Curtain curtain"],
+    "curtain": [
+        "button Curtain open",
+        "button Curtain close",
+        "button Curtain stop",
+        "number Curtain position",
+    ],
     "aquarium": [
-        "light Aquarium light",
-        "switch Aquarium pump",
-        "sensor Aquarium water temperature temperature °C",
-        "sensor - ph",
-        "sensor Aquarium water level %",
+        "sensor Aquarium water temperature",
+        "sensor Aquarium pH",
+        "sensor Aquarium water level",
         "button Aquarium feed",
+        "light Aquarium light",
+        "button Aquarium pump start",
+        "button Aquarium pump stop",
         "switch Aquarium heater",
     ],
     "air monitor": [
-        "sensor - carbon_dioxide ppm",
-        "sensor - pm25 μg/m³",
-        "sensor - volatile_organic_compounds_parts ppb",
-        "sensor - temperature °C",
-        "sensor - humidity %",
-        "sensor - atmospheric_pressure Pa",
-        "sensor - illuminance lx",
-        "sensor - sound_pressure dB",
+        "sensor Air CO₂ ppm",
+        "sensor Air PM2.5 μg/m³",
+        "sensor Air TVOC ppb",
+        "sensor Air temperature temperature °C",
+        "sensor Air humidity",
+        "sensor Air pressure pressure Pa",
+        "sensor Air light illuminance lx",
+        "sensor Air noise level sound_pressure dB",
     ],
     "arm": [
-        "cover Arm gripper",
+        "button Arm open gripper",
+        "button Arm close gripper",
         "button Arm home",
-        "number Arm base angle °",
+        "number Arm base angle",
         "button Arm wave",
-        "binary_sensor Arm moving moving",
+        "binary_sensor Arm moving",
         "number Arm speed",
     ],
     "coffee machine": [
@@ -63,12 +67,21 @@ EXPECTED: Final = {
         "select Coffee brew",
         "select Coffee strength",
         "sensor Coffee water level %",
-        "binary_sensor Coffee brewing running",
+        "binary_sensor Coffee brewing",
         "button Coffee clean",
     ],
-    "door lock": ["lock Door", "binary_sensor Door open door", "sensor Door battery battery %"],
+    "door lock": [
+        "button Door lock",
+        "button Door unlock",
+        "binary_sensor Door locked",
+        "binary_sensor Door open",
+        "sensor Door battery %",
+    ],
     "infrared": [
-        "climate AC °C",
+        "switch AC",
+        "select AC mode",
+        "number AC temperature °C",
+        "select AC fan speed",
         "button TV power toggle",
     ],
     "e-ink": [
@@ -82,12 +95,14 @@ EXPECTED: Final = {
         "number Printer density",
         "sensor Printer state",
         "sensor Printer paper remaining",
-        "sensor Printer head temperature temperature °C",
-        "binary_sensor Printer paper empty problem",
+        "sensor Printer head temperature",
+        "binary_sensor Printer paper empty",
     ],
     "irrigation": [
-        "valve Irrigation valve water",
-        "sensor Irrigation soil moisture moisture %",
+        "button Irrigation open valve",
+        "button Irrigation close valve",
+        "sensor Irrigation valve state",
+        "sensor Irrigation soil moisture %",
         "binary_sensor Irrigation raining",
     ],
     "train": [
@@ -99,20 +114,21 @@ EXPECTED: Final = {
         "switch Train light",
     ],
     "Chinese names": [
-        "cover 窗帘 curtain",
-        "fan 风扇",
+        "switch 窗帘",
+        "switch 风扇",
+        "number 风扇档位",
         "switch 水泵",
-        "sensor - temperature °C",
-        "sensor - humidity %",
-        "sensor - moisture %",
-        "sensor - illuminance lx",
-        "binary_sensor 有人 occupancy",
+        "sensor 温度 temperature °C",
+        "sensor 湿度",
+        "sensor 土壤湿度 %",
+        "sensor 光照强度 illuminance lx",
+        "binary_sensor 有人",
         "select 空调模式",
-        "number 亮度 %",
+        "number 亮度",
     ],
 }
 # What risk decides: what can do harm waits for its owner.
-OFF: Final = {"switch Coffee", "button Eink clear"}
+OFF: Final = {"switch Coffee", "button Eink clear", "button Door lock", "button Door unlock"}
 
 
 def entities_of(device: str) -> list[ToolEntity]:
@@ -126,7 +142,7 @@ def described(entity: ToolEntity) -> str:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_device_that_nobody_knows_has_the_entities_of_an_integration(device: str) -> None:
+def test_a_device_that_nobody_knows_has_entities_by_the_schemas_of_its_tools(device: str) -> None:
     entities = entities_of(device)
     assert [described(entity) for entity in entities] == EXPECTED[device]
     assert {described(entity) for entity in entities if not entity.enabled} == OFF & set(EXPECTED[device])
@@ -141,38 +157,27 @@ def entity[KindT: ToolEntity](device: str, kind: type[KindT]) -> KindT:
     return next(found for found in entities_of(device) if isinstance(found, kind))
 
 
-def test_a_curtain_goes_where_it_is_sent_and_says_where_it_is() -> None:
-    curtain = entity("curtain", CoverTool)
-    assert curtain.position is not None
-    assert curtain.position.tool == "self.curtain.set_position"
-    assert curtain.position_state == Reading(tool="self.curtain.get_position")
-    assert curtain.stop is not None
-    assert not curtain.guarded
-
-
-def test_what_opens_a_house_is_there_but_not_for_assistants() -> None:
-    lock = entity("door lock", LockTool)
-    assert (lock.enabled, lock.guarded, lock.category) == (True, True, None)
-    assert (lock.lock.tool, lock.unlock.tool) == ("self.door.lock", "self.door.unlock")
-    assert lock.state == Reading(tool="self.door.is_locked")
-    valve = entity("irrigation", ValveTool)
-    assert (valve.enabled, valve.guarded) == (True, True)
-    garage = only(tool("self.garage.open"), tool("self.garage.close"))
-    assert isinstance(garage, CoverTool)
-    assert (garage.device_class, garage.guarded) == ("garage", True)
-
-
-@pytest.mark.parametrize("risk", ["Restart the device.", "Erase all files.", "Update the firmware."])
-def test_a_pair_with_another_risk_stays_off(risk: str) -> None:
-    cover = only(tool("self.curtain.open", risk), tool("self.curtain.close"))
-    assert isinstance(cover, CoverTool)
-    assert (cover.enabled, cover.guarded) == (False, True)
-
-
-def test_a_fan_has_its_speed() -> None:
-    fan = entity("Chinese names", FanTool)
-    assert fan.speed is not None
-    assert (fan.speed.minimum, fan.speed.maximum) == (1, 3)
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("self.chat.open", "self.chat.close"),
+        ("self.menu.open", "self.menu.close"),
+        ("self.file.open", "self.file.close"),
+        ("self.connection.open", "self.connection.close"),
+        ("self.serial_port.open", "self.serial_port.close"),
+        ("self.mouth.open", "self.mouth.close"),
+        ("self.level.lock", "self.level.unlock"),
+        ("self.curtain.open", "self.curtain.close"),
+        ("self.garage.up", "self.garage.down"),
+        ("self.pump.start", "self.pump.stop"),
+    ],
+)
+def test_what_is_opened_locked_or_started_is_two_buttons(first: str, second: str) -> None:
+    entities = map_tools([tool(first), tool(second)])
+    assert [(entity.platform, entity.key) for entity in entities] == [
+        (Platform.BUTTON, f"tool_{first}"),
+        (Platform.BUTTON, f"tool_{second}"),
+    ]
 
 
 def test_getter_and_setter_are_one_number_however_they_are_spelt() -> None:
@@ -181,7 +186,8 @@ def test_getter_and_setter_are_one_number_however_they_are_spelt() -> None:
     speed = next(found for found in entities_of("arm") if found.key == "tool_self.arm.set_speed")
     assert isinstance(speed, NumberTool)
     assert speed.state == Reading(tool="self.arm.getSpeed")
-    brightness = entity("Chinese names", NumberTool)
+    brightness = next(found for found in entities_of("Chinese names") if found.name == "亮度")
+    assert isinstance(brightness, NumberTool)
     assert brightness.state == Reading(tool="获取亮度")
 
 
@@ -200,21 +206,18 @@ def test_members_of_an_object_are_sensors_and_states_of_their_own() -> None:
     assert isinstance(level, NumberTool)
     assert level.state == Reading(tool="self.aquarium.get_status", member="water_level")
     assert "tool_self.aquarium.get_status#water_level" not in entities
-    # How the call went is no reading, and one reading is the sensor itself.
+    # How the call went is no reading. With one member or with many, the key has its path.
     alone = map_tools([tool("self.room.get_data")], {"self.room.get_data": members({"ok": True, "co2": 600})})
-    (sensor,) = alone
-    assert isinstance(sensor, SensorTool)
-    assert (sensor.key, sensor.device_class) == ("tool_self.room.get_data", "carbon_dioxide")
+    assert [sensor.key for sensor in alone] == ["tool_self.room.get_data#co2"]
 
 
-class Record:
-    """The stored state of a device's tools."""
-
-    def __init__(self) -> None:
-        self.tools = tuple(DEVICES["aquarium"])
-        self.status = DeviceStatus()
-        self.answers: dict[str, Any] = {}
-        self.calls: dict[str, dict[str, Any]] = {}
+def test_a_switch_shows_the_member_that_says_whether_it_is_on() -> None:
+    tools = [tool("self.pump.turn_on"), tool("self.pump.turn_off"), tool("self.pump.get_status")]
+    shapes = {"self.pump.get_status": members({"power": True, "litres": 3})}
+    switch, litres = map_tools(tools, shapes)
+    assert isinstance(switch, SwitchTool)
+    assert switch.state == Reading(tool="self.pump.get_status", member="power")
+    assert litres.key == "tool_self.pump.get_status#litres"
 
 
 def answer(value: Any) -> ToolResult:
@@ -222,62 +225,81 @@ def answer(value: Any) -> ToolResult:
 
 
 def test_what_a_device_answers_makes_its_sensors_and_a_missing_member_takes_none_away() -> None:
-    record = Record()
-    state = ToolState(record)
+    answers: dict[str, Any] = {}
+    state = ToolState(prepare(DEVICES["aquarium"], {}, answers), answers, {})
     assert "tool_self.aquarium.get_status" in state.entities
     name = "self.aquarium.get_status"
-    state.answered(name, answer({"water_temp": "--", "ph": 7}))
-    state.answered(name, answer({"water_temp": 25.5}))
+    assert state.answered(name, answer({"water_temp": "--", "ph": 7}))
+    state.listed(prepare(state.list.tools, state.list.shapes, answers))
+    assert state.answered(name, answer({"water_temp": 25.5}))
+    state.listed(prepare(state.list.tools, state.list.shapes, answers))
     known = state.entities
     assert {"tool_self.aquarium.get_status#water_temp", "tool_self.aquarium.get_status#ph"} <= known.keys()
     assert state.last_value(Reading(tool=name, member="water_temp")) == 25.5
-    state.answered(name, answer({"water_temp": 26.0, "ph": 7}))
+    assert not state.answered(name, answer({"water_temp": 26.0, "ph": 7}))
     assert state.entities is known
-    # They are there after a restart.
-    assert "tool_self.aquarium.get_status#water_temp" in ToolState(record).entities
-    state.listed(tuple(DEVICES["train"]))
+    # The shapes are stored: whatever the last answer was, a restart makes the same entities.
+    stored = json.loads(json.dumps({**state.list.as_dict(), "answers": {name: "busy"}}))
+    assert ToolList.from_dict(stored).entities == known
+    # Version 0.2 stored the answers only.
+    del stored["shapes"]
+    stored["answers"] = {name: {"water_temp": 26.0, "ph": 7}}
+    assert ToolList.from_dict(stored).entities.keys() == known.keys()
+    state.listed(prepare(DEVICES["train"], state.list.shapes, answers))
     assert not any("aquarium" in key for key in state.entities)
+    assert answers == {}
+
+
+@pytest.mark.parametrize("shapes", [None, [], {"x": 1}, {"x": {"a": "colour", "b": 1}}, {"x": {"a": "flag"}}])
+def test_damaged_shapes_make_no_entities(shapes: Any) -> None:
+    assert ToolList.from_dict({"tools": 1, "answers": [], "shapes": shapes}).entities == {}
 
 
 @pytest.mark.parametrize(
-    ("name", "action", "subject"),
+    ("name", "action", "subject", "rest"),
     [
-        ("self.curtain.open", "open", ("curtain",)),
-        ("openCurtain", "open", ("curtain",)),
-        ("打开窗帘", "open", ("curtain",)),
-        ("self.fan_on", "on", ("fan",)),
-        ("self.fan.turnOff", "off", ("fan",)),
-        ("self.lock.lock", "lock", ("lock",)),
-        ("self.door_lock_status", "get", ("door", "lock")),
-        ("获取PM2.5", "get", ("pm", "2", "5")),
-        ("speed_set", "set", ("speed",)),
-        ("self.train.whistle", "", ("train", "whistle")),
+        ("self.pump.turn_on", Action.ON, ("pump",), ""),
+        ("pumpOn", Action.ON, ("pump",), "pump"),
+        ("打开水泵", Action.ON, ("水泵",), "水泵"),
+        ("开灯", Action.ON, ("灯",), "灯"),
+        ("开关灯", Action.OTHER, ("开关灯",), "开关灯"),
+        ("关于", Action.OTHER, ("关于",), "关于"),
+        ("self.fan_on", Action.ON, ("fan",), "fan"),
+        ("self.fan.turnOff", Action.OFF, ("fan",), ""),
+        ("self.door_lock_status", Action.GET, ("door", "lock", "status"), "door_lock_status"),
+        ("获取PM2.5", Action.GET, ("pm", "2", "5"), "PM2_5"),
+        ("水泵状态", Action.GET, ("水泵",), "水泵"),
+        ("speed_set", Action.SET, ("speed",), "speed"),
+        ("curtain_set_position", Action.SET, ("curtain", "position"), "curtain_position"),
+        ("self.disp.setbacklight", Action.SET, ("disp", "backlight"), "backlight"),
+        ("self.setup", Action.OTHER, ("setup",), "setup"),
+        ("self.curtain.open", Action.OTHER, ("curtain", "open"), "open"),
+        ("self.train.whistle", Action.OTHER, ("train", "whistle"), "whistle"),
     ],
 )
-def test_a_name_is_an_action_and_a_subject(name: str, action: str, subject: tuple[str, ...]) -> None:
-    parsed = parse(name)
-    assert (parsed.action, parsed.subject) == (action, subject)
-
-
-@pytest.mark.parametrize(
-    ("subject", "description", "device_class", "unit"),
-    [
-        (("co", "2"), "", "carbon_dioxide", "ppm"),
-        (("pressure",), "in kPa", "atmospheric_pressure", "kPa"),
-        (("temperature",), "degrees Fahrenheit", "temperature", "°F"),
-        (("temp", "f"), "", "temperature", "°F"),
-        (("soil", "moisture"), "", "moisture", "%"),
-        (("电", "battery"), "", "battery", "%"),
-        (("lamp", "light"), "", None, None),
-        (("light",), "光照强度", "illuminance", "lx"),
-        (("colour",), "", None, None),
-    ],
-)
-def test_readings_have_classes_and_units(
-    subject: tuple[str, ...], description: str, device_class: str | None, unit: str | None
+def test_a_name_is_an_action_and_a_subject(
+    name: str, action: Action, subject: tuple[str, ...], rest: str
 ) -> None:
-    measure = measure_of(subject, description)
-    assert (measure and measure.device_class, measure and measure.unit) == (device_class, unit)
+    parsed = parse(name)
+    assert (parsed.action, parsed.subject, parsed.rest) == (action, subject, rest)
+
+
+@pytest.mark.parametrize(
+    ("description", "unit"),
+    [
+        ("Pressure in kPa", "kPa"),
+        ("degrees Fahrenheit", "°F"),
+        ("当前温度，单位摄氏度", "°C"),
+        ("光照强度，单位lux", "lx"),
+        ("Move to an angle in degrees", "°"),
+        ("0 to 100 %", "%"),
+        ("Temperature in °C and humidity in %", None),
+        ("The temperature", None),
+        ("Ask pa and ma about mm and mA", None),
+    ],
+)
+def test_a_unit_is_what_a_description_states(description: str, unit: str | None) -> None:
+    assert stated_unit(description) == unit
 
 
 @pytest.mark.parametrize(
@@ -293,10 +315,26 @@ def test_readings_have_classes_and_units(
         ("Modes: cool, heat, etc.", None),
         ("Move left, then right, and stop", None),
         ("mode: 1, 2 or 3", None),
+        # Types and remarks, and the words of a sentence.
+        ("song: string, the name of the song", None),
+        ("type: string, required", None),
+        ("style: optional, defaults to happy", None),
+        ("Options: optional, defaults to happy", None),
+        ("The type of the query: name, artist or album of the song", None),
+        ("类型：字符串类型，必填", None),
+        ("可选：字符串，歌名", None),
+        ("Text to show (string/optional)", None),
+        ("Speed (km/h)", None),
     ],
 )
 def test_an_enumeration_without_quotes_is_a_choice(text: str, texts: tuple[str, ...] | None) -> None:
-    assert described_texts(text, "mode") == texts
+    assert described_texts(text) == texts
+
+
+def test_the_type_of_an_argument_is_no_choice() -> None:
+    for said in ("string, the name of the song", "optional, defaults to 'a' or 'b'", "字符串类型，必填"):
+        song = {"type": "string", "description": said}
+        assert only(tool("self.music.play", f"播放音乐. song: {said}", song=song)).platform is None
 
 
 @pytest.mark.parametrize(
@@ -335,43 +373,24 @@ def test_words_for_yes_and_no_are_known_in_chinese_too() -> None:
     assert as_flag("关闭") is False
     assert as_flag("closed") is False
     assert as_flag("perhaps") is None
-    # Of a lock, open is not locked.
-    assert as_locked("open") is False
-    assert as_locked("已上锁") is True
-    assert as_locked(True) is True
-    assert as_locked(True, negated=True) is False
-    assert as_locked("jammed") is None
 
 
 @pytest.mark.parametrize(
     ("names", "platform"),
     [
-        (("self.screen.lock", "self.screen.unlock"), Platform.SWITCH),
-        (("self.lock.open", "self.lock.close"), Platform.LOCK),
-        (("self.gate.up", "self.gate.down"), Platform.COVER),
-        (("self.gas_valve.open", "self.gas_valve.close"), Platform.VALVE),
-        (("open_light", "close_light"), Platform.LIGHT),
         (("pumpOn", "pumpOff"), Platform.SWITCH),
-        (("self.sprinkler.start", "self.sprinkler.stop"), Platform.SWITCH),
-        (("self.blind.turn_on", "self.blind.turn_off"), Platform.COVER),
         (("self.gate.enable", "self.gate.disable"), Platform.SWITCH),
-        (("self.lock.turn_on", "self.lock.turn_off"), Platform.SWITCH),
         (("打开收音机", "关闭收音机"), Platform.SWITCH),
-        (("self.open", "self.close"), Platform.COVER),
+        (("self.blind.turn_on", "self.blind.turn_off"), Platform.SWITCH),
+        (("self.lamp.turnOn", "self.lamp.turnOff"), Platform.LIGHT),
+        (("开灯", "关灯"), Platform.LIGHT),
     ],
 )
-def test_a_pair_is_what_its_thing_is(names: tuple[str, str], platform: Platform) -> None:
+def test_a_pair_for_on_and_off_is_a_switch_or_a_light(names: tuple[str, str], platform: Platform) -> None:
     entity = only(*map(tool, names))
     assert entity.platform is platform
     assert entity.key == f"tool_{names[0]}"
     assert entity.name
-
-
-def test_up_and_down_of_an_arm_are_two_buttons() -> None:
-    entities = map_tools(
-        [tool("self.arm.up"), tool("self.arm.down"), tool("self.song.start"), tool("self.song.stop")]
-    )
-    assert {entity.platform for entity in entities} == {Platform.BUTTON}
 
 
 def test_only_some_readings_are_on_at_first() -> None:
@@ -384,7 +403,7 @@ def test_only_some_readings_are_on_at_first() -> None:
 
 @pytest.mark.parametrize("text", ["set " * 400, "设置" * 1000, "a" * 4000, "mode:" * 400, "mode is " * 300])
 def test_a_hostile_description_is_no_choice(text: str) -> None:
-    assert described_texts(text, "mode") is None
+    assert described_texts(text) is None
     assert labelled_numbers(text, (0, 2)) is None
 
 
@@ -392,55 +411,31 @@ def test_a_hostile_description_is_no_choice(text: str) -> None:
     ("tools", "answers", "expected"),
     [
         (
-            [
-                tool("curtain_open"),
-                tool("curtain_close"),
-                tool("curtain_set_percent", percent=number()),
-                tool("curtain_get_state"),
-            ],
-            {"curtain_get_state": {"percent": 30, "moving": False}},
-            ["cover Curtain curtain", "binary_sensor Moving moving"],
-        ),
-        (
-            # The state of the door is not that of its lock.
-            [tool("lock_door"), tool("unlock_door"), tool("get_lock_state"), tool("get_door_state")],
-            {},
-            ["lock Door", "sensor Door state"],
-        ),
-        (
             [tool("灯.打开"), tool("灯.关闭"), tool("灯.设置亮度", 亮度=number()), tool("灯.获取亮度")],
             {},
             ["light 灯"],
         ),
         (
-            [tool("开灯"), tool("关灯"), tool("开窗"), tool("关窗"), tool("上锁"), tool("开锁")],
-            {},
-            ["cover 窗 window", "lock Lock", "light 灯"],
-        ),
-        (
             [tool("获取温湿度"), tool("获取PM2.5浓度"), tool("has_motion"), tool("get_presence")],
             {"获取温湿度": {"温度": 22, "湿度": 40}},
-            [
-                "sensor - temperature °C",
-                "sensor - humidity %",
-                "sensor - pm25 μg/m³",
-                "binary_sensor Motion motion",
-                "binary_sensor Presence occupancy",
-            ],
+            ["sensor 温度", "sensor 湿度", "sensor PM2 5浓度", "binary_sensor Motion", "sensor Presence"],
         ),
         (
             [
-                tool("self.ac.set_temp", temp=number(16, 30)),
+                tool("self.ac.set_temp", "In °C", temp=number(16, 30)),
                 tool("self.hum.set_target_humidity", to=number(30, 80)),
             ],
             {},
-            ["number AC temperature °C", "number Hum target humidity %"],
+            ["number AC temperature °C", "number Hum target humidity"],
         ),
         (
-            [tool("set_wind", "设置风速：auto 自动, low 低, high 高", wind={"type": "string"})],
+            [tool("set_wind", "风速模式：auto 自动, low 低, high 高", wind=TEXT)],
             {},
             ["select Wind"],
         ),
+        # Cameras of other programs.
+        ([tool("take_photo", "Take a photo", question=TEXT)], {}, []),
+        ([tool("self_camera_take_photo", "Take a photo")], {}, []),
     ],
 )
 def test_makers_name_their_tools_in_many_ways(

@@ -7,7 +7,13 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
-from custom_components.xiaozhi.tools.values import as_attributes, as_flag, as_number, as_text, parse_answer
+from custom_components.xiaozhi.tools.answer_values import (
+    as_attributes,
+    as_flag,
+    as_number,
+    as_text,
+    parse_answer,
+)
 
 OTHERS = [
     "entity_id",

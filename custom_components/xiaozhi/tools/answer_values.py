@@ -12,22 +12,7 @@ from homeassistant.const import ATTR_ENTITY_ID, EntityCapabilityAttribute, Entit
 from ..protocol.mcp.model import is_bounded
 from ..protocol.mcp.result import ToolResult
 from ..protocol.text import clean_data, one_line
-from .words import word_set
-
-__all__ = [
-    "MAX_MEMBERS",
-    "Member",
-    "MemberKind",
-    "as_attributes",
-    "as_flag",
-    "as_locked",
-    "as_number",
-    "as_text",
-    "main_value",
-    "member",
-    "members",
-    "parse_answer",
-]
+from .tool_names import word_set
 
 _MAX_ANSWER: Final = 2048
 _MAX_DEPTH: Final = 6
@@ -56,12 +41,6 @@ _MAX_MEMBER_NAME: Final = 40
 # A number with words around it: "Temperature: 25.3 °C".
 _NUMBER: Final = re.compile(r"[^\d]{0,40}?(?P<number>[-+]?\d{1,9}(?:\.\d{1,6})?)\s?[^\d]{0,12}")
 _NOT_READ: Final = re.compile(r"err|fail|timeout|nan|错误|失败|无法|超时", re.IGNORECASE)
-_LOCKED: Final = word_set(
-    "locked lock closed close shut 上锁 已上锁 已锁 已锁定 锁定 关闭 已关闭",
-)
-_UNLOCKED: Final = word_set(
-    "unlocked unlock open opened 未上锁 未锁 未锁定 解锁 已解锁 打开 已打开",
-)
 _FLAGS: Final = ("power", "on", "state", "enable", "enabled", "active", "value")
 _TRUE: Final = word_set(
     "on true yes 1 enabled open opened locked active running detected occupied 开 开启 打开",
@@ -167,17 +146,6 @@ def as_flag(answer: Any, on_off: tuple[str, str] | None = None) -> bool | None:
     # The last word decides, as in "Pump on".
     word = (str(answer).lower().rstrip(".!。！").split() or [""])[-1]
     return True if word in _TRUE else False if word in _FALSE else None
-
-
-def as_locked(answer: Any, *, negated: bool = False) -> bool | None:
-    """Return whether an answer means locked; `negated` if yes means unlocked. Of a lock, open is unlocked."""
-    value = main_value(answer)
-    if isinstance(value, str):
-        word = (value.lower().rstrip(".!。！").split() or [""])[-1]
-        if word in _UNLOCKED or word in _LOCKED:
-            return word in _LOCKED
-    told = as_flag(answer)
-    return None if told is None else told is not negated
 
 
 def as_text(answer: Any) -> str | int | float | None:

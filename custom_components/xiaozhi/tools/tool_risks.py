@@ -13,16 +13,14 @@ from typing import Final
 from ..protocol.mcp.client import MAX_TOOLS
 from ..protocol.mcp.tool import Tool
 from .catalogue import CATALOGUE
-from .chinese import in_english
-from .risk import Risk
-from .risk_words import EVERYDAY, GENERIC, ITSELF, RISK_ROWS, RiskRow
-from .words import ANSWERS, word_set, words
-
-__all__ = ["is_reading", "judge", "risks_in_name", "risks_of"]
+from .chinese_words import in_english
+from .risk_words import EVERYDAY, GENERIC, ITSELF, RISK_ROWS, Risk, RiskRow
+from .tool_names import word_set, words
 
 # In the last part of a name: the tool only reads.
 _READS: Final = word_set("check get has is list measure ping query read scan")
 _TOLD: Final = word_set("address info ip level rssi ssid state status temperature version")
+_ANSWERS: Final = re.compile(r"^(?:get|is|read|query|has)(?=_|[A-Z]|$)_?|_get$")
 _JOINS: Final = word_set("and or then")
 
 _ACTS: Final = frozenset().union(*(row.acts | row.bare for row in RISK_ROWS)) | word_set("save start stop")
@@ -62,6 +60,7 @@ _PHRASES: Final = (
     (re.compile(r"\b(?:perform|trigger|cause|do|execute|initiate|force)(?:s|es|ing)? an? (?=re|fac)"), ""),
     (re.compile(r"\bg-code\b"), "gcode"),
     (re.compile(r"\bconnect(s|ing)? to\b"), "connect"),
+    (re.compile(r"\btak(?:es?|ing) (?:an? |the )?(?:\w+ )?screenshots?\b"), "capture screenshot"),
 )
 _NEGATIONS: Final = word_set("not no")
 # After these, a verb is a noun or a state: after a restart, the lock, is open.
@@ -125,7 +124,7 @@ def is_reading(name: str) -> bool:
     if not found:
         return False
     told = found[-1] in _TOLD and all(word in _THINGS for word in found[:-1])
-    return told or found[0] in _READS or ANSWERS.search(last) is not None
+    return told or found[0] in _READS or _ANSWERS.search(last) is not None
 
 
 def _words(text: str) -> list[str]:

@@ -17,8 +17,8 @@ from ..protocol.mcp.result import ToolResult
 from ..protocol.mcp.tool import Tool, ToolProperty
 from ..protocol.names import distinct_names
 from ..protocol.text import clean_data, one_line
-from .risk_rules import is_reading, risks_of
-from .words import words
+from .tool_names import words
+from .tool_risks import is_reading, risks_of
 
 _SETTING_WORDS: Final = frozenset({"set", "turn", "switch", "enable", "disable"})
 

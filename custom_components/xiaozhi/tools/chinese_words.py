@@ -3,8 +3,6 @@
 import re
 from typing import Final
 
-__all__ = ["in_english"]
-
 # Grouped by meaning. Some words are listed because they contain another one: 专门 does not mean 门.
 _WORDS: Final[dict[str, str]] = {
     chinese: english
@@ -25,7 +23,7 @@ _WORDS: Final[dict[str, str]] = {
         "open": "打开 开启 开",
         "close": "关闭 关上 关",
         "start": "开始 启动",
-        "stop": "停止",
+        "stop": "停止 结束",
         "set": "设置 设定",
         "change": "修改 更改 切换",
         "enter": "进入",
@@ -122,6 +120,11 @@ _WORDS: Final[dict[str, str]] = {
         "chip": "芯片",
         "computer": "电脑",
         "software": "软件",
+        "application": "应用程序 应用",
+        "program": "程序",
+        "process": "进程",
+        "desktop": "桌面",
+        "capture screenshot": "截屏 截图",
         "all": "所有 全部",
         "screen": "屏幕 显示屏 屏",
         "screen lock": "锁屏",

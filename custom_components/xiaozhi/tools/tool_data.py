@@ -6,8 +6,6 @@ from ..protocol.mcp.model import is_bounded
 from ..protocol.mcp.tool import Tool, ToolProperty
 from ..protocol.text import clean_data, one_line
 
-__all__ = ["described"]
-
 _MAX_DESCRIPTION: Final = 1000
 _MAX_NAME: Final = 100
 _MAX_ARGUMENTS: Final = 50

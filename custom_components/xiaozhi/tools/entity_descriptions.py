@@ -4,34 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final
 
-from homeassistant.components.climate import HVACMode
-from homeassistant.const import EntityCategory, Platform, UnitOfTemperature
+from homeassistant.const import EntityCategory, Platform
 
-from .values import as_number, main_value
-
-__all__ = [
-    "ActionTool",
-    "BinarySensorTool",
-    "ButtonTool",
-    "Call",
-    "Choice",
-    "ClimateTool",
-    "Colour",
-    "CoverTool",
-    "FanTool",
-    "HumidifierTool",
-    "LightTool",
-    "LockTool",
-    "NumberTool",
-    "OpenableTool",
-    "Reading",
-    "SelectTool",
-    "SensorTool",
-    "Setter",
-    "SwitchTool",
-    "ToolEntity",
-    "ValveTool",
-]
+from .answer_values import as_number, main_value
 
 _NO_ARGUMENTS: Final[Mapping[str, Any]] = {}
 
@@ -55,8 +30,6 @@ class Reading:
     member: str | None = None
     on_off: tuple[str, str] | None = None
     """Parts of the answer's text for on and for off, if it has words of its own."""
-    negated: bool = False
-    """Whether yes means off, closed or unlocked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +102,6 @@ class ToolEntity:
     """Whether the entity is enabled by default."""
     user_only: bool = False
     """Whether the device reserves one of the tools for users."""
-    guarded: bool = False
-    """Whether assistants get the entity only if the owner exposes it."""
 
     @property
     def readings(self) -> tuple[Reading, ...]:
@@ -219,8 +190,6 @@ class SensorTool(ToolEntity):
     """All possible values, if known."""
     measured: bool = False
     """Whether the value is a number that is measured."""
-    grows: bool = False
-    """Whether the value only grows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,106 +199,3 @@ class BinarySensorTool(ToolEntity):
     platform: ClassVar[Platform | None] = Platform.BINARY_SENSOR
 
     state: Reading
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenableTool(ToolEntity):
-    """What is opened and closed."""
-
-    follows_calls: ClassVar[bool] = True
-
-    open: Call
-    close: Call
-    stop: Call | None = None
-    position: Setter | None = None
-    """The minimum is closed."""
-    position_state: Reading | None = None
-    state: Reading | None = None
-    """Where to read whether it is open."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoverTool(OpenableTool):
-    """A cover: a curtain, a door, a lid."""
-
-    platform: ClassVar[Platform | None] = Platform.COVER
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValveTool(OpenableTool):
-    """A valve."""
-
-    platform: ClassVar[Platform | None] = Platform.VALVE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockTool(ToolEntity):
-    """A lock."""
-
-    platform: ClassVar[Platform | None] = Platform.LOCK
-    follows_calls: ClassVar[bool] = True
-
-    lock: Call
-    unlock: Call
-    state: Reading | None = None
-    """Where to read whether it is locked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FanTool(ToolEntity):
-    """A fan."""
-
-    platform: ClassVar[Platform | None] = Platform.FAN
-    follows_calls: ClassVar[bool] = True
-
-    on: Call
-    off: Call
-    speed: Setter | None = None
-    speed_state: Reading | None = None
-    state: Reading | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClimateTool(ToolEntity):
-    """What keeps a room's temperature: an air conditioner, a thermostat, a heater."""
-
-    platform: ClassVar[Platform | None] = Platform.CLIMATE
-    follows_calls: ClassVar[bool] = True
-
-    target: Setter
-    unit: UnitOfTemperature
-    on: Call | None = None
-    """None if a mode switches it off, or nothing does; likewise `off`."""
-    off: Call | None = None
-    modes: Choice | None = None
-    hvac_modes: tuple[HVACMode, ...] = ()
-    """What the options of `modes` mean, in their order."""
-    running: HVACMode = HVACMode.AUTO
-    """The only mode besides off, of a thing without `modes`."""
-    fan: Choice | None = None
-    state: Reading | None = None
-    """Where to read whether it is on."""
-    mode_state: Reading | None = None
-    target_state: Reading | None = None
-    current_state: Reading | None = None
-    """Where to read the temperature of the room."""
-    fan_state: Reading | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HumidifierTool(ToolEntity):
-    """What keeps a room's humidity."""
-
-    platform: ClassVar[Platform | None] = Platform.HUMIDIFIER
-    follows_calls: ClassVar[bool] = True
-
-    on: Call
-    off: Call
-    target: Setter
-    modes: Choice | None = None
-    state: Reading | None = None
-    """Where to read whether it is on."""
-    mode_state: Reading | None = None
-    target_state: Reading | None = None
-    current_state: Reading | None = None
-    """Where to read the humidity of the room."""

@@ -5,8 +5,6 @@ from typing import Final
 
 from ..protocol.mcp.tool import MAX_ARGUMENT_BYTES, ArgumentError, PropertyKind, ToolProperty
 
-__all__ = ["argument_fault"]
-
 _KEYS: Final[Mapping[PropertyKind, str]] = {
     "boolean": "argument_boolean",
     "integer": "argument_whole_number",

@@ -16,9 +16,7 @@ from .catalogue import (
     SNAPSHOT_TOOL,
     stock_tool,
 )
-from .words import readable
-
-__all__ = ["tool_words"]
+from .tool_names import readable
 
 _MAX_WORDS: Final = 64
 # Tools that have no entity with a name, and the action or the class of entities that is named after them.

@@ -1,0 +1,164 @@
+"""What the name of a tool says: its words, the action, and what the action is done to."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+import re
+from typing import Final
+
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
+_CAMEL: Final = re.compile(r"(?<=[^\W_])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])")
+# The dot in PM2.5 does not end a group.
+_DECIMAL: Final = re.compile(r"(?<=\d)\.(?=\d)")
+_WIFI: Final = re.compile(r"\bwi ?fi\b", re.IGNORECASE)
+# Words that are written in another way than others.
+_SPELLINGS: Final = {
+    "ac": "AC",
+    "aqi": "AQI",
+    "co2": "CO₂",
+    "hcho": "HCHO",
+    "ir": "IR",
+    "led": "LED",
+    "ph": "pH",
+    "pm1 0": "PM1",
+    "pm10": "PM10",
+    "pm2 5": "PM2.5",
+    "pm25": "PM2.5",
+    "rgb": "RGB",
+    "tds": "TDS",
+    "temp": "temperature",
+    "tv": "TV",
+    "tvoc": "TVOC",
+    "usb": "USB",
+    "uv": "UV",
+}
+_SPELT: Final = re.compile(rf"\b(?:{'|'.join(sorted(_SPELLINGS, key=len, reverse=True))})\b", re.IGNORECASE)
+_MAX_NAME: Final = 64
+
+
+class Action(StrEnum):
+    """What a tool does, as far as that decides on its entity."""
+
+    GET = "get"
+    IS = "is"
+    """It answers yes or no."""
+    SET = "set"
+    ON = "on"
+    OFF = "off"
+    OTHER = "other"
+
+
+_ENGLISH: Final = {
+    tuple(verb.split()): action
+    for action, verbs in {
+        Action.GET: "get|read|query|measure|check|fetch",
+        Action.IS: "is|has",
+        Action.SET: "set|adjust|change|select|choose|switch",
+        Action.ON: "turn on|switch on|power on|enable|activate|on",
+        Action.OFF: "turn off|switch off|power off|disable|deactivate|off",
+    }.items()
+    for verb in verbs.split("|")
+}
+_CHINESE: Final = {
+    verb: action
+    for action, verbs in {
+        Action.GET: "获取 查询 查看 得到 读取 检查 检测 测量 当前",
+        Action.IS: "是否",
+        Action.SET: "设置 设定 修改 更改 切换 调节 调整 选择",
+        Action.ON: "打开 开启",
+        Action.OFF: "关闭 关上",
+    }.items()
+    for verb in verbs.split()
+}
+# 开机, 关机, 开始, 关于 and 开关 are words of their own.
+_ONE_CHARACTER: Final = {"开": Action.ON, "关": Action.OFF}
+_AT_THE_BEGINNING: Final = re.compile(rf"(?:{'|'.join(_CHINESE)}|[开关](?![关机始于]))+")
+_AT_THE_END: Final = re.compile(rf"(?:{'|'.join(_CHINESE)}|状态)+$")
+# Verbs inside a name, such as curtain_set_position.
+_IN_THE_MIDDLE: Final = frozenset({"set", "get", "is", "read"})
+# Before such a verb: a question that is answered in words, as in ask_what_is_seen.
+_QUESTIONS: Final = frozenset({"ask", "describe", "explain", "how", "tell", "what", "which", "who", "why"})
+_STATES: Final = frozenset({"state", "status"})
+# These begin with a verb without a separator, as in setbacklight.
+_SETS: Final = re.compile(r"set(?!s?$|t|up)")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedName:
+    """The name of a tool."""
+
+    action: Action
+    group: str
+    """What stands before the last dot."""
+    rest: str
+    """The last part without the verb."""
+    subject: tuple[str, ...]
+    """The words of group and rest, in lower case: what the action is done to."""
+
+
+@lru_cache(maxsize=2048)
+def parse(name: str) -> ParsedName:
+    """Return what a name says: on and lamp for `lamp.turn_on`, `turnOnLamp` and 打开lamp."""
+    group, _, last = _DECIMAL.sub("_", name).rpartition(".")
+    action, rest = _chinese(last) if not last.isascii() else _english(last)
+    found = [word for word in (*words(group), *words(rest)) if word != "self"]
+    subject = tuple(word for at, word in enumerate(found) if at == 0 or word != found[at - 1])
+    return ParsedName(action, group, rest, subject)
+
+
+def _english(last: str) -> tuple[Action, str]:
+    parts = [part for part in re.split(r"_+", _CAMEL.sub("_", last)) if part]
+    found = [part.lower() for part in parts]
+    if found and found[-1] in _STATES and found[0] not in {"is", "has", "set"}:
+        # The word stays in the name: a state is shown as one.
+        return Action.GET, "_".join(parts[1:] if _ENGLISH.get((found[0],)) is Action.GET else parts)
+    for length in (2, 1):
+        begin, end = tuple(found[:length]), tuple(found[-length:])
+        if len(begin) == length and begin in _ENGLISH:
+            return _ENGLISH[begin], "_".join(parts[length:])
+        if len(end) == length and _ENGLISH.get(end, Action.IS) is not Action.IS:
+            return _ENGLISH[end], "_".join(parts[:-length])
+    at = next((index for index, word in enumerate(found) if word in _IN_THE_MIDDLE), None)
+    if at is not None and _QUESTIONS.isdisjoint(found[:at]):
+        return _ENGLISH[found[at],], "_".join([*parts[:at], *parts[at + 1 :]])
+    if found and _SETS.match(found[0]):
+        return Action.SET, "_".join([parts[0][3:], *parts[1:]])
+    return Action.OTHER, last
+
+
+def _chinese(last: str) -> tuple[Action, str]:
+    begin, end = _AT_THE_BEGINNING.match(last), _AT_THE_END.search(last)
+    rest = last[begin.end() if begin else 0 : end.start() if end else len(last)]
+    verbs = (begin[0] if begin else "") or (end[0] if end else "")
+    if not verbs:
+        return Action.OTHER, last
+    if verbs[:1] in _ONE_CHARACTER and verbs[:2] not in _CHINESE:
+        return _ONE_CHARACTER[verbs[0]], rest
+    # The first verb counts; a state is read.
+    return next((action for verb, action in _CHINESE.items() if verbs.startswith(verb)), Action.GET), rest
+
+
+def word_set(*texts: str) -> frozenset[str]:
+    """Return the set of words in texts."""
+    return frozenset(word for text in texts for word in text.split())
+
+
+LIGHTS: Final = word_set("bulb lamp lamps led leds light lights neopixel rgb")
+"""Words for lights."""
+
+
+def words(text: str) -> list[str]:
+    """Return the lower-case words of a name: `turn`, `left` for `turn_left` and `turnLeft`."""
+    spaced = " ".join(_WORD.findall(text)).lower()
+    return re.sub(r"\bpoweroff\b", "power off", _WIFI.sub("wifi", spaced)).split()
+
+
+def readable(name: str) -> str:
+    """Return a tool's name as text for people: `Enter Wi-Fi config` for `self.enterWiFiConfig`."""
+    shown: list[str] = []
+    for word in re.split(r"[\W_]+", _CAMEL.sub(" ", name.removeprefix("self."))):
+        if word and (not shown or word.lower() != shown[-1].lower()):
+            shown.append(word if word.isupper() else word.lower())
+    text = _SPELT.sub(lambda found: _SPELLINGS[found[0].lower()], " ".join(shown))
+    text = _WIFI.sub("Wi-Fi", text)[:_MAX_NAME].rstrip() or name[:_MAX_NAME]
+    return text[0].upper() + text[1:]
