@@ -24,10 +24,14 @@ from custom_components.xiaozhi.protocol.messages import (
 )
 from custom_components.xiaozhi.protocol.multipart import FormError, parse_form
 from custom_components.xiaozhi.protocol.status import DeviceStatus, StatusError, parse_status
-from custom_components.xiaozhi.protocol.transport.mqtt.codec import MqttProtocolError, PacketReader, publish
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
-from custom_components.xiaozhi.protocol.transport.udp.session import AudioCipher, Source
-from custom_components.xiaozhi.protocol.transport.websocket.framing import FramingError, pack, unpack
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import (
+    MqttProtocolError,
+    PacketReader,
+    publish,
+)
+from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
+from custom_components.xiaozhi.protocol.transport.udp.udp_session import AudioCipher, Source
+from custom_components.xiaozhi.protocol.transport.websocket.audio_framing import FramingError, pack, unpack
 from custom_components.xiaozhi.tools.mapping import map_tools
 from simulator import build_image
 
@@ -235,7 +239,7 @@ def udp(chance: random.Random) -> tuple[Make, Read]:
             raise AssertionError(f"{missing} packets are missing before {packet.hex()}")
         heard.append(packet)
 
-    listener = UdpListener()
+    listener = UdpServer()
     channel = listener.open_channel(AudioFormat(16000, 60), hear)
     listener.start("127.0.0.1", 0)
     offer = channel.offer("192.0.2.2")

@@ -76,7 +76,7 @@ class Gateway:
         self.access_points = AccessPoints(hass, entry, self._timeouts.access_point)
         paired = PairedDevices(self.settings, self.devices)
         self.listeners = Listeners(
-            self.settings, paired, partial(async_broker_changed, hass, entry), self._timeouts
+            hass, self.settings, paired, partial(async_broker_changed, hass, entry), self._timeouts
         )
         self.check_ins = CheckIns(hass, entry, self.settings, paired, self.discovery, self.listeners.expect)
         self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases, self._timeouts.firmware)

@@ -43,7 +43,7 @@ from .const import (
     GATEWAY_UNIQUE_ID,
     SUBENTRY_DEVICE,
 )
-from .protocol.transport.mqtt.broker_client import BrokerSettings
+from .protocol.transport.owner_broker.broker_settings import BrokerSettings
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 import errno
+from importlib import import_module
 import logging
 from socket import SOCK_DGRAM, SOCK_STREAM, SocketKind
 from typing import Any, Final
@@ -42,8 +43,8 @@ from ..const import (
 from ..firmware.library import ReleasesError, async_fetch_releases
 from ..links.link_settings import is_known_here_only
 from ..protocol.checkin_reply import is_mqtt_name
-from ..protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem, check_broker, pushes
-from ..protocol.transport.udp.listener import UdpListener
+from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerProblem
+from ..protocol.transport.udp.udp_server import UdpServer
 from ..provisioning.address import HostProblem, check_in_url, host_problem
 from ..settings import OfferedLink, broker_settings
 from ..timeouts import timeouts_of
@@ -223,6 +224,9 @@ async def broker_errors(
     if errors := _unusable(broker, address, accepted_hosts):
         return errors
     settings = replace(broker_settings(broker), timeouts=timeouts_of(hass).broker)
+    await hass.async_add_import_executor_job(import_module, BROKER_MODULE)
+    from ..protocol.transport.owner_broker.broker_client import check_broker, pushes  # noqa: PLC0415
+
     try:
         await check_broker(settings)
         # The connection works for us, but would not for devices.
@@ -268,7 +272,7 @@ async def _try_tcp(port: int) -> None:
 
 
 async def _try_udp(port: int) -> None:
-    listener = UdpListener()
+    listener = UdpServer()
     listener.start(None, port)
     listener.stop()
 

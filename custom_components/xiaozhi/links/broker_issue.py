@@ -8,7 +8,7 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import issue_registry as ir
 
 from ..const import DOMAIN
-from ..protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem
+from ..protocol.transport.owner_broker.broker_settings import BrokerError, BrokerProblem
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from ..const import WEBSOCKET_PATH
 from ..protocol.checkin_reply import LinkReply, MqttReply, ServerTime, WebSocketReply, websocket_url
 from ..protocol.firmware import FirmwareVersion
 from ..protocol.transport.link import LinkKind
-from ..protocol.transport.mqtt.broker_topics import Address
-from ..protocol.transport.mqtt.link import downlink_topic, uplink_topic
+from ..protocol.transport.mqtt.mqtt_link import downlink_topic, uplink_topic
+from ..protocol.transport.owner_broker.broker_topics import Address
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 
 # Framing version 1 has no header, which the firmware would read without checking its bounds.

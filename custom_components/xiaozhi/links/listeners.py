@@ -3,19 +3,24 @@
 from collections.abc import Callable
 from dataclasses import asdict, replace
 import errno
-from typing import Any, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from homeassistant.core import HomeAssistant
 
 from ..protocol.closing import close_all
 from ..protocol.messages import AudioFormat
 from ..protocol.transport.link import LinkKind
-from ..protocol.transport.mqtt.broker_client import BrokerError
-from ..protocol.transport.mqtt.broker_connection import BrokerConnection
-from ..protocol.transport.mqtt.endpoint import MqttEndpoint
-from ..protocol.transport.udp.listener import UdpListener
-from ..protocol.transport.websocket.listener import WebSocketListener
+from ..protocol.transport.mqtt.mqtt_server import MqttServer
+from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerSettings
+from ..protocol.transport.udp.udp_server import UdpServer
+from ..protocol.transport.websocket.websocket_server import WebSocketServer
 from ..settings import GatewaySettings, OfferedLink
 from ..timeouts import Timeouts
 from .credentials import PairedDevices
+
+if TYPE_CHECKING:
+    from ..protocol.transport.owner_broker.broker_connection import BrokerConnection
 
 # 137 of 148 boards play 24 kHz without resampling; with 60 ms, their queue of 40 packets holds 2.4 s.
 DOWNLINK: Final = AudioFormat(sample_rate=24000, frame_duration=60)
@@ -44,37 +49,31 @@ class Listeners:
 
     def __init__(
         self,
+        hass: HomeAssistant,
         settings: GatewaySettings,
         paired: PairedDevices,
         broker_changed: Callable[[BrokerError | None], None],
         timeouts: Timeouts,
     ) -> None:
         self._settings = settings
-        self._udp = UdpListener()
-        self._websocket = WebSocketListener(
+        self._udp = UdpServer()
+        self._websocket = WebSocketServer(
             lambda credentials: paired.admit(credentials, LinkKind.WEBSOCKET),
             downlink=DOWNLINK,
             timeouts=timeouts.websocket,
         )
-        self._endpoint = MqttEndpoint(
+        self._endpoint = MqttServer(
             lambda credentials: paired.admit(credentials, LinkKind.MQTT),
             audio=self._udp,
             downlink=DOWNLINK,
             address=paired.address_for,
             timeouts=timeouts.mqtt,
         )
+        self._hass = hass
+        self._paired = paired
+        self._broker_changed = broker_changed
+        self._timeouts = timeouts.broker
         self._broker: BrokerConnection | None = None
-        if settings.broker is not None:
-            self._broker = BrokerConnection(
-                replace(settings.broker, timeouts=timeouts.broker),
-                paired.admit_from_broker,
-                gateway=settings.name,
-                devices=paired.probed_macs,
-                address=lambda mac: paired.address_for(mac) or "",
-                audio=self._udp,
-                downlink=DOWNLINK,
-                state_changed=broker_changed,
-            )
 
     async def start(self) -> None:
         """Open all ports; if one fails, close the others and raise `PortError`."""
@@ -87,11 +86,28 @@ class Listeners:
             if self._settings.link is OfferedLink.MQTT:
                 port = self._settings.mqtt_port
                 await self._endpoint.start(None, port)
-            if self._broker is not None:
+            if self._settings.broker is not None:
+                self._broker = await self._broker_connection(self._settings.broker)
                 self._broker.start()
         except OSError as err:
             await self.stop()
             raise PortError(port, err) from err
+
+    async def _broker_connection(self, broker: BrokerSettings) -> BrokerConnection:
+        # The library takes 90 ms to import, and most owners have no broker for their devices.
+        await self._hass.async_add_import_executor_job(import_module, BROKER_MODULE)
+        from ..protocol.transport.owner_broker.broker_connection import BrokerConnection  # noqa: PLC0415
+
+        return BrokerConnection(
+            replace(broker, timeouts=self._timeouts),
+            self._paired.admit_from_broker,
+            gateway=self._settings.name,
+            devices=self._paired.probed_macs,
+            address=lambda mac: self._paired.address_for(mac) or "",
+            audio=self._udp,
+            downlink=DOWNLINK,
+            state_changed=self._broker_changed,
+        )
 
     async def stop(self) -> None:
         """Close all links and ports."""

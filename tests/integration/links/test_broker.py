@@ -20,7 +20,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import CONF_BROKER, CONF_LINK, CONF_TLS, DOMAIN
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts, McpTimeouts
-from custom_components.xiaozhi.protocol.transport.mqtt.link import DEFAULT_PREFIX
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import DEFAULT_PREFIX
 from custom_components.xiaozhi.settings import OfferedLink
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts, VoiceTimeouts
 from simulator import SimulatedDevice, State, converse

@@ -7,7 +7,10 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.links.broker_issue import async_broker_changed
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
+    BrokerError,
+    BrokerProblem,
+)
 from tests.integration.issues import open_issues
 
 

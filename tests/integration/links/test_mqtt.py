@@ -26,7 +26,7 @@ from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, DOMAIN
 from custom_components.xiaozhi.device.device import Device as PairedDevice
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.protocol.transport.mqtt.link import uplink_topic
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
 from custom_components.xiaozhi.settings import DeviceLink
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
 from simulator import Misbehaviour, State, converse, get_profile

@@ -18,7 +18,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_MQTT_PORT, DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.protocol.transport.mqtt.link import uplink_topic
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
 from simulator import Conversation, Misbehaviour, Pace, SimulatedDevice, State, UdpImpairment, converse
 from tests.integration.boxes import (

@@ -85,7 +85,7 @@ async def test_a_gateway_that_does_not_start_leads_to_its_page_and_to_no_address
     """Another program took the port after the form had tried it."""
     form = await start(hass)
     with patch(
-        "custom_components.xiaozhi.links.listeners.WebSocketListener.start",
+        "custom_components.xiaozhi.links.listeners.WebSocketServer.start",
         side_effect=OSError(errno.EADDRINUSE, "Address already in use"),
     ):
         result = await submit(hass, form, **websocket_only(free_port))

@@ -21,9 +21,12 @@ from custom_components.xiaozhi.links.link_settings import AUTO_SUBSCRIBE_TOPIC
 from custom_components.xiaozhi.protocol.messages import AudioFormat
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Admission
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import BrokerError, BrokerProblem
-from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
+    BrokerError,
+    BrokerProblem,
+)
+from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from custom_components.xiaozhi.timeouts import Timeouts
 from tests.integration.boxes import mqtt_client_id
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device
@@ -405,9 +408,9 @@ async def test_a_user_that_may_not_listen_to_devices_is_said(
     hass: HomeAssistant, settings: dict[str, Any]
 ) -> None:
     """Our own endpoint lets each device hear its own topics only, so it makes a broker of that kind."""
-    endpoint = MqttEndpoint(
+    endpoint = MqttServer(
         lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True),
-        audio=UdpListener(),
+        audio=UdpServer(),
         downlink=AudioFormat(sample_rate=24000, frame_duration=60),
     )
     await endpoint.start("127.0.0.1", 0)

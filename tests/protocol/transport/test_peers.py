@@ -2,7 +2,7 @@
 
 import pytest
 
-from custom_components.xiaozhi.protocol.transport.peers import is_local
+from custom_components.xiaozhi.protocol.transport.local_network import is_local
 
 
 @pytest.mark.parametrize(

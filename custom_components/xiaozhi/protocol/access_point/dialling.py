@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 
 from ..text import one_line
 from ..timeouts import AccessPointTimeouts
-from ..transport.websocket.connection import QuietLogger
+from ..transport.websocket.websocket_connection import QuietLogger
 from ..untrusted_json import parse_json
 from .address import AccessPointAddress
 from .reconnecting import Ending, EndingKind

@@ -13,8 +13,6 @@ from typing import Any, ClassVar, Protocol
 from ..limits import LinkCounters
 from ..messages import AudioFormat, DeviceHello, DeviceMessage, JsonObject
 
-__all__ = ["Admission", "Channel", "Credentials", "Link", "LinkClosedError", "LinkHandler", "LinkKind"]
-
 
 class LinkClosedError(ConnectionError):
     """The link or its audio channel is closed, or the device no longer accepts data."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import (
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_client import check_broker
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,
     BrokerProblem,
     BrokerSettings,
-    check_broker,
 )
 
 

@@ -9,11 +9,14 @@ from typing import Any
 from aiomqtt import Client
 
 from custom_components.xiaozhi.protocol.transport.link import Admission, Link, LinkHandler
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import BrokerProblem, BrokerSettings
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_connection import BrokerConnection
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_topics import Address
-from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import MqttLink
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_connection import BrokerConnection
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
+    BrokerProblem,
+    BrokerSettings,
+)
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_topics import Address
+from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from tests.protocol.transport.mqtt.brokers import Mosquitto
 from tests.protocol.transport.mqtt.device import DOWNLINK, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.udp.device import until
@@ -27,7 +30,7 @@ class Site:
     """A connection to a broker, and the owner of its links."""
 
     def __init__(self, port: int, gateway: str = GATEWAY, **settings: Any) -> None:
-        self.audio = UdpListener()
+        self.audio = UdpServer()
         self.links: list[MqttLink] = []
         self.recorders: list[Recorder] = []
         self.make_recorder: type[Recorder] = Recorder

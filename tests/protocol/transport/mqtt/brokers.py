@@ -12,8 +12,8 @@ from typing import Self, override
 
 import pytest
 
-from custom_components.xiaozhi.protocol.transport.mqtt import codec as mqtt
-from custom_components.xiaozhi.protocol.transport.mqtt.link import downlink_topic
+from custom_components.xiaozhi.protocol.transport.mqtt import mqtt_packets as mqtt
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink_topic
 from demo.processes import free_port
 
 _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"))

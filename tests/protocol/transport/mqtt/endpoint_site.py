@@ -10,10 +10,10 @@ from custom_components.xiaozhi.protocol.transport.link import (
     Link,
     LinkHandler,
 )
-from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
-from custom_components.xiaozhi.protocol.transport.mqtt.link import MqttLink
-from custom_components.xiaozhi.protocol.transport.peers import is_local
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
+from custom_components.xiaozhi.protocol.transport.local_network import is_local
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import MqttLink
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
+from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from tests.protocol.transport.mqtt.device import DOWNLINK, MAC
 from tests.protocol.transport.mqtt.wire import WireClient
 from tests.protocol.transport.websocket.peer import Recorder
@@ -25,8 +25,8 @@ TOKEN = "f00dcafe"
 class Site:
     """A running endpoint that lets in every MAC with the token."""
 
-    endpoint: MqttEndpoint = field(init=False)
-    audio: UdpListener = field(default_factory=UdpListener)
+    endpoint: MqttServer = field(init=False)
+    audio: UdpServer = field(default_factory=UdpServer)
     seen: list[Credentials] = field(default_factory=list)
     links: list[MqttLink] = field(default_factory=list)
     recorders: list[Recorder] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Site:
 
     async def start(self, **timeouts: float) -> None:
         """Listen on free ports."""
-        self.endpoint = MqttEndpoint(
+        self.endpoint = MqttServer(
             self.authenticate,
             audio=self.audio,
             downlink=DOWNLINK,

@@ -21,15 +21,14 @@ import pytest
 from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkClosedError
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import (
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_client import check_broker, pushes
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_connection import BrokerConnection
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,
     BrokerProblem,
     BrokerSettings,
-    check_broker,
-    pushes,
 )
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_connection import BrokerConnection
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
+from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from tests.paths import ROOT
 from tests.protocol.transport.mqtt.broker_checks import answering, problem_of
 from tests.protocol.transport.mqtt.broker_site import ANONYMOUS, GATEWAY, Device, Site, device_at, running
@@ -288,7 +287,7 @@ async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
         gateway=GATEWAY,
         devices=list,
         address=lambda _mac: "127.0.0.1",
-        audio=UdpListener(),
+        audio=UdpServer(),
         downlink=DOWNLINK,
         state_changed=changed,
     )

@@ -9,14 +9,14 @@ import pytest
 
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Admission
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_client import (
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_client import check_broker
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,
     BrokerProblem,
     BrokerSettings,
-    check_broker,
 )
-from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
+from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from tests.protocol.transport.mqtt.broker_checks import answering, problem_of
 from tests.protocol.transport.mqtt.brokers import (
     command,
@@ -79,8 +79,8 @@ async def test_an_address_that_is_none_is_told(settings: dict[str, Any], socket_
 
 async def test_who_may_not_subscribe_is_told(socket_enabled: None) -> None:
     """Our own endpoint lets the client in but grants it no topic of others."""
-    audio = UdpListener()
-    endpoint = MqttEndpoint(
+    audio = UdpServer()
+    endpoint = MqttServer(
         lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True),
         audio=audio,
         downlink=DOWNLINK,

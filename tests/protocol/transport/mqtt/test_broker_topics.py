@@ -2,7 +2,7 @@
 
 import pytest
 
-from custom_components.xiaozhi.protocol.transport.mqtt.broker_topics import (
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_topics import (
     Address,
     address_of_topic,
     uplink_of_all,

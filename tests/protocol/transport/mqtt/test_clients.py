@@ -18,9 +18,9 @@ import pytest
 from custom_components.xiaozhi.protocol.messages import ListenMode, ListenStart, tts_start
 from custom_components.xiaozhi.protocol.timeouts import MqttTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Admission, Credentials, Link, LinkHandler
-from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
-from custom_components.xiaozhi.protocol.transport.mqtt.link import downlink_topic, uplink_topic
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink_topic, uplink_topic
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
+from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from tests.protocol.transport.mqtt.brokers import command
 from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
@@ -36,8 +36,8 @@ class _Site:
     """An endpoint for one device."""
 
     def __init__(self) -> None:
-        self.audio = UdpListener()
-        self.endpoint = MqttEndpoint(
+        self.audio = UdpServer()
+        self.endpoint = MqttServer(
             self._authenticate, audio=self.audio, downlink=DOWNLINK, timeouts=MqttTimeouts(first_refusal=0)
         )
         self.links: list[Link] = []

@@ -3,8 +3,8 @@
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.transport.mqtt import codec as mqtt
-from custom_components.xiaozhi.protocol.transport.mqtt.codec import (
+from custom_components.xiaozhi.protocol.transport.mqtt import mqtt_packets as mqtt
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import (
     MAX_PACKET_BYTES,
     MqttProtocolError,
     OversizedPublish,

@@ -13,9 +13,9 @@ from custom_components.xiaozhi.protocol.transport.link import (
     Credentials,
     LinkClosedError,
 )
-from custom_components.xiaozhi.protocol.transport.mqtt.codec import MAX_PACKET_BYTES, MAX_SKIPPED_BYTES
-from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import MqttEndpoint
-from custom_components.xiaozhi.protocol.transport.mqtt.link import downlink_topic, uplink_topic
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink_topic, uplink_topic
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import MAX_PACKET_BYTES, MAX_SKIPPED_BYTES
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
 from tests.protocol.transport.mqtt import wire
 from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.mqtt.endpoint_site import TOKEN, Site
@@ -52,7 +52,7 @@ async def bystander(site: Site) -> AsyncGenerator[None]:
 
 
 async def test_all_ipv4_addresses_are_listened_on_and_no_ipv6_address(site: Site) -> None:
-    endpoint = MqttEndpoint(site.authenticate, audio=site.audio, downlink=DOWNLINK)
+    endpoint = MqttServer(site.authenticate, audio=site.audio, downlink=DOWNLINK)
     await endpoint.start(None, 0)
     assert endpoint._server is not None
     names = [listening.getsockname() for listening in endpoint._server.sockets]
@@ -414,7 +414,7 @@ async def test_an_endpoint_can_be_started_again(site: Site) -> None:
 
 async def test_a_port_in_use_is_an_error(site: Site) -> None:
     """The caller hears of it."""
-    other = MqttEndpoint(site.authenticate, audio=site.audio, downlink=DOWNLINK)
+    other = MqttServer(site.authenticate, audio=site.audio, downlink=DOWNLINK)
     with pytest.raises(OSError, match="in use"):
         await other.start("127.0.0.1", site.endpoint.port)
     await other.stop()
@@ -480,7 +480,7 @@ async def test_a_conversation_over_the_endpoint(site: Site) -> None:
 async def test_the_owner_may_say_where_devices_reach_the_audio(site: Site) -> None:
     """Behind a container's network our own address is of no use to them."""
     await site.endpoint.stop()
-    endpoint = MqttEndpoint(
+    endpoint = MqttServer(
         site.authenticate, audio=site.audio, downlink=DOWNLINK, address={MAC: "ha.example"}.get
     )
     await endpoint.start("127.0.0.1", 0)

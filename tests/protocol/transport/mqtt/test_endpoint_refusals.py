@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from custom_components.xiaozhi.protocol.messages import tts_start
-from custom_components.xiaozhi.protocol.transport.mqtt.endpoint import RefusalDelays
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import RefusalDelays
 from tests.protocol.transport.mqtt import wire
 from tests.protocol.transport.mqtt.device import MAC
 from tests.protocol.transport.mqtt.endpoint_site import TOKEN, Site

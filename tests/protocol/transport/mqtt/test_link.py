@@ -16,13 +16,13 @@ from custom_components.xiaozhi.protocol.transport.link import (
     LinkHandler,
     LinkKind,
 )
-from custom_components.xiaozhi.protocol.transport.mqtt.link import (
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import (
     Carrier,
     MqttLink,
     downlink_topic,
     uplink_topic,
 )
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpListener
+from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, encoded
 from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
 from tests.protocol.transport.websocket.peer import Recorder
@@ -57,7 +57,7 @@ class _Carrier(Carrier):
 class _Site:
     """A link with all that is around it."""
 
-    def __init__(self, audio: UdpListener, **options: Any) -> None:
+    def __init__(self, audio: UdpServer, **options: Any) -> None:
         self.audio = audio
         self.carrier = _Carrier()
         self.handler = Recorder()
@@ -85,7 +85,7 @@ class _Site:
 @pytest.fixture
 async def site(socket_enabled: None) -> AsyncGenerator[_Site]:
     """A link of an idle device."""
-    audio = UdpListener()
+    audio = UdpServer()
     audio.start("127.0.0.1", 0)
     yield _Site(audio)
     audio.stop()

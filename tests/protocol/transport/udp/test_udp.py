@@ -14,8 +14,8 @@ import pytest
 
 from custom_components.xiaozhi.protocol.audio.opus_packet import opus_samples
 from custom_components.xiaozhi.protocol.messages import AudioFormat
-from custom_components.xiaozhi.protocol.transport.udp.listener import UdpChannel, UdpListener
-from custom_components.xiaozhi.protocol.transport.udp.session import (
+from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpChannel, UdpServer
+from custom_components.xiaozhi.protocol.transport.udp.udp_session import (
     MAX_DATAGRAM_BYTES,
     AudioCipher,
     AudioSession,
@@ -345,7 +345,7 @@ def test_an_empty_datagram_is_never_made_nor_one_that_would_be_cut() -> None:
 class _Conversation:
     """A channel on the listener with the device's end of it."""
 
-    def __init__(self, listener: UdpListener) -> None:
+    def __init__(self, listener: UdpServer) -> None:
         self.heard: list[tuple[bytes, int]] = []
         self.counters = UdpCounters()
         self.channel: UdpChannel = listener.open_channel(_UPLINK, self._hear, self.counters)
@@ -360,23 +360,23 @@ def _has_heard(talk: _Conversation, count: int) -> bool:
 
 
 @pytest.fixture
-async def listener(socket_enabled: None) -> AsyncGenerator[UdpListener]:
+async def listener(socket_enabled: None) -> AsyncGenerator[UdpServer]:
     """A listener on a free port."""
-    listener = UdpListener()
+    listener = UdpServer()
     listener.start("127.0.0.1", 0)
     yield listener
     listener.stop()
 
 
 @pytest.fixture
-async def device_socket(listener: UdpListener) -> AsyncGenerator[DeviceSocket]:
+async def device_socket(listener: UdpServer) -> AsyncGenerator[DeviceSocket]:
     """The device's socket, connected to the listener."""
     device_socket = await DeviceSocket.open(listener.port)
     yield device_socket
     device_socket.close()
 
 
-async def test_audio_flows_both_ways(listener: UdpListener, device_socket: DeviceSocket) -> None:
+async def test_audio_flows_both_ways(listener: UdpServer, device_socket: DeviceSocket) -> None:
     """What the device says is heard, and then it hears us."""
     talk = _Conversation(listener)
     device_socket.send(talk.device.seal(opus_packet(b"question")))
@@ -387,7 +387,7 @@ async def test_audio_flows_both_ways(listener: UdpListener, device_socket: Devic
     assert talk.device.open(await device_socket.receive()) == opus_packet(b"answer")
 
 
-async def test_the_offer_names_address_port_key_and_nonce(listener: UdpListener) -> None:
+async def test_the_offer_names_address_port_key_and_nonce(listener: UdpServer) -> None:
     """As the firmware reads them."""
     offer = listener.open_channel(_UPLINK, lambda _packet, _missing: None).offer("ha.local")
     assert (offer["server"], offer["port"]) == ("ha.local", listener.port)
@@ -397,7 +397,7 @@ async def test_the_offer_names_address_port_key_and_nonce(listener: UdpListener)
 
 
 async def test_nothing_is_sent_before_the_device_has(
-    listener: UdpListener, device_socket: DeviceSocket
+    listener: UdpServer, device_socket: DeviceSocket
 ) -> None:
     """Nobody knows where it is; the packet is dropped and counted."""
     talk = _Conversation(listener)
@@ -410,7 +410,7 @@ async def test_nothing_is_sent_before_the_device_has(
     assert talk.counters.unsent == 1
 
 
-async def test_conversations_on_one_socket_do_not_mix(listener: UdpListener) -> None:
+async def test_conversations_on_one_socket_do_not_mix(listener: UdpServer) -> None:
     """Twenty devices, each with its own key, and each gets its own answer."""
     talks = [_Conversation(listener) for _ in range(20)]
     sockets = [await DeviceSocket.open(listener.port) for _ in talks]
@@ -425,7 +425,7 @@ async def test_conversations_on_one_socket_do_not_mix(listener: UdpListener) -> 
 
 
 async def test_what_has_waited_for_a_busy_event_loop_is_read_at_once_and_handled_bit_by_bit(
-    listener: UdpListener,
+    listener: UdpServer,
 ) -> None:
     """Ten devices speak for a second while it is busy: the system keeps not much more."""
     talks = [_Conversation(listener) for _ in range(10)]
@@ -446,7 +446,7 @@ async def test_what_has_waited_for_a_busy_event_loop_is_read_at_once_and_handled
     assert not any(missing for talk in talks for _, missing in talk.heard)
 
 
-async def test_words_of_the_device_follow_all_audio_that_has_arrived(listener: UdpListener) -> None:
+async def test_words_of_the_device_follow_all_audio_that_has_arrived(listener: UdpServer) -> None:
     """A button that is released ends what was recorded, but nothing of it is cut off."""
     talk = _Conversation(listener)
     for _ in range(5):
@@ -456,7 +456,7 @@ async def test_words_of_the_device_follow_all_audio_that_has_arrived(listener: U
     assert len(talk.heard) == 5
 
 
-async def test_a_flood_that_is_not_handled_yet_is_bounded(listener: UdpListener) -> None:
+async def test_a_flood_that_is_not_handled_yet_is_bounded(listener: UdpServer) -> None:
     """What is more than any device makes is dropped, and the others are heard."""
     talk, other = _Conversation(listener), _Conversation(listener)
     for _ in range(1000):
@@ -467,7 +467,7 @@ async def test_a_flood_that_is_not_handled_yet_is_bounded(listener: UdpListener)
     assert len(other.heard) == 1
 
 
-async def test_a_closed_channel_takes_nothing(listener: UdpListener, device_socket: DeviceSocket) -> None:
+async def test_a_closed_channel_takes_nothing(listener: UdpServer, device_socket: DeviceSocket) -> None:
     """Packets still on their way belong to nobody."""
     talk, witness = _Conversation(listener), _Conversation(listener)
     talk.channel.close()
@@ -481,7 +481,7 @@ async def test_a_closed_channel_takes_nothing(listener: UdpListener, device_sock
 
 
 async def test_a_conversation_that_ends_while_packets_are_handed_on_gets_no_more(
-    listener: UdpListener, device_socket: DeviceSocket
+    listener: UdpServer, device_socket: DeviceSocket
 ) -> None:
     """Whoever hears the first of several packets may hang up."""
     heard: list[bytes] = []
@@ -499,7 +499,7 @@ async def test_a_conversation_that_ends_while_packets_are_handed_on_gets_no_more
 
 
 async def test_a_flood_from_unknown_ids_keeps_nobody_from_talking(
-    listener: UdpListener, device_socket: DeviceSocket
+    listener: UdpServer, device_socket: DeviceSocket
 ) -> None:
     """Each stray datagram costs a look at its header; the audio of the others arrives."""
     talk = _Conversation(listener)
@@ -518,7 +518,7 @@ async def test_a_flood_from_unknown_ids_keeps_nobody_from_talking(
 
 
 async def test_datagrams_too_short_or_too_long_are_rejected(
-    listener: UdpListener, device_socket: DeviceSocket
+    listener: UdpServer, device_socket: DeviceSocket
 ) -> None:
     """Empty ones included; a long one is not mistaken for the part that was read."""
     talk = _Conversation(listener)
@@ -533,7 +533,7 @@ async def test_datagrams_too_short_or_too_long_are_rejected(
 
 async def test_the_answer_comes_from_the_address_that_the_device_sent_to(socket_enabled: None) -> None:
     """A host has several; the device's socket hears only the one it knows."""
-    listener = UdpListener()
+    listener = UdpServer()
     listener.start(None, 0)
     talk = _Conversation(listener)
     loop = asyncio.get_running_loop()
@@ -550,9 +550,9 @@ async def test_the_answer_comes_from_the_address_that_the_device_sent_to(socket_
     listener.stop()
 
 
-async def test_a_port_in_use_is_an_error_and_leaves_nothing_open(listener: UdpListener) -> None:
+async def test_a_port_in_use_is_an_error_and_leaves_nothing_open(listener: UdpServer) -> None:
     """The caller hears of it."""
-    second = UdpListener()
+    second = UdpServer()
     with pytest.raises(OSError, match="in use"):
         second.start("127.0.0.1", listener.port)
     with pytest.raises(RuntimeError):
@@ -562,7 +562,7 @@ async def test_a_port_in_use_is_an_error_and_leaves_nothing_open(listener: UdpLi
 
 async def test_a_stopped_server_frees_its_port_and_sends_nothing(device_socket: DeviceSocket) -> None:
     """Whoever still holds a channel gets no error."""
-    listener = UdpListener()
+    listener = UdpServer()
     listener.start("127.0.0.1", 0)
     port = listener.port
     talk = _Conversation(listener)
@@ -572,14 +572,14 @@ async def test_a_stopped_server_frees_its_port_and_sends_nothing(device_socket: 
     listener.stop()
     listener.stop()
     assert not talk.channel.send(opus_packet())
-    again = UdpListener()
+    again = UdpServer()
     again.start("127.0.0.1", port)
     again.stop()
     own_socket.close()
 
 
 async def test_a_server_may_be_stopped_by_whoever_hears_a_packet(
-    listener: UdpListener, device_socket: DeviceSocket
+    listener: UdpServer, device_socket: DeviceSocket
 ) -> None:
     """With more packets waiting."""
     heard: list[bytes] = []
@@ -595,7 +595,7 @@ async def test_a_server_may_be_stopped_by_whoever_hears_a_packet(
     assert len(heard) == 1
 
 
-async def test_what_the_network_refuses_is_dropped_and_counted(listener: UdpListener) -> None:
+async def test_what_the_network_refuses_is_dropped_and_counted(listener: UdpServer) -> None:
     """No port 0 can be sent to; the conversation goes on without that packet."""
     talk = _Conversation(listener)
     listener.datagram_received(talk.device.seal(opus_packet()), Source("127.0.0.1", 0, _HERE))
@@ -606,7 +606,7 @@ async def test_what_the_network_refuses_is_dropped_and_counted(listener: UdpList
 
 async def test_datagrams_from_outside_the_home_network_are_dropped(socket_enabled: None) -> None:
     """Whatever they hold: these are the device's own."""
-    listener = UdpListener(admits=lambda address: address != "127.0.0.2")
+    listener = UdpServer(admits=lambda address: address != "127.0.0.2")
     listener.start("127.0.0.1", 0)
     heard: list[tuple[bytes, int]] = []
     channel = listener.open_channel(_UPLINK, lambda packet, missing: heard.append((packet, missing)))

@@ -20,9 +20,9 @@ from custom_components.xiaozhi.protocol.transport.link import (
     Link,
     LinkHandler,
 )
-from custom_components.xiaozhi.protocol.transport.peers import is_local
-from custom_components.xiaozhi.protocol.transport.websocket.link import WebSocketLink
-from custom_components.xiaozhi.protocol.transport.websocket.listener import WebSocketListener
+from custom_components.xiaozhi.protocol.transport.local_network import is_local
+from custom_components.xiaozhi.protocol.transport.websocket.websocket_link import WebSocketLink
+from custom_components.xiaozhi.protocol.transport.websocket.websocket_server import WebSocketServer
 from tests.protocol.transport.udp.device import opus_packet
 
 TOKEN = "a1b2c3d4"
@@ -100,7 +100,7 @@ class Site:
     seen: list[Credentials] = field(default_factory=list)
     links: list[WebSocketLink] = field(default_factory=list)
     recorders: list[Any] = field(default_factory=list)
-    listener: WebSocketListener = field(init=False)
+    listener: WebSocketServer = field(init=False)
 
     def authenticate(self, credentials: Credentials) -> Admission | None:
         """Look at the token only."""
@@ -122,7 +122,7 @@ class Site:
 async def running(site: Site | None = None, **timeouts: float) -> AsyncIterator[Site]:
     """Run a listener on loopback; closing takes no time unless a test says so."""
     site = site or Site()
-    site.listener = WebSocketListener(
+    site.listener = WebSocketServer(
         site.authenticate,
         downlink=DOWNLINK,
         timeouts=WebSocketTimeouts(**{"close": 0.05, "upgrade_delay": 0} | timeouts),

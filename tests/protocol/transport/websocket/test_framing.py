@@ -3,7 +3,7 @@
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.transport.websocket.framing import (
+from custom_components.xiaozhi.protocol.transport.websocket.audio_framing import (
     MAX_PACKET_BYTES,
     FramingError,
     framing_version,

@@ -7,7 +7,7 @@ from websockets.asyncio.connection import Connection
 from websockets.asyncio.server import ServerConnection
 from websockets.protocol import Protocol
 
-from custom_components.xiaozhi.protocol.transport.websocket.connection import WebSocketConnection
+from custom_components.xiaozhi.protocol.transport.websocket.websocket_connection import WebSocketConnection
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ from custom_components.xiaozhi.protocol.transport.link import (
     LinkHandler,
     LinkKind,
 )
-from custom_components.xiaozhi.protocol.transport.websocket.framing import pack
-from custom_components.xiaozhi.protocol.transport.websocket.listener import WebSocketListener
+from custom_components.xiaozhi.protocol.transport.websocket.audio_framing import pack
+from custom_components.xiaozhi.protocol.transport.websocket.websocket_server import WebSocketServer
 from tests.protocol.transport.udp.device import opus_packet
 from tests.protocol.transport.websocket.peer import DOWNLINK, HELLO, TOKEN, RawDevice, Recorder, Site, running
 
@@ -398,7 +398,7 @@ async def test_stopping_ends_every_connection_and_frees_the_port() -> None:
 async def test_a_port_that_is_taken_is_an_error() -> None:
     """The gateway says so to its owner."""
     async with running() as site:
-        other = WebSocketListener(site.authenticate, downlink=DOWNLINK)
+        other = WebSocketServer(site.authenticate, downlink=DOWNLINK)
         with pytest.raises(OSError, match="address already in use"):
             await other.start("127.0.0.1", site.listener.port)
         await other.stop()
@@ -406,7 +406,7 @@ async def test_a_port_that_is_taken_is_an_error() -> None:
 
 async def test_all_ipv4_addresses_are_listened_on_and_no_ipv6_address() -> None:
     site = Site()
-    site.listener = WebSocketListener(site.authenticate, downlink=DOWNLINK)
+    site.listener = WebSocketServer(site.authenticate, downlink=DOWNLINK)
     await site.listener.start(None, 0)
     await (await RawDevice.talking(site)).hang_up()
     assert site.listener._server is not None

@@ -8,7 +8,7 @@ from typing import override
 import pytest
 
 from custom_components.xiaozhi.protocol.transport.link import Admission, Credentials
-from custom_components.xiaozhi.protocol.transport.websocket.listener import WebSocketListener
+from custom_components.xiaozhi.protocol.transport.websocket.websocket_server import WebSocketServer
 from tests.protocol.transport.websocket.peer import (
     DOWNLINK,
     HELLO,
@@ -207,7 +207,7 @@ async def test_a_handshake_that_takes_too_long_is_dropped() -> None:
 
 async def test_a_listener_without_devices_stops_while_a_port_scan_is_going_on() -> None:
     """Connections that come in that moment do not hold it up."""
-    listener = WebSocketListener(lambda _: None, downlink=DOWNLINK)
+    listener = WebSocketServer(lambda _: None, downlink=DOWNLINK)
     await listener.start("127.0.0.1", 0)
     dialling = [asyncio.open_connection("127.0.0.1", listener.port) for _ in range(20)]
     async with asyncio.timeout(2):

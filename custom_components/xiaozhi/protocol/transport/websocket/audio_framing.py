@@ -7,8 +7,6 @@ does not check the bounds of received frames: only `pack` prevents wrong sizes.
 import struct
 from typing import Final
 
-__all__ = ["MAX_PACKET_BYTES", "FramingError", "framing_version", "pack", "unpack"]
-
 # Speech takes a few hundred bytes a packet; 4000 is 120 ms at 266 kbit/s.
 MAX_PACKET_BYTES: Final = 4000
 

@@ -21,9 +21,9 @@ from ...limits import PendingConnections
 from ...messages import MAX_MESSAGE_BYTES, AudioFormat
 from ...timeouts import WebSocketTimeouts
 from ..link import Admission, Credentials
-from ..peers import is_local
-from .connection import QuietLogger, WebSocketConnection, header, peer_address
-from .link import WebSocketLink
+from ..local_network import is_local
+from .websocket_connection import QuietLogger, WebSocketConnection, header, peer_address
+from .websocket_link import WebSocketLink
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ _MAX_PENDING: Final = 256
 _WRITE_LIMIT: Final = 16 * 1024
 
 
-class WebSocketListener:
+class WebSocketServer:
     """Lets devices connect to a port of its own, and runs a `WebSocketLink` for each."""
 
     def __init__(

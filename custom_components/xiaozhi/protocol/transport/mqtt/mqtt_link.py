@@ -36,10 +36,8 @@ from ...messages import (
     server_hello,
 )
 from ..link import Admission, Channel, Link, LinkClosedError, LinkHandler, LinkKind
-from ..udp.listener import UdpChannel, UdpListener
-from ..udp.session import UdpCounters
-
-__all__ = ["DEFAULT_PREFIX", "Carrier", "MqttLink", "downlink_topic", "uplink_topic"]
+from ..udp.udp_server import UdpChannel, UdpServer
+from ..udp.udp_session import UdpCounters
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -101,7 +99,7 @@ class MqttLink(Link):
         carrier: Carrier,
         admission: Admission,
         *,
-        audio: UdpListener,
+        audio: UdpServer,
         address: str,
         downlink: AudioFormat,
         others_can_publish: bool = False,

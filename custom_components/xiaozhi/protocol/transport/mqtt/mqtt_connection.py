@@ -7,13 +7,8 @@ from typing import Final
 
 from ...timeouts import MqttTimeouts
 from ..link import LinkClosedError
-from . import codec as mqtt
-from .codec import Packet, PacketReader
-
-__all__ = [
-    "READ_BYTES",
-    "MqttConnection",
-]
+from . import mqtt_packets as mqtt
+from .mqtt_packets import Packet, PacketReader
 
 READ_BYTES: Final = 4096
 # Room for a CONNECT with long names, and for the last will of a client that is not a device.

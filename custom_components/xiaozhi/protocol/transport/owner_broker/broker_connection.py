@@ -18,12 +18,11 @@ from ...closing import close_all
 from ...limits import FloodError
 from ...messages import AudioFormat, encode, mcp
 from ..link import Admission, LinkClosedError
-from ..udp.listener import UdpListener
-from .broker_client import BrokerError, BrokerProblem, BrokerSettings, connected, subscribe_devices
+from ..mqtt.mqtt_link import Carrier, MqttLink
+from ..udp.udp_server import UdpServer
+from .broker_client import connected, subscribe_devices
+from .broker_settings import BrokerError, BrokerProblem, BrokerSettings
 from .broker_topics import Address, address_of_topic
-from .link import Carrier, MqttLink
-
-__all__ = ["BrokerConnection", "BrokerCounters"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -58,7 +57,7 @@ class BrokerConnection:
         gateway: str,
         devices: Callable[[], Iterable[str]],
         address: Callable[[str], str],
-        audio: UdpListener,
+        audio: UdpServer,
         downlink: AudioFormat,
         state_changed: Callable[[BrokerError | None], None] | None = None,
     ) -> None:

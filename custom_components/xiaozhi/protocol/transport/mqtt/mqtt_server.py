@@ -18,14 +18,12 @@ from ...limits import FloodError, PendingConnections, TokenBucket
 from ...messages import AudioFormat
 from ...timeouts import MqttTimeouts
 from ..link import Admission, Credentials, LinkClosedError
-from ..peers import is_local
-from ..udp.listener import UdpListener
-from . import codec as mqtt
-from .codec import Connect, ConnectCode, MqttProtocolError, Packet, UnsupportedProtocolError
-from .connection import READ_BYTES, MqttConnection
-from .link import MqttLink, downlink_topic, uplink_topic
-
-__all__ = ["EndpointCounters", "MqttEndpoint", "RefusalDelays"]
+from ..local_network import is_local
+from ..udp.udp_server import UdpServer
+from . import mqtt_packets as mqtt
+from .mqtt_connection import READ_BYTES, MqttConnection
+from .mqtt_link import MqttLink, downlink_topic, uplink_topic
+from .mqtt_packets import Connect, ConnectCode, MqttProtocolError, Packet, UnsupportedProtocolError
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -35,7 +33,7 @@ _STOPPING: Final = "the server is stopping"
 
 
 @dataclass(slots=True)
-class EndpointCounters:
+class MqttServerCounters:
     """What the endpoint refused, for diagnostics."""
 
     refused: int = 0
@@ -75,14 +73,14 @@ class RefusalDelays:
         return min(self._longest, self._first * (1 << min(count, 30)))
 
 
-class MqttEndpoint:
+class MqttServer:
     """Lets devices connect by MQTT, and runs an `MqttLink` for each."""
 
     def __init__(
         self,
         authenticate: Callable[[Credentials], Admission | None],
         *,
-        audio: UdpListener,
+        audio: UdpServer,
         downlink: AudioFormat,
         address: Callable[[str], str | None] | None = None,
         timeouts: MqttTimeouts | None = None,
@@ -95,7 +93,7 @@ class MqttEndpoint:
         name or IPv4 address under which the device reaches `audio`; without it, or for None, devices use the
         IP address of their connection. `admits` returns whether an IP address may connect.
         """
-        self.counters = EndpointCounters()
+        self.counters = MqttServerCounters()
         self._authenticate = authenticate
         self._admits = admits
         self._audio = audio

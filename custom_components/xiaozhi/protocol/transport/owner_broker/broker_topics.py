@@ -8,9 +8,7 @@ last check-in listens to it. The owner's rules, such as `xiaozhi/${clientid}/dow
 import re
 from typing import Final, NamedTuple
 
-from .link import downlink_topic, uplink_topic
-
-__all__ = ["Address", "address_of_topic", "uplink_of_all"]
+from ..mqtt.mqtt_link import downlink_topic, uplink_topic
 
 _TOPIC: Final = re.compile(r"(?:([0-9a-f]{8})-)?([0-9a-f]{12})")
 

@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
-from enum import StrEnum
 import logging
 import secrets
 from socket import gaierror
@@ -13,20 +11,8 @@ from typing import Final
 
 from aiomqtt import Client, MqttCodeError, MqttError
 
-from ...text import one_line
-from ...timeouts import BrokerTimeouts
+from .broker_settings import BrokerError, BrokerProblem, BrokerSettings
 from .broker_topics import Address, uplink_of_all
-from .link import DEFAULT_PREFIX
-
-__all__ = [
-    "BrokerError",
-    "BrokerProblem",
-    "BrokerSettings",
-    "check_broker",
-    "connected",
-    "pushes",
-    "subscribe_devices",
-]
 
 _KEEP_ALIVE: Final = 30
 # Messages that wait to be handled; more would be a flood.
@@ -42,46 +28,6 @@ _NOT_ALLOWED: Final = frozenset({0x86, 0x87})
 # Our errors already tell what the library logs.
 _CLIENT_LOGGER: Final = logging.getLogger(f"{__name__}.library")
 _CLIENT_LOGGER.setLevel(logging.ERROR)
-
-
-class BrokerProblem(StrEnum):
-    """Why a broker cannot be used."""
-
-    UNREACHABLE = "unreachable"
-    """Host and port do not answer, or not as a broker does."""
-    UNKNOWN_HOST = "unknown_host"
-    """The host name cannot be resolved."""
-    TLS = "tls"
-    """The encrypted connection fails, as it does on a port without encryption."""
-    CERTIFICATE = "certificate"
-    """The broker's certificate is not trusted, or is made for another name."""
-    REFUSED = "refused"
-    """User or password are wrong, or the user may not connect."""
-    FORBIDDEN = "forbidden"
-    """The user may not subscribe to the topics of the devices."""
-
-
-class BrokerError(Exception):
-    """The broker cannot be used; the text holds the words of the network or the broker."""
-
-    def __init__(self, problem: BrokerProblem, text: str) -> None:
-        """Take the kind of problem, and the exact words."""
-        super().__init__(one_line(text))
-        self.problem = problem
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerSettings:
-    """Address and account of the owner's broker, and how it is used."""
-
-    host: str
-    port: int = 1883
-    username: str | None = None
-    password: str | None = field(default=None, repr=False)
-    tls: ssl.SSLContext | None = None
-    prefix: str = DEFAULT_PREFIX
-    """First part of all topics of devices."""
-    timeouts: BrokerTimeouts = field(default_factory=BrokerTimeouts)
 
 
 @asynccontextmanager

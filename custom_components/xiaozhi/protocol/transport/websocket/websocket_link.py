@@ -32,10 +32,8 @@ from ...messages import (
 from ...shortening import encode_within
 from ...timeouts import WebSocketTimeouts
 from ..link import Channel, Link, LinkClosedError, LinkHandler, LinkKind
-from .connection import WebSocketConnection, header, peer_address
-from .framing import FramingError, framing_version, pack, unpack
-
-__all__ = ["WebSocketLink"]
+from .audio_framing import FramingError, framing_version, pack, unpack
+from .websocket_connection import WebSocketConnection, header, peer_address
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -9,31 +9,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-__all__ = [
-    "MAX_PACKET_BYTES",
-    "MAX_SKIPPED_BYTES",
-    "PINGRESP",
-    "SUBSCRIBE_FAILED",
-    "Connect",
-    "ConnectCode",
-    "Disconnect",
-    "MqttProtocolError",
-    "OversizedPublish",
-    "Packet",
-    "PacketReader",
-    "PingRequest",
-    "PubAck",
-    "Publish",
-    "Subscribe",
-    "Unsubscribe",
-    "UnsupportedProtocolError",
-    "connack",
-    "puback",
-    "publish",
-    "suback",
-    "unsuback",
-]
-
 # Room for the largest message of a device (65535 bytes) and its topic.
 MAX_PACKET_BYTES: Final = 70 * 1024
 # A picture as text can be a few hundred kilobytes; larger packets are not from a device.

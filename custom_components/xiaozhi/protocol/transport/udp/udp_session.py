@@ -24,16 +24,6 @@ from ...audio.opus_packet import is_announced
 from ...limits import TokenBucket
 from ...messages import AudioFormat
 
-__all__ = [
-    "HEADER_BYTES",
-    "MAX_DATAGRAM_BYTES",
-    "AudioCipher",
-    "AudioSession",
-    "ReorderWindow",
-    "Source",
-    "UdpCounters",
-]
-
 HEADER_BYTES: Final = 16
 # Below the usual path MTU; the firmware cuts at 1500 bytes.
 MAX_DATAGRAM_BYTES: Final = 1400

@@ -12,10 +12,8 @@ from typing import Final
 
 from ...clock import loop_time
 from ...messages import AudioFormat, JsonObject
-from ..peers import is_local
-from .session import HEADER_BYTES, MAX_DATAGRAM_BYTES, AudioSession, Source, UdpCounters
-
-__all__ = ["UdpChannel", "UdpListener"]
+from ..local_network import is_local
+from .udp_session import HEADER_BYTES, MAX_DATAGRAM_BYTES, AudioSession, Source, UdpCounters
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -33,12 +31,12 @@ class UdpChannel:
 
     def __init__(
         self,
-        listener: UdpListener,
+        listener: UdpServer,
         connection_id: int,
         session: AudioSession,
         receive: Callable[[bytes, int], None],
     ) -> None:
-        """Only for `UdpListener.open_channel`."""
+        """Only for `UdpServer.open_channel`."""
         self._listener = listener
         self._connection_id = connection_id
         self._session = session
@@ -103,7 +101,7 @@ class UdpChannel:
                 self._receive(packet, missing)
 
 
-class UdpListener:
+class UdpServer:
     """The socket for the audio of all devices."""
 
     def __init__(self, admits: Callable[[str], bool] = is_local) -> None:

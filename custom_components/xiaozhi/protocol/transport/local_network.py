@@ -3,8 +3,6 @@
 from functools import lru_cache
 from ipaddress import ip_address
 
-__all__ = ["is_local"]
-
 
 @lru_cache(maxsize=256)
 def is_local(address: str) -> bool:

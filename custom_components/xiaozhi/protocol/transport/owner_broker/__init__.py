@@ -1,0 +1,1 @@
+"""Devices through an MQTT broker of the owner's, instead of our own server."""
