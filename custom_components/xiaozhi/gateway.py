@@ -21,7 +21,7 @@ from .firmware.library import FirmwareFiles
 from .links.broker_issue import BROKER_ISSUE, async_broker_changed
 from .links.credentials import PairedDevices
 from .links.listeners import Listeners, PortError
-from .protocol.closing import close_all
+from .protocol.tasks import close_all
 from .provisioning.checkin_answers import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry

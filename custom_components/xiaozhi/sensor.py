@@ -28,7 +28,7 @@ from .entity import (
     follow_tools,
 )
 from .gateway import XiaozhiConfigEntry
-from .protocol.conversation.table import ConversationState
+from .protocol.conversation.state_table import ConversationState
 from .protocol.status import NETWORK_TYPES, SIGNALS
 from .protocol.transport.link import LinkKind
 from .texts.translated import known_text

@@ -19,7 +19,7 @@ from homeassistant.helpers.start import async_at_started
 from homeassistant.util.event_type import EventType
 
 from ..protocol.access_point.address import AddressError
-from ..protocol.closing import close_all
+from ..protocol.tasks import close_all
 from ..protocol.timeouts import AccessPointTimeouts
 from .access_point import AccessPoint
 from .settings import access_point_subentries

@@ -19,7 +19,7 @@ from ..pictures.jpeg import Picture, PictureKind
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import FirmwareOffer
 from ..protocol.conversation.conversation import Conversation
-from ..protocol.conversation.table import ConversationState
+from ..protocol.conversation.state_table import ConversationState
 from ..protocol.mcp.incoming import RequestHandler
 from ..protocol.mcp.model import ServerInfo, VisionEndpoint
 from ..protocol.mcp.result import ToolResult

@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from homeassistant.core import callback
 
-from ..protocol.conversation.table import ConversationState
+from ..protocol.conversation.state_table import ConversationState
 from ..protocol.messages import JsonObject
 from .events import DeviceEvents
 from .handshake import Handshake

@@ -10,7 +10,7 @@ from homeassistant.core import callback
 from ..protocol import messages
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.readiness import MainTask
-from ..protocol.conversation.table import ConversationState
+from ..protocol.conversation.state_table import ConversationState
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.incoming import IncomingRequests, RequestHandler
 from ..protocol.mcp.model import McpError, McpTimeoutError

@@ -10,7 +10,7 @@ from homeassistant.util import dt as dt_util
 
 from ..pictures.jpeg import Picture, PictureKind
 from ..protocol.checkin import CheckIn
-from ..protocol.conversation.table import ConversationState
+from ..protocol.conversation.state_table import ConversationState
 from ..protocol.firmware import FirmwareVersion
 from ..protocol.status import DeviceStatus
 from ..protocol.transport.link import LinkKind

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from homeassistant.core import HomeAssistant
 
-from ..protocol.closing import close_all
 from ..protocol.messages import AudioFormat
+from ..protocol.tasks import close_all
 from ..protocol.transport.link import LinkKind
 from ..protocol.transport.mqtt.mqtt_server import MqttServer
 from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerSettings

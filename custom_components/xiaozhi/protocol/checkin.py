@@ -13,15 +13,6 @@ from .messages import JsonObject
 from .text import label
 from .untrusted_json import parse_json
 
-__all__ = [
-    "MAX_BODY_BYTES",
-    "CheckIn",
-    "CheckInError",
-    "parse_checkin",
-    "parse_client_id",
-    "parse_mac",
-]
-
 MAX_BODY_BYTES: Final = 64 * 1024
 _MAX_PARTITIONS: Final = 95
 _MAX_PARTITION_BYTES: Final = 1 << 32

@@ -14,19 +14,6 @@ from typing import Any, Final, Self
 from .firmware import is_version
 from .messages import JsonObject
 
-__all__ = [
-    "FirmwareOffer",
-    "LinkReply",
-    "MqttReply",
-    "PairingReply",
-    "Reply",
-    "ServerTime",
-    "WebSocketReply",
-    "encode_reply",
-    "is_mqtt_name",
-    "websocket_url",
-]
-
 _HOST: Final = r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,251}[0-9A-Za-z])?"
 _ENDPOINT: Final = re.compile(rf"{_HOST}:(?P<port>[0-9]{{1,5}})")
 # For the device, the port starts at the first colon after the scheme, wherever that is.

@@ -2,8 +2,6 @@
 
 import asyncio
 
-__all__ = ["loop_time", "sleep_until"]
-
 
 def loop_time() -> float:
     """Return the monotonic seconds of the running event loop."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import re
 from typing import Final, Self
 
-__all__ = ["SAFE_TEXT_BYTES", "FirmwareVersion", "is_version"]
-
 SAFE_TEXT_BYTES: Final = 1440
 """A WebSocket text frame of this size was seen to work with firmware that cannot take long ones."""
 

@@ -7,8 +7,6 @@ aiohttp's `request.multipart()` reads these forms too, but only in the event loo
 import re
 from typing import Final
 
-__all__ = ["FormError", "parse_form"]
-
 _BOUNDARY: Final = re.compile(
     r'multipart/form-data;.*?\bboundary="?([0-9A-Za-z\'()+_,./:=? -]{1,70}?)"?\s*', re.IGNORECASE
 )

@@ -12,8 +12,6 @@ from .messages import JsonObject
 from .text import label
 from .untrusted_json import parse_json
 
-__all__ = ["NETWORK_TYPES", "SIGNALS", "DeviceStatus", "StatusError", "parse_status"]
-
 NETWORK_TYPES: Final = ("wifi", "cellular", "ethernet", "rndis")
 """As the firmware writes them."""
 SIGNALS: Final = ("unknown", "very_weak", "weak", "medium", "strong")

@@ -3,8 +3,6 @@
 from typing import Any, Final
 import unicodedata
 
-__all__ = ["clean_data", "clean_text", "is_encodable", "label", "one_line"]
-
 _MAX_LINE: Final = 500
 _MAX_LABEL: Final = 64
 # These join letters of some scripts, and parts of an emoji.

@@ -14,8 +14,8 @@ from ..device.device import Device
 from ..device.events import ConversationEvent
 from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
-from ..protocol.conversation.table import Interruption, TurnStart
-from ..protocol.conversation.turn import Turn
+from ..protocol.conversation.state_table import Interruption, TurnStart
+from ..protocol.conversation.turn_audio import Turn
 from ..protocol.limits import TokenBucket
 from ..protocol.messages import ListenMode
 from ..protocol.tasks import log_failure

@@ -39,8 +39,8 @@ async def listen_for_interruption(
     detector: TurnDetector | None = None
     start = 0.0
     echo = _Echo()
-    async with aclosing(conversation.overheard()) as overheard:
-        async for spoken, frame in overheard:
+    async with aclosing(conversation.barge_in_audio()) as audio:
+        async for spoken, frame in audio:
             pcm = echo.removed(frame.pcm)
             if not enabled():
                 detector = None

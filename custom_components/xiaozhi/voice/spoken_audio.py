@@ -14,7 +14,7 @@ from ..protocol.audio.detector import (
     SpeechResumed,
 )
 from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE, silence
-from ..protocol.conversation.turn import Turn
+from ..protocol.conversation.turn_audio import Turn
 from .speech_detectors import TurnDetector
 
 _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE

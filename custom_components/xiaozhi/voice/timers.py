@@ -23,7 +23,7 @@ from ..device.device import Device
 from ..device.state import STATUS_READ
 from ..device.timers import SetTimer
 from ..protocol import messages
-from ..protocol.audio.bell import BELL_SECONDS, bell
+from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
 from ..protocol.faces import Face
 from ..protocol.text import one_line
 from ..protocol.transport.link import LinkKind
@@ -169,7 +169,7 @@ class VoiceTimers:
             sound = partial(self._bell, text)
             try:
                 await self._announcer.say(
-                    Utterance(text=text, speech=sound, text_begins=BELL_SECONDS, on_start=started)
+                    Utterance(text=text, speech=sound, text_begins=TIMER_SOUND_SECONDS, on_start=started)
                 )
             except AnnouncementInterruptedError:
                 # Waking the device has ended the ring; the conversation that follows is not meant.
@@ -184,14 +184,14 @@ class VoiceTimers:
 
     async def _bell(self, text: str, sample_rate: int) -> AsyncGenerator[bytes]:
         """In a conversation, ring once and say what has ended; otherwise ring on and on."""
-        strike = await self._hass.async_add_executor_job(bell, sample_rate)
+        strike = await self._hass.async_add_executor_job(timer_sound, sample_rate)
         yield strike
         if self._announcer.delivery is Delivery.CONVERSATION:
             async with aclosing(self._speak(text)(sample_rate)) as speech:
                 async for pcm in speech:
                     yield pcm
             return
-        for _ in range(round(self._timeouts.ring / BELL_SECONDS) - 1):
+        for _ in range(round(self._timeouts.ring / TIMER_SOUND_SECONDS) - 1):
             yield strike
 
     async def _show(self, text: str) -> bool:

@@ -20,7 +20,7 @@ from ..device.turn_times import TurnStep, TurnTimes
 from ..protocol import messages
 from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
-from ..protocol.conversation.turn import Turn
+from ..protocol.conversation.turn_audio import Turn
 from ..protocol.faces import Face
 from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError

@@ -12,7 +12,7 @@ from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from custom_components.xiaozhi.gateway import Gateway
-from custom_components.xiaozhi.protocol.conversation.table import ConversationState
+from custom_components.xiaozhi.protocol.conversation.state_table import ConversationState
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import State, converse
 from tests.integration.boxes import COMMAND, MAC, Boot, Speech, wait_for_state

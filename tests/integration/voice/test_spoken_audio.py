@@ -13,8 +13,8 @@ from custom_components.xiaozhi.protocol.audio.detector import (
     SpeechEnded,
     SpeechEvent,
 )
-from custom_components.xiaozhi.protocol.conversation.table import TurnStart
-from custom_components.xiaozhi.protocol.conversation.turn import Turn
+from custom_components.xiaozhi.protocol.conversation.state_table import TurnStart
+from custom_components.xiaozhi.protocol.conversation.turn_audio import Turn
 from custom_components.xiaozhi.protocol.messages import ListenMode
 from custom_components.xiaozhi.voice.speech_detectors import TurnDetector
 from custom_components.xiaozhi.voice.spoken_audio import ListeningNews, SpokenAudio

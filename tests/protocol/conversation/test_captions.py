@@ -6,8 +6,8 @@ import re
 from hypothesis import example, given, strategies as st
 import pytest
 
+from custom_components.xiaozhi.protocol.conversation.caption_text import clauses, plain_text, sentence_ends
 from custom_components.xiaozhi.protocol.conversation.captions import Captions
-from custom_components.xiaozhi.protocol.conversation.sentences import clauses, plain_text, sentence_ends
 from tests.protocol.growth import assert_linear
 
 PACKET = 0.06

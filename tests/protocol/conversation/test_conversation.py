@@ -10,11 +10,15 @@ import pytest
 
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder, OpusEncoder
 from custom_components.xiaozhi.protocol.clock import loop_time
+from custom_components.xiaozhi.protocol.conversation.barge_in import BargeInFrame
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
-from custom_components.xiaozhi.protocol.conversation.overheard import OverheardFrame
 from custom_components.xiaozhi.protocol.conversation.readiness import MainTask
-from custom_components.xiaozhi.protocol.conversation.table import ConversationState, Interruption, TurnStart
-from custom_components.xiaozhi.protocol.conversation.turn import Turn
+from custom_components.xiaozhi.protocol.conversation.state_table import (
+    ConversationState,
+    Interruption,
+    TurnStart,
+)
+from custom_components.xiaozhi.protocol.conversation.turn_audio import Turn
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
 from custom_components.xiaozhi.protocol.messages import (
     Abort,
@@ -305,10 +309,10 @@ async def test_in_realtime_the_next_turn_has_what_was_said_after_the_answer_and_
 
 async def test_somebody_who_speaks_over_the_answer_interrupts_it_and_begins_the_next_turn() -> None:
     _, conversation, encoder = await answer_in_realtime()
-    frames: list[OverheardFrame] = []
+    frames: list[BargeInFrame] = []
 
     async def listen() -> None:
-        async for spoken, frame in conversation.overheard():
+        async for spoken, frame in conversation.barge_in_audio():
             if spoken < 0.5:
                 continue
             frames.append(frame)
@@ -328,7 +332,7 @@ async def test_somebody_who_speaks_over_the_answer_interrupts_it_and_begins_the_
     listening.cancel()
 
 
-async def test_what_is_overheard_is_bounded_and_gone_with_the_next_answer() -> None:
+async def test_what_is_heard_between_turns_is_bounded_and_gone_with_the_next_answer() -> None:
     _, conversation, encoder = await answer_in_realtime()
     (packet,) = encoder.encode(bytes(1920))
     for _ in range(1000):
@@ -343,18 +347,18 @@ async def test_what_is_overheard_is_bounded_and_gone_with_the_next_answer() -> N
     assert await begin_of_next_turn(conversation) == b""
 
 
-async def test_half_duplex_devices_are_not_overheard() -> None:
+async def test_half_duplex_devices_are_not_heard_between_turns() -> None:
     _, conversation, _ = make()
     conversation.message_received(ListenStart(ListenMode.AUTO))
     assert await conversation.next_turn()
     await conversation.begin_answer()
     await conversation.play(tone(0.3), nothing)
-    overheard = asyncio.ensure_future(anext(conversation.overheard()))
+    heard = asyncio.ensure_future(anext(conversation.barge_in_audio()))
     for packet in OpusEncoder(UPLINK).encode(bytes(1920 * 3)):
         conversation.audio_received(packet, 0)
     await asyncio.sleep(1)
-    assert not overheard.done()
-    overheard.cancel()
+    assert not heard.done()
+    heard.cancel()
 
 
 async def test_a_device_that_never_listens_is_given_up() -> None:

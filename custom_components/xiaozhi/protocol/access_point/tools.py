@@ -8,8 +8,8 @@ import re
 from typing import Any, Final, Protocol, Self
 
 from ..messages import JsonObject
-from ..names import distinct_names
 from ..text import clean_text
+from ..tool_names import distinct_names
 
 __all__ = ["OfferedTool", "ToolError", "ToolList", "ToolProvider", "ToolSummary", "by_shown_name"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import log
 from typing import Final
 
-from .sentences import Clause
+from .caption_text import Clause
 
 # Guesses that are followed, because a pause may belong to the clause before or after the likeliest one.
 _GUESSES: Final = 12

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Final
 
 from .alignment import Alignment
-from .sentences import MAX_TEXT, Clause, captions, clauses, sentence_ends
+from .caption_text import MAX_TEXT, Clause, captions, clauses, sentence_ends
 
 # How long the pause before a sentence is waited for: of the time since the last one, and in seconds.
 _PATIENCE: Final = 0.15

@@ -16,10 +16,10 @@ from ..firmware import FirmwareVersion
 from ..messages import AudioFormat, DeviceMessage, JsonObject, ListenMode
 from ..timeouts import ConversationTimeouts
 from ..transport.link import Channel, Link, LinkClosedError, LinkKind
+from .barge_in import BargeInBuffer, BargeInFrame
 from .loudspeaker import Loudspeaker
-from .overheard import Overheard, OverheardFrame
 from .readiness import MainTask
-from .table import (
+from .state_table import (
     Action,
     Actions,
     Awaited,
@@ -30,7 +30,7 @@ from .table import (
     State,
     TurnStart,
 )
-from .turn import Turn
+from .turn_audio import Turn
 
 # The beginning of a word is too soft to be found.
 _BEFORE_WORDS: Final = 0.2
@@ -71,9 +71,9 @@ class Conversation:
         self._decoder = OpusDecoder(channel.uplink.sample_rate, channel.uplink.frame_duration)
         self._shown = self.state
         self._turn: Turn | None = None
-        self._overheard = Overheard(self._timeouts.turn)
+        self._barge_in = BargeInBuffer(self._timeouts.turn)
         self._next_words_since = float("inf")
-        """Since when what is overheard belongs to the next turn."""
+        """Since when what is heard between turns belongs to the next one."""
         self._spoken_since = float("inf")
         """Since when the answer is spoken."""
         self._changed = asyncio.Event()
@@ -111,8 +111,8 @@ class Conversation:
         now = loop_time()
         if self._table.hears(now) and self._turn is not None:
             self._turn.put(self._decoder.decode(packet), missing)
-        elif self._table.overhears:
-            self._overheard.put(self._decoder.decode(packet), missing, now)
+        elif self._table.hears_between_turns:
+            self._barge_in.put(self._decoder.decode(packet), missing, now)
 
     def channel_closed(self) -> None:
         """End all waiting: the channel is gone."""
@@ -174,7 +174,7 @@ class Conversation:
     async def begin_answer(self) -> None:
         """Stop listening and make the device ready to speak. Call it as soon as the user has finished."""
         self._happened(Event.ANSWER_BEGUN)
-        self._overheard.take(float("inf"))
+        self._barge_in.take(float("inf"))
         self._next_words_since = self._spoken_since = float("inf")
         await self._loudspeaker.start()
 
@@ -209,18 +209,18 @@ class Conversation:
         self._begin_next_words(loop_time())
         await self._stop()
 
-    async def overheard(self) -> AsyncGenerator[tuple[float, OverheardFrame]]:
+    async def barge_in_audio(self) -> AsyncGenerator[tuple[float, BargeInFrame]]:
         """Yield what a microphone that is never off hears, with the seconds of the answer before it."""
-        async for frame in self._overheard.follow():
+        async for frame in self._barge_in.follow():
             if (spoken := frame.time - self._spoken_since) >= 0:
                 yield spoken, frame
 
     def spoken_over(self, at: float) -> None:
-        """Note that the user has begun to speak at a moment of what was `overheard`.
+        """Note that the user has begun to speak at a moment of `barge_in_audio`.
 
         The answer is interrupted if it is still being spoken; the next turn begins with those words.
         """
-        self._begin_next_words(self._overheard.time_of(at - _BEFORE_WORDS))
+        self._begin_next_words(self._barge_in.time_of(at - _BEFORE_WORDS))
         self._happened(Event.SPOKEN_OVER)
 
     async def end(self) -> None:
@@ -252,8 +252,8 @@ class Conversation:
             match action:
                 case Action.BEGIN_TURN:
                     self._turn = self._make_turn(self._table.turn)
-                case Action.ADD_OVERHEARD if self._turn is not None:
-                    for frame in self._overheard.take(self._next_words_since):
+                case Action.ADD_BARGE_IN if self._turn is not None:
+                    for frame in self._barge_in.take(self._next_words_since):
                         self._turn.put(frame.pcm, frame.missing)
                 case Action.END_SPEECH if self._turn is not None:
                     self._turn.end_speech()

@@ -17,8 +17,6 @@ from ..timeouts import ConversationTimeouts
 from ..transport.link import Link, LinkKind
 from .readiness import MainTask, SpeechStart
 
-__all__ = ["Loudspeaker"]
-
 # Audio on UDP and control on MQTT are unordered: a stop must not overtake the last packets.
 _UNORDERED_MARGIN: Final = 0.25
 # Jitter and the loudspeaker's buffers delay the computed end of playback.

@@ -7,7 +7,7 @@ import json
 from typing import Final
 
 from ..messages import JsonObject
-from .sentences import MAX_TEXT, clauses, sentence_ends
+from .caption_text import MAX_TEXT, clauses, sentence_ends
 
 # The device keeps them in memory, and takes a JSON of up to 10 KB with everything else that is in it.
 _MAX_BYTES: Final = 8 * 1024

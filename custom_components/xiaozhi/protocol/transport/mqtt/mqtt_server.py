@@ -13,9 +13,9 @@ import socket
 from typing import Final, NamedTuple, cast
 
 from ...checkin import parse_mac
-from ...closing import close_all
 from ...limits import FloodError, PendingConnections, TokenBucket
 from ...messages import AudioFormat
+from ...tasks import close_all
 from ...timeouts import MqttTimeouts
 from ..link import Admission, Credentials, LinkClosedError
 from ..local_network import is_local

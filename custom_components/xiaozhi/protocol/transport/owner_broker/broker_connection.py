@@ -14,9 +14,9 @@ from typing import Final, override
 
 from aiomqtt import Client, Message, MqttError
 
-from ...closing import close_all
 from ...limits import FloodError
 from ...messages import AudioFormat, encode, mcp
+from ...tasks import close_all
 from ..link import Admission, LinkClosedError
 from ..mqtt.mqtt_link import Carrier, MqttLink
 from ..udp.udp_server import UdpServer

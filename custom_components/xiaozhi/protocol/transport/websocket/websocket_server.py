@@ -16,9 +16,9 @@ from websockets.http11 import Request, Response
 
 from ...checkin import parse_client_id, parse_mac
 from ...clock import loop_time
-from ...closing import close_all
 from ...limits import PendingConnections
 from ...messages import MAX_MESSAGE_BYTES, AudioFormat
+from ...tasks import close_all
 from ...timeouts import WebSocketTimeouts
 from ..link import Admission, Credentials
 from ..local_network import is_local

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.conversation.table import (
+from custom_components.xiaozhi.protocol.conversation.state_table import (
     TRANSITIONS,
     Action,
     Actions,
@@ -241,14 +241,14 @@ def test_only_an_answer_that_is_being_spoken_can_be_spoken_over() -> None:
     walk = Walk()
     walk.receive(ListenStart(ListenMode.REALTIME))
     assert walk.happened(Event.SPOKEN_OVER) == ()
-    assert not walk.table.overhears
+    assert not walk.table.hears_between_turns
     walk.happened(Event.ANSWER_BEGUN)
-    assert walk.table.overhears
+    assert walk.table.hears_between_turns
     assert walk.happened(Event.SPOKEN_OVER) == ()
     walk.happened(Event.PACKET_SENT)
     assert walk.happened(Event.SPOKEN_OVER) == (Interruption.SPOKEN_OVER,)
     walk.happened(Event.ANSWER_STOPPED)
-    assert walk.table.overhears
+    assert walk.table.hears_between_turns
     assert walk.happened(Event.SPOKEN_OVER) == ()
 
 

@@ -1,4 +1,4 @@
-"""Audio of a microphone that is always on, between two turns: during an answer and right after it."""
+"""What a microphone that is always on hears between two turns: barge-in, and words right after an answer."""
 
 import asyncio
 from collections import deque
@@ -7,17 +7,15 @@ from dataclasses import dataclass
 
 from ..audio.timeline import UPLINK_SAMPLE_RATE
 
-__all__ = ["Overheard", "OverheardFrame"]
-
 _BYTES_PER_SECOND = 2 * UPLINK_SAMPLE_RATE
 
 
 @dataclass(frozen=True, slots=True)
-class OverheardFrame:
+class BargeInFrame:
     """A decoded frame of the microphone."""
 
     at: float
-    """Seconds of audio before it, of all that was overheard."""
+    """Seconds of audio before it, of all that was heard between turns."""
     time: float
     """When it was read, in seconds of `loop_time`."""
     pcm: bytes
@@ -25,18 +23,18 @@ class OverheardFrame:
     """How many frames before it were lost."""
 
 
-class Overheard:
-    """The last `seconds` of what was overheard. The next turn may begin with the end of it."""
+class BargeInBuffer:
+    """The last `seconds` of that audio. The next turn may begin with the end of it."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._frames: deque[OverheardFrame] = deque()
+        self._frames: deque[BargeInFrame] = deque()
         self._at = 0.0
         self._more = asyncio.Event()
 
     def put(self, pcm: bytes, missing: int, now: float) -> None:
         """Take the next frame: 16 kHz mono 16-bit PCM."""
-        self._frames.append(OverheardFrame(self._at, now, pcm, missing))
+        self._frames.append(BargeInFrame(self._at, now, pcm, missing))
         self._at += len(pcm) / _BYTES_PER_SECOND
         while self._at - self._frames[0].at > self._seconds:
             self._frames.popleft()
@@ -47,13 +45,13 @@ class Overheard:
         times = (frame.time for frame in reversed(self._frames) if frame.at <= at)
         return next(times, self._frames[0].time if self._frames else float("inf"))
 
-    def take(self, since: float) -> list[OverheardFrame]:
+    def take(self, since: float) -> list[BargeInFrame]:
         """Forget all, and return what was read since then, in seconds of `loop_time`."""
         frames = [frame for frame in self._frames if frame.time >= since]
         self._frames.clear()
         return frames
 
-    async def follow(self) -> AsyncGenerator[OverheardFrame]:
+    async def follow(self) -> AsyncGenerator[BargeInFrame]:
         """Yield every frame that comes from now on, without end; a slow reader misses the oldest."""
         at = self._at
         while True:

@@ -4,13 +4,13 @@ from array import array
 
 import pytest
 
-from custom_components.xiaozhi.protocol.audio.bell import BELL_SECONDS, bell
+from custom_components.xiaozhi.protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
 
 
 @pytest.mark.parametrize("sample_rate", [16000, 24000])
 def test_it_strikes_twice_fades_and_can_be_repeated(sample_rate: int) -> None:
-    samples = array("h", bell(sample_rate))
-    assert len(samples) == BELL_SECONDS * sample_rate
+    samples = array("h", timer_sound(sample_rate))
+    assert len(samples) == TIMER_SOUND_SECONDS * sample_rate
 
     def loudest(start: float, end: float) -> int:
         return max(map(abs, samples[round(start * sample_rate) : round(end * sample_rate)]))

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from custom_components.xiaozhi.protocol.closing import close_all
+from custom_components.xiaozhi.protocol.tasks import close_all
 
 
 async def test_one_that_fails_and_one_that_hangs_keep_no_other_open(caplog: pytest.LogCaptureFixture) -> None:

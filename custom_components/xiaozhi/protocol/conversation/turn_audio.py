@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from ..audio.concealment import Concealment
 from ..audio.timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, silence
 from ..clock import loop_time
-from .table import TurnStart
+from .state_table import TurnStart
 
 
 class Turn:

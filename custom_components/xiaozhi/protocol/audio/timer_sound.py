@@ -1,12 +1,10 @@
-"""The sound of a timer that has ended: a bell that rings twice in a second and a half."""
+"""The sound of a timer that has ended: two strokes of a bell in a second and a half."""
 
 from array import array
 import math
 from typing import Final
 
-__all__ = ["BELL_SECONDS", "bell"]
-
-BELL_SECONDS: Final = 1.5
+TIMER_SOUND_SECONDS: Final = 1.5
 """Length of the sound."""
 _STRIKES: Final = (0.0, 0.35)
 # The partials of a small bell: frequency in Hz, loudness, and how fast it fades, in 1/s.
@@ -14,12 +12,12 @@ _PARTIALS: Final = ((880.0, 0.5, 5.0), (1760.0, 0.3, 8.0), (2637.0, 0.2, 12.0))
 _LOUDEST: Final = 16000
 
 
-def bell(sample_rate: int) -> bytes:
+def timer_sound(sample_rate: int) -> bytes:
     """Return 16-bit mono PCM of `sample_rate` Hz, which can be repeated.
 
     Takes tens of milliseconds, so it is not for the event loop.
     """
-    sound = array("h", bytes(2 * round(BELL_SECONDS * sample_rate)))
+    sound = array("h", bytes(2 * round(TIMER_SOUND_SECONDS * sample_rate)))
     for start in _STRIKES:
         offset = round(start * sample_rate)
         for index in range(len(sound) - offset):

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final
 
-__all__ = ["MAX_NAME", "distinct_names"]
-
 MAX_NAME: Final = 64
 _HASH_LENGTH: Final = 8
 

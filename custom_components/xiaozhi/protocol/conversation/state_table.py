@@ -81,7 +81,7 @@ class Action(Enum):
 
     BEGIN_TURN = auto()
     """Begin the turn that `ConversationTable.turn` describes; it takes the place of another."""
-    ADD_OVERHEARD = auto()
+    ADD_BARGE_IN = auto()
     """Let the turn begin with what the microphone has heard since the answer ended or was spoken over."""
     END_SPEECH = auto()
     """End the audio of the turn, so that what has been said is understood."""
@@ -147,7 +147,7 @@ TRANSITIONS: Final[Mapping[Event, Mapping[State, tuple[State, *Actions]]]] = {
         ),
     },
     Event.MICROPHONE_STILL_ON: dict.fromkeys(
-        _OPEN, (State.LISTENING, Action.BEGIN_TURN, Action.ADD_OVERHEARD)
+        _OPEN, (State.LISTENING, Action.BEGIN_TURN, Action.ADD_BARGE_IN)
     ),
     Event.BUTTON_RELEASED: {State.LISTENING: (State.LISTENING, Action.END_SPEECH)},
     Event.LISTENING_STOPPED: {State.LISTENING: (State.LISTENING, Action.STOP_LISTENING)},
@@ -246,7 +246,7 @@ class ConversationTable:
         return self.state is State.LISTENING and now >= self._deaf_until
 
     @property
-    def overhears(self) -> bool:
+    def hears_between_turns(self) -> bool:
         """Whether audio that belongs to no turn comes from a microphone that is on all the time."""
         return self._mode is ListenMode.REALTIME and self.state in _BETWEEN_TURNS
 
