@@ -7,9 +7,9 @@ import json
 import re
 from typing import Any, Final, Protocol, Self
 
+from ..distinct_names import distinct_names
 from ..messages import JsonObject
 from ..text import clean_text
-from ..tool_names import distinct_names
 
 __all__ = ["OfferedTool", "ToolError", "ToolList", "ToolProvider", "ToolSummary", "by_shown_name"]
 
