@@ -26,6 +26,7 @@ from .gateway import Gateway, XiaozhiConfigEntry
 from .media.stream import media_sound
 from .voice.announcements.announcement_speech import announcement_utterance, text_utterance
 from .voice.announcements.automation_question import ask
+from .voice.announcements.refusals import check_length
 from .voice.announcements.utterance import OpenSpeech
 from .voice.conversations import VoiceConversations
 from .voice.engine_locations import engine_locations
@@ -136,9 +137,16 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         self, question: str, answers: list[dict[str, Any]], seconds: float
     ) -> AssistSatelliteAnswer | None:
         """Ask a question that is answered now, or in the next conversation. Raises `HomeAssistantError`."""
+        check_length(self.device, question)
         pipeline = chosen_pipeline(self.hass, self.device)
         asking = partial(ask, self.hass, self._announcer, question, pipeline)
         return await self.async_ask(asking, answers, seconds)
+
+    @override
+    @callback
+    def check_text(self, text: str | None) -> None:
+        """Check the length of what is to be said. Raises `InputError`."""
+        check_length(self.device, text)
 
     @callback
     def _speech_of(self, text: str) -> OpenSpeech:

@@ -104,7 +104,8 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
 
     def __init__(self, gateway: Gateway, device: Device, description: MediaPlayerEntityDescription) -> None:
         super().__init__(device, description)
-        self._player = DevicePlayer(gateway.hass, device, gateway.announcer(device), self._changed)
+        self._announcer = gateway.announcer(device)
+        self._player = DevicePlayer(gateway.hass, device, self._announcer, self._changed)
         self._volume = SpeakerVolume(device, self._change_volume)
         self._position_at: datetime | None = None
 
@@ -224,8 +225,9 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
 
     @override
     async def async_media_stop(self) -> None:
-        """Stop."""
+        """Stop, also an announcement."""
         await self._player.stop()
+        await self._announcer.stop()
 
     async def _change_volume(self, tool: str, arguments: dict[str, Any]) -> None:
         # Only an attribute of the media player changes, of which Home Assistant writes no line.

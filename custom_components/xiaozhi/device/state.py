@@ -91,6 +91,8 @@ class DeviceState:
     """When it last checked in, connected or talked, or roughly when it last answered."""
     session: str | None = None
     """Id of its last conversation over MQTT, to end it if Home Assistant could not."""
+    volume_to_restore: tuple[int, int] | None = None
+    """Its usual volume, and that of the announcements after which it could not be restored yet."""
     timers: dict[str, SetTimer] = field(default_factory=dict)
     """The voice timers that were set on it and have not ended, by id."""
     pictures: dict[PictureKind, Picture] = field(default_factory=dict)
@@ -117,6 +119,7 @@ class DeviceState:
             host=_get(data, "host", str),
             origin=_get(data, "origin", str),
             session=_get(data, "session", str),
+            volume_to_restore=_volumes(data.get("volume_to_restore")),
             listens_while_speaking=_get(data, "listens_while_speaking", bool),
             wake_words=tuple(word for word in _get(data, "wake_words", list) or () if isinstance(word, str)),
             extended=_get(data, "extended", bool) or False,
@@ -157,6 +160,7 @@ class DeviceState:
             "host": self.host,
             "origin": self.origin,
             "session": self.session,
+            "volume_to_restore": self.volume_to_restore,
             "listens_while_speaking": self.listens_while_speaking,
             "wake_words": list(self.wake_words),
             "extended": self.extended,
@@ -238,6 +242,13 @@ class DeviceState:
 def _get[ValueT](data: dict[str, Any], key: str, kind: type[ValueT]) -> ValueT | None:
     value = data.get(key)
     return value if isinstance(value, kind) else None
+
+
+def _volumes(stored: Any) -> tuple[int, int] | None:
+    match stored:
+        case [int(usual), int(announced)]:
+            return usual, announced
+    return None
 
 
 def _link(data: dict[str, Any], key: str) -> LinkKind | None:

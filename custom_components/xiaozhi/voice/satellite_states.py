@@ -124,6 +124,10 @@ class SatelliteStates(AssistSatelliteEntity):
 
     # Announcements: in turn, where Home Assistant would refuse the second.
 
+    @callback
+    def check_text(self, text: str | None) -> None:
+        """Check what is to be said, before any work on it. Raises `HomeAssistantError`."""
+
     @override
     async def async_internal_announce(
         self,
@@ -133,6 +137,7 @@ class SatelliteStates(AssistSatelliteEntity):
         preannounce_media_id: str = PREANNOUNCE_URL,
     ) -> None:
         """Announce when what was to be announced before has been."""
+        self.check_text(message)
         async with self._announcing:
             await super().async_internal_announce(message, media_id, preannounce, preannounce_media_id)
 
@@ -146,6 +151,7 @@ class SatelliteStates(AssistSatelliteEntity):
         preannounce_media_id: str = PREANNOUNCE_URL,
     ) -> None:
         """Begin in turn, as `async_internal_announce`."""
+        self.check_text(start_message)
         async with self._announcing:
             await super().async_internal_start_conversation(
                 start_message, start_media_id, extra_system_prompt, preannounce, preannounce_media_id
@@ -161,6 +167,7 @@ class SatelliteStates(AssistSatelliteEntity):
         answers: list[dict[str, Any]] | None = None,
     ) -> AssistSatelliteAnswer | None:
         """Ask in turn, as `async_internal_announce`."""
+        self.check_text(question)
         async with self._announcing:
             return await super().async_internal_ask_question(
                 question, question_media_id, preannounce, preannounce_media_id, answers

@@ -33,6 +33,7 @@ from .announcements.announcer import Announcer
 from .announcements.refusals import (
     AnnouncementInterruptedError,
     AnnouncementRefusedError,
+    AnnouncementStoppedError,
     Delivery,
     DeviceBusyError,
     SoundError,
@@ -176,6 +177,9 @@ class VoiceTimers:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._timeouts.waking):
                         await woken.wait()
+                return True
+            except AnnouncementStoppedError:
+                # By the media player.
                 return True
             except SoundError as err:
                 # The bell has rung, and the text is on the screen.

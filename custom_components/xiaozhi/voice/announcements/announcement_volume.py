@@ -6,10 +6,12 @@ from contextlib import asynccontextmanager
 import logging
 from typing import Final
 
-from homeassistant.core import CALLBACK_TYPE, callback
+from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
 from ...device.device import Device
+from ...device.state import STATUS_READ
+from ...protocol.clock import loop_time
 from ...protocol.status import StatusError, parse_status
 from ...tools.catalogue import STATUS_TOOL, VOLUME_TOOL
 
@@ -18,52 +20,66 @@ _ARGUMENT: Final = "volume"
 
 
 class AnnouncementVolume:
-    """Changes the volume of a device for a while, if the owner wants that and the device can."""
+    """Changes the volume of a device for a while, if the owner wants that and the device can.
+
+    What is to be restored is kept, and stored, until it could be.
+    """
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._usual: int | None = None
-        """The volume to be restored."""
+        self._in_use = False
         self._restoring: asyncio.Task[None] | None = None
-        self._waits: CALLBACK_TYPE | None = None
-        """Ends waiting for a device that was out of reach when its volume was to be restored."""
+        self._retry_at = 0.0
+        self.close = device.listen(["linked", STATUS_READ], self._restore_late)
+        """Restores nothing any more."""
 
     @asynccontextmanager
     async def changed(self, *, wanted: bool) -> AsyncGenerator[None]:
         """Have the volume of announcements, if that is wanted.
 
-        If the device is out of reach at the end, its volume is restored when it is back.
+        If that fails at the end, as when the device has left, the volume is restored as soon as possible.
         """
-        if not wanted or not await self._change():
+        if not wanted:
             yield
             return
+        self._in_use = True
         try:
+            if self._restoring is not None:
+                await asyncio.wait((self._restoring,))
+            await self._change()
             yield
         finally:
+            self._in_use = False
             # Cancelling the announcement must not keep its volume.
             self._restoring = self._device.create_task(self._restore(), "restore volume")
             await asyncio.wait((self._restoring,))
 
     @callback
-    def _link_changed(self) -> None:
-        """Restore the volume of a device that was out of reach."""
-        if self._device.linked and (self._restoring is None or self._restoring.done()):
-            self._restoring = self._device.create_task(self._restore(), "restore volume")
+    def _restore_late(self) -> None:
+        """Restore the volume of a device that did not take it before."""
+        if (
+            self._device.state.volume_to_restore is not None
+            and self._device.linked
+            and not self._in_use
+            and (self._restoring is None or self._restoring.done())
+            and loop_time() >= self._retry_at
+        ):
+            self._restoring = self._device.create_task(self._restore(late=True), "restore volume")
 
-    async def _change(self) -> bool:
+    async def _change(self) -> None:
         wanted = self._device.settings.announcement_volume
         if not wanted or VOLUME_TOOL not in self._device.tools:
-            return False
+            return
+        pending = self._device.state.volume_to_restore
         try:
             # A volume that is still to be restored is the usual one.
-            usual = self._usual if self._usual is not None else await self._read()
+            usual = await self._read() if pending is None else pending[0]
             if usual is None or usual == wanted:
-                return False
-            self._usual = usual
+                return
+            self._keep((usual, wanted))
             await self._device.commands.call_tool(VOLUME_TOOL, {_ARGUMENT: wanted})
         except HomeAssistantError as err:
             _LOGGER.debug("%s: volume not changed for an announcement: %s", self._device.name, err)
-        return self._usual is not None
 
     async def _read(self) -> int | None:
         try:
@@ -71,23 +87,22 @@ class AnnouncementVolume:
         except StatusError:
             return None
 
-    async def _restore(self) -> None:
-        if self._usual is None:
+    async def _restore(self, *, late: bool = False) -> None:
+        if (pending := self._device.state.volume_to_restore) is None:
             return
+        usual, announced = pending
         try:
-            await self._device.commands.call_tool(VOLUME_TOOL, {_ARGUMENT: self._usual})
+            # Somebody may have set another volume meanwhile.
+            if not late or await self._read() in {announced, None}:
+                await self._device.commands.call_tool(VOLUME_TOOL, {_ARGUMENT: usual})
         except HomeAssistantError as err:
             _LOGGER.debug("%s: volume not restored yet: %s", self._device.name, err)
-            if not self._device.linked:
-                self._wait(wait=True)
-                return
-        self._usual = None
-        self._wait(wait=False)
+            if self._device.linked:
+                self._retry_at = loop_time() + self._device.timeouts.announcements.restore_again
+            return
+        self._keep(None)
 
     @callback
-    def _wait(self, *, wait: bool) -> None:
-        if wait and self._waits is None:
-            self._waits = self._device.listen(["linked"], self._link_changed)
-        elif not wait and self._waits is not None:
-            self._waits()
-            self._waits = None
+    def _keep(self, volumes: tuple[int, int] | None) -> None:
+        self._device.state.volume_to_restore = volumes
+        self._device.changed()

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
+from weakref import WeakSet
 
 from homeassistant.core import HomeAssistant, callback
 
@@ -53,6 +54,7 @@ class Announcer:
         self._timeouts = device.timeouts.announcements
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._stopped_by_user = WeakSet[asyncio.Task[None]]()
         self._said: _Said | None = None
         self._urgent = 0
         """How many wait that something else gives way to."""
@@ -97,16 +99,27 @@ class Announcer:
             _ = task.cancelled() or task.exception()
             raise
         if task.cancelled():
-            raise self._stopped()
+            by_user = task in self._stopped_by_user
+            raise self._stopped("announcement_stopped_by_user" if by_user else "announcement_stopped")
         task.result()
+
+    async def stop(self) -> None:
+        """End what is being said or played, and what waits for its turn."""
+        self._stopped_by_user.update(self._tasks)
+        await self._cancel_all()
 
     async def async_close(self) -> None:
         """End everything, for good."""
         self._closed = True
-        for task in tuple(self._tasks):
+        await self._cancel_all()
+        self._volume.close()
+
+    async def _cancel_all(self) -> None:
+        tasks = tuple(self._tasks)
+        for task in tasks:
             task.cancel()
-        if self._tasks:
-            await asyncio.wait(tuple(self._tasks))
+        if tasks:
+            await asyncio.wait(tasks)
 
     async def _say_in_turn(self, utterance: Utterance) -> None:
         async with self._turn_for(utterance):
@@ -190,5 +203,5 @@ class Announcer:
         await self._device.commands.send(messages.alert(status=_STATUS, message=text, emotion=emotion))
         utterance.on_start()
 
-    def _stopped(self) -> AnnouncementStoppedError:
-        return AnnouncementStoppedError("announcement_stopped", name=self._device.name)
+    def _stopped(self, key: str = "announcement_stopped") -> AnnouncementStoppedError:
+        return AnnouncementStoppedError(key, name=self._device.name)

@@ -10,7 +10,7 @@ from homeassistant.exceptions import HomeAssistantError
 
 from ...const import DOMAIN
 from ...device.device import Device
-from ...errors import UserError
+from ...errors import InputError, UserError
 from ...protocol.audio.speech_decoder import SpeechError, SpeechFault
 from ...protocol.text import one_line
 from ...protocol.transport.link import LinkKind
@@ -18,6 +18,8 @@ from ...texts.translated import TextError
 
 _LOGGER = logging.getLogger(__name__)
 
+# Four to five minutes of speech.
+_MAX_TEXT: Final = 4000
 _KEYS: Final[Mapping[SpeechFault, str]] = {
     SpeechFault.EMPTY: "announcement_empty",
     SpeechFault.NO_AUDIO: "announcement_undecodable",
@@ -90,6 +92,15 @@ def refusal(device: Device, *, has_text: bool, expects_answer: bool = False) -> 
     else:
         key = "not_connected"
     return AnnouncementRefusedError(key, name=device.name)
+
+
+@callback
+def check_length(device: Device, text: str | None) -> None:
+    """Check a text to be spoken before any work on it. Raises `InputError`."""
+    if text is not None and len(text) > _MAX_TEXT:
+        raise InputError(
+            "announcement_too_long", name=device.name, length=str(len(text)), limit=str(_MAX_TEXT)
+        )
 
 
 @callback

@@ -8,13 +8,13 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing, suppress
 
-from homeassistant.core import HomeAssistant
+from homeassistant.core import HomeAssistant, callback
 
 from ...device.device import Device
 from ...device_http.transfers import TRANSFERS, Stream
 from ...protocol import messages
 from ...protocol.audio.ogg import OGG_AUDIO, OggOpusEncoder
-from ...protocol.clock import loop_time, sleep_until
+from ...protocol.clock import loop_time
 from ...protocol.conversation.subtitles import subtitles
 from ...protocol.messages import JsonObject
 from ...texts.translated import TextError
@@ -103,8 +103,31 @@ class IdleAnnouncement:
         read_too_soon = stream.direct and closed_at < ends_at - self._timeouts.read_ahead
         if not stream.delivered or read_too_soon:
             raise AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
-        await sleep_until(ends_at + self._timeouts.pop_up + self._timeouts.margin)
+        await self._wait_played(ends_at + self._timeouts.pop_up + self._timeouts.margin)
         return True
+
+    async def _wait_played(self, until: float) -> None:
+        """Wait until the device has played what it has read.
+
+        Raises `AnnouncementInterruptedError` if it begins a conversation meanwhile, or leaves.
+        """
+        interrupted = asyncio.Event()
+
+        @callback
+        def look() -> None:
+            if self._device.in_conversation or not self._device.linked:
+                interrupted.set()
+
+        stop = self._device.listen(["linked", "conversation"], look)
+        try:
+            look()
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(until):
+                    await interrupted.wait()
+        finally:
+            stop()
+        if interrupted.is_set():
+            raise AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
 
     async def _call(self, stream: Stream, message: JsonObject) -> float | None:
         """Tell the device of the stream until it asks for it; return when, or None if it does not.

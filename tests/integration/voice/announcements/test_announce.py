@@ -5,14 +5,17 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
+from homeassistant.components.media_player import DOMAIN as MEDIA_PLAYER_DOMAIN
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
-from homeassistant.exceptions import HomeAssistantError
+from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.helpers import intent
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME, CONF_SHOW_ANNOUNCEMENTS
+from custom_components.xiaozhi.device.commands import DeviceCommands
+from custom_components.xiaozhi.device.state import DeviceState
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Misbehaviour, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Outcome
@@ -117,6 +120,41 @@ async def test_the_usual_sound_of_home_assistant_is_left_out(
     await announce(hass, media_id=media.url("/one.mp3"))
     announcement = await device.wait_announced()
     assert len(announcement.pcm) / 2 / device.speaker.rate == pytest.approx(1.1, abs=0.15)
+
+
+async def test_stopping_the_media_player_ends_an_announcement(
+    hass: HomeAssistant, boot: Boot, speech: Speech
+) -> None:
+    device = await boot(NEW)
+    saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
+    await device.wait_for(lambda: bool(device.announcements and device.announcements[0].played))
+    await hass.services.async_call(
+        MEDIA_PLAYER_DOMAIN,
+        "media_stop",
+        {"entity_id": "media_player.kitchen_box_speaker"},
+        blocking=True,
+    )
+    with pytest.raises(HomeAssistantError, match="media player was stopped"):
+        await saying
+    assert (await device.wait_announced()).outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize("action", ["announce", "ask_question", "start_conversation"])
+async def test_a_text_without_end_is_refused_before_any_work_on_it(
+    hass: HomeAssistant, boot: Boot, speech: Speech, action: str
+) -> None:
+    device = await boot(NEW)
+    text = {"announce": "message", "start_conversation": "start_message", "ask_question": "question"}[action]
+    with pytest.raises(ServiceValidationError, match="4001 characters"):
+        await hass.services.async_call(
+            SATELLITE_DOMAIN,
+            action,
+            {"entity_id": SATELLITE, text: "." * 4001},
+            blocking=True,
+            return_response=action == "ask_question",
+        )
+    assert not speech.voice.spoken
+    assert not device.announcements
 
 
 async def test_announcements_of_one_device_follow_each_other_in_order(
@@ -249,6 +287,49 @@ class TestVolume:
         assert device.values["volume"] == 90
         await device.boot()
         await device.wait_for(lambda: device.values["volume"] == 40, 10)
+
+    async def test_it_is_restored_when_the_call_that_should_have_has_failed(
+        self,
+        hass: HomeAssistant,
+        speech: Speech,
+        device: SimulatedDevice,
+        linked_entry: MockConfigEntry,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        call_tool = DeviceCommands.call_tool
+        refused = 0
+
+        async def call(commands: DeviceCommands, name: str, arguments: Any = None, **more: Any) -> Any:
+            nonlocal refused
+            if arguments == {"volume": 40} and not refused:
+                refused += 1
+                raise HomeAssistantError("The device is busy")
+            return await call_tool(commands, name, arguments, **more)
+
+        monkeypatch.setattr(DeviceCommands, "call_tool", call)
+        await announce(hass, message="Dinner is ready.")
+        assert refused
+        assert device.values["volume"] == 90
+        # It is not forgotten when Home Assistant is restarted, either.
+        stored = linked_entry.runtime_data.devices[MAC].state.as_dict()
+        assert DeviceState.from_dict(stored).volume_to_restore == (40, 90)
+        await device.wait_for(lambda: device.values["volume"] == 40, 180)
+        await announce(hass, message="Dinner is ready.")
+        assert device.values["volume"] == 40
+
+    async def test_a_volume_that_somebody_has_set_meanwhile_stays(
+        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice
+    ) -> None:
+        saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
+        await device.wait_for(lambda: bool(device.announcements and device.announcements[0].played))
+        await device.power_off()
+        with pytest.raises(HomeAssistantError, match="interrupted"):
+            await saying
+        device.values["volume"] = 55
+        await device.boot()
+        await wait_for_state(hass, "number.kitchen_box_volume", "55")
+        await asyncio.sleep(120)
+        assert device.values["volume"] == 55
 
     async def test_it_is_restored_when_the_gateway_is_reloaded(
         self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice, linked_entry: MockConfigEntry

@@ -92,6 +92,40 @@ async def test_the_user_ends_it(boot: Boot, announcer: Announcer, speech: Speech
     assert sound.closed
 
 
+@pytest.mark.parametrize("how", ["wake word", "click", "power"])
+async def test_a_short_one_that_was_interrupted_does_not_count_as_said(
+    boot: Boot, announcer: Announcer, speech: Speech, how: str
+) -> None:
+    """The device has read all of it at once, so that only what it does after that tells."""
+    device = await boot(NEW)
+    saying = asyncio.create_task(announcer.say(Utterance(text="Hello.", speech=beep(1))))
+    await device.wait_for(lambda: bool(device.announcements and device.announcements[0].played))
+    match how:
+        case "wake word":
+            await device.wake()
+        case "click":
+            await device.click()
+        case _:
+            await device.power_off()
+    with pytest.raises(AnnouncementInterruptedError):
+        await saying
+
+
+async def test_stopping_ends_it_and_what_waits(boot: Boot, announcer: Announcer) -> None:
+    device = await boot(NEW)
+    sound = Sound(None)
+    saying = [asyncio.create_task(announcer.say(Utterance(speech=sound.open))) for _ in range(2)]
+    await plays(device)
+    await announcer.stop()
+    for task in saying:
+        with pytest.raises(AnnouncementStoppedError, match="media player was stopped"):
+            await task
+    assert sound.closed
+    await device.wait_state(State.IDLE, 2)
+    await announcer.say(Utterance(speech=beep(1)))
+    assert accepted(device)[-1].outcome is Outcome.PLAYED
+
+
 async def test_after_an_interruption_the_next_one_waits_until_the_device_takes_it(
     hass: HomeAssistant, boot: Boot, announcer: Announcer, speech: Speech
 ) -> None:
@@ -284,6 +318,20 @@ class TestInAConversation:
             await announcer.say(Utterance(speech=Sound(1, error=RuntimeError("Crashed")).open))
         await device.wait_state(State.IDLE, 20)
         assert not device.last_error
+
+    async def test_the_device_does_not_listen_for_the_answer_to_a_question_that_failed(
+        self, boot: Boot, announcer: Announcer, speech: Speech, command: bytes, states: list[str]
+    ) -> None:
+        device = await boot(OLD)
+        speech.recognizer.lines = [COMMAND]
+        await device.wake()
+        device.say(command)
+        broken = Sound(1, error=RuntimeError("Crashed")).open
+        with pytest.raises(SoundError):
+            await announcer.say(Utterance(text="Shall I?", speech=broken, expects_answer=True))
+        await device.wait_state(State.IDLE, 5)
+        assert not device.channel_open
+        assert states.count("listening") == 1
 
     async def test_a_device_that_leaves_in_the_middle_is_an_error(
         self, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
