@@ -51,3 +51,16 @@ def test_the_protocol_imports_only_itself() -> None:
     protocol = {name: path for name, path in modules.items() if name.startswith(f"{product}.protocol")}
     assert len(protocol) > 30
     assert {above for path in protocol.values() for above in _imported(path, modules)} <= protocol.keys()
+
+
+def test_the_library_for_an_owners_broker_is_imported_only_for_one() -> None:
+    """It takes 90 ms, and most owners have no broker for their devices."""
+    broker = ROOT / PACKAGES[0] / "protocol/transport/owner_broker"
+    slow = {"aiomqtt", "broker_client", "broker_connection"}
+    found = {
+        path
+        for path in (ROOT / PACKAGES[0]).rglob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2] in slow
+    }
+    assert found == {broker / "broker_client.py", broker / "broker_connection.py"}

@@ -179,7 +179,7 @@ class DeviceSession(LinkHandler):
             _LOGGER.debug("%s: conversation ended: %s", self._device.name, reason)
             conversation.channel_closed()
             self._readings.resume()
-            if self.link.stays_connected and (alerts := conversation.take_alerts()):
+            if self.link.stays_connected and (alerts := conversation.loudspeaker.take_alerts()):
                 self.create_task(self._show_later(alerts), "show alerts")
             self._device.events.happened(ConversationEvent.ENDED)
 
@@ -220,7 +220,7 @@ class DeviceSession(LinkHandler):
         """Send a message that has no answer. Raises `LinkClosedError`."""
         # An alert's sound goes through the same queue as an answer.
         if message["type"] == "alert" and self.conversation is not None:
-            await self.conversation.alert(message)
+            await self.conversation.loudspeaker.alert(message)
         else:
             await self.link.send(message)
 

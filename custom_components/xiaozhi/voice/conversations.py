@@ -250,7 +250,7 @@ class _HeldConversation:
             await self._device.commands.read_at_rest(briefly=True)
             await self._conversation.end_answer()
             return True
-        await self._conversation.wait_played()
+        await self._conversation.loudspeaker.wait_played()
         await self._device.commands.read_at_rest()
         return False
 

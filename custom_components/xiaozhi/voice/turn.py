@@ -206,7 +206,8 @@ class VoiceTurn:
         await self._time_to_read()
 
     async def _time_to_read(self) -> None:
-        await self._conversation.wait_shown()
+        # It shows nothing while it runs a tool.
+        await self._conversation.main_task.wait_free()
         await asyncio.sleep(self._timeouts.reading)
 
     def _spoken_audio(self) -> SpokenAudio:
@@ -319,7 +320,7 @@ class VoiceTurn:
 
     @callback
     def _engine_hangs(self, seconds: float) -> None:
-        if self._conversation.held_up:
+        if self._conversation.loudspeaker.held_up:
             # The engine has delivered; the device is busy.
             self._wait_at_most(seconds)
             return

@@ -457,7 +457,7 @@ async def test_an_alert_during_an_answer_waits_for_its_end_and_is_not_cut_off(
 
     async def ring(_seconds: float) -> None:
         if len(link.packets) in {0, 2}:
-            await conversation.alert(ALERT)
+            await conversation.loudspeaker.alert(ALERT)
 
     await conversation.play(tone(0.6), ring)
     shown = [time for time, message in link.messages if message["type"] == "alert"]
@@ -477,7 +477,7 @@ async def test_an_alert_before_an_answer_moves_its_schedule() -> None:
     await conversation.next_turn()
     await conversation.begin_answer()
     await asyncio.sleep(0.3)
-    await conversation.alert(ALERT)
+    await conversation.loudspeaker.alert(ALERT)
     rang = link.messages[-1][0]
     await conversation.play(tone(0.3), nothing)
     assert link.packets[0][0] >= rang + 0.85 + 0.06 - 0.36
@@ -562,7 +562,7 @@ async def test_a_device_that_runs_a_tool_is_told_to_speak_when_it_is_done() -> N
         playing = asyncio.create_task(conversation.play(tone(0.3), nothing))
         await asyncio.sleep(1)
         assert not link.shown("tts")
-        assert conversation.held_up
+        assert conversation.loudspeaker.held_up
     done = loop_time()
     await playing
     assert link.shown("tts") == [{"type": "tts", "state": "start"}]

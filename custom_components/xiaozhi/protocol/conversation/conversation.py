@@ -57,15 +57,17 @@ class Conversation:
         """Take over an open channel. An unknown firmware (None) is treated as carefully as the oldest."""
         self._link = link
         self._channel = channel
-        self._main_task = main_task
+        self.main_task = main_task
+        """What keeps the device from acting on what it is sent."""
         self._timeouts = timeouts or ConversationTimeouts()
-        self._loudspeaker = Loudspeaker(
+        self.loudspeaker = Loudspeaker(
             link,
             channel.downlink,
             main_task,
             cuts_speech_at_stop=firmware is None or firmware.cuts_speech_at_stop,
             timeouts=self._timeouts,
         )
+        """Where alerts and the end of what is played are waited for."""
         self._on_state_changed = on_state_changed
         self._table = ConversationTable(self._timeouts, audio_may_be_late=link.kind is LinkKind.MQTT)
         self._decoder = OpusDecoder(channel.uplink.sample_rate, channel.uplink.frame_duration)
@@ -116,7 +118,7 @@ class Conversation:
 
     def channel_closed(self) -> None:
         """End all waiting: the channel is gone."""
-        self._loudspeaker.close()
+        self.loudspeaker.close()
         self._happened(Event.CHANNEL_CLOSED)
 
     # What the holder of the conversation does.
@@ -128,7 +130,7 @@ class Conversation:
         try:
             while self._table.awaited is not Awaited.NOTHING and not self._table.turn_waits:
                 if self._table.awaited is Awaited.MAIN_TASK:
-                    await self._main_task.wait_free()
+                    await self.main_task.wait_free()
                     self._do(self._table.main_task_free(loop_time()))
                 else:
                     self._changed.clear()
@@ -150,33 +152,16 @@ class Conversation:
         if self._interruption.done():
             self._interruption = asyncio.get_running_loop().create_future()
 
-    @property
-    def held_up(self) -> bool:
-        """Whether an answer is there that the device does not take yet, because it runs a tool."""
-        return self._loudspeaker.held_up
-
     async def show(self, message: JsonObject) -> None:
         """Send a message that shows something: a transcript, a caption, a face."""
         await self._link.send(message)
-
-    async def wait_shown(self) -> None:
-        """Wait until the device has time to show what it was sent: it shows nothing while it runs a tool."""
-        await self._main_task.wait_free()
-
-    async def alert(self, message: JsonObject) -> None:
-        """Show an alert: at once, or after the answer that is being spoken."""
-        await self._loudspeaker.alert(message)
-
-    def take_alerts(self) -> list[JsonObject]:
-        """Return the alerts that were not shown before the channel was closed."""
-        return self._loudspeaker.take_alerts()
 
     async def begin_answer(self) -> None:
         """Stop listening and make the device ready to speak. Call it as soon as the user has finished."""
         self._happened(Event.ANSWER_BEGUN)
         self._barge_in.take(float("inf"))
         self._next_words_since = self._spoken_since = float("inf")
-        await self._loudspeaker.start()
+        await self.loudspeaker.start()
 
     async def play(
         self, speech: AsyncIterable[bytes], before_packet: Callable[[float], Awaitable[None]]
@@ -186,23 +171,15 @@ class Conversation:
         A tool that the device runs is waited for. `before_packet` is awaited before each packet with the
         seconds of speech sent so far.
         """
-        await self._loudspeaker.play(speech, before_packet, self._packet_sent)
-
-    async def wait_played(self) -> None:
-        """Wait until what was sent is played and waiting alerts are shown, before the conversation ends."""
-        await self._loudspeaker.wait_played()
-
-    async def wait_silent(self) -> None:
-        """Wait until the device has played what was sent, as far as the clock tells."""
-        await self._loudspeaker.wait_silent()
+        await self.loudspeaker.play(speech, before_packet, self._packet_sent)
 
     async def end_answer(self) -> None:
         """Let the device listen again, or go idle in push-to-talk; returns when the answer was played."""
         # Until then, what the microphone hears is the answer.
-        self._begin_next_words(self._loudspeaker.silent_since or loop_time())
-        await self._loudspeaker.wait_stoppable()
+        self._begin_next_words(self.loudspeaker.silent_since or loop_time())
+        await self.loudspeaker.wait_stoppable()
         await self._stop()
-        await self._loudspeaker.wait_silent()
+        await self.loudspeaker.wait_silent()
 
     async def stop_speaking(self) -> None:
         """Make the device stop at once; it listens again, or goes idle in push-to-talk."""
@@ -233,7 +210,7 @@ class Conversation:
 
     async def _stop(self) -> None:
         self._happened(Event.ANSWER_STOPPED)
-        await self._loudspeaker.stop()
+        await self.loudspeaker.stop()
 
     def _begin_next_words(self, since: float) -> None:
         self._next_words_since = min(self._next_words_since, since)
@@ -261,7 +238,7 @@ class Conversation:
                     self._turn.stopped = True
                     self._turn.end_speech()
                 case Interruption():
-                    self._loudspeaker.withdraw()
+                    self.loudspeaker.withdraw()
                     if not self._interruption.done():
                         self._interruption.set_result(action)
         self._changed.set()
@@ -286,4 +263,4 @@ class Conversation:
         self._timer = None
         # A timer may be early by what the clock cannot resolve.
         now = max(loop_time(), deadline)
-        self._do(self._table.time_passed(now, main_task_busy=bool(self._main_task.running)))
+        self._do(self._table.time_passed(now, main_task_busy=bool(self.main_task.running)))

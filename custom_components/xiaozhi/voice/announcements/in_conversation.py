@@ -158,7 +158,7 @@ class ConversationAnnouncements:
             await conversation.play(pcm if shape is None else _shaped(pcm, shape), before_packet)
         for caption in captions.rest():
             await conversation.show(messages.tts_caption(caption))
-        await conversation.wait_silent()
+        await conversation.loudspeaker.wait_silent()
 
 
 def _is_true(said: asyncio.Future[bool]) -> bool:

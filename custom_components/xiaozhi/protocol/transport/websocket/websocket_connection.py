@@ -2,9 +2,9 @@
 
 The library waits for close handshakes that a device never answers, accepts any number of empty frames, and
 ends a connection for one byte that is not UTF-8. Its documented interface has no hooks for that. So this
-module alone overrides undocumented methods of its connection (`connection_made`, `connection_lost`,
-`data_received`, `eof_received`, `process_event`) and uses undocumented members (`protocol`, `send_data`,
-`loop`, `transport`, `close_timeout`); `test_library.py` fails when they change.
+module alone overrides undocumented methods of its connection, those of `asyncio.Protocol` and
+`process_event`, and uses two undocumented members, `protocol` and `send_data`; `test_library.py` fails when
+they change.
 
 Tested with websockets 15.0.1, 16.0, 17.0 and 17.4. Home Assistant asks for 15.0.1 or newer.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 import logging
 import socket
-from typing import Any, Final, override
+from typing import Any, Final, cast, override
 
 from websockets.asyncio.server import ServerConnection
 from websockets.frames import CloseCode, Frame, Opcode
@@ -46,13 +46,16 @@ class WebSocketConnection(ServerConnection):
         greeting: PendingConnections[WebSocketConnection],
         admits: Callable[[str], bool],
         clock: Callable[[], float],
+        close_timeout: float,
         **options: Any,
     ) -> None:
         """Take the library's arguments, and those who wait beside it: by address, and then by device.
 
         A peer that is not admitted is dropped before it joins them.
         """
-        super().__init__(*args, **options)
+        super().__init__(*args, close_timeout=close_timeout, **options)
+        self._close_seconds = close_timeout
+        self._tcp: asyncio.Transport | None = None
         self._admits = admits
         self._clock = clock
         self._pending = unauthenticated
@@ -78,19 +81,21 @@ class WebSocketConnection(ServerConnection):
 
     def abort(self) -> None:
         """End the TCP connection at once, without a close frame."""
-        self.transport.abort()
+        if self._tcp is not None:
+            self._tcp.abort()
 
     async def hang_up(self, code: CloseCode, reason: str) -> None:
         """Send a close frame if the device still accepts one, and end the TCP connection."""
         # A slow reader may block even this; the library's own time-out begins only after that.
         with suppress(TimeoutError):
-            async with asyncio.timeout(self.close_timeout):
+            async with asyncio.timeout(self._close_seconds):
                 await self.close(code, reason.encode()[:_MAX_CLOSE_REASON].decode(errors="ignore"))
         self.abort()
         await self.wait_closed()
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._tcp = cast("asyncio.Transport", transport)
         endpoint = transport.get_extra_info("socket")
         endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         super().connection_made(transport)
@@ -142,7 +147,8 @@ class WebSocketConnection(ServerConnection):
 
     def _drop_soon(self) -> None:
         if self._drop_timer is None:
-            self._drop_timer = self.loop.call_later(self.close_timeout or 0, self.abort)
+            loop = asyncio.get_running_loop()
+            self._drop_timer = loop.call_later(self._close_seconds, self.abort)
 
 
 class QuietLogger(logging.LoggerAdapter[logging.Logger]):
