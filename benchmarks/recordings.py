@@ -1,4 +1,4 @@
-"""Recordings of people who speak, made ready to be played: with silence around them, noise and hesitation.
+"""Recordings of people who speak, made ready to be played: with silence around them, and hesitation.
 
 A folder holds sound files, in itself or in `commands/`, and may hold `bounds.json`, which says for each file
 where its speech `start`s and `end`s, and its longest quiet `gap`, in seconds. Without it, loudness tells.
@@ -14,19 +14,6 @@ import av
 import numpy as np
 
 from simulator.audio.opus import UPLINK_RATE
-
-__all__ = [
-    "AFTER",
-    "CUT_SECONDS",
-    "Bounds",
-    "Recording",
-    "Scene",
-    "Sound",
-    "find_bounds",
-    "read_recordings",
-    "read_sound",
-    "write_sounds",
-]
 
 type Samples = np.ndarray[tuple[int], np.dtype[np.float64]]
 
@@ -60,17 +47,6 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
-    """What is added to recordings."""
-
-    noise: Samples | None = None
-    snr: float = 10
-    """dB by which the speech is louder than the noise."""
-    pause: float = 0
-    """Seconds by which the longest gap is lengthened: people who hesitate."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
     """A recording and its bounds."""
 
@@ -78,26 +54,23 @@ class Recording:
     samples: Samples
     bounds: Bounds
 
-    def played(self, scene: Scene) -> tuple[bytes, float]:
+    def played(self, pause: float = 0) -> tuple[bytes, float]:
         """Return 16 kHz mono 16-bit PCM to be played to a device, and when its speech ends, in seconds.
 
-        It has 0.3 s of the recording's own background before the speech and 6 s after it.
+        It has 0.3 s of the recording's own background before the speech and 6 s after it. The longest gap is
+        lengthened by `pause` seconds: people who hesitate.
         """
         bounds, background = self.bounds, self._background()
         first, last = _samples(bounds.start - _BEFORE), _samples(bounds.end)
         before = self.samples[max(0, first) : last]
         after = self.samples[last:][: _samples(AFTER)]
-        if scene.pause:
+        if pause:
             middle = _samples(sum(bounds.gap) / 2) - max(0, first)
-            hesitation = _filled(background, _samples(scene.pause))
+            hesitation = _filled(background, _samples(pause))
             before = np.concatenate([before[:middle], hesitation, before[middle:]])
         before = np.concatenate([_filled(background, max(0, -first)), before])
         after = np.concatenate([after, _filled(background, _samples(AFTER) - len(after))])
         sound = np.concatenate([before, after])
-        if scene.noise is not None:
-            speech = self.samples[_samples(bounds.start) : last]
-            noise = _cut_from(scene.noise, len(sound), self.name)
-            sound = sound + noise * _level(speech) / _level(noise) * 10 ** (-scene.snr / 20)
         pcm = np.clip(np.round(sound), -32768, 32767).astype("<i2").tobytes()
         return pcm, len(before) / UPLINK_RATE
 
@@ -123,11 +96,11 @@ class Sound:
     """When its speech ends, in seconds."""
 
 
-def write_sounds(people: list[Recording], scene: Scene, folder: Path) -> list[Sound]:
-    """Write recordings as they are played in a scene."""
+def write_sounds(people: list[Recording], folder: Path) -> list[Sound]:
+    """Write recordings as they are played."""
     sounds: list[Sound] = []
     for number, recording in enumerate(people):
-        pcm, end = recording.played(scene)
+        pcm, end = recording.played()
         file = folder / f"{number}.pcm"
         file.write_bytes(pcm)
         sounds.append(Sound(file=file, end=end))
@@ -197,9 +170,3 @@ def _filled(background: Samples, size: int) -> Samples:
     """Repeat a background to and fro, so that it has no clicks."""
     there_and_back = np.concatenate([background, background[::-1]])
     return np.resize(there_and_back, size)
-
-
-def _cut_from(noise: Samples, size: int, name: str) -> Samples:
-    """Return a piece of the noise that is another one for each recording, and the same each time."""
-    start = sum(name.encode()) * 7919 % len(noise)
-    return np.resize(np.roll(noise, -start), size)

@@ -8,18 +8,19 @@ import tempfile
 from typing import Final, NamedTuple
 
 from homeassistant.components.assist_pipeline.vad import VadSensitivity
+from homeassistant.components.select import ATTR_OPTION, DOMAIN as SELECT, SERVICE_SELECT_OPTION
+from homeassistant.const import ATTR_ENTITY_ID
+from homeassistant.helpers import entity_registry as er
 
+from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
 from .devices import Account
 from .fleet import Fleet, fleet
-from .house import House
-from .recordings import CUT_SECONDS, Scene, Sound, read_recordings, write_sounds
+from .house import House, Site
+from .recordings import CUT_SECONDS, Sound, read_recordings, write_sounds
 from .report import Finding, Row, median, percentile
 from .speech import after_all
-from .speech_detectors import choose_sensitivity
-
-__all__ = ["measure"]
 
 _TURNS: Final = 10
 # A device sends 60 ms at a time. Words end anywhere in these.
@@ -82,7 +83,7 @@ async def measure(house: House, *, quick: bool, recordings: Path | None = None, 
 
 
 def _sounds(recordings: Path, every: int, folder: str) -> list[Sound]:
-    return write_sounds(read_recordings(recordings)[::every], Scene(), Path(folder))
+    return write_sounds(read_recordings(recordings)[::every], Path(folder))
 
 
 async def _rows(house: House, link: LinkKind, sounds: list[Sound], *, turns: int) -> list[Row]:
@@ -90,7 +91,7 @@ async def _rows(house: House, link: LinkKind, sounds: list[Sound], *, turns: int
     async with fleet() as devices, house.site(1, link) as site:
         await devices.boot(house.check_in_url, site.devices)
         for engines in _ENGINES[::2] if sounds else _ENGINES:
-            await choose_sensitivity(site, engines.setting)
+            await _choose_sensitivity(site, engines.setting)
             house.agent.thinks = engines.thinks
             house.text_to_speech.streams = bool(engines.thinks)
             house.text_to_speech.delay = engines.speaks_after
@@ -112,6 +113,15 @@ async def _turn(house: House, devices: Fleet, later: float) -> _Times:
 
 async def _recorded_turn(house: House, devices: Fleet, sound: Sound) -> _Times:
     return _times(house, await devices.say_recording(sound.file, sound.end))
+
+
+async def _choose_sensitivity(site: Site, sensitivity: VadSensitivity) -> None:
+    """Select how soon the speech of all devices has ended."""
+    registry = er.async_get(site.hass)
+    for device in site.devices:
+        entity_id = registry.async_get_entity_id(SELECT, DOMAIN, f"{device.mac}-vad_sensitivity")
+        data = {ATTR_ENTITY_ID: entity_id, ATTR_OPTION: sensitivity.value}
+        await site.hass.services.async_call(SELECT, SERVICE_SELECT_OPTION, data, blocking=True)
 
 
 def _times(house: House, account: Account) -> _Times:

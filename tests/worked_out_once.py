@@ -13,13 +13,9 @@ from unittest.mock import patch
 
 from hassil.expression import Sentence
 import hassil.intents
-from hassil.intents import Intents
 from homeassistant.components.conversation import default_agent
 from homeassistant.components.ffmpeg import FFVersion
 from homeassistant.helpers import service
-
-from custom_components.xiaozhi.voice.sentences import knowledge
-from custom_components.xiaozhi.voice.sentences.grammar import Grammar
 
 __all__ = ["worked_out_once"]
 
@@ -29,7 +25,6 @@ def worked_out_once() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(patch.object(hassil.intents, "parse_sentence", _parser()))
         stack.enter_context(patch.object(default_agent.DefaultAgent, "_load_intents", _language_loader()))
-        stack.enter_context(patch.object(knowledge, "Grammar", _grammars()))
         stack.enter_context(patch.object(service, "_validate_entity_service_schema", _schemas()))
         # No test uses the program, so that there need not be one.
         stack.enter_context(patch.object(FFVersion, "get_version", _no_version))
@@ -58,18 +53,6 @@ def _language_loader() -> Callable[[default_agent.DefaultAgent, str], Any]:
         return languages[language]
 
     return load_intents
-
-
-def _grammars() -> Callable[[Intents, str], Grammar]:
-    # With its key, so that no other object gets the same id.
-    grammars: dict[int, tuple[Intents, Grammar]] = {}
-
-    def grammar(intents: Intents, language: str) -> Grammar:
-        if id(intents) not in grammars:
-            grammars[id(intents)] = intents, Grammar(intents, language)
-        return grammars[id(intents)][1]
-
-    return grammar
 
 
 def _schemas() -> Callable[[Any, str], Any]:

@@ -107,7 +107,7 @@ def _open_issues(hass: HomeAssistant) -> list[dict[str, Any]]:
 def _describe(gateway: Gateway, device: Device) -> dict[str, Any]:
     record = device.describe()
     record["pipeline"] = describe_pipeline(gateway.hass, device)
-    record["early_transcripts"] = gateway.speech_inputs.describe(device.mac)
+    record["early_transcripts"] = gateway.speech_inputs.describe(device.subentry_id)
     platforms: dict[str, list[str]] = {}
     for entity in device.tools.entities.values():
         if entity.platform is not None:

@@ -92,13 +92,14 @@ class XiaozhiEndOfSpeechSelect(VadSensitivitySelect):
         self._attr_device_info = device.info
         self._attr_options = [_QUICK_AND_PATIENT, *self._attr_options]
         self._chosen_by_owner = gateway.speech_inputs.chosen_by_owner
-        self._mac = device.mac
+        self._subentry_id = device.subentry_id
 
     @property
     @override
     def extra_restore_state_data(self) -> ExtraStoredData:
-        """Return whether the owner has chosen the option."""
-        return RestoredExtraData({_CHOSEN: self._mac in self._chosen_by_owner})
+        """Return for which pairing the owner has chosen the option, so that no later one inherits it."""
+        chosen = self._subentry_id in self._chosen_by_owner
+        return RestoredExtraData({_CHOSEN: self._subentry_id if chosen else None})
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -107,11 +108,12 @@ class XiaozhiEndOfSpeechSelect(VadSensitivitySelect):
         stored = await self.async_get_last_extra_data()
         if stored is None and self.current_option == VadSensitivity.DEFAULT:
             self._attr_current_option = _QUICK_AND_PATIENT
-        if stored is not None and stored.as_dict().get(_CHOSEN) is True:
-            self._chosen_by_owner.add(self._mac)
+        # Version 0.2.0 stored True.
+        if stored is not None and stored.as_dict().get(_CHOSEN) in {True, self._subentry_id}:
+            self._chosen_by_owner.add(self._subentry_id)
 
     @override
     async def async_select_option(self, option: str) -> None:
         """Take the owner's choice."""
-        self._chosen_by_owner.add(self._mac)
+        self._chosen_by_owner.add(self._subentry_id)
         await super().async_select_option(option)

@@ -23,6 +23,7 @@ from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle
 from ..timeouts import VoiceTimeouts
 from .announcements.in_conversation import ConversationAnnouncements
+from .end_of_turn import INTERRUPTION
 from .interruption import listen_for_interruption
 from .pipeline_runs import PipelineRuns
 from .pipelines import spoken_language
@@ -217,7 +218,7 @@ class _HeldConversation:
         listening = asyncio.create_task(
             listen_for_interruption(
                 self._conversation,
-                self._voice.detectors.async_load_for_interruption,
+                partial(self._voice.detectors.async_load, INTERRUPTION),
                 # A singer would be taken for the user.
                 enabled=lambda: not self._announcements.plays_music,
             ),

@@ -1,8 +1,8 @@
 """Early transcripts: what was said before a pause is transcribed while nobody knows yet whether it is all.
 
-If speech goes on, the transcript is dropped. Else it decides how long the pause may last, and is the
-transcript of the turn. A server does not stop working on what is dropped: each call is followed to its end,
-and while one runs, or somebody else speaks whose own call would have to wait, no other is made.
+If speech goes on, the transcript is dropped. Else it is the transcript of the turn, which ends at once if
+Home Assistant understands it. A server does not stop working on what is dropped: each call is followed to its
+end, and while one runs, or somebody else speaks whose own call would have to wait, no other is made.
 """
 
 import asyncio
@@ -17,35 +17,19 @@ from homeassistant.core import callback
 from ..protocol.audio.detector import SpeechPaused
 from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE
 from ..protocol.clock import loop_time
-from ..protocol.conversation.patience import (
-    EndAfter,
-    EndOfTurn,
-    Judge,
-    Patience,
-    PatienceAction,
-    Transcribe,
-    TranscribeAll,
-    UseTranscript,
-)
 from ..timeouts import VoiceTimeouts
+from .end_of_turn import UNDERSTOOD_PAUSE, EndOfTurn
 from .engine_override import Engine
 from .engine_trial import Trial
-from .sentences import Completeness
 from .speech_detectors import TurnDetector
 
 _LOGGER = logging.getLogger(__name__)
 
 type CreateTask = Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]]
-type JudgeText = Callable[[str], Awaitable[Completeness]]
+type IsUnderstood = Callable[[str], Awaitable[bool]]
 
-ENDS: Final = {
-    Completeness.COMPLETE: EndOfTurn.COMPLETE,
-    Completeness.DETAIL_MAY_FOLLOW: EndOfTurn.DETAIL,
-    Completeness.MAY_GO_ON: EndOfTurn.PAUSE,
-    Completeness.UNKNOWN: EndOfTurn.PAUSE,
-    Completeness.BEGINNING: EndOfTurn.BEGINNING,
-}
-"""What ends a turn, by how complete its transcript is."""
+# Early calls of one turn. With the last one, which is needed in any case, these are three.
+_MOST_CALLS: Final = 2
 # Audio is given to engines in pieces of a quarter of a second, as they come from a device, only sooner.
 _PIECE: Final = UPLINK_SAMPLE_RATE // 2
 # An early call may take so many times as long as it usually does.
@@ -86,8 +70,8 @@ class EngineCalls:
             self._calls -= 1
 
 
-class EarlyTurn:
-    """Early transcripts of one turn, and what follows from them."""
+class EarlyTranscripts:
+    """The early transcripts of one turn, and what follows from them."""
 
     def __init__(
         self,
@@ -96,45 +80,45 @@ class EarlyTurn:
         calls: EngineCalls,
         trial: Trial,
         detector: TurnDetector,
-        judge: JudgeText | None,
+        is_understood: IsUnderstood | None,
         timeouts: VoiceTimeouts,
     ) -> None:
-        """Listen with a detector that tells of pauses. Without `judge`, all pauses are alike.
+        """Listen with a detector that tells of pauses. Without `is_understood`, all pauses are alike.
 
         `turn` is what the turn is called in `EngineCalls`.
         """
+        self.ending = EndOfTurn.PAUSE
+        """What has decided that the turn has ended, or will decide as far as is known."""
         self._turn = turn
         self._engine = engine
         self._calls = calls
         self._trial = trial
         self._detector = detector
-        self._judge = judge
+        self._is_understood = is_understood
         self._timeouts = timeouts
-        self._patience = Patience()
         self._metadata: stt.SpeechMetadata | None = None
+        self._ended = False
+        # The pause that now is, what was said up to it, and its transcript.
         self._pause: SpeechPaused | None = None
         self._pcm = b""
+        self._text = ""
+        # The last call, the pause that it was made in, and how many more there may be.
         self._call: asyncio.Task[None] | None = None
         self._called_in: SpeechPaused | None = None
-        self._judging: asyncio.Task[None] | None = None
-        self._outcome: asyncio.Future[PatienceAction] = asyncio.get_running_loop().create_future()
-
-    @property
-    def ending(self) -> EndOfTurn:
-        """What has decided that the turn has ended."""
-        return self._patience.ending
+        self._calls_left = _MOST_CALLS
 
     @callback
     def paused(self, pause: SpeechPaused, pcm: bytes) -> None:
         """Transcribe what was said up to a pause, if the engine can do that now."""
-        self._pause, self._pcm = pause, pcm
-        self._do(self._patience.paused(engine_free=self._engine_free))
+        self._pause, self._pcm, self._text = pause, pcm, ""
+        self._begin_call()
 
     @callback
     def resumed(self) -> None:
-        """Drop what is known."""
+        """Drop what is known: speech goes on."""
         self._calls.dropped += self._called_in is not None and self._called_in == self._pause
-        self._patience.resumed()
+        self._pause, self._text = None, ""
+        self.ending = EndOfTurn.PAUSE
 
     async def transcribe(
         self, metadata: stt.SpeechMetadata, stream: AsyncIterable[bytes]
@@ -144,81 +128,82 @@ class EarlyTurn:
         whole = bytearray()
         async for piece in stream:
             whole += piece
-        self._do(self._patience.ended())
-        text = await self._early_text()
-        if text is not None:
+        self._ended = True
+        if text := await self._early_text():
             return stt.SpeechResult(text, stt.SpeechResultState.SUCCESS)
         return await self._calls.transcribe(self._engine, metadata, bytes(whole))
 
     @callback
     def close(self) -> None:
         """End the turn. The engine may still work on what is dropped."""
-        self._patience.ended()
-        if self._judging is not None:
-            self._judging.cancel()
-
-    @property
-    def _engine_free(self) -> bool:
-        return self._metadata is not None and self._calls.free_for(self._turn)
-
-    async def _early_text(self) -> str | None:
-        """Return the early transcript of the whole turn; None if there is none in time."""
-        late = not self._outcome.done()
-        self._trial.ended(late=late)
-        limit = self._timeouts.early
-        if (typical := self._trial.typical_early()) is not None:
-            limit = max(limit, _SLOW * typical)
-        await asyncio.wait((self._outcome,), timeout=limit)
-        self._do(self._patience.late())
-        outcome = await self._outcome
-        if isinstance(outcome, UseTranscript):
-            return outcome.text
-        # One call at a time. A server that works on the last one would let this one wait, too.
-        if self._call is not None and not self._call.done():
-            if late:
-                self._trial.failed()
-            else:
-                await asyncio.wait((self._call,), timeout=limit)
-            self._call.cancel()
-        return None
+        self._ended = True
 
     @callback
-    def _do(self, action: PatienceAction | None) -> None:
-        match action:
-            case Transcribe(number) if self._metadata is not None:
-                self._called_in = self._pause
-                self._call = self._calls.create_task(
-                    self._transcribe(number, self._metadata, self._pcm), "early transcript"
-                )
-            case Judge(number, text):
-                self._judging = self._calls.create_task(self._judge_text(number, text), "judge a sentence")
-            case EndAfter(seconds) if self._pause is not None:
-                self._detector.end_after(self._pause, seconds)
-            case UseTranscript() | TranscribeAll():
-                self._outcome.set_result(action)
+    def _begin_call(self) -> None:
+        if (
+            self._ended
+            or self._metadata is None
+            or self._pause is None
+            or self._called_in == self._pause
+            or (self._call is not None and not self._call.done())
+            or not self._calls_left
+            or not self._calls.free_for(self._turn)
+        ):
+            return
+        self._calls_left -= 1
+        self._called_in = self._pause
+        work = self._transcribe_early(self._pause, self._metadata, self._pcm)
+        self._call = self._calls.create_task(work, "early transcript")
 
-    async def _transcribe(self, number: int, metadata: stt.SpeechMetadata, pcm: bytes) -> None:
+    async def _transcribe_early(self, pause: SpeechPaused, metadata: stt.SpeechMetadata, pcm: bytes) -> None:
+        try:
+            text = await self._try_call(metadata, pcm)
+        finally:
+            self._call = None
+        if pause != self._pause:
+            # The engine has only now finished what was dropped.
+            self._begin_call()
+            return
+        self._text = text
+        if text and not self._ended and self._is_understood is not None and await self._is_understood(text):
+            self._end_turn(pause)
+
+    async def _try_call(self, metadata: stt.SpeechMetadata, pcm: bytes) -> str:
         begun = loop_time()
-        text: str | None = None
         try:
             async with asyncio.timeout(self._timeouts.recognition):
                 result = await self._calls.transcribe(self._engine, metadata, pcm)
         except Exception:
             # Engines may raise anything. The turn goes on as if nobody had asked.
             _LOGGER.debug("An early transcript failed", exc_info=True)
-            self._trial.failed()
         else:
             if result.result is stt.SpeechResultState.SUCCESS:
-                text = result.text
                 self._trial.early(loop_time() - begun)
-            else:
-                self._trial.failed()
-        finally:
-            self._do(self._patience.transcribed(number, text, engine_free=self._engine_free))
+                return result.text or ""
+        self._trial.failed()
+        return ""
 
-    async def _judge_text(self, number: int, text: str) -> None:
-        if self._judge is not None:
-            self._do(self._patience.judged(number, ENDS[await self._judge(text)]))
+    @callback
+    def _end_turn(self, pause: SpeechPaused) -> None:
+        if pause == self._pause and not self._ended:
+            self.ending = EndOfTurn.UNDERSTOOD
+            self._detector.end_after(pause, UNDERSTOOD_PAUSE)
+
+    async def _early_text(self) -> str:
+        """Return the early transcript of the whole turn; an empty text if there is none in time."""
+        call = self._call
+        late = call is not None and self._called_in == self._pause
+        self._trial.ended(late=late)
+        if call is None:
+            return self._text
+        # One call at a time, also if this one was dropped: the engine would let the next one wait.
+        limit = self._timeouts.early
+        if (typical := self._trial.typical_early()) is not None:
+            limit = max(limit, _SLOW * typical)
+        await asyncio.wait((call,), timeout=limit)
+        if call.cancel() and late:
+            self._trial.failed()
+        return self._text
 
 
 async def _pieces(pcm: bytes) -> AsyncGenerator[bytes]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from homeassistant.components import stt
 
-from ..protocol.conversation.patience import NOTICED_PAUSE
+from .end_of_turn import FIXED_PAUSE, NOTICED_PAUSE
 
 
 class EngineKind(StrEnum):
@@ -38,8 +38,7 @@ _KNOWN: Final = (
 )
 # Turns of a trial: with and without early transcripts.
 _HALF_TRIAL: Final = 5
-# Seconds of silence that end a turn otherwise, and what must be gained for more calls to be worth it.
-_FIXED_PAUSE: Final = 0.6
+# Seconds that must be gained for more calls to be worth it.
 _LEAST_GAIN: Final = 0.1
 # Early calls in a row that failed, after which no more are made.
 _FAILURES: Final = 3
@@ -122,5 +121,5 @@ class Trial:
     def _decide(self) -> None:
         if self._compares and min(len(self._plain), len(self._early)) >= _HALF_TRIAL:
             early = NOTICED_PAUSE + median(self._early) + _LEAST_GAIN
-            self._gains = early <= _FIXED_PAUSE + median(self._plain)
+            self._gains = early <= FIXED_PAUSE + median(self._plain)
             self._compares = False

@@ -41,7 +41,7 @@ class PipelineRuns:
         if by_button:
             return self._speech_inputs.for_button(pipeline)
         return await self._speech_inputs.speech_input(
-            self._device.mac,
+            self._device.subentry_id,
             pipeline,
             self._fixed_pause(),
             device_id=self._satellite.device_id,

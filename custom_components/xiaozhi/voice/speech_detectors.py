@@ -9,7 +9,6 @@ from collections.abc import Callable
 import logging
 from typing import Final
 
-from homeassistant.components.assist_pipeline import VadSensitivity
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.storage import Store
@@ -26,7 +25,6 @@ from ..protocol.audio.detector import (
 from ..protocol.audio.silero import ModelUnavailable
 from ..protocol.audio.silero_probe import find_model, probe, probe_key
 from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE
-from ..protocol.conversation.patience import DEFAULT_PAUSES, NOTICED_PAUSE, EndOfTurn
 from ..timeouts import VoiceTimeouts
 
 _LOGGER = logging.getLogger(__name__)
@@ -37,18 +35,6 @@ _STORE: Final = f"{DOMAIN}.speech_detector"
 _STORE_VERSION: Final = 1
 _WORKS_WITH: Final = "works_with"
 _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
-# What the positions of *finished speaking detection* mean.
-_SETTINGS: Final = {
-    VadSensitivity.AGGRESSIVE: DetectorSettings(silence=0.38),
-    VadSensitivity.DEFAULT: DetectorSettings(),
-    VadSensitivity.RELAXED: DetectorSettings(silence=1.0),
-}
-PATIENT: Final = DetectorSettings(silence=DEFAULT_PAUSES[EndOfTurn.PAUSE], pause=NOTICED_PAUSE)
-"""For a detector that tells of each pause, so that what was said can decide how long it may last."""
-# An answer to a question is no command, and nothing tells whether it is complete.
-_ANSWER: Final = DetectorSettings(pause=NOTICED_PAUSE)
-# The device hears itself, too, through what its echo cancellation leaves of it.
-_INTERRUPTION: Final = DetectorSettings(begin=0.35, maybe_speech=0.6, speech=0.6)
 # Detectors that work at the same time. Each takes a thread of Home Assistant's, of which there are few; if
 # there were only one, each device would wait for the event loop to come back from all of the others.
 _AT_ONCE: Final = 8
@@ -94,21 +80,10 @@ class SpeechDetectors:
             self._is_unavailable(err)
         finally:
             self._tried.set()
-        await self.async_load()
+        await self.async_load(DetectorSettings())
 
-    async def async_load(self, sensitivity: VadSensitivity = VadSensitivity.DEFAULT) -> TurnDetector | None:
+    async def async_load(self, settings: DetectorSettings) -> TurnDetector | None:
         """Return a detector for one turn; None, with a repair issue, if the library cannot be loaded."""
-        return await self._load(_SETTINGS[sensitivity])
-
-    async def async_load_patient(self, *, answers_question: bool) -> TurnDetector | None:
-        """Return a detector that tells of each pause; None as `async_load`."""
-        return await self._load(_ANSWER if answers_question else PATIENT)
-
-    async def async_load_for_interruption(self) -> TurnDetector | None:
-        """Return a detector of speech during an answer; None if the library cannot be loaded."""
-        return await self._load(_INTERRUPTION)
-
-    async def _load(self, settings: DetectorSettings) -> TurnDetector | None:
         try:
             async with asyncio.timeout(self._timeouts.detector_wait):
                 await self._tried.wait()

@@ -10,17 +10,16 @@ from homeassistant.components.assist_pipeline import (
     PipelineEventType,
     VadSensitivity,
 )
-from homeassistant.const import MATCH_ALL
 from homeassistant.core import HomeAssistant, callback
 
 from ..protocol.clock import loop_time
-from ..protocol.conversation.patience import EndOfTurn
 from ..timeouts import VoiceTimeouts
-from .early_transcripts import CreateTask, EarlyTurn, EngineCalls, JudgeText
+from .early_transcripts import CreateTask, EarlyTranscripts, EngineCalls
+from .end_of_turn import ANSWER_TO_QUESTION, FIXED_PAUSES, QUICK_AND_PATIENT, EndOfTurn
 from .engine_override import EngineOverride, OverridingEngine
 from .engine_trial import Trial, kind_of
-from .sentences import Sentences
 from .speech_detectors import SpeechDetectors, TurnDetector
+from .understood_commands import UnderstoodCommands
 
 
 class SpeechInput:
@@ -34,7 +33,7 @@ class SpeechInput:
     ) -> None:
         """Find the end of speech with a detector; None if the pipeline or a button has to."""
         self.detector = detector
-        self.early: EarlyTurn | None = None
+        self.early: EarlyTranscripts | None = None
         """Early transcripts, if there are any."""
         self.override_engine: OverridingEngine | None = None
         """What transcribes in the place of the pipeline's engine."""
@@ -86,22 +85,25 @@ class SpeechInput:
 
 
 class SpeechInputs:
-    """What all devices share in listening, and what each has found out about its engine."""
+    """What all devices share in listening, and what each has found out about its engine.
+
+    Devices are known by their subentry: one that is deleted and added again has agreed to nothing.
+    """
 
     def __init__(self, hass: HomeAssistant, detectors: SpeechDetectors, create_task: CreateTask) -> None:
         """Use the detectors of the gateway. Tasks end with the gateway."""
         self.chosen_by_owner = set[str]()
-        """MACs of the devices whose owner has chosen early transcripts instead of being given them."""
+        """Subentries of the devices whose owner has chosen early transcripts instead of being given them."""
         self._hass = hass
         self._detectors = detectors
         self._create_task = create_task
-        self._sentences = Sentences(hass)
+        self._commands = UnderstoodCommands(hass)
         self._engines: dict[str, EngineCalls] = {}
         self._trials: dict[tuple[str, str], Trial] = {}
 
     async def speech_input(
         self,
-        mac: str,
+        subentry_id: str,
         pipeline: Pipeline,
         sensitivity: VadSensitivity | None,
         *,
@@ -110,52 +112,44 @@ class SpeechInputs:
         timeouts: VoiceTimeouts,
     ) -> SpeechInput:
         """Return how to listen to a turn of a device. None for `sensitivity` is quick and patient."""
+        fixed = FIXED_PAUSES[sensitivity or VadSensitivity.DEFAULT]
         engine = pipeline.stt_engine and stt.async_get_speech_to_text_engine(self._hass, pipeline.stt_engine)
         if not engine or not pipeline.stt_engine:
-            return SpeechInput(await self._detectors.async_load(sensitivity or VadSensitivity.DEFAULT))
-        calls = self._engines.setdefault(pipeline.stt_engine, EngineCalls(self._create_task))
-        trial = self._trials.setdefault((mac, pipeline.stt_engine), Trial(kind_of(engine)))
-        detector: TurnDetector | None = None
-        if sensitivity is None and trial.transcribes_early(chosen_by_owner=mac in self.chosen_by_owner):
-            detector = await self._detectors.async_load_patient(answers_question=answers_question)
-            if detector is not None:
-                speech_input = SpeechInput(detector, calls, trial)
-                judge = None if answers_question else self._judge(pipeline, device_id)
-                speech_input.early = EarlyTurn(speech_input, engine, calls, trial, detector, judge, timeouts)
-                speech_input.override_engine = OverridingEngine(engine, speech_input.early.transcribe)
-                speech_input.engine_id = pipeline.stt_engine
-                return speech_input
-        detector = await self._detectors.async_load(sensitivity or VadSensitivity.DEFAULT)
-        return SpeechInput(detector, calls, trial)
+            return SpeechInput(await self._detectors.async_load(fixed))
+        calls = self._calls_of(pipeline.stt_engine)
+        trial = self._trials.setdefault((subentry_id, pipeline.stt_engine), Trial(kind_of(engine)))
+        chosen = subentry_id in self.chosen_by_owner
+        if sensitivity is not None or not trial.transcribes_early(chosen_by_owner=chosen):
+            return SpeechInput(await self._detectors.async_load(fixed), calls, trial)
+        settings = ANSWER_TO_QUESTION if answers_question else QUICK_AND_PATIENT
+        detector = await self._detectors.async_load(settings)
+        speech_input = SpeechInput(detector, calls, trial)
+        if detector is not None:
+            is_understood = None
+            if not answers_question:
+                is_understood = partial(
+                    self._commands.async_is_understood, pipeline=pipeline, device_id=device_id
+                )
+            speech_input.early = EarlyTranscripts(
+                speech_input, engine, calls, trial, detector, is_understood, timeouts
+            )
+            speech_input.override_engine = OverridingEngine(engine, speech_input.early.transcribe)
+            speech_input.engine_id = pipeline.stt_engine
+        return speech_input
 
     def for_button(self, pipeline: Pipeline) -> SpeechInput:
         """Return how to listen to a turn that a button ends."""
-        if not pipeline.stt_engine:
-            return SpeechInput()
-        return SpeechInput(
-            None, self._engines.setdefault(pipeline.stt_engine, EngineCalls(self._create_task))
+        return (
+            SpeechInput(None, self._calls_of(pipeline.stt_engine)) if pipeline.stt_engine else SpeechInput()
         )
 
-    def describe(self, mac: str) -> list[dict[str, Any]]:
+    def describe(self, subentry_id: str) -> list[dict[str, Any]]:
         """Return what a device has found out about its engines, for diagnostics."""
         return [
             {"id": engine_id, "dropped": self._engines[engine_id].dropped, **trial.describe()}
             for (owner, engine_id), trial in self._trials.items()
-            if owner == mac
+            if owner == subentry_id
         ]
 
-    def _judge(self, pipeline: Pipeline, device_id: str | None) -> JudgeText:
-        # As the pipeline does for an assistant that speaks every language.
-        language = pipeline.conversation_language
-        if language == MATCH_ALL:
-            language = pipeline.stt_language or pipeline.tts_language or pipeline.language
-        local = pipeline.prefer_local_intents
-        warm = self._sentences.warm(language, pipeline.conversation_engine, prefer_local_intents=local)
-        self._create_task(warm, "prepare to judge sentences")
-        return partial(
-            self._sentences.judge,
-            language=language,
-            agent_id=pipeline.conversation_engine,
-            device_id=device_id,
-            prefer_local_intents=local,
-        )
+    def _calls_of(self, engine_id: str) -> EngineCalls:
+        return self._engines.setdefault(engine_id, EngineCalls(self._create_task))

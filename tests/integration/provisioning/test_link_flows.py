@@ -291,7 +291,7 @@ async def test_a_broker_that_only_this_computer_knows_is_refused(
 async def test_a_broker_whose_name_devices_hardly_find_is_warned_of(
     hass: HomeAssistant, settings: dict[str, Any]
 ) -> None:
-    """By who chosen_by_owner, it is tried like any other."""
+    """By who insists, it is tried like any other."""
     form = await to_broker(hass, settings)
     for host in ("emqx.local", "broker.local"):
         form = await submit(hass, form, host=host, port=1883, tls=False)

@@ -167,14 +167,12 @@ async def test_a_complete_command_is_carried_out_at_once(
 
 
 @pytest.mark.parametrize(
-    ("text", "decided", "least", "calls"),
+    ("text", "decided", "least"),
     [
-        (COMMAND, "complete_command", 0.4, 1),
-        # Something may follow, or only a language model would know.
-        ("turn off the lights", "pause", 0.7, 1),
-        ("who was Napoleon", "pause", 0.7, 1),
-        # Nobody says half a command: all of it is transcribed again.
-        ("set a timer for", "beginning_of_command", 1.4, 2),
+        (COMMAND, "complete_command", 0.4),
+        # Only a language model would know, or it is the beginning of a command.
+        ("who was Napoleon", "pause", 0.9),
+        ("set a timer for", "pause", 0.9),
     ],
 )
 async def test_what_has_been_said_decides_how_long_the_pause_may_last(
@@ -185,7 +183,6 @@ async def test_what_has_been_said_decides_how_long_the_pause_may_last(
     text: str,
     decided: str,
     least: float,
-    calls: int,
 ) -> None:
     whisper.hears = lambda _: text
     device = await boot()
@@ -193,7 +190,7 @@ async def test_what_has_been_said_decides_how_long_the_pause_may_last(
     assert turn.heard == [text]
     assert turn.told["ended_by"] == decided
     assert least < turn.waited < least + 0.35
-    assert len(whisper.calls) == calls
+    assert len(whisper.calls) == 1
 
 
 async def test_an_assistant_that_knows_no_sentences_gets_all_after_a_pause(
@@ -205,7 +202,7 @@ async def test_an_assistant_that_knows_no_sentences_gets_all_after_a_pause(
     turn = await say(hass, device, command)
     assert speech.agent.heard == [COMMAND]
     assert turn.told["ended_by"] == "pause"
-    assert 0.7 < turn.waited < 1.05
+    assert 0.9 < turn.waited < 1.25
     assert len(whisper.calls) == 1
 
 
@@ -316,7 +313,7 @@ class TestFaults:
         turn = await say(hass, device, command)
         assert turn.heard == [COMMAND]
         assert turn.told["ended_by"] == "pause"
-        assert 1.0 < turn.waited < 1.4
+        assert 1.2 < turn.waited < 1.6
         assert len(whisper.calls) == 2
 
     async def test_an_engine_that_hangs_once_is_asked_again(

@@ -10,6 +10,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.protocol.audio.detector import DetectorSettings
 from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
 from tests.integration.http_device import MakeEntry
 from tests.silero_wheels import HANGS, ILLEGAL_INSTRUCTION, WORKS, installed
@@ -39,7 +40,7 @@ async def start(hass: HomeAssistant, core: None, make_entry: MakeEntry, unload_g
         else:
             assert await hass.config_entries.async_reload(entry.entry_id)
         await hass.async_block_till_done(wait_background_tasks=True)
-        detector = await entry.runtime_data.detectors.async_load()
+        detector = await entry.runtime_data.detectors.async_load(DetectorSettings())
         told = (DOMAIN, "no_speech_detector") in ir.async_get(hass).issues
         assert told == (detector is None)
         assert entry.runtime_data.detectors.available == (detector is not None)

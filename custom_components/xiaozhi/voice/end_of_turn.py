@@ -1,0 +1,44 @@
+"""The pauses that end a turn, by what the owner has chosen in *When I stop speaking*.
+
+A fixed pause is either slow, or cuts off people who hesitate. *Quick and patient* lets what was said so far
+decide: a command that Home Assistant understands ends the turn at once, anything else after a second.
+`early_transcripts.py` finds out what was said, `understood_commands.py` whether it is understood. Tuned with
+`benchmarks/end_of_speech.py`.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+from homeassistant.components.assist_pipeline import VadSensitivity
+
+from ..protocol.audio.detector import DetectorSettings
+
+
+class EndOfTurn(StrEnum):
+    """What has decided that the user has finished."""
+
+    UNDERSTOOD = "complete_command"
+    """Home Assistant understands what was said."""
+    PAUSE = "pause"
+    """The pause was long enough for anything."""
+
+
+NOTICED_PAUSE: Final = 0.2
+"""Seconds of silence after which speech is transcribed that may still go on."""
+UNDERSTOOD_PAUSE: Final = 0.35
+"""Seconds of silence that end a turn when Home Assistant understands what was said."""
+FIXED_PAUSE: Final = 0.6
+"""Seconds of silence that end a turn where nothing is known of what was said."""
+
+QUICK_AND_PATIENT: Final = DetectorSettings(silence=1.0, pause=NOTICED_PAUSE)
+"""For a detector that tells of each pause, so that what was said can end the turn sooner."""
+FIXED_PAUSES: Final = {
+    VadSensitivity.AGGRESSIVE: DetectorSettings(silence=0.38),
+    VadSensitivity.DEFAULT: DetectorSettings(silence=FIXED_PAUSE),
+    VadSensitivity.RELAXED: DetectorSettings(silence=1.0),
+}
+"""The other choices."""
+ANSWER_TO_QUESTION: Final = DetectorSettings(silence=FIXED_PAUSE, pause=NOTICED_PAUSE)
+"""An answer to a question is no command, and nothing tells whether it is complete."""
+INTERRUPTION: Final = DetectorSettings(begin=0.35, maybe_speech=0.6, speech=0.6)
+"""For speech during an answer. The device hears itself, too: what its echo cancellation leaves of it."""

@@ -1,0 +1,99 @@
+"""Whether Home Assistant understands what was said so far as a command, asked without acting on it."""
+
+import logging
+from typing import Final
+
+from hassil.recognize import RecognizeResult
+from homeassistant.components.assist_pipeline import Pipeline
+from homeassistant.components.conversation import (
+    HOME_ASSISTANT_AGENT,
+    ConversationEntityFeature,
+    ConversationInput,
+    async_get_agent,
+)
+from homeassistant.components.conversation.default_agent import DefaultAgent
+from homeassistant.components.media_player import INTENT_MEDIA_SEARCH_AND_PLAY
+from homeassistant.const import ATTR_SUPPORTED_FEATURES, MATCH_ALL
+from homeassistant.core import Context, HomeAssistant, callback
+from homeassistant.helpers.intent import INTENT_GET_STATE
+
+_LOGGER = logging.getLogger(__name__)
+
+# Longer than any command.
+_LONGEST_TEXT: Final = 200
+# A pipeline leaves these to a language model that controls the home, though it prefers local commands.
+_LEFT_TO_MODEL: Final = frozenset({INTENT_GET_STATE, INTENT_MEDIA_SEARCH_AND_PLAY})
+
+
+class UnderstoodCommands:
+    """Asks Home Assistant's own recogniser about transcripts."""
+
+    def __init__(self, hass: HomeAssistant) -> None:
+        self._hass = hass
+        self._failed = False
+
+    async def async_is_understood(self, text: str, pipeline: Pipeline, device_id: str | None) -> bool:
+        """Whether a pipeline would carry out what a device has heard, without a language model.
+
+        Sentences that start automations count with every assistant. Never raises.
+        """
+        if len(text) > _LONGEST_TEXT:
+            return False
+        try:
+            results = await self._recognise(text, pipeline, device_id)
+        except Exception:
+            # A new Home Assistant may have changed what is used here.
+            if not self._failed:
+                self._failed = True
+                _LOGGER.exception(
+                    "Home Assistant's recogniser cannot be asked whether a sentence is complete; pauses alone"
+                    " tell when somebody has finished speaking"
+                )
+            return False
+        return bool(results) and not any(_may_go_on(text, result) for result in results)
+
+    async def _recognise(self, text: str, pipeline: Pipeline, device_id: str | None) -> list[RecognizeResult]:
+        agent = async_get_agent(self._hass, HOME_ASSISTANT_AGENT)
+        if not isinstance(agent, DefaultAgent):
+            return []
+        # The recogniser keeps the answer for the same input, and a turn that is not understood would lose its
+        # "no such device" by that. The turn itself names the satellite, too, so its input is another one.
+        asked = ConversationInput(
+            text=text,
+            context=Context(),
+            conversation_id=None,
+            device_id=device_id,
+            satellite_id=None,
+            language=_language(pipeline),
+            agent_id=HOME_ASSISTANT_AGENT,
+        )
+        if triggered := await agent.async_recognize_sentence_trigger(asked):
+            return [*triggered.matched_triggers.values()]
+        is_own = pipeline.conversation_engine in {None, HOME_ASSISTANT_AGENT}
+        if not is_own and not pipeline.prefer_local_intents:
+            return []
+        result = await agent.async_recognize_intent(asked, strict_intents_only=True)
+        if result is None or (not is_own and result.intent.name in self._left_to(pipeline)):
+            return []
+        return [result]
+
+    @callback
+    def _left_to(self, pipeline: Pipeline) -> frozenset[str]:
+        state = self._hass.states.get(pipeline.conversation_engine)
+        features = 0 if state is None else state.attributes.get(ATTR_SUPPORTED_FEATURES, 0)
+        return _LEFT_TO_MODEL if features & ConversationEntityFeature.CONTROL else frozenset()
+
+
+def _language(pipeline: Pipeline) -> str:
+    """Return the language of the commands, as the pipeline does for an agent that speaks every language."""
+    if pipeline.conversation_language == MATCH_ALL:
+        return pipeline.stt_language or pipeline.tts_language or pipeline.language
+    return pipeline.conversation_language
+
+
+def _may_go_on(text: str, result: RecognizeResult) -> bool:
+    """Whether a sentence ends with words that it does not know, as a message or a title: more may follow."""
+    end = text.rstrip(" .,;:!?。，！？").casefold()
+    return any(
+        entity.is_wildcard and end.endswith(entity.text_clean.casefold()) for entity in result.entities_list
+    )
