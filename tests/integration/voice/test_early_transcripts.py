@@ -8,13 +8,14 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any, override
 
 from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType, async_get_pipelines
 from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
 from homeassistant.components.assist_satellite.const import DATA_COMPONENT
 from homeassistant.components.stt.const import DATA_PROVIDERS
-from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.config_entries import ConfigSubentry, ConfigSubentryData
 from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core import HomeAssistant, State as EntityState
 from homeassistant.helpers import entity_registry as er
@@ -28,6 +29,8 @@ from pytest_homeassistant_custom_component.common import (
 from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.voice import speech_input
+from custom_components.xiaozhi.voice.engine_trial import EngineKind
 from simulator import SimulatedDevice, State
 from tests.integration.both_links import boot_both, paired_on_both
 from tests.integration.boxes import CLIENT_ID, COMMAND, LIGHT, MAC, SATELLITE, Boot, Speech
@@ -505,3 +508,41 @@ async def test_a_choice_is_kept_and_the_default_is_the_new_one(
     assert await hass.config_entries.async_setup(entry.entry_id)
     await hass.async_block_till_done()
     assert hass.states.is_state(SELECT, shown)
+
+
+async def test_consent_to_early_calls_that_are_billed_goes_with_the_device(
+    hass: HomeAssistant,
+    whisper: Whisper,
+    boot: Boot,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(speech_input, "kind_of", lambda _: EngineKind.BILLED)
+
+    async def ended_by(word: str) -> str:
+        device = await boot()
+        told = (await say(hass, device, command, word)).told
+        await device.power_off()
+        ended: str = told["ended_by"]
+        return ended
+
+    assert await ended_by("hello") == "pause"
+    for option in ("default", "quick_and_patient"):
+        await hass.services.async_call(
+            "select", "select_option", {"entity_id": SELECT, "option": option}, blocking=True
+        )
+    assert await ended_by("hello with consent") == "complete_command"
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await hass.async_block_till_done()
+    assert await ended_by("hello after a restart") == "complete_command"
+    (subentry,) = linked_entry.subentries.values()
+    hass.config_entries.async_remove_subentry(linked_entry, subentry.subentry_id)
+    await hass.async_block_till_done()
+    again = paired_device(MAC, CLIENT_ID)
+    hass.config_entries.async_add_subentry(
+        linked_entry, ConfigSubentry(**{**again, "data": MappingProxyType(again["data"])})
+    )
+    await hass.async_block_till_done()
+    assert hass.states.is_state(SELECT, "quick_and_patient")
+    assert await ended_by("hello again") == "pause"
