@@ -54,9 +54,8 @@ from .report import Finding, Row
 
 _CLAIM: Final = (
     "seconds of audio from the end of speech to the transcript, on average, of the sentences that were not"
-    " cut off: all, and commands that Home Assistant knows; calls of speech recognition for each turn, and"
-    " processor time to recognise commands; 'cut' in percent of the recordings, as they are and with pauses"
-    " of so many seconds put in"
+    " cut off: all, and commands that Home Assistant knows; calls of speech recognition for each turn; 'cut'"
+    " in percent of the recordings, as they are and with pauses of so many seconds put in"
 )
 _QUICK_AND_PATIENT: Final = "quick and patient"
 _CORE: Final = "Home Assistant's"
@@ -188,16 +187,12 @@ class _Bench:
     """That a call of the engine takes."""
     trial: Trial = field(default_factory=lambda: Trial(EngineKind.GAINS))
     """What the device finds out about the engine; it may go back to a fixed pause."""
-    processor: float = 0.0
-    """Seconds of processor time of the recogniser of commands."""
 
     async def is_understood(self, text: str) -> tuple[bool, float]:
         """Return whether a transcript is understood, and the seconds that it took to find out."""
         begun = process_time()
         understood = await self.commands.async_is_understood(text, _PIPELINE, self.device_id)
-        taken = process_time() - begun
-        self.processor += taken
-        return understood, taken
+        return understood, process_time() - begun
 
 
 async def measure(
@@ -242,7 +237,6 @@ def _row(
         "known": _average([seconds for said, seconds in waited if said.known]),
         "never": len(found[0.0]) - len(turns),
         "calls": round(mean(end.calls for _, end in turns), 2) if turns else None,
-        "CPU ms": round(1000 * bench.processor / sum(map(len, found.values())), 1),
     }
     for pause, stage in stages.items():
         cut = [end is not None and _cut(said, end) for said, end in zip(stage, found[pause], strict=True)]
