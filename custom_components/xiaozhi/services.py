@@ -14,6 +14,7 @@ from homeassistant.components.assist_satellite.services import (
     has_one_non_empty_item,
     is_valid_sentence,
 )
+from homeassistant.components.media_source import is_media_source_id
 from homeassistant.const import CONF_ID, CONF_TIMEOUT, CONF_URL
 from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
 from homeassistant.exceptions import ServiceValidationError, Unauthorized
@@ -28,11 +29,11 @@ from .assist_satellite import XiaozhiSatellite
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.call_log import logged_call
 from .device.device import Device
-from .pictures.fetch import Asker, async_fetch_url
+from .errors import InputError, UserError
 from .pictures.photo import async_take_photo
-from .pictures.screen import async_open_picture, async_screenshot, async_show_image, failure, require_tool
+from .pictures.screen import async_open_picture, async_screenshot, async_show_image, require_tool
 from .pictures.slots import PICTURE_SLOTS
-from .pictures.sources import async_fetch_entity, async_fetch_media, entity_of
+from .pictures.sources import async_fetch_entity, async_fetch_media, async_fetch_url, entity_of
 from .pictures.vision import MAX_QUESTION
 from .protocol import messages
 from .protocol.faces import Face
@@ -123,7 +124,7 @@ async def _ask(call: ServiceCall) -> ServiceResponse:
     try:
         answer = await satellite.async_ask_user(data[ATTR_QUESTION], data[ATTR_ANSWERS], data[CONF_TIMEOUT])
     except SatelliteBusyError as err:
-        raise failure("question_pending", satellite.device) from err
+        raise UserError("question_pending", name=satellite.device.name) from err
     return asdict(answer) if answer is not None else {"id": None, "sentence": None, "slots": {}}
 
 
@@ -211,15 +212,16 @@ async def _fetch_picture(call: ServiceCall) -> bytes:
     user = await hass.auth.async_get_user(user_id) if user_id is not None else None
     media_id: str = data.get(ATTR_MEDIA, {}).get("media_content_id", "")
     entity_id: str | None = data.get(ATTR_IMAGE) or entity_of(media_id)
-    # An automation has no user.
-    asker = Asker.OWNER if user_id is None or (user and user.is_admin) else Asker.USER
     if entity_id is not None:
         if user and not user.permissions.check_entity(entity_id, POLICY_READ):
             raise Unauthorized(context=call.context, entity_id=entity_id, permission=POLICY_READ)
         return await async_fetch_entity(hass, entity_id)
-    if media_id:
-        return await async_fetch_media(hass, media_id, asker)
-    return await async_fetch_url(hass, data[CONF_URL], asker)
+    if is_media_source_id(media_id):
+        return await async_fetch_media(hass, media_id)
+    # An automation has no user.
+    if user_id is not None and (user is None or not user.is_admin):
+        raise InputError("address_not_allowed")
+    return await async_fetch_url(hass, media_id or data[CONF_URL])
 
 
 async def _set_assets(call: ServiceCall) -> None:

@@ -25,8 +25,8 @@ import custom_components.xiaozhi
 from custom_components.xiaozhi.const import DOMAIN, FILE_PATH, UPLOAD_PATH
 from custom_components.xiaozhi.device.commands import DeviceCommands
 from custom_components.xiaozhi.device_http.transfers import TRANSFERS
-from custom_components.xiaozhi.pictures.fetch import MAX_FETCHED_BYTES
-from custom_components.xiaozhi.pictures.jpeg import Screen, fit, open_picture
+from custom_components.xiaozhi.pictures.decoder import Screen, fit, open_picture
+from custom_components.xiaozhi.pictures.sources import MAX_FETCHED_BYTES
 from custom_components.xiaozhi.protocol.faces import Face
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.transport.link import LinkKind

@@ -4,10 +4,11 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er
 
 from ..device.device import Device
+from ..errors import UserError
 from ..protocol.text import one_line
 from ..tools.catalogue import PHOTO_TOOL, own_name
 from .jpeg import PictureKind
-from .screen import failure, require_tool
+from .screen import require_tool
 from .vision import picture_entity
 
 __all__ = ["async_take_photo"]
@@ -31,5 +32,5 @@ async def async_take_photo(
         case {"success": True, "result": str(text)}:
             return text, picture_entity(hass, device, PictureKind.PHOTO)
         case {"success": False, "message": str(reason)}:
-            raise failure("photo_not_answered", device, reason=one_line(reason))
-    raise failure("photo_not_received", device)
+            raise UserError("photo_not_answered", name=device.name, reason=one_line(reason))
+    raise UserError("photo_not_received", name=device.name)

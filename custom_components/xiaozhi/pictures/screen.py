@@ -5,17 +5,24 @@ from functools import partial
 from typing import Final
 
 from homeassistant.core import HomeAssistant
-from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.util import dt as dt_util
 from PIL.Image import Image
 
-from ..const import DOMAIN
 from ..device.device import Device
 from ..device_http.transfers import TRANSFERS, Download
+from ..errors import InputError, UserError
 from ..protocol.multipart import FormError, parse_form
 from ..tools.catalogue import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
-from .cost import CostlyPictureError, DamagedPictureError, PictureError
-from .jpeg import Picture, PictureKind, Screen, check_jpeg, fit, open_picture
+from .decoder import (
+    CostlyPictureError,
+    DamagedPictureError,
+    PictureError,
+    Screen,
+    check_jpeg,
+    fit,
+    open_picture,
+)
+from .jpeg import Picture, PictureKind
 from .slots import PICTURE_SLOTS
 
 # The largest screen of a supported board has 1280 by 800.
@@ -41,15 +48,15 @@ class ShownPicture:
 
 
 async def async_open_picture(hass: HomeAssistant, content: bytes) -> ShownPicture:
-    """Decode a picture to show. Raises `ServiceValidationError`."""
+    """Decode a picture to show. Raises `InputError`."""
     try:
         image = await hass.data[PICTURE_SLOTS].decode(hass, partial(open_picture, content))
     except CostlyPictureError as err:
-        raise ServiceValidationError(translation_domain=DOMAIN, translation_key="picture_too_costly") from err
+        raise InputError("picture_too_costly") from err
     except DamagedPictureError as err:
-        raise ServiceValidationError(translation_domain=DOMAIN, translation_key="picture_damaged") from err
+        raise InputError("picture_damaged") from err
     except PictureError as err:
-        raise ServiceValidationError(translation_domain=DOMAIN, translation_key="not_a_picture") from err
+        raise InputError("not_a_picture") from err
     return ShownPicture(hass, image)
 
 
@@ -63,7 +70,7 @@ async def async_screenshot(hass: HomeAssistant, device: Device) -> None:
             hass, partial(_screenshot, upload.content_type, upload.body or b"")
         )
     except (FormError, PictureError) as err:
-        raise failure("no_screenshot", device) from err
+        raise UserError("no_screenshot", name=device.name) from err
     device.pictured(PictureKind.SCREEN, Picture(data=picture, taken=dt_util.utcnow()))
 
 
@@ -83,35 +90,22 @@ async def async_show_image(hass: HomeAssistant, device: Device, picture: ShownPi
         ):
             screen = Screen(width, height, monochrome=rest.get("monochrome") is True)
         case _:
-            raise failure("no_screen_size", device)
+            raise UserError("no_screen_size", name=device.name)
     png = await picture.fitted(screen)
     with hass.data[TRANSFERS].offer(Download(png, "image/png")) as path:
         await device.commands.call_tool(PREVIEW_TOOL, {"url": origin + path})
 
 
 def require_tool(device: Device, tool: str) -> None:
-    """Raise `ServiceValidationError` if the device does not have a tool.
+    """Raise `InputError` if the device does not have a tool.
 
     Until a device has listed its tools, they are unknown: the call itself then fails with the reason.
     """
     if device.tools and tool not in device.tools:
-        raise ServiceValidationError(
-            translation_domain=DOMAIN,
-            translation_key="not_offered",
-            translation_placeholders={"name": device.name, "tool": device.commands.words_for(tool)},
-        )
-
-
-def failure(key: str, device: Device, **placeholders: str) -> HomeAssistantError:
-    """Return an error about a device."""
-    return HomeAssistantError(
-        translation_domain=DOMAIN,
-        translation_key=key,
-        translation_placeholders={"name": device.name, **placeholders},
-    )
+        raise InputError("not_offered", name=device.name, tool=device.commands.words_for(tool))
 
 
 def _origin(device: Device) -> str:
     if device.state.origin is None:
-        raise failure("no_web_address", device)
+        raise UserError("no_web_address", name=device.name)
     return device.state.origin

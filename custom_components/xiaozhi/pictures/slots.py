@@ -10,8 +10,6 @@ from homeassistant.util.hass_dict import HassKey
 
 from ..const import DOMAIN
 
-__all__ = ["PICTURE_SLOTS", "NoSlotError", "PictureSlots"]
-
 # Of 2 MB each, and as much again while the form is parsed.
 _UPLOADS: Final = 4
 # Of 16 MB each, likewise.

@@ -1,17 +1,25 @@
-"""Pictures from entities and the media library, to show on a device."""
+"""Pictures to show on a device: from entities, the media library and web addresses."""
 
+import asyncio
+import logging
 from pathlib import Path
 from typing import Any, Final
 
+from aiohttp import ClientError
 from homeassistant.components import image, media_source
 from homeassistant.components.media_player import async_process_play_media_url
 from homeassistant.core import HomeAssistant
-from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers.aiohttp_client import async_get_clientsession
+from homeassistant.helpers.network import is_hass_url
 
-from ..const import DOMAIN
-from .fetch import MAX_FETCHED_BYTES, Asker, async_fetch_url, too_large
+from ..device_http.bodies import BodyTooLargeError, read_body
+from ..errors import UserError
+from ..timeouts import timeouts_of
+
+_LOGGER = logging.getLogger(__name__)
 
 _CAMERA: Final = "camera"
+MAX_FETCHED_BYTES: Final = 16 * 1024 * 1024
 
 
 def entity_of(media_id: str) -> str | None:
@@ -29,27 +37,41 @@ async def async_fetch_entity(hass: HomeAssistant, entity_id: str) -> bytes:
         from homeassistant.components import camera  # noqa: PLC0415
 
         if _CAMERA not in hass.config.components:
-            raise HomeAssistantError(
-                translation_domain=DOMAIN,
-                translation_key="no_camera",
-                translation_placeholders={"entity_id": entity_id},
-            )
+            raise UserError("no_camera", entity_id=entity_id)
         content = (await camera.async_get_image(hass, entity_id)).content
     else:
         content = (await image.async_get_image(hass, entity_id)).content
     if len(content) > MAX_FETCHED_BYTES:
-        raise too_large(entity_id)
+        raise _too_large(entity_id)
     return content
 
 
-async def async_fetch_media(hass: HomeAssistant, media_id: str, asker: Asker) -> bytes:
+async def async_fetch_media(hass: HomeAssistant, media_id: str) -> bytes:
     """Return a picture of the media library, other than an entity's. Raises `HomeAssistantError`."""
-    if not media_source.is_media_source_id(media_id):
-        return await async_fetch_url(hass, media_id, asker)
     media: Any = await media_source.async_resolve_media(hass, media_id, None)
     if media.path is not None:
         return await hass.async_add_executor_job(_read_file, media.path)
-    return await async_fetch_url(hass, async_process_play_media_url(hass, media.url), Asker.LIBRARY)
+    return await async_fetch_url(hass, async_process_play_media_url(hass, media.url))
+
+
+async def async_fetch_url(hass: HomeAssistant, url: str) -> bytes:
+    """Return the picture at an http or https address. Raises `UserError`.
+
+    Such an address may be one of the home network: it is for administrators and for the media library.
+    """
+    try:
+        # Home Assistant's own certificate is often for another name than the one it calls itself.
+        session = async_get_clientsession(hass, verify_ssl=not is_hass_url(hass, url))
+        async with (
+            asyncio.timeout(timeouts_of(hass).pictures.fetch),
+            session.get(url, headers={"Accept-Encoding": "identity"}, raise_for_status=True) as response,
+        ):
+            return await read_body(response, MAX_FETCHED_BYTES)
+    except BodyTooLargeError as err:
+        raise _too_large(url) from err
+    except (TimeoutError, ClientError, OSError, ValueError) as err:
+        _LOGGER.debug("A picture was not fetched: %s", type(err).__name__)
+        raise UserError("picture_not_fetched", source=url) from err
 
 
 def _read_file(path: Path) -> bytes:
@@ -57,11 +79,11 @@ def _read_file(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(MAX_FETCHED_BYTES + 1)
     except OSError as err:
-        raise HomeAssistantError(
-            translation_domain=DOMAIN,
-            translation_key="picture_not_read",
-            translation_placeholders={"name": path.name},
-        ) from err
+        raise UserError("picture_not_read", name=path.name) from err
     if len(content) > MAX_FETCHED_BYTES:
-        raise too_large(path.name)
+        raise _too_large(path.name)
     return content
+
+
+def _too_large(source: str) -> UserError:
+    return UserError("picture_too_large", source=source, limit=str(MAX_FETCHED_BYTES // 1024 // 1024))

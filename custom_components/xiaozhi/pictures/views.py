@@ -19,7 +19,7 @@ from ..device_http.bodies import receive_body
 from ..device_http.transfers import TRANSFERS, Transfers
 from ..links.credentials import same
 from ..timeouts import timeouts_of
-from .jpeg import MAX_JPEG_BYTES
+from .decoder import MAX_JPEG_BYTES
 from .slots import PICTURE_SLOTS, NoSlotError, PictureSlots
 from .vision import Vision
 

@@ -21,8 +21,8 @@ from ..protocol.multipart import FormError, parse_form
 from ..protocol.text import clean_text, one_line
 from ..texts.translated import TextError, async_text
 from ..voice.pipelines import spoken_language
-from .cost import CostlyPictureError, PictureError
-from .jpeg import Picture, PictureKind, check_jpeg
+from .decoder import CostlyPictureError, PictureError, check_jpeg
+from .jpeg import Picture, PictureKind
 from .slots import PICTURE_SLOTS, NoSlotError
 
 _LOGGER = logging.getLogger(__name__)
@@ -130,6 +130,7 @@ def picture_entity(hass: HomeAssistant, device: Device, kind: PictureKind) -> er
 
 
 def _keep(hass: HomeAssistant, device: Device, photo: bytes) -> er.RegistryEntry | None:
+    """Keep a photo; return its entity."""
     device.pictured(PictureKind.PHOTO, Picture(data=photo, taken=dt_util.utcnow()))
     entry = picture_entity(hass, device, PictureKind.PHOTO)
     if entry is not None and not entry.disabled_by:

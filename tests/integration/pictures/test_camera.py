@@ -17,7 +17,8 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import ATTR_HINT, CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE, VISION_PATH
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.pictures import jpeg as device_pictures, vision
+from custom_components.xiaozhi.pictures import decoder, vision
+from custom_components.xiaozhi.pictures.jpeg import PictureKind
 from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
@@ -189,7 +190,10 @@ async def test_a_disabled_entity_is_named(
 ) -> None:
     er.async_get(hass).async_update_entity(PHOTO, disabled_by=er.RegistryEntryDisabler.USER)
     await hass.async_block_till_done()
-    assert "disabled" in (await take_photo(device))["message"]
+    assert (await take_photo(device))["message"] == sentence("photo_no_entity")
+    # That of a program that does not list its camera as devices do was never there.
+    er.async_get(hass).async_remove(PHOTO)
+    assert (await take_photo(device))["message"] == sentence("photo_no_camera")
 
 
 async def test_the_address_that_the_owner_set_is_the_one_for_photos(
@@ -280,7 +284,7 @@ class TestUploads:
         self, client: TestClient[Any, Any], headers: dict[str, str], device: Device
     ) -> None:
         photo = jpeg(5008, 4000)
-        assert len(photo) < device_pictures.MAX_JPEG_BYTES
+        assert len(photo) < decoder.MAX_JPEG_BYTES
         response = await client.post(VISION_PATH, headers=headers, data=self.form(photo))
         assert await self.message(response) == sentence("photo_too_costly")
         assert not device.state.pictures
@@ -289,7 +293,7 @@ class TestUploads:
         self, client: TestClient[Any, Any], headers: dict[str, str], device: Device
     ) -> None:
         response = await client.post(
-            VISION_PATH, headers=headers, data=self.form(bytes(device_pictures.MAX_JPEG_BYTES + 20_000))
+            VISION_PATH, headers=headers, data=self.form(bytes(decoder.MAX_JPEG_BYTES + 20_000))
         )
         assert await self.message(response) == sentence("photo_not_complete")
         assert not device.state.pictures
@@ -324,10 +328,10 @@ class TestUploads:
         for _ in range(vision._PHOTOS_AT_ONCE):
             response = await client.post(VISION_PATH, headers=headers, data=self.form(question=""))
             assert (await response.json())["success"] is True
-        last = device.state.pictures[device_pictures.PictureKind.PHOTO]
+        last = device.state.pictures[PictureKind.PHOTO]
         response = await client.post(VISION_PATH, headers=headers, data=self.form(question=""))
         assert await self.message(response) == sentence("photo_busy")
-        assert device.state.pictures[device_pictures.PictureKind.PHOTO] is last
+        assert device.state.pictures[PictureKind.PHOTO] is last
 
     async def test_one_photo_at_a_time(
         self,

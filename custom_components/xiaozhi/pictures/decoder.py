@@ -1,0 +1,177 @@
+"""Checks, decodes and scales pictures with Pillow: not in the event loop, and one at a time.
+
+What a picture costs is known from its header before it is decoded.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+import io
+import struct
+from typing import Final
+
+from PIL import Image, UnidentifiedImageError
+
+MAX_JPEG_BYTES: Final = 2 * 1024 * 1024
+"""The largest picture accepted from a device."""
+# The largest camera of a supported board has 5 million.
+_MAX_DEVICE_PIXELS: Final = 20_000_000
+# For a picture to show, such as a photo from a phone.
+_MAX_SHOWN_PIXELS: Final = 60_000_000
+# While decoding, for all pictures together, since one is decoded at a time. A PNG of 11 million pixels with
+# transparency takes as much.
+_MAX_MEMORY: Final = 96 * 1024 * 1024
+# Half a second at most. Programs write progressive JPEGs with up to 12 scans.
+_MAX_WORK: Final = 400_000_000
+# The largest screen of a supported board has 1280 by 800.
+_LARGEST_SIDE: Final = 1280
+_SHOWN: Final = ("JPEG", "PNG", "WEBP")
+_SCAN: Final = b"\xff\xda"
+# Bytes that Pillow takes for a pixel until it is scaled down, by mode. All others take 9.
+_PIXEL_BYTES: Final = {"1": 3, "L": 3, "I;16": 4, "P": 5, "RGB": 5}
+# All coefficients of all scans. A JPEG with one scan is scaled down while it is decoded.
+_COEFFICIENT_BYTES: Final = 6
+# Its decoder keeps the canvas, the frame before and the frame; Pillow makes two more.
+_WEBP_PIXEL_BYTES: Final = 20
+# Pillow reads these parts when it opens a picture, and a few kilobytes can take hundreds of megabytes.
+_EXIF: Final = b"Exif\0\0"
+_MULTI_PICTURE: Final = b"MPF\0"
+_ORIENTATION_TAG: Final = 0x0112
+_MAX_EXIF_ENTRIES: Final = 100
+# Comments and Exif segments of a JPEG, or chunks of pixels of a PNG.
+_MAX_PARTS: Final = 10_000
+# What Pillow's decoders raise on broken data.
+_DECODING_ERRORS: Final = (OSError, ValueError, SyntaxError, ArithmeticError, LookupError)
+# Modes whose values cannot be mixed, and the modes to convert them to before scaling.
+_COARSE_MODES: Final = {"1": "L", "P": "RGB"}
+_16_BIT_MODES: Final = ("I", "I;16", "I;16B")
+# By the orientation in Exif data.
+_TURNS: Final = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+class PictureError(ValueError):
+    """The data is not a usable picture."""
+
+
+class UnknownPictureError(PictureError):
+    """The data is not a picture of a known kind."""
+
+
+class CostlyPictureError(PictureError):
+    """Decoding the picture would take too much memory or time."""
+
+
+class DamagedPictureError(PictureError):
+    """The picture is damaged, incomplete or very unusual."""
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """A screen to fit a picture into; width and height in pixels."""
+
+    width: int
+    height: int
+    monochrome: bool
+
+
+def check_jpeg(data: bytes) -> None:
+    """Check that this is a complete JPEG of a sensible size. Raises `PictureError`."""
+    with _decoding():
+        image = _open(data, ("JPEG",), _MAX_DEVICE_PIXELS)
+        # Reads the whole file, but decodes an eighth of its width and height only.
+        image.draft(None, (max(1, image.width // 8), max(1, image.height // 8)))
+        image.load()
+
+
+def open_picture(data: bytes) -> Image.Image:
+    """Decode a picture, and scale it down to the largest screen. Raises `PictureError`. Up to a second."""
+    with _decoding():
+        image = _open(data, _SHOWN, _MAX_SHOWN_PIXELS)
+        if image.mode in _16_BIT_MODES:
+            image = image.point(lambda value: value / 256).convert("L")
+        elif image.mode in _COARSE_MODES:
+            image = image.convert(_COARSE_MODES[image.mode])
+        # With this gap, a JPEG is scaled down while decoding, to less than twice the size.
+        image.thumbnail(_scaled(image.size, (_LARGEST_SIDE, _LARGEST_SIDE)), reducing_gap=1.0)
+        image = image.convert("RGB")
+        if (turn := _TURNS.get(_orientation(data))) is not None:
+            image = image.transpose(turn)
+    return image
+
+
+def fit(image: Image.Image, screen: Screen) -> bytes:
+    """Fit a picture into a screen, and return it as a PNG."""
+    fitted = image.resize(_scaled(image.size, (screen.width, screen.height)))
+    if screen.monochrome:
+        fitted = fitted.convert("1")
+    output = io.BytesIO()
+    fitted.save(output, "PNG", optimize=True)
+    return output.getvalue()
+
+
+def _scaled(size: tuple[int, int], limits: tuple[int, int]) -> tuple[int, int]:
+    """Return the largest size of the same shape within limits; each side is at least one pixel."""
+    scale = min(limit / side for side, limit in zip(size, limits, strict=True))
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
+def _open(data: bytes, kinds: tuple[str, ...], max_pixels: int) -> Image.Image:
+    """Open a picture without decoding it, if it is not too costly."""
+    if max(data.count(part) for part in (b"\xff\xe1", b"\xff\xfe", b"IDAT")) > _MAX_PARTS:
+        raise CostlyPictureError("too many parts")
+    for unread in (_EXIF, _MULTI_PICTURE):
+        data = data.replace(unread, bytes(len(unread)))
+    image = Image.open(io.BytesIO(data), formats=kinds)
+    pixels = image.width * image.height
+    scans = 1
+    match image.format:
+        case "JPEG":
+            scans = data.count(_SCAN)
+            memory = pixels * _COEFFICIENT_BYTES if scans > 1 or "progressive" in image.info else 0
+        case "WEBP":
+            memory = pixels * _WEBP_PIXEL_BYTES
+        case _:
+            memory = pixels * _PIXEL_BYTES.get(image.mode, 9)
+    if pixels > max_pixels or memory > _MAX_MEMORY or pixels * scans > _MAX_WORK:
+        raise CostlyPictureError(f"{image.width} by {image.height} pixels, {scans} scans")
+    return image
+
+
+def _orientation(data: bytes) -> int:
+    """Return the orientation from the Exif data of a JPEG; 1 if it has none."""
+    if not data.startswith(b"\xff\xd8") or (start := data.find(_EXIF)) < 0:
+        return 1
+    tiff = data[start + len(_EXIF) :][: 64 * 1024]
+    order = ">" if tiff.startswith(b"MM") else "<"
+    try:
+        (start,) = struct.unpack_from(f"{order}I", tiff, 4)
+        (count,) = struct.unpack_from(f"{order}H", tiff, start)
+        for number in range(min(count, _MAX_EXIF_ENTRIES)):
+            tag, _type, _count, value = struct.unpack_from(f"{order}HHIH", tiff, start + 2 + 12 * number)
+            if tag == _ORIENTATION_TAG:
+                return int(value)
+    except struct.error:
+        pass
+    return 1
+
+
+@contextmanager
+def _decoding() -> Iterator[None]:
+    try:
+        yield
+    except PictureError:
+        raise
+    except Image.DecompressionBombError as err:
+        raise CostlyPictureError(str(err)) from err
+    except UnidentifiedImageError as err:
+        raise UnknownPictureError("it is of no known kind") from err
+    except _DECODING_ERRORS as err:
+        raise DamagedPictureError(f"it cannot be decoded: {err}") from err
