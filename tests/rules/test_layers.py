@@ -45,6 +45,15 @@ def test_no_circle_of_imports(package: str) -> None:
         pytest.fail(f"modules that import each other: {' -> '.join(err.args[1])}")
 
 
+def test_tools_know_no_device_and_no_entity() -> None:
+    product = PACKAGES[0].replace("/", ".")
+    modules = {_name(path): path for path in (ROOT / PACKAGES[0]).rglob("*.py")}
+    tools = {name: path for name, path in modules.items() if name.startswith(f"{product}.tools.")}
+    assert len(tools) > 10
+    needed = {above for path in tools.values() for above in _imported(path, modules)} - tools.keys()
+    assert {name for name in needed if not name.startswith(f"{product}.protocol.")} == {f"{product}.const"}
+
+
 def test_the_protocol_imports_only_itself() -> None:
     product = PACKAGES[0].replace("/", ".")
     modules = {_name(path): path for path in (ROOT / PACKAGES[0]).rglob("*.py")}

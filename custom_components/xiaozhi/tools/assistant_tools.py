@@ -136,10 +136,10 @@ def _is_presentable(tool: Tool) -> bool:
 
 def _about(name: str, shown: str, argument: ToolProperty) -> str | None:
     """Return the description of an argument: its original name if changed, and its default."""
-    told = [] if shown == name else [f"Name on the device: {one_line(name, _MAX_ARGUMENT_NAME)}."]
+    parts = [] if shown == name else [f"Name on the device: {one_line(name, _MAX_ARGUMENT_NAME)}."]
     if argument.default is not None:
-        told.append(f"Default: {argument.default}")
-    return one_line(" ".join(told), _MAX_ARGUMENT_DESCRIPTION) or None
+        parts.append(f"Default: {argument.default}")
+    return one_line(" ".join(parts), _MAX_ARGUMENT_DESCRIPTION) or None
 
 
 def _validator(argument: ToolProperty) -> Any:

@@ -19,7 +19,7 @@ from .tool_names import word_set, words
 
 # In the last part of a name: the tool only reads.
 _READS: Final = word_set("check get has is list measure ping query read scan")
-_TOLD: Final = word_set("address info ip level rssi ssid state status temperature version")
+_STATES: Final = word_set("address info ip level rssi ssid state status temperature version")
 _ANSWERS: Final = re.compile(r"^(?:get|is|read|query|has)(?=_|[A-Z]|$)_?|_get$")
 _JOINS: Final = word_set("and or then")
 
@@ -123,8 +123,8 @@ def is_reading(name: str) -> bool:
         return False
     if not found:
         return False
-    told = found[-1] in _TOLD and all(word in _THINGS for word in found[:-1])
-    return told or found[0] in _READS or _ANSWERS.search(last) is not None
+    names_a_state = found[-1] in _STATES and all(word in _THINGS for word in found[:-1])
+    return names_a_state or found[0] in _READS or _ANSWERS.search(last) is not None
 
 
 def _words(text: str) -> list[str]:

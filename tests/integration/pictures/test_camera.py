@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from http import HTTPStatus
 import json
 from typing import Any
@@ -30,6 +31,8 @@ from tests.integration.http_device import TOKEN
 from tests.integration.issues import open_issues
 from tests.integration.pictures.eyes import FAILURE, ScriptedEyes, open_eyes, sentence
 from tests.integration.provisioning.forms import change_device, submit_device
+from tests.integration.tools.own_tools import announce, register
+from tests.protocol.transport.udp.device import until
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
@@ -183,6 +186,39 @@ async def test_a_long_answer_is_cut_below_what_hangs_the_device(
     assert eyes.sees.startswith(answer["result"])
     assert len(answer["result"]) > 1500
     assert camera.crash is None
+
+
+@pytest.mark.parametrize("name", ["take_photo", "self_camera_take_photo"])
+async def test_the_camera_of_another_program_is_one(
+    hass: HomeAssistant, eyes: ScriptedEyes, camera: SimulatedDevice, device: Device, name: str
+) -> None:
+    tools = register(camera)
+    (at,) = [index for index, tool in enumerate(tools) if tool.name == PHOTO_TOOL]
+    tools[at] = replace(tools[at], name=name)
+    announce(camera)
+    await until(lambda: name in device.tools)
+    await hass.async_block_till_done()
+    button = {"entity_id": "button.kitchen_box_take_photo"}
+    await hass.services.async_call("button", "press", button, blocking=True)
+    assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
+    call = {"entity_id": PHOTO, "question": QUESTION}
+    answer = await hass.services.async_call(DOMAIN, "take_photo", call, blocking=True, return_response=True)
+    assert answer == {"answer": "A cat on the sofa.", "entity_id": PHOTO}
+
+
+async def test_a_photo_without_an_entity_is_no_disabled_entity(
+    hass: HomeAssistant, eyes: ScriptedEyes, camera: SimulatedDevice, device: Device
+) -> None:
+    tools = register(camera)
+    (at,) = [index for index, tool in enumerate(tools) if tool.name == PHOTO_TOOL]
+    tools[at] = replace(tools[at], name="self.eye.look")
+    announce(camera)
+    await until(lambda: "self.eye.look" in device.tools)
+    await hass.async_block_till_done()
+    er.async_get(hass).async_remove(PHOTO)
+    result = await device.commands.call_tool("self.eye.look", {"question": QUESTION})
+    answer = json.loads(result.text or "")
+    assert answer == {"success": False, "message": sentence("photo_no_camera")}
 
 
 async def test_a_disabled_entity_is_named(
