@@ -71,7 +71,6 @@ async def test_diagnostics_tell_what_happened_and_nothing_private(
     assert described["statistics"]["packets_in"] > 20
     reboot = {"tool": "self.reboot", "user_only": True, "arguments": [], "entities": ["button"]}
     assert reboot in described["tools"]
-    assert described["withheld_entities"] == 0
     assert report["address"] == {
         "known": True,
         "set_by_owner": False,
