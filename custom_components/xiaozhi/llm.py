@@ -13,7 +13,7 @@ from .device.device import Device
 from .gateway import find_device
 from .protocol.mcp.tool import ArgumentError, Tool as McpTool, check_arguments
 from .protocol.text import one_line
-from .tools.argument_errors import argument_fault
+from .texts.argument_errors import argument_fault
 from .tools.assistant_tools import (
     annotations_of,
     argument_names,

@@ -25,6 +25,7 @@ from homeassistant.util.json import json_loads_object
 import voluptuous as vol
 
 from .actions.targets import action_schema, target_device, target_devices
+from .actions.tool_list import described
 from .assist_satellite import XiaozhiSatellite
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.call_log import logged_call
@@ -40,9 +41,8 @@ from .protocol.faces import Face
 from .protocol.mcp.rpc import Progress
 from .protocol.mcp.tool import ArgumentError, check_arguments
 from .rights import check_call, check_device, satellite_id
-from .tools.argument_errors import argument_fault
+from .texts.argument_errors import argument_fault
 from .tools.catalogue import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
-from .tools.tool_data import described
 
 EVENT_PROGRESS: Final = "xiaozhi_progress"
 

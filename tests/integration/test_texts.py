@@ -7,8 +7,8 @@ from homeassistant.helpers.translation import async_load_integrations
 import pytest
 
 from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.texts.tool_words import tool_words
 from custom_components.xiaozhi.texts.translated import async_text, language_of_texts
-from custom_components.xiaozhi.tools.translated_names import tool_words
 from tests.paths import ROOT
 
 _FILES = {path.stem: path for path in (ROOT / "custom_components/xiaozhi/translations").glob("*.json")}

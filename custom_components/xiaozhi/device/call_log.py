@@ -8,7 +8,7 @@ from homeassistant.const import ATTR_NAME
 from homeassistant.core import Context, callback
 
 from ..const import EVENT_TOOL_CALL
-from ..tools.translated_names import tool_words
+from ..texts.tool_words import tool_words
 from .device import Device
 
 

@@ -14,9 +14,9 @@ from ..protocol.mcp.result import ToolResult
 from ..protocol.mcp.rpc import Progress
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkClosedError, LinkKind
+from ..texts.tool_words import tool_words
 from ..tools.catalogue import REBOOT_TOOL, stock_tool
 from ..tools.tool_state import ToolState
-from ..tools.translated_names import tool_words
 from .calls import call_error
 from .session import DeviceSession
 from .state import DeviceState

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.tool import ArgumentError, ArgumentFault, ToolProperty
-from custom_components.xiaozhi.tools.argument_errors import argument_fault
+from custom_components.xiaozhi.texts.argument_errors import argument_fault
 from tests.paths import ROOT
 
 TEXTS = json.loads((ROOT / "custom_components/xiaozhi/translations/en.json").read_text())["exceptions"]

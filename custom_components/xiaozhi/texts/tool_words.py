@@ -8,7 +8,7 @@ from homeassistant.helpers.translation import async_get_cached_translations
 
 from ..const import DOMAIN
 from ..protocol.text import one_line
-from .catalogue import (
+from ..tools.catalogue import (
     ASSETS_TOOL,
     PHOTO_TOOL,
     PREVIEW_TOOL,
@@ -16,7 +16,7 @@ from .catalogue import (
     SNAPSHOT_TOOL,
     stock_tool,
 )
-from .tool_names import readable
+from ..tools.tool_names import readable
 
 _MAX_WORDS: Final = 64
 # Tools that have no entity with a name, and the action or the class of entities that is named after them.

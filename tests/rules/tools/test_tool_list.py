@@ -5,8 +5,8 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
+from custom_components.xiaozhi.actions.tool_list import described
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
-from custom_components.xiaozhi.tools.tool_data import described
 
 
 def tool(**data: Any) -> Tool:
