@@ -2,10 +2,8 @@
 
 import asyncio
 import logging
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from homeassistant.components import ai_task
-from homeassistant.components.ai_task.const import DATA_COMPONENT, DATA_PREFERENCES
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.chat_session import async_get_chat_session
 
@@ -13,6 +11,9 @@ from ..device.device import Device
 from ..protocol.mcp.incoming import RequestError
 from ..protocol.messages import JsonObject
 from ..protocol.text import clean_text, one_line
+
+if TYPE_CHECKING:
+    from homeassistant.components.ai_task import AITaskEntity
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -22,7 +23,10 @@ _MAX_TOKENS: Final = 4096
 _CHARACTERS_PER_TOKEN: Final = 4
 
 _REJECTED: Final = -1
+_NO_MODEL: Final = "Home Assistant has no language model for this question"
 _TASK_NAME: Final = "XiaoZhi question"
+# Imported where it is used: it takes half as long as everything else together, and not everybody has a model.
+_AI_TASK: Final = "ai_task"
 
 
 class AiQuestions:
@@ -45,8 +49,10 @@ class AiQuestions:
 
     async def _generate(self, question: str) -> str:
         entity = self._entity()
+        from homeassistant.components.ai_task import GenDataTask  # noqa: PLC0415 - loaded: there is an entity
+
         # No LLM API: the words of a device can influence what the model says, but cannot call tools.
-        task = ai_task.GenDataTask(name=_TASK_NAME, instructions=question)
+        task = GenDataTask(name=_TASK_NAME, instructions=question)
         try:
             async with asyncio.timeout(self._device.timeouts.session.ai_answer):
                 with async_get_chat_session(self._hass) as session:
@@ -59,12 +65,17 @@ class AiQuestions:
             raise RequestError("The language model failed", _REJECTED) from err
         return str(result.data)
 
-    def _entity(self) -> ai_task.AITaskEntity:
+    def _entity(self) -> AITaskEntity:
         """Return the AI Task that the owner prefers, which alone is asked. Raises `RequestError`."""
+        if _AI_TASK not in self._hass.config.components:
+            raise RequestError(_NO_MODEL, _REJECTED)
+        from homeassistant.components.ai_task import AITaskEntityFeature  # noqa: PLC0415
+        from homeassistant.components.ai_task.const import DATA_COMPONENT, DATA_PREFERENCES  # noqa: PLC0415
+
         entity_id = self._hass.data[DATA_PREFERENCES].gen_data_entity_id
         entity = self._hass.data[DATA_COMPONENT].get_entity(entity_id) if entity_id else None
-        if entity is None or ai_task.AITaskEntityFeature.GENERATE_DATA not in entity.supported_features:
-            raise RequestError("Home Assistant has no language model for this question", _REJECTED)
+        if entity is None or AITaskEntityFeature.GENERATE_DATA not in entity.supported_features:
+            raise RequestError(_NO_MODEL, _REJECTED)
         return entity
 
 

@@ -12,6 +12,7 @@ from aiohttp.test_utils import TestClient
 from homeassistant.components.image import async_get_image
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
+from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
@@ -54,6 +55,12 @@ async def camera(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
     device = await boot(get_profile("camera"))
     await wait_for_state(hass, PHOTO, "unknown")
     return device
+
+
+@pytest.fixture
+async def core(hass: HomeAssistant, core: None) -> None:
+    """AI Task has a view, which a running test client takes no more; Home Assistant's own server does."""
+    assert await async_setup_component(hass, "ai_task", {})
 
 
 @pytest.fixture
