@@ -35,6 +35,7 @@ from .texts.translated import known_text
 from .tools.answer_values import as_attributes, as_number, as_text
 from .tools.catalogue import CATALOGUE
 from .tools.entity_descriptions import Reading, SensorTool
+from .voice.timers import next_timer_end
 
 PARALLEL_UPDATES = 0
 
@@ -63,11 +64,11 @@ def _ip(device: Device) -> str | None:
 
 def _has_timers(device: Device) -> bool:
     """Whether timers can be set on a device: one on WebSocket is out of reach when they end."""
-    return device.state.link is LinkKind.MQTT or bool(device.timers)
+    return device.state.link is LinkKind.MQTT or bool(device.state.timers)
 
 
 def _timer_hint(device: Device) -> dict[str, Any]:
-    return {} if device.timers.next_end else {ATTR_HINT: known_text(device.hass, "no_timer_yet")}
+    return {} if next_timer_end(device) else {ATTR_HINT: known_text(device.hass, "no_timer_yet")}
 
 
 SENSORS: Final = (
@@ -97,7 +98,7 @@ SENSORS: Final = (
         key="next_timer",
         translation_key="next_timer",
         device_class=SensorDeviceClass.TIMESTAMP,
-        value=lambda device: device.timers.next_end,
+        value=next_timer_end,
         follows=("timers",),
         exists=_has_timers,
         stays=True,

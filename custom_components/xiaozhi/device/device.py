@@ -40,7 +40,6 @@ from .listeners import KeyedListeners, Listener
 from .session import DeviceSession
 from .state import INSTALLATION, SETTINGS, STATUS_READ, DeviceState, changed_keys, is_stored
 from .store import DeviceStore
-from .timers import DeviceTimers
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -88,7 +87,6 @@ class Device:
         self.session: DeviceSession | None = None
         """The session on its link; commands go through `commands`."""
         self.commands = DeviceCommands(self)
-        self.timers = DeviceTimers(hass, self.state.timers, self._timers_changed)
         self.installation: Installation | None = None
         """The running installation of a firmware, if any."""
         self._entry = entry
@@ -137,8 +135,8 @@ class Device:
         return self.state.copy(linked=self.linked, conversation=self.conversation_state)
 
     @callback
-    def _timers_changed(self) -> None:
-        # After a crash, the owner is to be told of those that it ended.
+    def save_soon(self) -> None:
+        """Do as `changed`, and save soon what is needed after a crash."""
         self._store.async_schedule_save(soon=True)
         self.changed()
 

@@ -15,7 +15,6 @@ from ..protocol.firmware import FirmwareVersion
 from ..protocol.status import DeviceStatus
 from ..protocol.transport.link import LinkKind
 from ..tools.tool_state import NO_TOOLS, ToolList
-from .timers import SetTimer
 
 # Keys that listeners of a device follow, beside the fields of `DeviceState` and the parts of its mappings.
 AVAILABLE: Final = "available"
@@ -93,8 +92,8 @@ class DeviceState:
     """Id of its last conversation over MQTT, to end it if Home Assistant could not."""
     volume_to_restore: tuple[int, int] | None = None
     """Its usual volume, and that of the announcements after which it could not be restored yet."""
-    timers: dict[str, SetTimer] = field(default_factory=dict)
-    """The voice timers that were set on it and have not ended, by id."""
+    timers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The voice timers that were set on it and have not ended, by id; `voice/timers.py` reads them."""
     pictures: dict[PictureKind, Picture] = field(default_factory=dict)
     """The last picture of each kind, in memory only."""
     linked: bool = False
@@ -127,11 +126,7 @@ class DeviceState:
             status=DeviceStatus.from_dict(data.get("status")),
             answers=_get(data, "answers", dict) or {},
             calls={name: arguments for name, arguments in calls.items() if isinstance(arguments, dict)},
-            timers={
-                timer_id: timer
-                for timer_id, stored in timers.items()
-                if (timer := SetTimer.from_dict(stored))
-            },
+            timers={timer_id: timer for timer_id, timer in timers.items() if isinstance(timer, dict)},
             last_contact=dt_util.parse_datetime(last_contact) if last_contact else None,
         )
 
@@ -168,7 +163,7 @@ class DeviceState:
             "status": self.status.as_dict(),
             "answers": self.answers,
             "calls": self.calls,
-            "timers": {timer_id: timer.as_dict() for timer_id, timer in self.timers.items()},
+            "timers": self.timers,
             "last_contact": self.last_contact.isoformat() if self.last_contact else None,
         }
 

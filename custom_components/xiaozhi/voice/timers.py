@@ -7,21 +7,22 @@ out of reach when a timer ends, so Home Assistant refuses to set a timer on it.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import ExitStack, aclosing, suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 import logging
-from typing import Final
+from typing import Any, Final, Self
 
 from homeassistant.components import persistent_notification
 from homeassistant.components.intent import TimerEventType, TimerInfo, async_register_timer_handler
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.util import dt as dt_util
+from homeassistant.util.hass_dict import HassKey
 
 from ..const import DOMAIN
 from ..device.device import Device
 from ..device.state import STATUS_READ
-from ..device.timers import SetTimer
 from ..protocol import messages
 from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
 from ..protocol.faces import Face
@@ -43,8 +44,99 @@ from .pipelines import spoken_language
 
 _LOGGER = logging.getLogger(__name__)
 
+_KNOWN: Final[HassKey[set[str]]] = HassKey(f"{DOMAIN}_timers")
+"""Ids of the running timers that were set since Home Assistant started; all others are gone."""
 # These decide whether timers are taken. A ring that was refused is tried again when the status is read.
 _FOLLOWED: Final = ("linked", "link", "firmware", "conversation", "timers", STATUS_READ)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetTimer:
+    """A timer that was set on a device."""
+
+    name: str
+    """What the user calls it; empty if it has no name."""
+    seconds: int
+    """How long it was set for."""
+    ends_at: datetime | None
+    """None while it is paused."""
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self | None:
+        """Read the stored form; None if it is damaged."""
+        match data:
+            case {"name": str(name), "seconds": int(seconds), "ends_at": str() | None as ends_at}:
+                ends = _moment(ends_at) if ends_at else None
+                if ends is not None or not ends_at:
+                    return cls(name=name, seconds=seconds, ends_at=ends)
+        return None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the stored form as JSON values."""
+        ends_at = self.ends_at.isoformat() if self.ends_at else None
+        return {"name": self.name, "seconds": self.seconds, "ends_at": ends_at}
+
+
+def _moment(text: str) -> datetime | None:
+    """Read a stored moment; None if it is damaged, or has no time zone and so cannot be compared."""
+    try:
+        moment = dt_util.parse_datetime(text)
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo is not None else None
+
+
+class _StoredTimers:
+    """The timers of one device that have not ended, by the ids that Home Assistant gave them.
+
+    They are stored with the device's state: Home Assistant itself forgets them when it is restarted.
+    """
+
+    def __init__(self, hass: HomeAssistant, device: Device) -> None:
+        self._device = device
+        self._known = hass.data.setdefault(_KNOWN, set())
+
+    def __bool__(self) -> bool:
+        return bool(self._device.state.timers)
+
+    @callback
+    def put(self, timer_id: str, timer: SetTimer) -> None:
+        """Add a timer, or store its changed state."""
+        self._known.add(timer_id)
+        self._device.state.timers[timer_id] = timer.as_dict()
+        self._device.save_soon()
+
+    @callback
+    def remove(self, timer_id: str) -> None:
+        """Remove a timer that has ended or was cancelled."""
+        self._known.discard(timer_id)
+        if self._device.state.timers.pop(timer_id, None) is not None:
+            self._device.save_soon()
+
+    @callback
+    def take_lost(self) -> list[SetTimer]:
+        """Remove and return the timers that a restart of Home Assistant ended, or that could not ring."""
+        now = dt_util.utcnow()
+        running: dict[str, dict[str, Any]] = {}
+        lost: list[SetTimer] = []
+        for timer_id, stored in self._device.state.timers.items():
+            if (timer := SetTimer.from_dict(stored)) is None:
+                continue
+            if timer_id in self._known and (timer.ends_at is None or timer.ends_at > now):
+                running[timer_id] = stored
+            else:
+                lost.append(timer)
+        if running != self._device.state.timers:
+            self._device.state.timers = running
+            self._device.save_soon()
+        return lost
+
+
+@callback
+def next_timer_end(device: Device) -> datetime | None:
+    """Return when the next timer of a device ends; None if none runs."""
+    timers = map(SetTimer.from_dict, device.state.timers.values())
+    return min((timer.ends_at for timer in timers if timer and timer.ends_at), default=None)
 
 
 class VoiceTimers:
@@ -58,6 +150,7 @@ class VoiceTimers:
         self._device = device
         self._announcer = announcer
         self._speak = speak
+        self._stored = _StoredTimers(hass, device)
         self._timeouts = device.timeouts.timers
         self._unregister: CALLBACK_TYPE | None = None
         self._unlisten: CALLBACK_TYPE | None = None
@@ -71,7 +164,7 @@ class VoiceTimers:
         """Take timers from now on, and tell the owner of lost ones. Returns a function that ends this."""
         self._unlisten = self._device.listen(_FOLLOWED, self._device_changed)
         self._device_changed()
-        if lost := self._device.timers.take_lost():
+        if lost := self._stored.take_lost():
             self._device.create_task(self._report("timers_lost", lost), "report lost timers")
         return self._stop
 
@@ -92,7 +185,7 @@ class VoiceTimers:
         device = self._device
         self._changed.set()
         stays_connected = device.linked and device.state.link is LinkKind.MQTT
-        wanted = stays_connected or bool(device.timers) or self._is_ringing
+        wanted = stays_connected or bool(self._stored) or self._is_ringing
         if wanted and self._unregister is None and (device_id := device.registry_id) is not None:
             self._unregister = async_register_timer_handler(self._hass, device_id, self._happened)
         elif not wanted and self._unregister is not None:
@@ -107,13 +200,13 @@ class VoiceTimers:
     def _happened(self, event: TimerEventType, timer: TimerInfo) -> None:
         if event in (TimerEventType.STARTED, TimerEventType.UPDATED):
             ends_at = dt_util.utcnow() + timedelta(seconds=timer.seconds_left) if timer.is_active else None
-            self._device.timers.put(timer.id, _set_timer(timer, ends_at))
+            self._stored.put(timer.id, _set_timer(timer, ends_at))
             return
         if event is TimerEventType.FINISHED:
             self._ended.append(timer)
             if not self._is_ringing:
                 self._ringing = self._device.create_task(self._ring(), "ring")
-        self._device.timers.remove(timer.id)
+        self._stored.remove(timer.id)
 
     async def _ring(self) -> None:
         """Ring for the timers that have ended, until the user ends it or it has rung long enough."""

@@ -26,7 +26,10 @@ from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import VoiceTimeouts
 from .answer import Answer
-from .errors import (
+from .interruption import is_echo
+from .speech_input import SpeechInput
+from .spoken_audio import ListeningNews, SpokenAudio
+from .turn_errors import (
     ANSWERED_ELSEWHERE,
     ASSISTANT_HANGS,
     NO_SPEECH,
@@ -37,9 +40,6 @@ from .errors import (
     SPEECH_HANGS,
     async_error_text,
 )
-from .interruption import is_echo
-from .speech_input import SpeechInput
-from .spoken_audio import ListeningNews, SpokenAudio
 
 _LOGGER = logging.getLogger(__name__)
 
