@@ -74,7 +74,7 @@ class FirmwareVersion:
 
     @property
     def plays_files(self) -> bool:
-        """Whether the device, while it is idle, plays a file that it is told of (`notify`)."""
+        """Whether the device, while it is idle, plays a file on request (`notify`)."""
         return self >= _V2_5_0
 
     def __str__(self) -> str:

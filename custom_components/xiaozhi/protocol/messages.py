@@ -321,7 +321,7 @@ def tts_stop() -> JsonObject:
 def face(emotion: str) -> JsonObject:
     """Set the face. Send it after `tts_start`, which resets the face to neutral.
 
-    The firmware reads only `emotion`; programs on computers show, or insist on, an emoji as `text`.
+    The firmware reads only `emotion`; programs on computers show, or require, an emoji as `text`.
     """
     return {"type": "llm", "emotion": emotion, "text": emoji_of(emotion)}
 

@@ -28,7 +28,7 @@ class ConversationTimeouts:
     """For the proof that the device speaks: its main task may be busy, and its Wi-Fi have a hole. What is
     sent before that is lost."""
     no_probe: float = 600
-    """For which a device that has not given this proof several times in a row is not asked for it."""
+    """For which a device that has not given this proof three times in a row is not asked for it."""
     reading: float = 3
     """For a person to read an alert before the end of the conversation wipes it off the screen."""
 
@@ -49,7 +49,7 @@ class McpTimeouts:
     task_poll: float = 1
     """Between two looks at a task, unless the device asks for more."""
     send: float = 1
-    """To tell the device that its answer is not awaited any more."""
+    """To cancel a request that is not awaited any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ class AccessPointTimeouts:
     listing: float = 8
     """To make the list of tools. The cloud waits 10 s for any answer."""
     call: float = 25
-    """For an action, until the model is told that it is still running. Self-hosted servers wait 30 s."""
+    """For an action, until the model hears that it is still running. Self-hosted servers wait 30 s."""
     quick_call: float = 8
     """The same for a cloud that has closed the connection because of a longer call."""
     impatient: float = 9

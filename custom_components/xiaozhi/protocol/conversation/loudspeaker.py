@@ -52,8 +52,8 @@ class Loudspeaker:
         self._pacer = DownlinkPacer(downlink.frame_duration)
         self._starting: asyncio.Task[float] | None = None
         """Waits until the device plays; the result is the time since when."""
-        self._told = True
-        """Whether the device can be told to speak."""
+        self._start_sent = True
+        """Whether `tts start` is sent, so that `tts stop` has a meaning."""
         self._speaking = False
         self._held_up = False
         self._alerts: deque[JsonObject] = deque(maxlen=_MAX_ALERTS)
@@ -65,25 +65,25 @@ class Loudspeaker:
 
     @property
     def silent_since(self) -> float | None:
-        """When the device has played the answer, as far as the clock tells; None if nothing was sent."""
+        """When the device has played the answer, by the clock; None if nothing was sent."""
         return self._pacer.playback_end() or None
 
     async def start(self) -> None:
         """Make the device ready to speak; `play` waits until it is.
 
-        While it runs a tool, it is not told: it would not take note, and could not be told otherwise.
+        While it runs a tool, nothing is sent: it would act on `tts start` later, which could not be undone.
         """
         self.close()
         self._speaking = False
         self._pacer.reset()
-        self._told = not self._main_task.running
-        work = (await self._tell()).wait_taken() if self._told else self._start_when_free()
+        self._start_sent = not self._main_task.running
+        work = (await self._send_start()).wait_taken() if self._start_sent else self._start_when_free()
         self._starting = asyncio.create_task(work, name="start of an answer")
         self._starting.add_done_callback(log_failure)
 
     def withdraw(self) -> None:
-        """Do not tell the device to speak if it has not been told: it would silence its microphone."""
-        if not self._told:
+        """Do not send `tts start` if it is not sent yet: it would switch the microphone off."""
+        if not self._start_sent:
             self.close()
 
     def close(self) -> None:
@@ -120,12 +120,12 @@ class Loudspeaker:
 
     async def _start_when_free(self) -> float:
         await self._main_task.wait_free()
-        return await (await self._tell()).wait_taken()
+        return await (await self._send_start()).wait_taken()
 
-    async def _tell(self) -> SpeechStart:
+    async def _send_start(self) -> SpeechStart:
         # Counted from before the message is sent: a call that is sent meanwhile follows it.
         start = SpeechStart(self._main_task, self._timeouts)
-        self._told = True
+        self._start_sent = True
         await self._link.send(tts_start())
         return start
 
@@ -158,7 +158,7 @@ class Loudspeaker:
         return alerts
 
     async def wait_played(self) -> None:
-        """Wait until the device has played what was sent, as far as the clock tells, before its channel ends.
+        """Wait until the device has played what was sent, by the clock, before its channel ends.
 
         Alerts are shown then, and are left there long enough to be read; where they can be shown when the
         channel is closed, which wipes the screen, they are left for `take_alerts`.
@@ -185,11 +185,11 @@ class Loudspeaker:
     async def stop(self) -> None:
         """Make the device stop at once."""
         self._speaking = False
-        if self._starting is not None and self._told:
+        if self._starting is not None and self._start_sent:
             # Both messages in one pass of its main loop would leave the microphone without `listen start`.
             await asyncio.wait((self._starting,), timeout=_SETTLED)
         self.close()
-        if self._told:
+        if self._start_sent:
             await self._link.send(tts_stop())
 
     async def _show_alerts(self) -> None:
@@ -202,7 +202,7 @@ class Loudspeaker:
         self._pacer.add_sound(loop_time(), _ALERT_SECONDS)
 
     async def wait_silent(self) -> None:
-        """Wait until the device has played what was sent, as far as the clock tells."""
+        """Wait until the device has played what was sent, by the clock."""
         await sleep_until(self._pacer.playback_end() + _PLAYBACK_MARGIN)
 
 

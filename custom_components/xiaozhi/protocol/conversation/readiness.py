@@ -73,7 +73,7 @@ class MainTask:
             await call.over.wait()
 
     def start_probe(self) -> asyncio.Task[bool] | None:
-        """Have the device run a tool that takes no time; the result tells whether it did.
+        """Have the device run a tool that takes no time; the result is whether it did.
 
         None if there is no such tool, or while the device counts as one that does not answer it.
         """
@@ -85,7 +85,7 @@ class MainTask:
         return probing
 
     def probe_unanswered(self, pause: float) -> None:
-        """Count a probe that was not answered in time; after several in a row, do not probe for a pause."""
+        """Count a probe without an answer in time; after three in a row, do not probe for `pause` seconds."""
         self._unproven += 1
         if self._unproven >= _MAX_UNPROVEN:
             self._no_probe_until = loop_time() + pause

@@ -1,6 +1,6 @@
 """The states of a conversation: events and times in, actions out. No clock, no socket, no task.
 
-A conversation lives as long as its audio channel. The device opens it, tells when its microphone is on and
+A conversation lives as long as its audio channel. The device opens it, says when its microphone is on and
 may interrupt at any time; what holds the conversation takes turns and answers them. Source: the firmware's
 `main/application.cc` and `main/audio/audio_service.cc`.
 """
@@ -15,7 +15,7 @@ from ..timeouts import ConversationTimeouts
 
 
 class ConversationState(StrEnum):
-    """What a device is doing, as far as its conversation tells."""
+    """What a device is doing, by its conversation."""
 
     IDLE = "idle"
     CONNECTING = "connecting"
@@ -69,9 +69,9 @@ class Event(Enum):
     PACKET_SENT = auto()
     """A packet of the answer is sent."""
     ANSWER_STOPPED = auto()
-    """The device is told to stop speaking, and listens after that."""
+    """`tts stop` is sent; the device listens after that."""
     PUSH_TO_TALK_ANSWER_STOPPED = auto()
-    """The device is told to stop speaking, and rests after that."""
+    """`tts stop` is sent; the device is idle after that."""
     ENDED = auto()
     """The holder is about to close the channel."""
 
@@ -161,7 +161,7 @@ TRANSITIONS: Final[Mapping[Event, Mapping[State, tuple[State, *Actions]]]] = {
         # The audio does not end: what was aborted must not be understood.
         State.LISTENING: (State.RESTING, Interruption.ABORTED),
         State.ASKED: (State.RESTING, Interruption.ABORTED),
-        # The device may go on speaking until it is told to stop.
+        # The device may go on speaking until `tts stop`.
         State.THINKING: (State.THINKING, Interruption.ABORTED),
         State.SPEAKING: (State.SPEAKING, Interruption.ABORTED),
     },

@@ -25,7 +25,7 @@ _FAILURE: Final = 0x80
 # Bad user name or password, not authorized: the library's codes for every version of MQTT.
 _NOT_ALLOWED: Final = frozenset({0x86, 0x87})
 
-# Our errors already tell what the library logs.
+# Our errors say what the library would log.
 _CLIENT_LOGGER: Final = logging.getLogger(f"{__name__}.library")
 _CLIENT_LOGGER.setLevel(logging.ERROR)
 

@@ -43,7 +43,7 @@ class BrokerCounters:
 class BrokerConnection:
     """Stays connected to a broker, and runs an `MqttLink` for each device that is heard there.
 
-    A broker does not tell who is connected. A device counts as linked from its first message on. The
+    A broker does not say who is connected. A device counts as linked from its first message on. The
     user of the link notices, by `MqttLink.last_seen` and by calls without an answer, when it has gone, and
     closes the link. Devices without a link are probed, soon after they may have connected and then less and
     less often, down to once a minute, so that an idle one is found.
@@ -84,7 +84,7 @@ class BrokerConnection:
         self._client: Client | None = None
         self._links: dict[str, MqttLink] = {}
         self._addresses: dict[str, Address] = {}
-        """The topics that each device was last told to use, or last used, by MAC."""
+        """The topics that each device was last given, or last used, by MAC."""
         self._searches: dict[str, asyncio.Task[None]] = {}
         self._banned: dict[str, float] = {}
         self._delay = self._timeouts.first_retry
@@ -110,11 +110,11 @@ class BrokerConnection:
             await task
 
     def address(self, mac: str) -> Address:
-        """Return the topics that a device is told to use when it checks in."""
+        """Return the topics that a device is given when it checks in."""
         return Address(mac, self._gateway)
 
     def expect(self, mac: str) -> None:
-        """Note that a device has been told its address, and will connect there soon."""
+        """Note that a device has been given its topics, and will connect soon."""
         self._addresses[mac] = self.address(mac)
         if self._client is not None:
             self._search(mac, self._timeouts.first_probe_after_check_in)

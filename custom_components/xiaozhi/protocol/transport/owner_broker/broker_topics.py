@@ -1,8 +1,8 @@
 """Which device a topic of a broker belongs to, and of which gateway.
 
-Several gateways may share a broker, and a device may be paired with more than one of them. So its client id,
-which is the middle part of both topics, begins with the name of a gateway: only the one that answered its
-last check-in listens to it. The owner's rules, such as `xiaozhi/${clientid}/down`, hold for all of them.
+Gateways may share a broker, and a device may be paired with more than one of them. So its client id, which is
+the middle part of both topics, begins with the name of a gateway: only the one that answered its last
+check-in listens to it. The owner's rules, such as `xiaozhi/${clientid}/down`, hold for all of them.
 """
 
 import re
@@ -19,11 +19,11 @@ class Address(NamedTuple):
     mac: str
     """Lower case with colons."""
     gateway: str
-    """Eight hexadecimal digits, or empty for a device that was told its topics before gateways had names."""
+    """Eight hexadecimal digits, or empty for a device that got its topics before gateways had names."""
 
     @property
     def client_id(self) -> str:
-        """Client id that the device is told to use."""
+        """Client id that the device is given."""
         compact = self.mac.replace(":", "")
         return f"{self.gateway}-{compact}" if self.gateway else compact
 
