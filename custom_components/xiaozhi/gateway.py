@@ -155,6 +155,7 @@ class Gateway:
                 self._register(known)
                 continue
             device = Device(self.hass, self.entry, subentry, self._store, self._timeouts)
+            device.listen(("conversation",), self._engines_check.async_check)
             self.devices[mac] = device
             self._announcers[mac] = Announcer(self.hass, device)
             self._register(device)
@@ -163,6 +164,12 @@ class Gateway:
         self.access_points.async_entry_updated()
         self._store.async_keep(set(subentries))
         self.discovery.async_remove_paired()
+        self._engines_check.async_check()
+
+    @callback
+    def pipeline_chosen(self) -> None:
+        """Check whether the pipeline that the owner has chosen for a device hears and speaks."""
+        self._engines_check.async_check()
 
     @callback
     def _close(self, device: Device) -> None:

@@ -34,7 +34,10 @@ async def async_setup_entry(
     @callback
     def add_assist_selects(device: Device) -> None:
         async_add_entities(
-            [XiaozhiPipelineSelect(hass, device), XiaozhiEndOfSpeechSelect(entry.runtime_data, device)],
+            [
+                XiaozhiPipelineSelect(entry.runtime_data, device),
+                XiaozhiEndOfSpeechSelect(entry.runtime_data, device),
+            ],
             config_subentry_id=device.subentry_id,
         )
 
@@ -76,9 +79,16 @@ class XiaozhiPipelineSelect(AssistPipelineSelect):
 
     _attr_has_entity_name = True
 
-    def __init__(self, hass: HomeAssistant, device: Device) -> None:
-        super().__init__(hass, DOMAIN, device.mac)
+    def __init__(self, gateway: Gateway, device: Device) -> None:
+        super().__init__(gateway.hass, DOMAIN, device.mac)
         self._attr_device_info = device.info
+        self._pipeline_chosen = gateway.pipeline_chosen
+
+    @override
+    async def async_select_option(self, option: str) -> None:
+        """Take the owner's choice."""
+        await super().async_select_option(option)
+        self._pipeline_chosen()
 
 
 class XiaozhiEndOfSpeechSelect(VadSensitivitySelect):

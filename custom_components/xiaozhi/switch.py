@@ -7,10 +7,9 @@ from typing import Any, Final, override
 from homeassistant.components.switch import SwitchEntity, SwitchEntityDescription
 from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
-from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .const import CONF_INTERRUPT_BY_SPEAKING, DOMAIN
+from .const import CONF_INTERRUPT_BY_SPEAKING
 from .device.device import Device
 from .device.state import DETECTORS, SETTINGS
 from .entity import (
@@ -78,12 +77,6 @@ class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
     @override
     async def async_turn_on(self, **kwargs: Any) -> None:
         """Switch on."""
-        if not self._detectors.available:
-            raise HomeAssistantError(
-                translation_domain=DOMAIN,
-                translation_key="cannot_interrupt",
-                translation_placeholders={"name": self.device.name},
-            )
         self.device.set_option(CONF_INTERRUPT_BY_SPEAKING, True)
 
     @override

@@ -1,7 +1,6 @@
 """Tells the owner when Home Assistant has no pipeline that hears and speaks, as a new one has not."""
 
 from collections.abc import Callable, Iterable
-from datetime import timedelta
 from typing import Final
 
 from homeassistant.components import stt, tts
@@ -10,11 +9,7 @@ from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
 from homeassistant.helpers.collection import CollectionChange
-from homeassistant.helpers.event import (
-    async_track_state_added_domain,
-    async_track_state_removed_domain,
-    async_track_time_interval,
-)
+from homeassistant.helpers.event import async_track_state_added_domain, async_track_state_removed_domain
 from homeassistant.helpers.start import async_at_started
 
 from ..const import DOMAIN
@@ -26,8 +21,6 @@ _SPEECH_ISSUE: Final = "no_speech"
 _ENGINES: Final = (stt.DOMAIN, tts.DOMAIN)
 # The page of Home Assistant on which a pipeline gets its engines.
 _PAGE: Final = "/config/voice-assistants/assistants"
-# Nothing tells that another pipeline is preferred, or that an engine that is not an entity was added.
-_INTERVAL: Final = timedelta(seconds=15)
 # What is missing, by whether the pipelines hear and speak.
 _MISSING: Final = {
     (False, False): "no_speech",
@@ -47,7 +40,11 @@ async def async_missing_engines_hint(hass: HomeAssistant) -> str:
 
 
 class MissingEnginesCheck:
-    """Raises a repair issue while a device's pipeline cannot hear or speak."""
+    """Raises a repair issue while a device's pipeline cannot hear or speak.
+
+    Home Assistant does not tell that another pipeline is preferred, or that an engine that is not an entity
+    was added. So it is also checked in every conversation of a device.
+    """
 
     def __init__(self, hass: HomeAssistant, devices: Callable[[], Iterable[Device]]) -> None:
         """Check for `devices`; while there are none, for a new one."""
@@ -57,15 +54,14 @@ class MissingEnginesCheck:
 
     @callback
     def async_start(self) -> None:
-        """Check as soon as Home Assistant has started, and from then on at every change."""
+        """Check as soon as Home Assistant has started, and then whenever pipelines or engines change."""
         hass = self._hass
         store = hass.data[KEY_ASSIST_PIPELINE].pipeline_store
         self._listening = [
-            async_at_started(hass, self._check),
+            async_at_started(hass, self.async_check),
             store.async_add_change_set_listener(self._pipelines_changed),
-            async_track_state_added_domain(hass, _ENGINES, self._check),
-            async_track_state_removed_domain(hass, _ENGINES, self._check),
-            async_track_time_interval(hass, self._check, _INTERVAL, cancel_on_shutdown=True),
+            async_track_state_added_domain(hass, _ENGINES, self.async_check),
+            async_track_state_removed_domain(hass, _ENGINES, self.async_check),
         ]
 
     @callback
@@ -77,10 +73,11 @@ class MissingEnginesCheck:
         ir.async_delete_issue(self._hass, DOMAIN, _SPEECH_ISSUE)
 
     async def _pipelines_changed(self, _changes: Iterable[CollectionChange]) -> None:
-        self._check()
+        self.async_check()
 
     @callback
-    def _check(self, _what: object = None) -> None:
+    def async_check(self, _change: object = None) -> None:
+        """Raise the issue, or delete it."""
         hass = self._hass
         if not hass.is_running:
             # The engines may still be starting.

@@ -1,22 +1,19 @@
 """The owner is told while Home Assistant cannot hear or speak."""
 
-import asyncio
-
 from homeassistant.components.assist_pipeline import async_create_default_pipeline
+from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
-from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
 from custom_components.xiaozhi.const import DOMAIN
-from tests.integration.boxes import Speech
+from simulator import State
+from tests.integration.boxes import Boot, Speech
 from tests.integration.http_device import paired_device
 from tests.integration.provisioning.forms import start_device, texts
 
 PIPELINE = "Home Assistant"
-# Changes of which Home Assistant tells nothing are found within 15 seconds.
-UNTOLD_SECONDS = 16
 
 
 def told(hass: HomeAssistant) -> tuple[str, str] | None:
@@ -78,22 +75,23 @@ async def test_an_engine_that_is_removed_is_missing_and_one_that_is_not_loaded_i
     assert told(hass) == ("no_speech_to_text", PIPELINE)
 
 
-async def test_another_preferred_assistant_is_found_soon(
-    hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry, hass_ws_client: WebSocketGenerator
+async def test_another_preferred_assistant_is_found_in_the_next_conversation(
+    hass: HomeAssistant,
+    speech: Speech,
+    linked_entry: MockConfigEntry,
+    boot: Boot,
 ) -> None:
     """Home Assistant tells nothing of this change."""
+    device = await boot()
     other = await async_create_default_pipeline(
         hass, speech.recognizer.entity_id, speech.voice.entity_id, "Other"
     )
     assert other is not None
     await speech.use(stt_engine=None)
     assert told(hass) == ("no_speech_to_text", PIPELINE)
-    client = await hass_ws_client(hass)
-    await client.send_json_auto_id(
-        {"type": "assist_pipeline/pipeline/set_preferred", "pipeline_id": other.id}
-    )
-    assert (await client.receive_json())["success"]
-    await asyncio.sleep(UNTOLD_SECONDS)
+    hass.data[KEY_ASSIST_PIPELINE].pipeline_store.async_set_preferred_item(other.id)
+    await device.wake()
+    await device.wait_state(State.LISTENING, 10)
     assert told(hass) is None
 
 
@@ -101,7 +99,7 @@ async def test_another_preferred_assistant_is_found_soon(
 async def test_the_assistant_of_a_device_counts_and_not_the_preferred_one(
     hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry
 ) -> None:
-    """Soon after it was chosen."""
+    """As soon as it was chosen."""
     await async_create_default_pipeline(hass, speech.recognizer.entity_id, speech.voice.entity_id, "Other")
     await speech.use(stt_engine=None)
     assert told(hass) == ("no_speech_to_text", PIPELINE)
@@ -111,5 +109,23 @@ async def test_the_assistant_of_a_device_counts_and_not_the_preferred_one(
         {"entity_id": "select.kitchen_box_assistant", "option": "Other"},
         blocking=True,
     )
-    await asyncio.sleep(UNTOLD_SECONDS)
     assert told(hass) is None
+
+
+async def test_a_device_that_is_removed_counts_no_longer(
+    hass: HomeAssistant, speech: Speech, linked_entry: MockConfigEntry
+) -> None:
+    await async_create_default_pipeline(hass, speech.recognizer.entity_id, speech.voice.entity_id, "Other")
+    await hass.services.async_call(
+        "select",
+        "select_option",
+        {"entity_id": "select.kitchen_box_assistant", "option": "Other"},
+        blocking=True,
+    )
+    await speech.use(stt_engine=None)
+    assert told(hass) is None
+    (subentry_id,) = linked_entry.subentries
+    hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
+    await hass.async_block_till_done()
+    # A new one would get the preferred assistant.
+    assert told(hass) == ("no_speech_to_text", PIPELINE)
