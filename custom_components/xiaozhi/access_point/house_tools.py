@@ -1,7 +1,7 @@
 """The tools of the house: those of Home Assistant's LLM APIs that the owner lets an access point offer."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import logging
 from typing import Any, Final, override
 
@@ -69,6 +69,7 @@ class HouseTool(OfferedTool):
         return schema
 
     @property
+    @override
     def changes_nothing(self) -> bool:
         """Whether the tool only answers questions; the word of a remote server does not count."""
         return self._tool.annotations.read_only and self._tool.integration != _REMOTE
@@ -101,9 +102,23 @@ class HouseTool(OfferedTool):
 class House:
     """The LLM APIs of an access point at one moment."""
 
-    tools: tuple[HouseTool, ...]
+    api: llm.APIInstance | None
+    """All of them as one; None if there are none."""
     missing: tuple[str, ...]
     """Ids of the APIs that Home Assistant does not have any more."""
+
+    def tools(self) -> tuple[HouseTool, ...]:
+        """Return the tools, whose calls get a context of their own."""
+        if self.api is None:
+            return ()
+        api = replace(self.api, llm_context=replace(self.api.llm_context, context=Context()))
+        return tuple(HouseTool(tool, api) for tool in api.tools)
+
+
+def missing_apis(hass: HomeAssistant, apis: Iterable[str]) -> tuple[str, ...]:
+    """Return the ids of those APIs that Home Assistant does not have now."""
+    known = {api.id for api in llm.async_get_apis(hass)}
+    return tuple(api for api in apis if api not in known)
 
 
 async def async_house(hass: HomeAssistant, apis: Iterable[str], device_id: str | None) -> House:
@@ -111,11 +126,10 @@ async def async_house(hass: HomeAssistant, apis: Iterable[str], device_id: str |
 
     `device_id` is the service device of the access point, whose area is where "the light" is.
     """
-    known = {api.id for api in llm.async_get_apis(hass)}
-    present = [api for api in apis if api in known]
-    missing = tuple(api for api in apis if api not in known)
+    missing = missing_apis(hass, apis)
+    present = [api for api in apis if api not in missing]
     if not present:
-        return House(tools=(), missing=missing)
+        return House(api=None, missing=missing)
     context = llm.LLMContext(
         platform=DOMAIN,
         context=Context(),
@@ -123,8 +137,7 @@ async def async_house(hass: HomeAssistant, apis: Iterable[str], device_id: str |
         assistant=CONVERSATION_DOMAIN,
         device_id=device_id,
     )
-    built = await llm.async_get_api(hass, present, context)
-    return House(tools=tuple(HouseTool(tool, built) for tool in built.tools), missing=missing)
+    return House(api=await llm.async_get_api(hass, present, context), missing=missing)
 
 
 def automatic_tools(tools: Iterable[HouseTool]) -> list[str]:

@@ -134,8 +134,8 @@ class AccessPointFlow(ConfigSubentryFlow):
         """Ask which tools are offered, with the size of each."""
         house = await async_house(self.hass, self._data[CONF_LLM_HASS_API], None)
         questions_only = self._data[CONF_QUESTIONS_ONLY]
-        names = [tool.name for tool in house.tools]
-        possible = offered_tools(house.tools, names, questions_only=questions_only)
+        names = [tool.name for tool in house.tools()]
+        possible = offered_tools(house.tools(), names, questions_only=questions_only)
         automatic = automatic_tools(possible)
         if user_input is not None:
             chosen = user_input.get(CONF_TOOLS, [])

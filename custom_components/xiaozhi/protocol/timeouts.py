@@ -152,6 +152,9 @@ class AccessPointTimeouts:
     """A connection that has lasted so long is healthy: the pauses begin again with the shortest."""
     listed: float = 15
     """So long after a list of tools has been sent, the other side has accepted it."""
+    shared: float = 900
+    """Two connections in a row that another client ended within this time are a sign that the address is used
+    elsewhere. One that has lasted longer shows that it is not."""
     half_open: float = 45
     """Until the next attempt after the network was lost. A self-hosted server that still believes in the old
     connection would otherwise stop for all its users (mcp-endpoint-server 0.0.6)."""
@@ -167,3 +170,5 @@ class AccessPointTimeouts:
     """Without calls, until a connection is renewed because the list of tools has changed."""
     changes: float = 10
     """Until the list of tools is made again after a change in the house: changes often come together."""
+    kept: float = 5
+    """For which the tools of the house, and the answers of those that change nothing, are kept."""

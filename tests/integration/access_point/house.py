@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from homeassistant.components.homeassistant.llm import GetLiveContextTool
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import llm
 import probatio
 
 TURN_ON = "intent__HassTurnOn"
 LIGHT_SET = "light__HassLightSet"
-LIVE = "homeassistant__GetLiveContext"
+# Its name differs between versions of Home Assistant.
+LIVE = GetLiveContextTool.name
 LAMP = {"name": "Kitchen light"}
 
 
@@ -64,9 +66,11 @@ class ScriptedApi(llm.API):
         super().__init__(hass=hass, id=api_id, name=api_id.title())
         self.tools = list(tools)
         self.serializer: Any = None
+        self.made = 0
 
     async def async_get_api_instance(self, llm_context: llm.LLMContext) -> llm.APIInstance:
         """Return the tools of this moment."""
+        self.made += 1
         return llm.APIInstance(
             api=self,
             api_prompt="",

@@ -1,5 +1,6 @@
 """What is offered, and how its results and failures look to a cloud."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -156,3 +157,21 @@ async def test_the_word_of_a_remote_server_does_not_count(
     )
     session = await (await cloud.session()).ready()
     assert set(session.tools) == {"reader"}
+
+
+async def test_the_tools_are_not_made_again_for_each_request(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud
+) -> None:
+    """In a house of 10,000 entities that takes a sixth of a second of Home Assistant's time."""
+    api = ScriptedApi(hass, ScriptedTool("one", **HOME))
+    llm.async_register_api(hass, api)
+    await offer(cloud.url(), llm_hass_api=["scripted"])
+    session = await (await cloud.session()).ready()
+    await asyncio.sleep(30)
+    before = api.made
+    for _ in range(20):
+        assert not (await session.call("one", {})).failed
+    assert api.made - before <= 2
+    await asyncio.sleep(6)
+    await session.call("one", {})
+    assert api.made - before <= 3

@@ -29,6 +29,7 @@ class ScriptedTool:
         self.name = name
         self.description = f"Does {name}."
         self.schema: JsonObject = LAMP_SCHEMA
+        self.changes_nothing = False
         self._act = act
 
     async def call(self, arguments: JsonObject) -> Any:

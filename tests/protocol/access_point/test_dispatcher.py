@@ -207,6 +207,68 @@ async def test_sixty_calls_a_minute_and_no_more(desk: Desk) -> None:
     assert len(desk.house.calls) == 61
 
 
+async def test_what_only_reads_is_kept_for_a_moment_and_bounded(desk: Desk) -> None:
+    """Without a look at its name. In a large house each reading stops Home Assistant for a moment."""
+    read: list[dict[str, Any]] = []
+
+    async def look(arguments: dict[str, Any]) -> Any:
+        read.append(arguments)
+        return {"number": len(read)}
+
+    desk.add("any__name", look)
+    desk.house.made[-1].changes_nothing = True
+
+    async def ask(**arguments: Any) -> Any:
+        return text_of(await desk.ask("tools/call", len(read), name="any__name", arguments=arguments))
+
+    assert [await ask(area="x") for _ in range(5)] == [{"number": 1}] * 5
+    assert await ask(area="y") == {"number": 2}
+    await asyncio.sleep(5)
+    assert await ask(area="x") == {"number": 3}
+    # What was done since shows in the next answer.
+    await desk.ask("tools/call", name="light__turn_on")
+    assert await ask(area="x") == {"number": 4}
+    answers = [await ask(area=str(number)) for number in range(25)]
+    assert 16 <= len([answer for answer in answers if "number" in answer]) <= 18
+    assert "questions a minute" in answers[-1]["error"]
+    await asyncio.sleep(4)
+    assert "number" in await ask(area="z")
+
+
+async def test_a_list_is_made_once_for_requests_in_a_row(desk: Desk) -> None:
+    made = 0
+    tools = desk.house.tools
+
+    async def counted() -> Any:
+        nonlocal made
+        made += 1
+        return await tools()
+
+    desk.house.tools = counted  # type: ignore[method-assign]
+    for number in range(20):
+        await desk.ask("tools/list", number)
+    assert made == 1
+    desk.dispatcher.forget()
+    await desk.ask("tools/list")
+    assert made == 2
+    await asyncio.sleep(6)
+    await desk.ask("tools/list")
+    assert made == 3
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"message": "." * 30_000}, {"a": [{"b": "x" * 2001}]}, {"x" * 2001: 1}],
+)
+async def test_long_texts_reach_no_tool(desk: Desk, arguments: dict[str, Any]) -> None:
+    """A broadcast would be spoken for an hour."""
+    reply = text_of(await desk.ask("tools/call", name="light__turn_on", arguments=arguments))
+    assert "2000 characters" in reply["error"]
+    assert desk.house.calls == []
+    good = {"message": "x" * 2000}
+    assert text_of(await desk.ask("tools/call", name="light__turn_on", arguments=good)) == {"success": True}
+
+
 async def test_a_list_that_cannot_be_made_is_an_error(desk: Desk) -> None:
     desk.house.error = ValueError("secret detail")
     reply = await desk.ask("tools/list")

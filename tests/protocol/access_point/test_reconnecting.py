@@ -96,6 +96,8 @@ def test_a_refusal_waits_long_at_once(ending: Ending) -> None:
     [
         closed(1000, reason="new connection", lasted=1.0),
         Ending(kind=EndingKind.REPLACED, lasted=70.0),
+        Ending(kind=EndingKind.DEAF, lasted=5.0),
+        Ending(kind=EndingKind.DEAF, lasted=670.0),
     ],
 )
 def test_two_clients_with_one_token_do_not_throw_each_other_out_for_ever(replaced: Ending) -> None:
@@ -103,6 +105,37 @@ def test_two_clients_with_one_token_do_not_throw_each_other_out_for_ever(replace
     assert reconnecting.ended(replaced) == 1
     assert reconnecting.problem is None
     assert reconnecting.ended(replaced) == 300
+    assert reconnecting.problem is Problem.USED_ELSEWHERE
+    # To be connected for a minute shows nothing: the other client comes back in its own time.
+    assert reconnecting.contested
+    reconnecting.healthy()
+    assert reconnecting.problem is Problem.USED_ELSEWHERE
+    assert reconnecting.ended(replaced) == 300
+    reconnecting.alone()
+    assert not reconnecting.contested
+    assert reconnecting.problem is None
+    assert reconnecting.ended(replaced) == 1
+    assert reconnecting.problem is None
+
+
+def test_connections_that_were_taken_over_after_a_long_time_are_no_quarrel() -> None:
+    reconnecting = rules(self_hosted=True)
+    for _ in range(5):
+        assert reconnecting.ended(Ending(kind=EndingKind.REPLACED, lasted=1000.0)) < 300
+        reconnecting.healthy()
+    assert reconnecting.problem is None
+
+
+@pytest.mark.parametrize("kind", [EndingKind.SILENT, EndingKind.LOST, EndingKind.UNREACHABLE])
+def test_a_server_may_be_deaf_after_a_loss(kind: EndingKind) -> None:
+    """It notices late that the lost connection is gone, and forgets the newer one with it."""
+    reconnecting = rules(self_hosted=True)
+    reconnecting.ended(Ending(kind=kind))
+    for _ in range(3):
+        assert reconnecting.problem is None
+        reconnecting.ended(Ending(kind=EndingKind.DEAF, lasted=10.0))
+    assert reconnecting.problem is None
+    reconnecting.ended(Ending(kind=EndingKind.DEAF, lasted=10.0))
     assert reconnecting.problem is Problem.USED_ELSEWHERE
 
 

@@ -18,8 +18,6 @@ from websockets.uri import parse_uri
 from ..text import label, one_line
 from ..untrusted_json import parse_json
 
-__all__ = ["AccessPointAddress", "AddressError", "AddressProblem"]
-
 _MAX_ADDRESS: Final = 4096
 _IDENTITY_DIGITS: Final = 32
 # mcp-endpoint-server (server.py): the two sides differ in this part of the path, and share the token.

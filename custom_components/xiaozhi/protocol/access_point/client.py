@@ -26,8 +26,6 @@ from .reconnecting import CLOUD_ERROR, Ending, EndingKind, Problem, Reconnecting
 from .rpc import encode
 from .tools import ToolProvider
 
-__all__ = ["AccessPointClient", "ClientCounters"]
-
 _LOGGER = logging.getLogger(__name__)
 
 # A cloud asks once a minute, and a server some messages for each device that begins to talk.
@@ -87,6 +85,8 @@ class AccessPointClient:
         """Set to end a pause; None while there is a connection."""
         self._health: asyncio.TimerHandle | None = None
         """When this connection will be healthy; None as soon as it is."""
+        self._alone: asyncio.TimerHandle | None = None
+        """When this connection will have shown that no other client uses the address."""
         self._answers: set[asyncio.Task[None]] = set()
         self._renewal: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -127,18 +127,19 @@ class AccessPointClient:
 
     async def reconnect(self) -> None:
         """Connect again at once, without waiting for the end of the pause."""
-        self._reconnecting.healthy()
+        self._reconnecting.alone()
         await self._hang_up(EndingKind.WANTED)
         if self._again is not None:
             self._again.set()
 
     async def refresh(self) -> None:
-        """Make the list of this moment, and tell the other side if it was sent another one.
+        """Make the list afresh, and tell the other side if it was sent another one.
 
         A cloud may not read it again before the next connection (no server is known that heeds the
         notification). So there the connection is renewed, when no call has come for a while. Raises as
         `Dispatcher.list_tools`.
         """
+        self.dispatcher.forget()
         tools = await self.dispatcher.list_tools()
         connection, listed = self._connection, self.dispatcher.listed
         if connection is None or listed is None or tools.digest == listed.digest:
@@ -211,6 +212,8 @@ class AccessPointClient:
         if self._reconnecting.attempts:
             _LOGGER.info("%s: connected again", self.address)
         self._expect_health(self._timeouts.steady)
+        if self._reconnecting.contested:
+            self._alone = asyncio.get_running_loop().call_later(self._timeouts.shared, self._note_alone)
         tests = self._start_tests()
         try:
             self._changed()
@@ -218,6 +221,8 @@ class AccessPointClient:
         finally:
             self._connection = self.connected_at = None
             self._expect_health(None)
+            if self._alone is not None:
+                self._alone.cancel()
             for test in tests:
                 test.cancel()
             await asyncio.gather(*tests, return_exceptions=True)
@@ -234,12 +239,14 @@ class AccessPointClient:
                 self._start_answer(connection, data)
         except ConnectionClosed as closed:
             ending = ending_of(closed, self.address)
+        lasted = loop_time() - self._connected_since
         if self._closing is not None:
-            return replace(ending, kind=self._closing, code=None, detail=self._closing.value)
+            kind = self._closing
+            return replace(ending, kind=kind, code=None, detail=kind.value, lasted=lasted)
         listed = self.dispatcher.listed_at
         return replace(
             ending,
-            lasted=loop_time() - self._connected_since,
+            lasted=lasted,
             since_list=None if listed is None else loop_time() - listed,
         )
 
@@ -272,6 +279,10 @@ class AccessPointClient:
         self._reconnecting.healthy()
         if known is not None:
             self._changed()
+
+    def _note_alone(self) -> None:
+        self._reconnecting.alone()
+        self._changed()
 
     def _start_tests(self) -> tuple[asyncio.Task[None], ...]:
         """Test a self-hosted server for deafness."""

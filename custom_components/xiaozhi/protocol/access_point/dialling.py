@@ -7,7 +7,7 @@ import asyncio
 from enum import StrEnum
 import logging
 import ssl
-from typing import Final
+from typing import Final, override
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
@@ -18,8 +18,6 @@ from ..transport.websocket.websocket_connection import QuietLogger
 from ..untrusted_json import parse_json
 from .address import AccessPointAddress
 from .reconnecting import Ending, EndingKind
-
-__all__ = ["DialError", "DialProblem", "SelfTest", "check_address", "dial", "ending_of", "self_test"]
 
 _LOGGER = logging.getLogger(__name__)
 _QUIET: Final = QuietLogger(_LOGGER)
@@ -73,10 +71,19 @@ class SelfTest(StrEnum):
     """The server cannot be asked."""
 
 
+class _Connect(connect):
+    """Follows no redirects: the owner has chosen this server, and the token is in the address."""
+
+    @override
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        """Return the error."""
+        return exc
+
+
 async def dial(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> ClientConnection:
     """Open a connection. Raises `DialError`. `tls` is used for wss:// addresses only."""
     try:
-        connection = await connect(
+        connection = await _Connect(
             url,
             # It takes memory for each connection, and no message of the cloud is long.
             compression=None,
@@ -91,7 +98,7 @@ async def dial(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> 
         )
     except InvalidStatus as err:
         status = err.response.status_code
-        # A redirect that the library does not follow leads nowhere next time, either.
+        # A redirect leads nowhere next time, either.
         final = 300 <= status < 500 and status not in _PASSING
         problem = DialProblem.REFUSED if final else DialProblem.BAD_STATUS
         raise DialError(problem, f"HTTP status {status}", status=status) from None

@@ -31,18 +31,21 @@ from .rpc import (
 )
 from .tools import OfferedTool, ToolError, ToolList, ToolProvider, ToolSummary, by_shown_name
 
-__all__ = ["MAX_CALLS_AT_ONCE", "CallOutcome", "CallRecord", "Dispatcher", "DispatcherCounters"]
-
 _LOGGER = logging.getLogger(__name__)
 
 MAX_CALLS_AT_ONCE: Final = 8
 _CALLS_A_MINUTE: Final = 60
+# To read the state of 10,000 entities takes a third of a second of Home Assistant's time.
+_READINGS_A_MINUTE: Final = 20
+_MAX_TEXT: Final = 2000
 _VERSIONS: Final = frozenset({"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"})
 _USUAL_VERSION: Final = "2024-11-05"
 _MAX_NAME: Final = 100
 
 _BUSY: Final = f"More than {MAX_CALLS_AT_ONCE} tools are running at once. Call this one again in a moment."
 _TOO_OFTEN: Final = f"More than {_CALLS_A_MINUTE} calls a minute are not allowed. Wait a minute."
+_READ_TOO_OFTEN: Final = f"More than {_READINGS_A_MINUTE} questions a minute are not answered. Wait a minute."
+_TEXT_TOO_LONG: Final = f"A text of the arguments has more than {_MAX_TEXT} characters. Shorten it."
 _STILL_WORKING: Final = "The action has been started and is still running. Do not start it again."
 _TOO_LONG: Final = "The action took too long and was stopped."
 _INTERNAL: Final = "The tool failed. The log of Home Assistant says why."
@@ -119,7 +122,13 @@ class Dispatcher:
         """The running actions, with the times of their begin."""
         self._answering: set[bytes] = set()
         self._rate = TokenBucket(rate=_CALLS_A_MINUTE / 60, burst=_CALLS_A_MINUTE)
+        self._readings = TokenBucket(rate=_READINGS_A_MINUTE / 60, burst=_READINGS_A_MINUTE)
         self._one_list = asyncio.Lock()
+        self._closed = False
+        self._kept_list: ToolList | None = None
+        self._forget_list: asyncio.TimerHandle | None = None
+        self._kept_answers: dict[bytes, tuple[float, str]] = {}
+        """What tools have answered that change nothing, with the times, by the request."""
 
     @property
     def running(self) -> int:
@@ -133,21 +142,41 @@ class Dispatcher:
         return max((age for age in ages if age < self.patience), default=0.0)
 
     async def close(self) -> None:
-        """Cancel the running actions."""
+        """Cancel the running actions, and keep nothing more."""
+        self._closed = True
+        self.forget()
         calls = tuple(self._calls)
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
 
+    def forget(self) -> None:
+        """Forget the kept list and answers: something in the house has changed."""
+        self._kept_answers.clear()
+        self._kept_list = None
+        if self._forget_list is not None:
+            self._forget_list.cancel()
+
     async def list_tools(self) -> ToolList:
-        """Make the list of this moment. Raises `TimeoutError`, and errors of the provider."""
+        """Return the list of this moment. Raises `TimeoutError`, and errors of the provider."""
         # Describing the arguments of thirty tools takes tens of milliseconds. One at a time, so that many
         # requests do not take all threads.
         async with asyncio.timeout(self._timeouts.listing), self._one_list:
+            if self._kept_list is not None:
+                return self._kept_list
             tools = await self._provider.tools()
             listed = await asyncio.get_running_loop().run_in_executor(None, ToolList.of, tools)
             self.current = listed.summary
+            self._keep(listed)
             return listed
+
+    def _keep(self, listed: ToolList) -> None:
+        """Keep a list for a moment, and no longer: most connections are idle, and it takes some 100 KiB."""
+        self.forget()
+        if not self._closed:
+            self._kept_list = listed
+            later = asyncio.get_running_loop().call_later
+            self._forget_list = later(self._timeouts.kept, self.forget)
 
     async def answer(self, data: bytes) -> str | None:
         """Return the reply to a message; None if it gets none. Never raises."""
@@ -214,10 +243,8 @@ class Dispatcher:
         self.counters.serial_numbers += params.get("serialNumber") is not None
         began = self.last_call = loop_time()
         shown = one_line(name, _MAX_NAME)
-        if self.running >= MAX_CALLS_AT_ONCE:
-            return self._refused(shown, _BUSY)
-        if not self._rate.take(began):
-            return self._refused(shown, _TOO_OFTEN)
+        if (refusal := self._refusal(arguments)) is not None:
+            return self._answered(shown, CallOutcome.REFUSED, began, error_text(refusal))
         action = asyncio.create_task(self._act(name, arguments), name="xiaozhi access point call")
         self._calls[action] = began
         action.add_done_callback(lambda done: self._calls.pop(done, None))
@@ -246,7 +273,7 @@ class Dispatcher:
                 if tool is None:
                     return Fault(INVALID_PARAMS, "There is no such tool.")
                 own_name = tool.name
-                return own_name, CallOutcome.DONE, result_text(await tool.call(arguments))
+                return own_name, CallOutcome.DONE, await self._result(tool, arguments)
         except ToolError as err:
             return own_name, CallOutcome.FAILED, error_text(str(err))
         except TimeoutError:
@@ -255,11 +282,36 @@ class Dispatcher:
             _LOGGER.exception("Unexpected error of the tool %s", own_name)
             return own_name, CallOutcome.FAILED, error_text(_INTERNAL)
 
+    async def _result(self, tool: OfferedTool, arguments: JsonObject) -> str:
+        """Call a tool, or give its answer of a moment ago if it changes nothing. Raises as the tool."""
+        if not tool.changes_nothing:
+            self._kept_answers.clear()
+            return result_text(await tool.call(arguments))
+        now, request = loop_time(), encode({"name": tool.name, "arguments": arguments}).encode()
+        kept = {
+            known: (made, text)
+            for known, (made, text) in self._kept_answers.items()
+            if now - made < self._timeouts.kept
+        }
+        self._kept_answers = kept
+        if request in kept:
+            return kept[request][1]
+        if not self._readings.take(now):
+            raise ToolError(_READ_TOO_OFTEN)
+        text = result_text(await tool.call(arguments))
+        kept[request] = (now, text)
+        return text
+
     async def _find(self, name: str) -> OfferedTool | None:
         return by_shown_name(await self._provider.tools()).get(name)
 
-    def _refused(self, tool: str, why: str) -> JsonObject:
-        return self._answered(tool, CallOutcome.REFUSED, loop_time(), error_text(why))
+    def _refusal(self, arguments: JsonObject) -> str | None:
+        """Return why a call is not run, if so."""
+        if self.running >= MAX_CALLS_AT_ONCE:
+            return _BUSY
+        if not self._rate.take(loop_time()):
+            return _TOO_OFTEN
+        return _TEXT_TOO_LONG if _longest_text(arguments) > _MAX_TEXT else None
 
     def _answered(self, tool: str, outcome: CallOutcome, began: float, text: str) -> JsonObject:
         self._report(tool, outcome, began)
@@ -267,3 +319,15 @@ class Dispatcher:
 
     def _report(self, tool: str, outcome: CallOutcome, began: float) -> None:
         self._called(CallRecord(tool, outcome, round((loop_time() - began) * 1000)))
+
+
+def _longest_text(value: Any) -> int:
+    """Return the length of the longest text in arguments, whose depth is bounded."""
+    match value:
+        case str():
+            return len(value)
+        case dict():
+            return max(map(_longest_text, (*value, *value.values())), default=0)
+        case list():
+            return max(map(_longest_text, value), default=0)
+    return 0

@@ -12,8 +12,6 @@ from typing import Final
 
 from ..timeouts import AccessPointTimeouts
 
-__all__ = ["CLOUD_ERROR", "Ending", "EndingKind", "Problem", "Reconnecting"]
-
 _JITTER: Final = 0.2
 # Of the short pauses: all houses of a server that restarts would otherwise come back in step.
 _RESTART_JITTER: Final = 1.0
@@ -23,6 +21,8 @@ _POLICY_VIOLATION: Final = 1008
 CLOUD_ERROR: Final = 4004
 _TIMES_UNTIL_USED_ELSEWHERE: Final = 2
 _TIMES_UNTIL_TOO_MANY: Final = 3
+# A self-hosted server notices late that a connection of ours was lost, and then forgets the newer one, too.
+_DEAF_AFTER_LOSS: Final = 2
 # HTTP statuses of a proxy whose server is away; all others come from a server that does not want us now.
 _PROXY_WAITS: Final = frozenset({502, 503, 504})
 
@@ -40,7 +40,7 @@ class EndingKind(StrEnum):
     SILENT = "silent"
     """Our ping was not answered: the other side may believe in the connection for a while."""
     DEAF = "deaf"
-    """A self-hosted server did not hand us a request any more."""
+    """A self-hosted server does not hand us requests any more, as happens when another client replaces us."""
     REPLACED = "replaced"
     """A self-hosted server hands our requests to another client, which has the same address."""
     WANTED = "wanted"
@@ -89,16 +89,33 @@ class Reconnecting:
         self._waited = 0.0
         """Seconds of pauses for a server that is away, since the connection was last healthy."""
         self._replaced = 0
+        """Connections in a row that another client has ended, each within minutes."""
+        self._deaf_after_loss = 0
+        """Deaf connections that are still explained by one that was lost."""
         self._after_list = 0
 
+    @property
+    def contested(self) -> bool:
+        """Whether another client has ended the last connection."""
+        return self._replaced > 0
+
     def healthy(self) -> None:
-        """Note that the connection has lasted or that its tools were accepted."""
-        self.problem = None
+        """Note that the connection has lasted or that its tools were accepted.
+
+        That does not show that the address is not used elsewhere.
+        """
+        if self.problem is not Problem.USED_ELSEWHERE:
+            self.problem = None
         self.attempts = 0
         self._pause = self._timeouts.first_retry
         self._waited = 0.0
-        self._replaced = 0
         self._after_list = 0
+
+    def alone(self) -> None:
+        """Note that no other client uses the address."""
+        self._replaced = 0
+        self.healthy()
+        self.problem = None
 
     def ended(self, ending: Ending) -> float:
         """Return the seconds until the next attempt, and set `problem`."""
@@ -131,7 +148,7 @@ class Reconnecting:
         if ending.kind is EndingKind.REFUSED or ending.code == _POLICY_VIOLATION:
             return Problem.REFUSED
         if self._is_replaced(ending):
-            self._replaced += 1
+            self._replaced = 1 if ending.lasted >= self._timeouts.shared else self._replaced + 1
             return Problem.USED_ELSEWHERE if self._replaced >= _TIMES_UNTIL_USED_ELSEWHERE else None
         if self._is_after_list(ending):
             self._after_list += 1
@@ -142,6 +159,12 @@ class Reconnecting:
         """Whether another client took our place: a mcp-endpoint-server has one place for each agent."""
         if ending.kind is EndingKind.REPLACED:
             return True
+        if ending.kind is EndingKind.DEAF:
+            explained = self._deaf_after_loss > 0
+            self._deaf_after_loss -= explained
+            return not explained
+        if ending.kind in {EndingKind.UNREACHABLE, EndingKind.SILENT, EndingKind.LOST}:
+            self._deaf_after_loss = _DEAF_AFTER_LOSS
         short = ending.lasted < self._timeouts.steady
         return ending.kind is EndingKind.CLOSED and ending.code == _NORMAL and bool(ending.reason) and short
 

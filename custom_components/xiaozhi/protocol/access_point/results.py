@@ -11,8 +11,6 @@ from typing import Any, Final
 from ..messages import JsonObject
 from ..text import one_line
 
-__all__ = ["MAX_RESULT", "error_text", "result_content", "result_text"]
-
 MAX_RESULT: Final = 8000
 """Bytes of a text within a message. The cloud takes 8192."""
 _CUT: Final = " … (cut: ask for an area, a domain or a name)"

@@ -13,23 +13,6 @@ from ..messages import JsonObject
 from ..text import is_encodable
 from ..untrusted_json import parse_json
 
-__all__ = [
-    "INTERNAL_ERROR",
-    "INVALID_PARAMS",
-    "INVALID_REQUEST",
-    "METHOD_NOT_FOUND",
-    "PARSE_ERROR",
-    "Fault",
-    "Ignored",
-    "Message",
-    "Request",
-    "RequestId",
-    "encode",
-    "error_reply",
-    "parse",
-    "result_reply",
-]
-
 type RequestId = int | float | str
 
 PARSE_ERROR: Final = -32700

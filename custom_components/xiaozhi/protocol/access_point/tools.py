@@ -11,8 +11,6 @@ from ..distinct_names import distinct_names
 from ..messages import JsonObject
 from ..text import clean_text
 
-__all__ = ["OfferedTool", "ToolError", "ToolList", "ToolProvider", "ToolSummary", "by_shown_name"]
-
 _MAX_DESCRIPTION: Final = 1024
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -35,6 +33,10 @@ class OfferedTool(Protocol):
     @property
     def schema(self) -> JsonObject:
         """Return the JSON schema of its arguments. May take milliseconds, and is called in a thread."""
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether it only reads, so that its answer can be given again for a moment."""
 
     async def call(self, arguments: JsonObject) -> Any:
         """Call it, and return data for JSON. Raises `ToolError`; other errors are logged."""
