@@ -29,7 +29,6 @@ from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
 from custom_components.xiaozhi.protocol.audio.detector import (
     DetectorSettings,
-    SileroDetector,
     SpeechDetector,
     SpeechEnded,
     SpeechEvent,
@@ -163,7 +162,7 @@ class _Sentence:
                 self.judged.append(self.model(chunk))
             return self.judged[number]
 
-        return SileroDetector(settings, judge)
+        return SpeechDetector(settings, judge)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

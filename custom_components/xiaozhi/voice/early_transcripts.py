@@ -83,7 +83,7 @@ class EarlyTranscripts:
         is_understood: IsUnderstood | None,
         timeouts: VoiceTimeouts,
     ) -> None:
-        """Listen with a detector that tells of pauses. Without `is_understood`, all pauses are alike.
+        """Listen with a detector that reports pauses. Without `is_understood`, all pauses are alike.
 
         `turn` is what the turn is called in `EngineCalls`.
         """

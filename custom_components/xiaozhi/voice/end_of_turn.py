@@ -31,7 +31,7 @@ FIXED_PAUSE: Final = 0.6
 """Seconds of silence that end a turn where nothing is known of what was said."""
 
 QUICK_AND_PATIENT: Final = DetectorSettings(silence=1.0, pause=NOTICED_PAUSE)
-"""For a detector that tells of each pause, so that what was said can end the turn sooner."""
+"""For a detector that reports each pause, so that what was said can end the turn sooner."""
 FIXED_PAUSES: Final = {
     VadSensitivity.AGGRESSIVE: DetectorSettings(silence=0.38),
     VadSensitivity.DEFAULT: DetectorSettings(silence=FIXED_PAUSE),
@@ -39,6 +39,6 @@ FIXED_PAUSES: Final = {
 }
 """The other choices."""
 ANSWER_TO_QUESTION: Final = DetectorSettings(silence=FIXED_PAUSE, pause=NOTICED_PAUSE)
-"""An answer to a question is no command, and nothing tells whether it is complete."""
+"""An answer to a question is no command, and nothing shows whether it is complete."""
 INTERRUPTION: Final = DetectorSettings(begin=0.35, maybe_speech=0.6, speech=0.6)
 """For speech during an answer. The device hears itself, too: what its echo cancellation leaves of it."""

@@ -42,7 +42,7 @@ async def async_missing_engines_hint(hass: HomeAssistant) -> str:
 class MissingEnginesCheck:
     """Raises a repair issue while a device's pipeline cannot hear or speak.
 
-    Home Assistant does not tell that another pipeline is preferred, or that an engine that is not an entity
+    Home Assistant does not say that another pipeline is preferred, or that an engine that is not an entity
     was added. So it is also checked in every conversation of a device.
     """
 

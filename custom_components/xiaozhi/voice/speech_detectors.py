@@ -69,7 +69,7 @@ class SpeechDetectors:
         self._tried = asyncio.Event()
 
     async def async_prepare(self) -> None:
-        """Find out whether the library can be loaded, and load it; a repair issue tells if it cannot.
+        """Find out whether the library can be loaded, and load it; a repair issue says if it cannot.
 
         Until it has run once in a process of its own, it could end Home Assistant.
         """

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from ..protocol.audio.detector import (
     SpeechBegan,
@@ -15,28 +15,19 @@ from ..protocol.audio.detector import (
 )
 from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE, silence
 from ..protocol.conversation.turn_audio import Turn
+from .early_transcripts import EarlyTranscripts
 from .speech_detectors import TurnDetector
 
 _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
-# Seconds after which a detector tells of speech that has begun, with a piece of sound to spare.
+# Seconds after which a detector reports speech that has begun, with a piece of sound to spare.
 _NOTICING: Final = 0.25
 # Home Assistant's detector gives no valid answer for the first 760 ms of a stream and takes that for silence,
 # so that the end of a short command would never be heard. Leading silence costs no time.
 _LEAD_MS: Final = 760
 
 
-class PauseListener(Protocol):
-    """Follows the pauses of a turn. No method may raise."""
-
-    def paused(self, pause: SpeechPaused, pcm: bytes) -> None:
-        """Take what was said up to and with a pause, as PCM."""
-
-    def resumed(self) -> None:
-        """Speech goes on."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListeningNews:
+class SpeechCallbacks:
     """Callbacks of `SpokenAudio`. None of them may raise."""
 
     began: Callable[[], None]
@@ -58,16 +49,16 @@ class SpokenAudio:
         self,
         turn: Turn,
         detector: TurnDetector | None,
-        news: ListeningNews,
+        callbacks: SpeechCallbacks,
         *,
         patience: float,
-        pauses: PauseListener | None = None,
+        early: EarlyTranscripts | None = None,
     ) -> None:
         """Take the audio of a turn in which speech has to begin within `patience` seconds."""
         self._turn = turn
         self._detector = detector
-        self._news = news
-        self._pauses = pauses
+        self._callbacks = callbacks
+        self._early = early
         self._said = bytearray()
         self._patience_bytes = round((patience + _NOTICING) * _BYTES_PER_SECOND)
         self._held: list[bytes] = []
@@ -84,14 +75,14 @@ class SpokenAudio:
                 if self._detector is not None and self._is_over(await self._detector.hear(pcm)):
                     break
                 if not self._speech and self._heard_bytes >= self._patience_bytes:
-                    self._news.silent()
+                    self._callbacks.silent()
                     return
         if self._turn.stopped and not self._speech:
-            self._news.silent()
+            self._callbacks.silent()
             return
         self._hand_on()
         self._pieces.put_nowait(None)
-        self._news.ended(self._silent_for)
+        self._callbacks.ended(self._silent_for)
 
     async def for_pipeline(self, *, with_lead: bool) -> AsyncGenerator[bytes]:
         """Yield 16 kHz mono 16-bit PCM, if wished after the silence that Home Assistant's detector needs."""
@@ -109,7 +100,7 @@ class SpokenAudio:
     def _hand_on(self) -> None:
         for piece in self._held:
             self._pieces.put_nowait(piece)
-            if self._pauses is not None:
+            if self._early is not None:
                 self._said += piece
         self._held.clear()
 
@@ -119,11 +110,11 @@ class SpokenAudio:
                 case SpeechBegan():
                     self._speech = True
                     self._hand_on()
-                    self._news.began()
-                case SpeechPaused() if self._pauses is not None:
-                    self._pauses.paused(event, bytes(self._said))
-                case SpeechResumed() if self._pauses is not None:
-                    self._pauses.resumed()
+                    self._callbacks.began()
+                case SpeechPaused() if self._early is not None:
+                    self._early.paused(event, bytes(self._said))
+                case SpeechResumed() if self._early is not None:
+                    self._early.resumed()
                 case SpeechEnded(at):
                     self._silent_for = max(0.0, self._heard_bytes / _BYTES_PER_SECOND - at)
                     return True

