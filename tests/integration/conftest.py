@@ -1,11 +1,14 @@
 """A real Home Assistant with the integration in it, and devices that call it over real sockets."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
 import secrets
 import socket
 import sys
 from typing import Any
 
+from homeassistant import runner
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
 from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
@@ -57,6 +60,7 @@ from tests.integration.boxes import (
     Speech,
     satellite_states,
 )
+from tests.integration.home import forget, run_home, wake
 from tests.integration.http_device import HttpDevice, MakeDevice, MakeEntry, paired_device
 from tests.integration.speech import (
     ScriptedAgent,
@@ -64,6 +68,45 @@ from tests.integration.speech import (
     ScriptedTextToSpeech,
     StreamingTextToSpeech,
 )
+
+
+@pytest.fixture(autouse=True)
+def verify_cleanup() -> None:
+    """Look for what tests have left behind once a file, where its Home Assistant ends."""
+
+
+@pytest.fixture(autouse=True)
+def configure_event_loop() -> None:
+    """Leave the event loop as the file's Home Assistant has it."""
+
+
+@pytest.fixture
+def enable_custom_integrations() -> None:
+    """Do nothing: the file's Home Assistant has found them."""
+
+
+@pytest.fixture(scope="module")
+async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[HomeAssistant]:
+    """The Home Assistant of a file."""
+    loop = asyncio.get_running_loop()
+    runner.configure_event_loop(loop)
+    async with run_home(tmp_path_factory.mktemp("home")) as hass:
+        yield hass
+    await loop.shutdown_default_executor()
+
+
+@pytest.fixture
+async def hass(
+    home: HomeAssistant, hass_storage: dict[str, Any], tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncGenerator[HomeAssistant]:
+    """The Home Assistant of the file, which forgets each test; for those marked `own_home` another."""
+    if request.node.get_closest_marker("own_home"):
+        async with run_home(tmp_path) as own:
+            yield own
+    else:
+        wake(home)
+        yield home
+        await forget(home)
 
 
 @pytest.fixture

@@ -293,7 +293,7 @@ async def test_what_is_no_picture_is_named(
     assert not pictures_on(camera)
 
 
-def test_a_picture_for_a_black_and_white_screen_has_these_colours() -> None:
+async def test_a_picture_for_a_black_and_white_screen_has_these_colours() -> None:
     picture = Image.open(io.BytesIO(fit(open_picture(png(256, 128)), Screen(128, 64, monochrome=True))))
     assert (picture.mode, picture.size) == ("1", (128, 64))
 
@@ -302,7 +302,7 @@ def test_a_picture_for_a_black_and_white_screen_has_these_colours() -> None:
     ("size", "shown"),
     [((5000, 1), (240, 1)), ((1, 5000), (1, 240)), ((2000, 3), (240, 1)), ((480, 320), (240, 160))],
 )
-def test_of_a_long_thin_picture_a_line_is_left(size: tuple[int, int], shown: tuple[int, int]) -> None:
+async def test_of_a_long_thin_picture_a_line_is_left(size: tuple[int, int], shown: tuple[int, int]) -> None:
     assert (
         Image.open(io.BytesIO(fit(open_picture(png(*size)), Screen(240, 240, monochrome=False)))).size
         == shown

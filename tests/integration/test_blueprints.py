@@ -52,7 +52,7 @@ from tests.integration.boxes import CLIENT_ID, LIGHT, MAC, OTHER_MAC, Boot, Spee
 from tests.integration.http_device import paired_device
 from tests.paths import ROOT
 
-pytestmark = pytest.mark.usefixtures("all_enabled")
+pytestmark = [pytest.mark.usefixtures("all_enabled"), pytest.mark.own_home]
 
 _FOLDER: Final = "blueprints/automation/xiaozhi"
 _FILES: Final = sorted((ROOT / _FOLDER).glob("**/*"))
@@ -193,7 +193,7 @@ async def inputs_of(file: str) -> dict[str, dict[str, Any]]:
     return inputs
 
 
-def test_every_file_of_the_folder_is_tested() -> None:
+async def test_every_file_of_the_folder_is_tested() -> None:
     assert tuple(path.relative_to(ROOT / _FOLDER).as_posix() for path in _FILES) == _TESTED
 
 

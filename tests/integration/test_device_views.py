@@ -15,6 +15,8 @@ from custom_components.xiaozhi.device_http.transfers import TRANSFERS, Download
 from custom_components.xiaozhi.timeouts import CallTimeouts, Timeouts
 from tests.integration.http_device import CLIENT_ID, MAC, MakeEntry, paired_device
 
+pytestmark = pytest.mark.own_home
+
 LONG = 600.0
 # The server must have answered everything before this is over.
 PATIENCE = 20

@@ -33,6 +33,8 @@ from tests.paths import ROOT
 from tests.rules.tools.invented import DEVICES
 from tests.rules.tools.sample_tools import tool as sample_tool
 
+pytestmark = pytest.mark.own_home
+
 _PAGES: Final = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 _AUTOMATION: Final = re.compile(r"^```yaml\n(alias: .*?)^```", re.MULTILINE | re.DOTALL)
 _TEXTS: Final = [text for page in _PAGES for text in _AUTOMATION.findall(page.read_text())]
@@ -234,7 +236,7 @@ async def test_nothing_is_without_an_example(hass: HomeAssistant, device: Device
     assert {f"{DOMAIN}.{action}" for action in _FIELDS} <= {action["action"] for _, action in ACTIONS}
 
 
-def test_every_event_is_in_an_example() -> None:
+async def test_every_event_is_in_an_example() -> None:
     told: dict[str, set[str]] = {entity_id: set() for entity_id in _EVENTS}
     on_the_bus: set[str] = set()
     for trigger in (trigger for example in _EXAMPLES for trigger in example["triggers"]):

@@ -124,6 +124,7 @@ async def test_the_other_devices_act_although_one_is_unknown(
         await box.wait_for(lambda box=box: box.screen.emotion == "cool", 3)
 
 
+@pytest.mark.own_home
 async def test_the_editor_offers_the_actions_for_a_device_and_not_for_others(
     hass: HomeAssistant, linked_entry: MockConfigEntry, ids: list[str], hass_ws_client: WebSocketGenerator
 ) -> None:

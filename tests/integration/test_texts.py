@@ -42,7 +42,9 @@ _REGIONS = {"zh-Hans": "zh-CN", "zh-Hant": "zh-HK", "pt-BR": "pt"}
         ("../de", "en"),
     ],
 )
-def test_a_language_of_an_assistant_is_found_among_the_translations(language: str, expected: str) -> None:
+async def test_a_language_of_an_assistant_is_found_among_the_translations(
+    language: str, expected: str
+) -> None:
     available = frozenset({"de", "en", "ko", "pt-BR", "zh-Hans", "zh-Hant"})
     assert language_of_texts(language, available) == expected
 

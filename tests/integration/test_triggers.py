@@ -76,6 +76,7 @@ async def test_what_happens_in_conversations_of_the_target_triggers(
     assert len(seen) == len(CONVERSATION)
 
 
+@pytest.mark.own_home
 async def test_a_device_that_can_be_reached_again_triggers_and_is_a_condition(
     hass: HomeAssistant, boot: Boot, ids: list[str]
 ) -> None:
@@ -111,6 +112,7 @@ async def test_a_device_that_can_be_reached_again_triggers_and_is_a_condition(
     await hass.services.async_call("automation", "turn_off", {"entity_id": "automation.one"}, blocking=True)
 
 
+@pytest.mark.own_home
 async def test_the_editor_offers_them_for_a_device_and_not_for_others(
     hass: HomeAssistant, linked_entry: MockConfigEntry, ids: list[str], hass_ws_client: WebSocketGenerator
 ) -> None:

@@ -89,6 +89,7 @@ async def test_a_self_hosted_agent_calls_and_reads_failures(
     assert state(hass, LIGHT) == "on"
 
 
+@pytest.mark.own_home
 async def test_the_house_is_seen_as_it_is(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
     """Each request sees at once what is exposed; when it is quiet, the list is read again as well."""
     await offer(cloud.url())

@@ -117,6 +117,7 @@ async def test_a_choice_of_tools_is_kept(hass: HomeAssistant, entry: MockConfigE
     assert set(session.tools) == {"remote_two"}
 
 
+@pytest.mark.own_home
 async def test_of_many_tools_the_scripts_are_not_proposed(
     hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud
 ) -> None:

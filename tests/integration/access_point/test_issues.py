@@ -96,6 +96,7 @@ async def test_an_api_that_is_gone(hass: HomeAssistant, offer: Offer, cloud: Clo
     assert issues(hass) == set()
 
 
+@pytest.mark.own_home
 async def test_an_api_that_comes_back_unseen(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
     """The server of a remote API was away when Home Assistant started; nobody calls a tool meanwhile."""
     await offer(cloud.url(), llm_hass_api=["assist", "scripted"])

@@ -16,6 +16,8 @@ from simulator.access_point import Cloud
 from tests.integration.access_point.conftest import Offer
 from tests.integration.access_point.house import LIVE, TURN_ON, ScriptedApi, ScriptedTool, state
 
+pytestmark = pytest.mark.own_home
+
 HOME = {"open_world": False}
 
 

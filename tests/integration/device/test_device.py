@@ -374,7 +374,7 @@ async def test_unloading_frees_the_port_and_ends_the_conversation(
         (errno.ENOBUFS, "port_failed"),
     ],
 )
-def test_why_a_port_cannot_be_opened_is_told_by_a_translation(number: int, key: str) -> None:
+async def test_why_a_port_cannot_be_opened_is_told_by_a_translation(number: int, key: str) -> None:
     """The words of the operating system are English; only a rare reason is told with them."""
     assert PortError(80, OSError(number, os.strerror(number))).key == key
 

@@ -44,7 +44,7 @@ STORED_AS = {
 }
 
 
-def test_the_owner_can_read_all_that_is_stored() -> None:
+async def test_the_owner_can_read_all_that_is_stored() -> None:
     (row,) = [line for line in PRIVACY.read_text().splitlines() if line.startswith("| `xiaozhi.<id")]
     assert DeviceState().as_dict().keys() == STORED_AS.keys()
     assert [words for words in STORED_AS.values() if words not in row] == []

@@ -280,7 +280,7 @@ async def test_a_folder_that_cannot_be_read_is_told(
     }
 
 
-def test_a_file_that_may_not_be_read_is_told_by_a_translation() -> None:
+async def test_a_file_that_may_not_be_read_is_told_by_a_translation() -> None:
     """The tests may run as root, who may read every file."""
     assert (
         library._unreadable(PermissionError(errno.EACCES, "Permission denied")).key == "firmware_not_allowed"

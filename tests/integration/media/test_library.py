@@ -104,5 +104,5 @@ async def test_a_search_finds_sounds_in_every_source_that_can_be_searched(hass: 
         ("http://radio.example/", ""),
     ],
 )
-def test_the_text_of_speech_is_known(media_id: str, text: str) -> None:
+async def test_the_text_of_speech_is_known(media_id: str, text: str) -> None:
     assert spoken_text(media_id) == text

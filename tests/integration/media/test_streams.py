@@ -314,6 +314,7 @@ async def test_files_of_the_media_library_are_read_from_the_disk(
     assert await problem_of(hass, "media-source://nothing/here") == "media_unsupported"
 
 
+@pytest.mark.own_home
 async def test_a_file_opens_no_other_one(hass: HomeAssistant, ffmpeg: None, tmp_path: Path) -> None:
     hass.config.media_dirs = {"local": str(tmp_path)}
     assert await async_setup_component(hass, "media_source", {})

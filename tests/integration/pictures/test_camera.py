@@ -35,7 +35,7 @@ from tests.integration.provisioning.forms import change_device, submit_device
 from tests.integration.tools.own_tools import announce, register
 from tests.protocol.transport.udp.device import until
 
-pytestmark = pytest.mark.usefixtures("all_enabled")
+pytestmark = [pytest.mark.usefixtures("all_enabled"), pytest.mark.own_home]
 
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 PHOTO = "image.kitchen_box_photo"

@@ -26,6 +26,8 @@ from simulator import SimulatedDevice, get_profile
 from tests.integration.boxes import CLIENT_ID, MAC, OTHER_MAC, Boot, wait_for_state
 from tests.integration.http_device import paired_device
 
+pytestmark = pytest.mark.own_home
+
 type Show = Callable[..., Awaitable[None]]
 
 

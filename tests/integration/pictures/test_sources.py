@@ -26,6 +26,8 @@ from custom_components.xiaozhi.services import SERVICE_SHOW_IMAGE
 from simulator import SimulatedDevice, get_profile
 from tests.integration.boxes import Boot, wait_for_state
 
+pytestmark = pytest.mark.own_home
+
 type Show = Callable[..., Awaitable[None]]
 
 PHOTO = "image.kitchen_box_photo"

@@ -148,6 +148,7 @@ async def test_a_host_that_the_owner_has_set_works(
     assert (page.title, page.address) == (WORKS, "http://ha.local:8123/api/xiaozhi/ota")
 
 
+@pytest.mark.own_home
 async def test_behind_a_proxy_and_from_elsewhere_it_says_so(
     hass: HomeAssistant,
     make_entry: MakeEntry,

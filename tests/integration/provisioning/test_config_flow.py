@@ -464,7 +464,7 @@ async def test_the_frontend_gets_every_form(
 # Texts.
 
 
-def test_every_field_is_described() -> None:
+async def test_every_field_is_described() -> None:
     """In all steps of all forms."""
     steps = [*texts("config")["step"].items(), *texts("config_subentries")["device"]["step"].items()]
     assert steps

@@ -328,6 +328,6 @@ async def test_without_a_running_gateway_no_device_can_be_added(
     assert not gateway_entry.subentries
 
 
-def test_many_waiting_devices_are_one_below_the_other() -> None:
+async def test_many_waiting_devices_are_one_below_the_other() -> None:
     assert listed(["a (00:01)", "b (00:02)"]) == "a (00:01), b (00:02)"
     assert listed([f"a (00:0{number})" for number in range(4)]).count("\n- a (00:0") == 4

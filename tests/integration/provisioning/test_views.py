@@ -37,6 +37,8 @@ from custom_components.xiaozhi.provisioning.address import check_in_url, is_usab
 from custom_components.xiaozhi.texts.translated import async_text
 from tests.integration.http_device import TOKEN, HttpDevice, MakeDevice, MakeEntry, paired_device
 
+pytestmark = pytest.mark.own_home
+
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
 CHECK_IN_PATHS = [OTA_PATH, f"{OTA_PATH}/"]
 ACTIVATION_PATHS = [f"{OTA_PATH}/activate", f"{OTA_PATH}/activate/"]
@@ -381,14 +383,14 @@ async def test_neither_code_nor_token_is_logged(
 
 
 @given(host=st.one_of(st.text(max_size=260), st.from_regex(r"[0-9A-Za-z._:-]{1,230}", fullmatch=True)))
-def test_a_usable_host_always_makes_a_url_that_a_device_takes(host: str) -> None:
+async def test_a_usable_host_always_makes_a_url_that_a_device_takes(host: str) -> None:
     """The check here and the one of the reply agree, so that a reply never fails."""
     if is_usable_host(host):
         assert websocket_url(host, 65535, WEBSOCKET_PATH)
 
 
 @pytest.mark.parametrize("host", ["192.168.1.10", "homeassistant", "homeassistant.local", "ha_1.home-net.de"])
-def test_names_and_ipv4_addresses_are_usable(host: str) -> None:
+async def test_names_and_ipv4_addresses_are_usable(host: str) -> None:
     """These are what people type."""
     assert is_usable_host(host)
 
@@ -417,7 +419,7 @@ def api(ip: str, port: int = 8123, *, ssl: bool = False) -> ApiConfig:
         (None, None, "ha.lan", None),
     ],
 )
-def test_the_address_to_type_is_one_that_devices_can_reach(
+async def test_the_address_to_type_is_one_that_devices_can_reach(
     hass: HomeAssistant,
     api_config: ApiConfig | None,
     internal_url: str | None,

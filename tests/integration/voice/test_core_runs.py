@@ -157,6 +157,7 @@ class TestOnMqtt:
     def link(self) -> LinkKind:
         return LinkKind.MQTT
 
+    @pytest.mark.own_home
     async def test_the_state_goes_back_to_idle_after_a_run_that_failed(
         self,
         hass: HomeAssistant,

@@ -17,7 +17,7 @@ from tests.integration.speech import ScriptedSpeechToText
         "audio_processing",
     ],
 )
-def test_it_offers_what_the_engine_does(what: str) -> None:
+async def test_it_offers_what_the_engine_does(what: str) -> None:
     engine = ScriptedSpeechToText()
     overriding = OverridingEngine(engine, engine.async_process_audio_stream)
     assert getattr(overriding, what) == getattr(engine, what)

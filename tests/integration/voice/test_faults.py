@@ -134,6 +134,7 @@ async def test_a_turn_in_which_nobody_speaks_costs_the_owner_nothing(
     assert speech.recognizer.ended.empty()
 
 
+@pytest.mark.own_home
 async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
     hass: HomeAssistant,
     speech: Speech,
@@ -153,6 +154,7 @@ async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
             assert states[kind][-2:] == ["responding", "idle"]
 
 
+@pytest.mark.own_home
 async def test_a_voice_that_breaks_down_is_told_and_logged(
     hass: HomeAssistant,
     speech: Speech,
@@ -249,6 +251,7 @@ async def test_an_assistant_that_works_and_an_answer_that_plays_are_not_given_up
             assert talk.answers == ["so" * 20]
 
 
+@pytest.mark.own_home
 async def test_a_pipeline_without_a_voice_still_shows_the_answer(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:

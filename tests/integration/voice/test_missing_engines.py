@@ -96,6 +96,7 @@ async def test_another_preferred_assistant_is_found_in_the_next_conversation(
 
 
 @pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
+@pytest.mark.own_home
 async def test_the_assistant_of_a_device_counts_and_not_the_preferred_one(
     hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry
 ) -> None:

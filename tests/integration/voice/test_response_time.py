@@ -103,6 +103,7 @@ async def test_a_slow_voice_shows_in_its_part_of_the_response_time(
     }
 
 
+@pytest.mark.own_home
 async def test_automations_are_told_how_long_an_answer_took(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:

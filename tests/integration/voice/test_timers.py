@@ -228,6 +228,7 @@ async def test_the_owner_is_told_of_a_timer_that_could_not_ring(
     assert "pizza (0:00:05)" in text
 
 
+@pytest.mark.own_home
 async def test_timers_outlive_a_reload_and_the_owner_is_told_of_those_that_a_restart_has_ended(
     hass: HomeAssistant, boot: Boot, handle: Say, linked_entry: MockConfigEntry
 ) -> None:

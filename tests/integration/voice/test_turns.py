@@ -88,6 +88,7 @@ async def test_a_single_word_answers_a_question(
             assert talk.answers == ["Shall I?", "As you like."]
 
 
+@pytest.mark.own_home
 async def test_an_open_conversation_goes_on_until_nobody_speaks(
     hass: HomeAssistant,
     speech: Speech,
@@ -112,6 +113,7 @@ async def test_an_open_conversation_goes_on_until_nobody_speaks(
             assert "I did not hear anything." not in talk.answers
 
 
+@pytest.mark.own_home
 async def test_push_to_talk_in_an_open_conversation_is_idle_until_the_button_is_pressed_again(
     hass: HomeAssistant,
     speech: Speech,

@@ -162,21 +162,21 @@ SILENT_IN_KITCHEN = {"area": "kitchen", "silent": True}
         [("a", None, 0, {"silent": True}, NEW), ("b", None, 0.1, {"silent": True}, NEW)],
     ],
 )
-def test_who_answers(starts: list[tuple[str, str | None, float, dict[str, Any], Claim]]) -> None:
+async def test_who_answers(starts: list[tuple[str, str | None, float, dict[str, Any], Claim]]) -> None:
     words = WakeWordArbitration()
     assert [words.claim(mac, word, 1000 + at, **place) for mac, word, at, place, _ in starts] == [
         claim for *_, claim in starts
     ]
 
 
-def test_which_devices_hear_a_wake_word_without_telling() -> None:
+async def test_which_devices_hear_a_wake_word_without_telling() -> None:
     assert hears_silently("esp32c3", ())
     assert not hears_silently("esp32c3", ("hi",)), "one that has told of a word"
     assert not hears_silently("esp32s3", ())
     assert not hears_silently(None, ()), "one that nothing is known of"
 
 
-def test_one_that_does_not_answer_after_all_leaves_the_word_to_others() -> None:
+async def test_one_that_does_not_answer_after_all_leaves_the_word_to_others() -> None:
     words = WakeWordArbitration()
     assert words.claim("a", "hi", 0) is Claim.NEW
     words.withdraw("a")

@@ -10,7 +10,7 @@ from custom_components.xiaozhi.voice.timers import SetTimer
 STORED = {"name": "Eggs", "seconds": 300, "ends_at": "2026-11-20T08:00:00+00:00"}
 
 
-def test_a_timer_is_stored_and_read() -> None:
+async def test_a_timer_is_stored_and_read() -> None:
     timer = SetTimer.from_dict(STORED)
     assert timer == SetTimer(name="Eggs", seconds=300, ends_at=datetime(2026, 11, 20, 8, tzinfo=UTC))
     assert timer.as_dict() == STORED

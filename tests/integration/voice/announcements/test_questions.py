@@ -186,6 +186,7 @@ class TestInAConversation:
     """While the channel is open, the device listens after the question."""
 
     @pytest.mark.parametrize("ours", [True, False])
+    @pytest.mark.own_home
     async def test_the_device_listens_after_the_question(
         self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, *, ours: bool
     ) -> None:

@@ -31,6 +31,7 @@ async def websocket_api(hass: HomeAssistant, home_assistant: None) -> None:
     assert await async_setup_component(hass, "websocket_api", {})
 
 
+@pytest.mark.own_home
 async def test_the_dialogue_ends_without_an_error(
     hass: HomeAssistant,
     websocket_api: None,

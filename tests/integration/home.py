@@ -1,0 +1,113 @@
+"""One Home Assistant for all tests of a file, and what makes it forget a test."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from homeassistant import core, loader
+from homeassistant.components import tts
+from homeassistant.components.assist_pipeline.const import DATA_LAST_WAKE_UP
+from homeassistant.components.assist_pipeline.pipeline import KEY_ASSIST_PIPELINE, PipelineStorageCollection
+from homeassistant.const import STATE_OFF
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import (
+    area_registry as ar,
+    device_registry as dr,
+    entity_registry as er,
+    floor_registry as fr,
+    frame,
+    issue_registry as ir,
+    label_registry as lr,
+    translation,
+)
+from homeassistant.setup import async_setup_component
+from pytest_homeassistant_custom_component.common import (
+    async_test_home_assistant,
+)
+
+
+@asynccontextmanager
+async def run_home(folder: Path) -> AsyncGenerator[HomeAssistant]:
+    """Run a Home Assistant.
+
+    Raises what nobody has caught in it, and `AssertionError` for tasks that it leaves behind.
+    """
+    loop = asyncio.get_running_loop()
+    tasks = asyncio.all_tasks()
+    uncaught: list[BaseException] = []
+
+    def caught(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        uncaught.append(context.get("exception") or RuntimeError(context["message"]))
+
+    async with async_test_home_assistant(loop, config_dir=str(folder)) as hass:
+        loop.set_exception_handler(caught)
+        wake(hass)
+        del hass.data[loader.DATA_CUSTOM_COMPONENTS]
+        await translation.async_load_integrations(hass, {core.DOMAIN})
+        assert await async_setup_component(hass, "homeassistant", {})
+        yield hass
+        wake(hass)
+        await hass.async_stop(force=True)
+    left = asyncio.all_tasks() - tasks - {asyncio.current_task()}
+    assert not left, f"left running: {left}"
+    if uncaught:
+        raise uncaught[0]
+
+
+def wake(hass: HomeAssistant) -> None:
+    """Make a Home Assistant the one of this thread: the plug-in forgets it after each test."""
+    frame.async_setup(hass)
+    core._hass.hass = hass
+
+
+async def forget(hass: HomeAssistant) -> None:
+    """Remove what a test has left in a Home Assistant, so that the next one finds it empty."""
+    for entry in hass.config_entries.async_entries():
+        await hass.config_entries.async_remove(entry.entry_id)
+    for flow in hass.config_entries.flow.async_progress(include_uninitialized=True):
+        hass.config_entries.flow.async_abort(flow["flow_id"])
+    await hass.async_block_till_done()
+    _forget_registered(hass)
+    for state in hass.states.async_all("input_boolean"):
+        hass.states.async_set(state.entity_id, STATE_OFF, state.attributes)
+    if KEY_ASSIST_PIPELINE in hass.data:
+        await _forget_pipelines(hass.data[KEY_ASSIST_PIPELINE].pipeline_store)
+    if (manager := hass.data.get(tts.DATA_TTS_MANAGER)) is not None:
+        manager.mem_cache.clear()
+        manager.file_cache.clear()
+    # The same word within two seconds counts as heard by two.
+    hass.data.get(DATA_LAST_WAKE_UP, {}).clear()
+    hass.config.internal_url = hass.config.external_url = None
+    # The owner cannot be removed.
+    hass.auth._store._users.clear()
+    await hass.async_block_till_done()
+
+
+def _forget_registered(hass: HomeAssistant) -> None:
+    areas, floors, labels = ar.async_get(hass), fr.async_get(hass), lr.async_get(hass)
+    for area in tuple(areas.async_list_areas()):
+        areas.async_delete(area.id)
+    for floor in tuple(floors.async_list_floors()):
+        floors.async_delete(floor.floor_id)
+    for label in tuple(labels.async_list_labels()):
+        labels.async_delete(label.label_id)
+    devices, entities = dr.async_get(hass), er.async_get(hass)
+    for device in tuple(devices.devices):
+        devices.async_remove_device(device.id)
+    for entity in tuple(entities.entities.values()):
+        if entity.platform != "input_boolean":
+            entities.async_remove(entity.entity_id)
+    # What they were called, and where they were, comes back with them otherwise.
+    entities.deleted_entities.clear()
+    devices._deleted_devices.clear()
+    for domain, issue_id in tuple(ir.async_get(hass).issues):
+        ir.async_delete_issue(hass, domain, issue_id)
+
+
+async def _forget_pipelines(store: PipelineStorageCollection) -> None:
+    preferred = store.async_get_preferred_item()
+    for pipeline in tuple(store.data.values()):
+        if pipeline.id != preferred:
+            await store.async_delete_item(pipeline.id)
