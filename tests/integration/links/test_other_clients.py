@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from homeassistant.config_entries import ConfigSubentryData
-from homeassistant.core import HomeAssistant
+from homeassistant.core import Event, EventStateChangedData, HomeAssistant
 from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
@@ -68,11 +68,12 @@ async def test_a_question_that_is_typed_is_answered(
 ) -> None:
     """Such clients open the microphone first, and want emoji and session id in what they are sent."""
     heard: list[str | None] = []
-    async_track_state_change_event(
-        hass,
-        ["event.kitchen_box_conversation"],
-        lambda event: heard.append(event.data["new_state"].attributes.get("event_type")),
-    )
+
+    def changed(event: Event[EventStateChangedData]) -> None:
+        if (state := event.data["new_state"]) is not None:
+            heard.append(state.attributes.get("event_type"))
+
+    async_track_state_change_event(hass, ["event.kitchen_box_conversation"], changed)
     settings = (await check_in(await hass_client_no_auth(), OTA_PATH))[link]
     async with pc_client.CLIENTS[link].connected(settings) as client:
         await client.ask(COMMAND)

@@ -171,6 +171,7 @@ async def test_one_device_with_settings_that_cannot_be_read_stops_no_gateway(
     assert entry.runtime_data.devices[bad["unique_id"]].settings.conversation_style == "open"
 
 
+@pytest.mark.own_home
 async def test_settings_of_a_newer_version_are_refused_in_words(
     hass: HomeAssistant, make_entry: MakeEntry
 ) -> None:
