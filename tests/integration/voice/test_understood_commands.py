@@ -129,6 +129,7 @@ async def test_the_room_of_the_device_counts(understands: Understands, device_id
         (MATCH_ALL, "Aquarium", "switch off the aquarium"),
     ],
 )
+@pytest.mark.own_home
 async def test_the_language_of_the_pipeline_counts(
     hass: HomeAssistant, understands: Understands, language: str, thing: str, text: str
 ) -> None:
