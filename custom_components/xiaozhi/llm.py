@@ -4,12 +4,12 @@ from typing import override
 
 from homeassistant.components.llm import LLMTools
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.llm import LLM_API_ASSIST, LLMContext, Tool, ToolInput, ToolResult
 
 from .const import DOMAIN
 from .device.call_log import logged_call
 from .device.device import Device
+from .errors import UserError
 from .gateway import find_device
 from .protocol.mcp.tool import ArgumentError, Tool as McpTool, check_arguments
 from .protocol.text import one_line
@@ -65,15 +65,11 @@ class DeviceTool(Tool):
     async def async_call(
         self, hass: HomeAssistant, tool_input: ToolInput, llm_context: LLMContext
     ) -> ToolResult:
-        """Call the tool. Raises as `DeviceCommands.change`, and `HomeAssistantError` for a wrong argument."""
+        """Call the tool. Raises as `DeviceCommands.change`, and `UserError` for a wrong argument."""
         # The tool may have changed since the request began.
         tool = self._device.tools.get(self._tool.name)
         if tool is None or tool.user_only:
-            raise HomeAssistantError(
-                translation_domain=DOMAIN,
-                translation_key="not_offered",
-                translation_placeholders={"name": self._device.name, "tool": self.name},
-            )
+            raise UserError("not_offered", name=self._device.name, tool=self.name)
         shown = argument_names(tool)
         names = {plain: name for name, plain in shown.items()}
         # Language models often give null for an argument that they leave out.
@@ -87,9 +83,7 @@ class DeviceTool(Tool):
         except ArgumentError as err:
             argument = one_line(shown.get(err.name, err.name), _MAX_NAME)
             key, placeholders = argument_fault(err, tool=self.name, argument=argument)
-            raise HomeAssistantError(
-                translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
-            ) from err
+            raise UserError(key, **placeholders) from err
         call = self._device.commands.call_tool if self.annotations.read_only else self._device.commands.change
         with logged_call(self._device, self._tool.name, llm_context.context, "assistant"):
             result = await call(self._tool.name, arguments)

@@ -21,16 +21,15 @@ from homeassistant.components.media_player import (
     SearchMediaQuery,
 )
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.exceptions import ServiceValidationError
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.restore_state import ExtraStoredData, RestoreEntity
 from homeassistant.util import dt as dt_util
 
-from .const import DOMAIN
 from .device.call_log import logged_call
 from .device.device import Device
 from .device.state import AVAILABLE, STATUS_READ
 from .entity import XiaozhiEntity, existing, follow
+from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
 from .media import library
 from .media.player import DevicePlayer, Media, PlayerState
@@ -206,11 +205,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
             return
         enqueue = kwargs.get(ATTR_MEDIA_ENQUEUE, MediaPlayerEnqueue.REPLACE)
         if enqueue not in _REPLACING and self._player.state is not PlayerState.IDLE:
-            raise ServiceValidationError(
-                translation_domain=DOMAIN,
-                translation_key="media_no_queue",
-                translation_placeholders={"name": self.device.name},
-            )
+            raise InputError("media_no_queue", name=self.device.name)
         await self._player.play(media)
 
     @override

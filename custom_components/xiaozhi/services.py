@@ -17,7 +17,7 @@ from homeassistant.components.assist_satellite.services import (
 from homeassistant.components.media_source import is_media_source_id
 from homeassistant.const import CONF_ID, CONF_TIMEOUT, CONF_URL
 from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
-from homeassistant.exceptions import ServiceValidationError, Unauthorized
+from homeassistant.exceptions import Unauthorized
 from homeassistant.helpers import config_validation as cv
 from homeassistant.helpers.json import json_bytes
 from homeassistant.helpers.service import async_register_admin_service
@@ -129,15 +129,11 @@ async def _ask(call: ServiceCall) -> ServiceResponse:
 
 
 def _satellite(hass: HomeAssistant, device: Device) -> XiaozhiSatellite:
-    """Return the voice of a device. Raises `ServiceValidationError` if its owner has disabled it."""
+    """Return the voice of a device. Raises `InputError` if its owner has disabled it."""
     entity_id = satellite_id(hass, device)
     satellite = hass.data[SATELLITES].get_entity(entity_id) if entity_id else None
     if not isinstance(satellite, XiaozhiSatellite):
-        raise ServiceValidationError(
-            translation_domain=DOMAIN,
-            translation_key="no_satellite",
-            translation_placeholders={"name": device.name},
-        )
+        raise InputError("no_satellite", name=device.name)
     return satellite
 
 
@@ -251,15 +247,9 @@ def _check_arguments(device: Device, name: str, arguments: dict[str, Any]) -> di
         return check_arguments(tool, json_loads_object(json_bytes(arguments)))
     except ArgumentError as err:
         key, placeholders = argument_fault(err, tool=device.commands.words_for(name), argument=err.name)
-        raise ServiceValidationError(
-            translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
-        ) from err
+        raise InputError(key, **placeholders) from err
     except (TypeError, ValueError) as err:
-        raise ServiceValidationError(
-            translation_domain=DOMAIN,
-            translation_key="arguments_not_json",
-            translation_placeholders={"tool": device.commands.words_for(name)},
-        ) from err
+        raise InputError("arguments_not_json", tool=device.commands.words_for(name)) from err
 
 
 _ACTIONS: Final[Mapping[str, _Action]] = {

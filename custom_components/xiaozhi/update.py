@@ -10,14 +10,13 @@ from homeassistant.components.update import (
     UpdateEntityFeature,
 )
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .const import DOMAIN
 from .device.device import Device
 from .device.state import INSTALLATION
 from .device_http.transfers import TRANSFERS
 from .entity import XiaozhiEntity, existing, follow
+from .errors import InputError
 from .firmware.image import FirmwareError, FirmwareImage
 from .firmware.library import Firmware, FirmwareFiles
 from .firmware.offer_at_checkin import Installation
@@ -133,10 +132,10 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
 
     @override
     async def async_install(self, version: str | None, backup: bool, **kwargs: Any) -> None:
-        """Install a version and wait until the device comes back with it. Raises `HomeAssistantError`."""
+        """Install a version and wait until the device comes back with it. Raises `InputError`."""
         device = self.device
         if device.installation is not None:
-            raise _refusal("update_running", name=device.name)
+            raise InputError("update_running", name=device.name)
         installation = Installation(device.name, self._progressed, device.timeouts.firmware)
         # Before anything is awaited: a second update is refused, and removing the device ends this one.
         with device.installing(installation):
@@ -158,7 +157,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         try:
             image = await self._files.async_load(firmware)
         except FirmwareError as err:
-            raise _refusal(
+            raise InputError(
                 "update_unusable",
                 name=self.device.name,
                 version=firmware.version,
@@ -176,11 +175,11 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
             if firmware.version == version:
                 await self._check(firmware)
                 return firmware
-        raise _refusal("update_not_found", version=version or "?", board=self.device.state.board or "")
+        raise InputError("update_not_found", version=version or "?", board=self.device.state.board or "")
 
     async def _check(self, firmware: Firmware) -> None:
         if objection := _objection(self.device, firmware):
-            raise _refusal(
+            raise InputError(
                 "update_unsuitable",
                 name=self.device.name,
                 version=firmware.version,
@@ -192,12 +191,6 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         if self.update_percentage != self._shown_percentage:
             self._shown_percentage = self.update_percentage
             self.async_write_ha_state()
-
-
-def _refusal(key: str, **placeholders: str) -> HomeAssistantError:
-    return ServiceValidationError(
-        translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
-    )
 
 
 def _objection(device: Device, firmware: Firmware) -> FirmwareError | None:

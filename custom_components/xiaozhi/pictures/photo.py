@@ -11,8 +11,6 @@ from .jpeg import PictureKind
 from .screen import require_tool
 from .vision import picture_entity
 
-__all__ = ["async_take_photo"]
-
 
 async def async_take_photo(
     hass: HomeAssistant, device: Device, question: str = ""
