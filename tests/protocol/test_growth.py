@@ -1,0 +1,243 @@
+"""Whatever reads a text or bytes from outside takes time linear in its size, however strange it is."""
+
+import base64
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+import json
+from typing import Any, Final
+
+import pytest
+
+from custom_components.xiaozhi.mcp_extras.ai_questions import read_question
+from custom_components.xiaozhi.mcp_extras.person_questions import plain_markdown
+from custom_components.xiaozhi.mcp_extras.question_form import parse_question_form
+from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress, AddressError
+from custom_components.xiaozhi.protocol.access_point.results import result_text
+from custom_components.xiaozhi.protocol.access_point.rpc import parse
+from custom_components.xiaozhi.protocol.checkin import CheckInError, parse_checkin
+from custom_components.xiaozhi.protocol.distinct_names import distinct_names
+from custom_components.xiaozhi.protocol.faces import face_of
+from custom_components.xiaozhi.protocol.firmware import FirmwareVersion, is_version
+from custom_components.xiaozhi.protocol.mcp.incoming import RequestError
+from custom_components.xiaozhi.protocol.mcp.model import McpError, ServerInfo
+from custom_components.xiaozhi.protocol.mcp.recovery import recover_error, reply_to_oversized
+from custom_components.xiaozhi.protocol.mcp.result import ToolResult
+from custom_components.xiaozhi.protocol.mcp.rpc import Progress
+from custom_components.xiaozhi.protocol.mcp.tool import Tool, ToolProperty, check_arguments
+from custom_components.xiaozhi.protocol.messages import parse_message
+from custom_components.xiaozhi.protocol.multipart import parse_form
+from custom_components.xiaozhi.protocol.shortening import MessageTooLongError, encode_within
+from custom_components.xiaozhi.protocol.status import parse_status
+from custom_components.xiaozhi.protocol.text import clean_data, clean_text, one_line
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import MqttProtocolError, PacketReader
+from custom_components.xiaozhi.protocol.transport.websocket.audio_framing import unpack
+from tests.protocol.growth import assert_linear
+from tests.protocol.test_checkin import CLIENT_ID, HEADERS, MAC
+
+# What is repeated: patterns for numbers, words, quotes and ends of sentences go wrong with such texts.
+UNITS: Final = (
+    "a", "A", "0", "1.", "-", "_", " ", "\t", "\n", "\r\n", ".", "!?", ",", ":", "/", "\\", '"', "'",
+    "`", "*", "[", "]", "{", "}", "(", ")", "<", ">", "&", "%41", "=", ";", "#", "://", "www.",
+    "\u202e", "\u200d", "\ud800", "说", "🙂", "[1,", '{"a":', '"a":1,', "a=b;", "--B\r\n",
+    "\x00", "\xff", 'name="', "a b ",
+)  # fmt: skip
+type Reader = Callable[[str], object]
+
+
+def tool(**members: Any) -> Tool:
+    parsed = Tool.from_dict({"name": "a", "inputSchema": {"type": "object", "properties": {}}, **members})
+    assert parsed is not None
+    return parsed
+
+
+TAKES_ANYTHING: Final = Tool(
+    name="a",
+    description="",
+    properties={"a": ToolProperty(kind="unknown"), "b": ToolProperty(kind="string")},
+    required=(),
+    user_only=False,
+    schema={},
+)
+
+
+def shapes(text: str) -> Iterator[Any]:
+    """Yield data that holds a text in several places."""
+    yield text
+    yield [text, {text: text}]
+    yield [text[start : start + 8] for start in range(0, len(text), 8)]
+    yield {f"{start}{text[start : start + 8]}": start for start in range(0, len(text), 8)}
+
+
+def packets(text: str) -> None:
+    """Feed packets of MQTT, and then the same text in small pieces."""
+    data = text.encode(errors="replace")
+    for size in (len(data), 7):
+        reader = PacketReader(100_000)
+        with suppress(MqttProtocolError):
+            for start in range(0, len(data), size):
+                reader.feed(b"\x30\x05\x00\x01a" + b"{}" if size > 7 else data[start : start + size])
+                while reader.next_packet() is not None:
+                    pass
+
+
+def large_packet(text: str) -> None:
+    """Feed one packet of MQTT in small pieces."""
+    data = text.encode(errors="replace")
+    length, size = bytearray(), len(data) + 3
+    while size:
+        size, digit = size >> 7, size & 127
+        length.append(digit | (128 if size else 0))
+    reader = PacketReader(10**7)
+    packet = b"\x30" + bytes(length) + b"\x00\x01a" + data
+    for start in range(0, len(packet), 50):
+        reader.feed(packet[start : start + 50])
+        reader.next_packet()
+
+
+def results(text: str) -> None:
+    for shape in shapes(text):
+        result = {"content": [{"type": "text", "text": text}, {"type": "image", "image": text}], "a": shape}
+        with suppress(McpError):
+            ToolResult.from_dict(result)
+        with suppress(McpError):
+            parsed = ToolResult.from_dict({"content": [], "structuredContent": {"a": shape}, "isError": True})
+            assert parsed.reason is not None
+
+
+def tools(text: str) -> None:
+    for shape in shapes(text):
+        parts = shape if isinstance(shape, list) else [shape]
+        properties = {
+            str(part)[:99]: {"type": "string", "enum": parts, "default": part} for part in parts[:99]
+        }
+        Tool.from_dict({"name": text, "inputSchema": shape})
+        Tool.from_dict({"name": "a", "description": text, "title": text, "annotations": {"audience": parts}})
+        Tool.from_dict({"name": "a", "inputSchema": {"properties": properties, "required": parts}})
+
+
+def arguments(text: str) -> None:
+    for shape in shapes(text):
+        with suppress(ValueError):
+            check_arguments(TAKES_ANYTHING, {"a": shape, "b": text})
+
+
+def questions(text: str) -> None:
+    for shape in shapes(text):
+        rules = {f"a{number}": {"type": "string", "title": text, "enum": shape} for number in range(4)}
+        for params in (
+            {"message": text, "requestedSchema": {"type": "object", "properties": rules, "required": [text]}},
+            {"message": "a", "requestedSchema": {"type": "object", "properties": {"a": {"type": "string"}}}},
+        ):
+            with suppress(RequestError):
+                parse_question_form(params)
+        content = {"type": "text", "text": text}
+        with suppress(RequestError):
+            read_question({"messages": [{"role": "user", "content": [content, content]}], "maxTokens": 9})
+
+
+def addresses(text: str) -> None:
+    claims = base64.urlsafe_b64encode(text.encode(errors="replace")).decode().rstrip("=")
+    for url in (
+        f"wss://a.b/{text}",
+        f"wss://{text}/?token=a",
+        f"wss://a/?token={text}",
+        f"ws://a/?token=a.{claims}.c",
+    ):
+        with suppress(AddressError):
+            AccessPointAddress.parse(url).without_token(text)
+
+
+def check_ins(text: str) -> None:
+    body = json.dumps({"board": {"name": text}, "partition_table": [{"type": 0}] * len(text)}).encode()
+    for headers in (
+        HEADERS,
+        {"Device-Id": MAC, "Client-Id": CLIENT_ID, "User-Agent": text},
+        {"Device-Id": text},
+    ):
+        for sent in (body, text.encode(errors="replace")):
+            with suppress(CheckInError):
+                parse_checkin(headers, sent)
+
+
+def forms(text: str) -> None:
+    data = text.encode(errors="replace")
+    part = b'--B\r\nContent-Disposition: form-data; name="a' + data[:1500] + b"\r\n\r\n"
+    for content_type in ("multipart/form-data; boundary=B", f"multipart/form-data; {text}boundary=B"):
+        for body in (data, part + data + b"\r\n--B--", part * 7 + b"\r\n--B--"):
+            with suppress(ValueError):
+                parse_form(content_type, body)
+
+
+def messages(text: str) -> None:
+    quoted = json.dumps(text)
+    for frame in (
+        text,
+        f'{{"type":"listen","state":"detect","text":{quoted}}}',
+        f'{{"type":{quoted}}}',
+        f'{{"type":"mcp","payload":{{"a":{quoted},{quoted}:1}}}}',
+        f'{{"session_id":"","type":"mcp","payload":{{"jsonrpc":"2.0","id":1,"error":{{"message":"{text}"}}}}}}',
+        f'{{"type":"goodbye","session_id":{quoted}}}',
+    ):
+        with suppress(ValueError):
+            parse_message(frame)
+        with suppress(ValueError):
+            parse_message(frame.encode(errors="replace"))
+        recover_error(frame)
+        reply_to_oversized(frame.encode(errors="replace"), 1, 1)
+
+
+def requests(text: str) -> None:
+    for shape in shapes(text):
+        params = {"name": "a", "arguments": {"a": shape}}
+        parse(json.dumps({"id": text, "method": "tools/call", "params": params}).encode())
+        parse(text.encode(errors="replace"))
+        result_text(shape)
+
+
+def texts(text: str) -> None:
+    one_line(text, len(text))
+    clean_text(text, len(text))
+    plain_markdown(text)
+    face_of(text)
+    is_version(text)
+    FirmwareVersion.parse(text)
+    ServerInfo.from_dict({"serverInfo": {"name": text, "version": text}, "protocolVersion": text})
+    Progress.from_dict({"progress": 1, "message": text})
+    for shape in shapes(text):
+        clean_data(shape)
+    with suppress(MessageTooLongError):
+        encode_within({"type": "alert", "message": text, "text": text}, len(text) // 2)
+
+
+def names(text: str) -> None:
+    distinct_names({f"{start}": text[start : start + 70] for start in range(0, len(text), 8)})
+
+
+def statuses(text: str) -> None:
+    for shape in shapes(text):
+        with suppress(ValueError):
+            parse_status(json.dumps({"network": shape, "screen": {"theme": text}}))
+
+
+def frames(text: str) -> None:
+    data = text.encode(errors="replace")
+    for version in (1, 2, 3):
+        for head in (
+            b"",
+            b"\x00\x02" + bytes(10) + len(data).to_bytes(4),
+            b"\x00\x00" + len(data).to_bytes(3)[1:],
+        ):
+            with suppress(ValueError):
+                unpack(version, head + data)
+
+
+READERS: Final[tuple[Reader, ...]] = (
+    addresses, arguments, check_ins, forms, frames, large_packet, messages, names, packets, questions,
+    requests, results, statuses, texts, tools,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("read", READERS, ids=lambda read: read.__name__)
+def test_time_is_linear_in_the_size(read: Reader) -> None:
+    for unit in UNITS:
+        assert_linear(read, lambda size, unit=unit: (unit * size)[:size], size=1000)
