@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import Coroutine
 import json
 from pathlib import Path
+import re
 import shutil
 import signal
 import sys
@@ -24,6 +25,10 @@ _CHECKED: Final = "turn on the kitchen light"
 # Home Assistant asks back, and gets a short answer.
 _ASKED_BACK: Final = ("it is dark", "yes")
 _PORT: Final = 8123
+_COMPLAINT: Final = re.compile(r" (?:WARNING|ERROR|CRITICAL) \(")
+_OURS: Final = re.compile(r"custom_components[./]xiaozhi|\bxiaozhi\b", re.IGNORECASE)
+# Home Assistant says so of every custom integration.
+_NOT_TESTED: Final = "which has not been tested by Home Assistant"
 # Of each log, when the check fails.
 _LINES: Final = 40
 
@@ -196,6 +201,7 @@ async def _check() -> int:
             used = await _check_abilities(running)
             heard = await _check_unasked(running)
             heard |= await _check_cloud(running)
+            _judge_log((folder / LOGS[-1]).read_text(errors="replace"))
         print(json.dumps({name: said.as_json() for name, said in results.items()} | used | heard))
         _judge(results)
     except TimeoutError:
@@ -208,6 +214,21 @@ async def _check() -> int:
         if not keep:
             await asyncio.to_thread(shutil.rmtree, folder)
     return 0
+
+
+def complaints_of_us(log: str) -> list[str]:
+    """Return the warnings and errors in a log of Home Assistant that name the integration."""
+    return [
+        line
+        for line in log.splitlines()
+        if _COMPLAINT.search(line) and _OURS.search(line) and _NOT_TESTED not in line
+    ]
+
+
+def _judge_log(log: str) -> None:
+    """Raise `DemoError` if Home Assistant complains of the integration."""
+    if lines := complaints_of_us(log):
+        raise DemoError("Home Assistant's log complains of us:\n" + "\n".join(lines))
 
 
 def _ends_of_logs(folder: Path) -> str:

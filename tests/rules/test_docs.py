@@ -1,5 +1,6 @@
 """What the documentation promises to a reader who clicks and copies."""
 
+import json
 from pathlib import Path
 import re
 from urllib.parse import unquote
@@ -33,12 +34,28 @@ def _anchor(heading: str) -> str:
 def test_every_link_leads_somewhere(page: Path) -> None:
     """Files, pictures and headings."""
     text = _CODE.sub("", page.read_text())
-    for path, anchor in _LINK.findall(text) + _PICTURE.findall(text):
+    pictures = [found for found in _PICTURE.findall(text) if not found[0].startswith("https:")]
+    for path, anchor in _LINK.findall(text) + pictures:
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), f"{page.name} links to {path}"
         if anchor:
             headings = _HEADING.findall(_CODE.sub("", target.read_text()))
             assert anchor in map(_anchor, headings), f"{page.name} links to {path}#{anchor}"
+
+
+def test_pictures_and_licence_of_the_readme_have_whole_addresses() -> None:
+    """HACS shows the page elsewhere, and rewrites links in Markdown only."""
+    text = (ROOT / "README.md").read_text()
+    manifest = json.loads((ROOT / "custom_components/xiaozhi/manifest.json").read_text())
+    repository = manifest["documentation"]
+    raw = repository.replace("https://github.com/", "https://raw.githubusercontent.com/") + "/main/"
+    pictures = re.findall(r'(?:src|srcset)="([^"]+)"', text) + re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text)
+    own = [address for address in pictures if "docs/images" in address]
+    assert len(own) > 4
+    for address in own:
+        assert address.startswith(raw), address
+        assert (ROOT / address.removeprefix(raw)).is_file(), address
+    assert f"({repository}/blob/main/LICENSE)" in text
 
 
 def test_every_picture_is_small_and_shown() -> None:
