@@ -234,6 +234,9 @@ def test_messages_to_the_device_have_the_fields_that_the_firmware_reads() -> Non
         "message": "b",
         "emotion": "c",
     }
+    endless = messages.alert(status="a", message="." * 30_000, emotion="c")["message"]
+    assert (len(endless), endless[-2:]) == (2000, ".…")
+    assert len(messages.transcript("." * 30_000)["text"]) == 2000
     assert messages.goodbye("s") == {"type": "goodbye", "session_id": "s"}
 
 

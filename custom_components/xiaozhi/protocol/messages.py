@@ -22,6 +22,8 @@ MAX_MESSAGE_BYTES: Final = 65535
 # Wake words and error texts are short; a longer one is cut, not refused.
 _MAX_TEXT: Final = 500
 _MAX_NAME: Final = 64
+# Far more than a screen shows. The device has little memory, and copies a message more than once.
+_MAX_SHOWN: Final = 2000
 # A tool with its schema is nested ten levels deep; far deeper JSON exhausts the stack of later code.
 _MAX_DEPTH: Final = 32
 # JSON may hold half of a surrogate pair, which cannot be encoded in UTF-8.
@@ -299,8 +301,8 @@ def in_session(message: JsonObject, session_id: str | None) -> JsonObject:
 
 
 def transcript(text: str) -> JsonObject:
-    """Show what the user said."""
-    return {"type": "stt", "text": text}
+    """Show what the user said; its beginning, if it is very long."""
+    return {"type": "stt", "text": _shown(text)}
 
 
 def tts_start() -> JsonObject:
@@ -337,8 +339,12 @@ def reboot() -> JsonObject:
 
 
 def alert(*, status: str, message: str, emotion: str) -> JsonObject:
-    """Show a text with a sound. The firmware requires all three strings."""
-    return {"type": "alert", "status": status, "message": message, "emotion": emotion}
+    """Show a text, or its beginning, with a sound. The firmware requires all three strings."""
+    return {"type": "alert", "status": _shown(status), "message": _shown(message), "emotion": emotion}
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
 
 
 def notify(audio_url: str, subtitles: list[JsonObject]) -> JsonObject:
