@@ -1,5 +1,6 @@
 """Selects of a device: its tools' choices, its pipeline and what ends the user's speech."""
 
+from collections.abc import Callable, Mapping
 from typing import Final, override
 
 from homeassistant.components.assist_pipeline import (
@@ -8,13 +9,13 @@ from homeassistant.components.assist_pipeline import (
     VadSensitivitySelect,
 )
 from homeassistant.components.select import SelectEntity, SelectEntityDescription
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData
 
 from .const import DOMAIN
 from .device.device import Device
-from .entity import XiaozhiToolEntity, describe, follow_tools
+from .entity import XiaozhiToolEntity, describe, follow, follow_tools
 from .gateway import Gateway, XiaozhiConfigEntry
 from .tools.entity_descriptions import SelectTool
 
@@ -29,19 +30,9 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the selects of each device."""
+    gateway = entry.runtime_data
     follow_tools(entry, async_add_entities, SelectTool, XiaozhiSelect)
-
-    @callback
-    def add_assist_selects(device: Device) -> None:
-        async_add_entities(
-            [
-                XiaozhiPipelineSelect(entry.runtime_data, device),
-                XiaozhiEndOfSpeechSelect(entry.runtime_data, device),
-            ],
-            config_subentry_id=device.subentry_id,
-        )
-
-    entry.async_on_unload(entry.runtime_data.listen_for_devices(add_assist_selects))
+    follow(entry, async_add_entities, lambda _device: _ASSIST, lambda device, kind: kind(gateway, device))
 
 
 class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
@@ -127,3 +118,9 @@ class XiaozhiEndOfSpeechSelect(VadSensitivitySelect):
         """Take the owner's choice."""
         self._chosen_by_owner.add(self._subentry_id)
         await super().async_select_option(option)
+
+
+_ASSIST: Final[Mapping[str, Callable[[Gateway, Device], SelectEntity]]] = {
+    "pipeline": XiaozhiPipelineSelect,
+    "vad_sensitivity": XiaozhiEndOfSpeechSelect,
+}
