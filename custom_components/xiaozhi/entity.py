@@ -133,7 +133,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         await self._change(call.tool, call.arguments, only_attribute=only_attribute)
 
     def _flag(self, reading: Reading) -> bool | None:
-        return as_flag(self.device.value_of(reading), reading.on_off)
+        return as_flag(self.device.tools.last_value(reading), reading.on_off)
 
     def _last_of(self, yes: Call, no: Call) -> bool | None:
         """Return whether `yes` was the last call of the two, by this entity or by others."""
@@ -148,13 +148,13 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
     def _chosen(self, choice: Choice, reading: Reading | None) -> str | None:
         """Return the option of a choice: as last read, or else as last set."""
         if reading is not None:
-            return choice.option_of(self.device.value_of(reading))
+            return choice.option_of(self.device.tools.last_value(reading))
         return choice.option_of(self._last_argument(choice.tool, choice.argument))
 
     def _set_to(self, setter: Setter, reading: Reading | None) -> int | float | None:
         """Return the value of a setter: as last read, or else as last set."""
         if reading is not None:
-            return as_number(self.device.value_of(reading))
+            return as_number(self.device.tools.last_value(reading))
         return as_number(self._last_argument(setter.tool, setter.argument))
 
 
@@ -318,7 +318,7 @@ def _settle(kind: type[ToolEntity], device: Device, wanted: Mapping[str, ToolEnt
         named = tool if path and tool in device.tools else key.removeprefix(TOOL_PREFIX)
         if entry.domain != kind.platform or key in wanted or named not in device.tools:
             continue
-        members = device.tools.list.shapes.get(named, ())
+        members = device.state.tools.shapes.get(named, ())
         now = f"{key}#{members[0].path}" if len(members) == 1 else ""
         renamed = f"{device.mac}_{now}"
         if now in wanted and registry.async_get_entity_id(entry.domain, DOMAIN, renamed) is None:

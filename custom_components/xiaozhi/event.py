@@ -7,9 +7,11 @@ from typing import Final, override
 
 from homeassistant.components.event import EventEntity, EventEntityDescription
 from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.dispatcher import async_dispatcher_connect
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ToolCalledEvent, async_add_access_point_entities
+from .device.device_model import EVENT_SIGNAL, DeviceModel
 from .device.events import ConversationEvent, DeviceEvent, NotificationType
 from .entity import XiaozhiEntity, existing, follow
 from .gateway import XiaozhiConfigEntry
@@ -68,10 +70,10 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
     async def async_added_to_hass(self) -> None:
         """Follow the device's events."""
         await super().async_added_to_hass()
-        self.async_on_remove(self.device.events.add_listener(self._happened))
+        self.async_on_remove(async_dispatcher_connect(self.hass, EVENT_SIGNAL, self._on_event))
 
     @callback
-    def _happened(self, event: DeviceEvent) -> None:
-        if isinstance(event.type, self.entity_description.types):
+    def _on_event(self, device: DeviceModel, event: DeviceEvent) -> None:
+        if device is self.device and isinstance(event.type, self.entity_description.types):
             self._trigger_event(event.type, dict(event.attributes))
             self.async_write_ha_state()

@@ -193,7 +193,7 @@ class Gateway:
     @callback
     def _detectors_unavailable(self) -> None:
         for device in self.devices.values():
-            device.changed(DETECTORS)
+            device.notify(DETECTORS)
 
     @callback
     def _register(self, device: Device) -> None:

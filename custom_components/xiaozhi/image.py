@@ -12,10 +12,10 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import ATTR_HINT
 from .device.device import Device
+from .device.last_pictures import PictureKind
 from .device.state import AVAILABLE
 from .entity import XiaozhiEntity, existing, follow
 from .gateway import XiaozhiConfigEntry
-from .pictures.jpeg import PictureKind
 from .texts.translated import known_text
 from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
 

@@ -245,7 +245,7 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
     @override
     def native_value(self) -> str | int | float | None:
         """Return the main part of the answer."""
-        answer = self.device.value_of(self.tool.state)
+        answer = self.device.tools.last_value(self.tool.state)
         if self.tool.unit is not None or self.tool.measured:
             return as_number(answer)
         value = as_text(answer)
@@ -264,4 +264,4 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
         """Return all parts of the answer, except where each is a sensor."""
         if self.tool.state.member is not None and self.tool.state.tool not in CATALOGUE:
             return {}
-        return as_attributes(self.device.value_of(Reading(tool=self.tool.state.tool)))
+        return as_attributes(self.device.tools.last_value(Reading(tool=self.tool.state.tool)))

@@ -21,7 +21,7 @@ from homeassistant.helpers.typing import ConfigType
 import voluptuous as vol
 
 from .actions.targets import devices_in, own_satellites
-from .device.device import EVENT_SIGNAL, Device
+from .device.device_model import EVENT_SIGNAL, DeviceModel
 from .device.events import ConversationEvent, DeviceEvent
 
 _SCHEMA: Final = vol.Schema(
@@ -52,7 +52,7 @@ class _ConversationTrigger(Trigger):
         """Run the action at each such event of a device in the target."""
 
         @callback
-        def happened(device: Device, event: DeviceEvent) -> None:
+        def happened(device: DeviceModel, event: DeviceEvent) -> None:
             if event.type is self._event and device in devices_in(self._hass, self._target)[0]:
                 told: dict[str, Any] = {"device_id": device.registry_id, "data": dict(event.attributes)}
                 run_action(told, f"{event.type} of {device.name}")

@@ -108,13 +108,12 @@ async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enable
     )
     await hass.async_block_till_done()
     (device,) = gateway.devices.values()
-    device.state.listens_while_speaking = True
     # Timers are for devices on MQTT.
-    device.state.link = LinkKind.MQTT
+    device.update(listens_while_speaking=True, link=LinkKind.MQTT)
     tools = {tool.name: tool for tools in (*stock_tools().values(), _OWN_TOOLS) for tool in tools}
-    await device.tools_listed(tuple(tools.values()))
-    device.status_read(
-        DeviceStatus(
+    await device.tools.set_list(tuple(tools.values()))
+    device.update(
+        status=DeviceStatus(
             volume=50,
             brightness=50,
             theme="light",
@@ -129,8 +128,7 @@ async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enable
     )
     await hass.async_block_till_done()
     # Between conversations, it keeps its values as one on WebSocket does.
-    device.state.link = LinkKind.WEBSOCKET
-    device.changed()
+    device.update(link=LinkKind.WEBSOCKET)
     await hass.async_block_till_done()
     return device
 
@@ -179,12 +177,12 @@ async def test_every_event_is_taken_by_its_example(
     assert await async_setup_component(hass, "automation", {"automation": examples})
     await hass.async_block_till_done()
     for moment in ConversationEvent:
-        device.events.happened(
+        device.events.fire(
             moment, "Hello.", **{"reason": "stt-stream-failed"} if moment is ConversationEvent.FAILED else {}
         )
         await hass.async_block_till_done()
     for method, params in _NOTIFIED.items():
-        device.notified(method, params)
+        device.events.fire_notification(method, params)
         await hass.async_block_till_done()
     assert notes == ["Reason: stt-stream-failed", "Battery is hot", "3 of 10"]
     automations = {

@@ -64,8 +64,7 @@ async def test_a_device_that_cannot_be_closed_leaves_no_port_open_and_nothing_un
     gateway = linked_entry.runtime_data
     gateway.devices[OTHER_MAC].attach(BrokenLink())
     known = gateway.devices[MAC]
-    known.state.contacted(firmware="2.9.9")
-    known.changed()
+    known.update(firmware="2.9.9")
 
     assert await hass.config_entries.async_unload(linked_entry.entry_id)
     await device.wait_for(lambda: not device.connected, 5)

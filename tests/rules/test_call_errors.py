@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from custom_components.xiaozhi.device.calls import call_error
+from custom_components.xiaozhi.device.tool_calls import call_error
 from custom_components.xiaozhi.protocol.mcp.model import McpCallError, McpNoReasonError
 from tests.paths import ROOT
 

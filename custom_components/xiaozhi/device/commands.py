@@ -1,12 +1,11 @@
 """What entities, actions and the assistant ask of a device."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
-from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
-from homeassistant.exceptions import HomeAssistantError
+from homeassistant.core import CALLBACK_TYPE, callback
 
-from ..const import DOMAIN
+from ..errors import UserError
 from ..protocol import messages
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpError
@@ -16,46 +15,18 @@ from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkClosedError, LinkKind
 from ..texts.tool_words import tool_words
 from ..tools.catalogue import REBOOT_TOOL, stock_tool
-from ..tools.tool_state import ToolState
-from .calls import call_error
-from .session import DeviceSession
-from .state import DeviceState
-
-__all__ = ["CommandedDevice", "DeviceCommands"]
-
-
-class CommandedDevice(Protocol):
-    """What `DeviceCommands` needs of the device."""
-
-    @property
-    def hass(self) -> HomeAssistant:
-        """Home Assistant."""
-
-    @property
-    def name(self) -> str:
-        """Name of the device, for errors."""
-
-    @property
-    def state(self) -> DeviceState:
-        """State of the device."""
-
-    @property
-    def tools(self) -> ToolState:
-        """Tools of the device."""
-
-    @property
-    def session(self) -> DeviceSession | None:
-        """The session on its link, if it has one."""
-
-    def changed(self, *keys: str) -> None:
-        """Call the listeners."""
+from .device_model import DeviceModel
+from .link_session import LinkSession
+from .tool_calls import call_error
 
 
 class DeviceCommands:
     """Sends commands to one device, and turns failures into errors with a text for the user."""
 
-    def __init__(self, device: CommandedDevice) -> None:
+    def __init__(self, device: DeviceModel, session: Callable[[], LinkSession | None]) -> None:
+        """`session` returns the session on the device's link, if it has one."""
         self._device = device
+        self._session = session
 
     async def call_tool(
         self,
@@ -69,13 +40,12 @@ class DeviceCommands:
         Raises `HomeAssistantError` with a text for the user when the device is out of reach, does not answer,
         or refuses.
         """
-        session = self._session()
+        session = self._linked_session()
         try:
-            result = await session.call_tool(name, arguments, on_progress)
+            result = await session.calls.call(name, arguments, on_progress=on_progress)
         except (McpError, LinkClosedError) as err:
             raise call_error(err, self._device.name, self.words_for(name)) from err
-        if result.json() is not False and self._device.tools.called(name, arguments or {}):
-            self._device.changed()
+        if result.json() is not False and self._device.tools.set_call(name, arguments or {}):
             self._read_back(name)
         return result
 
@@ -87,7 +57,7 @@ class DeviceCommands:
         result = await self.call_tool(tool, arguments)
         self._read_back(tool)
         if result.json() is False:
-            raise self._error("not_done", tool=self.words_for(tool))
+            raise UserError("not_done", name=self._device.name, tool=self.words_for(tool))
         return result
 
     async def ask[T](self, what: str, request: Callable[[McpClient], Awaitable[T]]) -> T:
@@ -95,15 +65,15 @@ class DeviceCommands:
 
         Raises as `call_tool`.
         """
-        session = self._session()
+        session = self._linked_session()
         try:
-            return await session.ask(request)
+            return await request(session.mcp)
         except (McpError, LinkClosedError) as err:
             raise call_error(err, self._device.name, what) from err
 
     async def send(self, message: JsonObject) -> None:
         """Send a message that has no answer. Raises as `call_tool`."""
-        session = self._session()
+        session = self._linked_session()
         try:
             await session.send(message)
         except LinkClosedError as err:
@@ -119,14 +89,14 @@ class DeviceCommands:
     @callback
     def read_regularly(self, tool: str) -> CALLBACK_TYPE:
         """Have a tool read soon, after changes, and every few minutes. Returns a function that ends this."""
-        if self._device.session is not None:
-            self._device.session.read_soon()
+        if (session := self._session()) is not None:
+            session.read_soon()
         return self._device.tools.read_regularly(tool)
 
     async def read_at_rest(self, *, briefly: bool = False) -> None:
         """Read the state of the device while its conversation pauses or is about to end. Never raises."""
-        if self._device.session is not None:
-            await self._device.session.read_at_rest(briefly=briefly)
+        if (session := self._session()) is not None:
+            await session.read_at_rest(briefly=briefly)
 
     @callback
     def words_for(self, tool: str) -> str:
@@ -136,23 +106,17 @@ class DeviceCommands:
 
     @callback
     def _read_back(self, tool: str) -> None:
-        if self._device.session is not None and not stock_tool(tool).restarts:
-            self._device.session.read_soon(acted=True)
+        session = self._session()
+        if session is not None and not stock_tool(tool).restarts:
+            session.read_soon(acted=True)
 
-    def _session(self) -> DeviceSession:
+    def _linked_session(self) -> LinkSession:
         """Return the session of a device that is within reach; raise the error for the user otherwise."""
-        session = self._device.session
+        session = self._session()
         if session is None or not session.accepts_messages:
             raise self._unreachable()
         return session
 
-    def _unreachable(self) -> HomeAssistantError:
+    def _unreachable(self) -> UserError:
         on_mqtt = self._device.state.link is LinkKind.MQTT
-        return self._error("not_connected" if on_mqtt else "only_in_conversation")
-
-    def _error(self, key: str, **placeholders: str) -> HomeAssistantError:
-        return HomeAssistantError(
-            translation_domain=DOMAIN,
-            translation_key=key,
-            translation_placeholders={"name": self._device.name, **placeholders},
-        )
+        return UserError("not_connected" if on_mqtt else "only_in_conversation", name=self._device.name)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from homeassistant.core import CALLBACK_TYPE, callback
+from homeassistant.core import callback
 
 from ..protocol.limits import TokenBucket
 from ..protocol.mcp.model import is_bounded
@@ -72,23 +72,23 @@ def notification_event(method: str, params: JsonObject) -> DeviceEvent:
 
 
 class DeviceEvents:
-    """Passes the events of one device to its event entities, in bounded numbers."""
+    """Sends the events of one device, in bounded numbers."""
 
-    def __init__(self, clock: Callable[[], float], shares_texts: Callable[[], bool]) -> None:
-        """`clock` returns monotonic seconds; `shares_texts` whether what is said may be passed on."""
+    def __init__(
+        self,
+        send: Callable[[DeviceEvent], None],
+        *,
+        clock: Callable[[], float],
+        shares_texts: Callable[[], bool],
+    ) -> None:
+        """`clock` returns monotonic seconds; `shares_texts` whether what is said may be sent."""
         self.dropped = 0
         """Number of events dropped because there were too many."""
+        self._send = send
         self._clock = clock
         self._shares_texts = shares_texts
-        self._listeners: set[Callable[[DeviceEvent], None]] = set()
         self._notifications = TokenBucket(rate=_RATE, burst=_BURST)
         self._conversation_events = TokenBucket(rate=_RATE, burst=_BURST)
-
-    @callback
-    def add_listener(self, listener: Callable[[DeviceEvent], None]) -> CALLBACK_TYPE:
-        """Call `listener` with every event. Returns a function that ends this."""
-        self._listeners.add(listener)
-        return lambda: self._listeners.discard(listener)
 
     @callback
     def admit_notification(self) -> bool:
@@ -96,13 +96,13 @@ class DeviceEvents:
         return self._admit(self._notifications)
 
     @callback
-    def notified(self, method: str, params: JsonObject) -> None:
-        """Pass on an admitted notification."""
-        self._pass_on(notification_event(method, params))
+    def fire_notification(self, method: str, params: JsonObject) -> None:
+        """Send the event of an admitted notification."""
+        self._send(notification_event(method, params))
 
     @callback
-    def happened(self, event: ConversationEvent, text: str | None = None, **attributes: str | float) -> None:
-        """Pass on an event of a conversation, with `text` only if the owner allows that.
+    def fire(self, event: ConversationEvent, text: str | None = None, **attributes: str | float) -> None:
+        """Send an event of a conversation, with `text` only if the owner allows that.
 
         Texts are cut to one line.
         """
@@ -113,14 +113,9 @@ class DeviceEvents:
                 name: one_line(value) if isinstance(value, str) else value
                 for name, value in attributes.items()
             }
-            self._pass_on(DeviceEvent(type=event, attributes=cleaned))
+            self._send(DeviceEvent(type=event, attributes=cleaned))
 
     def _admit(self, bucket: TokenBucket) -> bool:
         admitted = bucket.take(self._clock())
         self.dropped += not admitted
         return admitted
-
-    @callback
-    def _pass_on(self, event: DeviceEvent) -> None:
-        for listener in tuple(self._listeners):
-            listener(event)

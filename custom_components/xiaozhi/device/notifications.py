@@ -1,37 +1,17 @@
 """Notifications of a device's MCP server over one link."""
 
-from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 from homeassistant.core import callback
 
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.messages import JsonObject
-from .events import DeviceEvents
-from .handshake import Handshake
-
-__all__ = ["Notifications", "NotifyingDevice"]
+from .device_model import DeviceModel
+from .events import EVENT_NOTIFICATION
 
 _TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 _STATE_CHANGED: Final = "notifications/state_changed"
-
-
-class NotifyingDevice(Protocol):
-    """What `Notifications` needs of the device."""
-
-    @property
-    def events(self) -> DeviceEvents:
-        """Events of the device."""
-
-    @property
-    def notification_handlers(self) -> Mapping[str, Callable[[JsonObject], None]]:
-        """Who else handles an admitted notification, by method."""
-
-    def changed(self, *keys: str) -> None:
-        """Call the listeners: the device listens, speaks, ..."""
-
-    def notified(self, method: str, params: JsonObject) -> None:
-        """Pass a notification on."""
 
 
 class Notifications:
@@ -39,35 +19,39 @@ class Notifications:
 
     def __init__(
         self,
-        device: NotifyingDevice,
-        handshake: Handshake,
+        device: DeviceModel,
+        *,
+        list_tools: Callable[[], None],
         in_conversation: Callable[[], bool],
     ) -> None:
         """`in_conversation` tells whether a conversation is open, whose own state is better."""
         self.state = ConversationState.IDLE
         """What the device does, as last notified."""
         self._device = device
-        self._handshake = handshake
+        self._list_tools = list_tools
         self._in_conversation = in_conversation
 
     @callback
-    def received(self, method: str, params: JsonObject) -> None:
+    def receive(self, method: str, params: JsonObject) -> None:
         """Handle a notification."""
         # Before the limit, so that the last change of the tools is not missed.
         if method == _TOOLS_CHANGED:
-            self._handshake.list_again()
-        if not self._device.events.admit_notification():
+            self._list_tools()
+        events = self._device.events
+        if not events.admit_notification():
             return
         if method == _STATE_CHANGED:
-            self._state_changed(params)
-        if handler := self._device.notification_handlers.get(method):
-            handler(params)
-        self._device.notified(method, params)
+            self._set_state(params)
+        if (handle := self._device.notification_handlers.get(method)) is not None:
+            handle(params)
+        data = {"device_id": self._device.registry_id, "method": method, "params": params}
+        self._device.hass.bus.async_fire(EVENT_NOTIFICATION, data)
+        events.fire_notification(method, params)
 
     @callback
-    def _state_changed(self, params: JsonObject) -> None:
+    def _set_state(self, params: JsonObject) -> None:
         match params:
             # During a conversation, its own state is faster and more reliable.
             case {"state": str(state)} if state in ConversationState and not self._in_conversation():
                 self.state = ConversationState(state)
-                self._device.changed()
+                self._device.refresh()

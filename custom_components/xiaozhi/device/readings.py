@@ -4,83 +4,60 @@ A running tool keeps the device from listening and from accepting an answer, so 
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 import logging
-from typing import Any, Protocol
+from typing import Any
 
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import callback
 from homeassistant.helpers.debounce import Debouncer
 
-from ..protocol.mcp.model import McpCallError, McpError
-from ..protocol.mcp.result import ToolResult
-from ..protocol.status import DeviceStatus, StatusError, parse_status
+from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError
+from ..protocol.status import StatusError, parse_status
 from ..protocol.transport.link import LinkClosedError
-from ..timeouts import SessionTimeouts
 from ..tools.catalogue import STATUS_TOOL
-from ..tools.tool_state import ToolState
-
-__all__ = ["ReadDevice", "ReadSession", "Readings"]
+from .device_model import DeviceModel
+from .state import STATUS_READ
+from .tool_calls import ToolCalls
 
 _LOGGER = logging.getLogger(__name__)
-
-
-class ReadDevice(Protocol):
-    """What `Readings` needs of the device."""
-
-    @property
-    def hass(self) -> HomeAssistant:
-        """Home Assistant."""
-
-    @property
-    def name(self) -> str:
-        """Name of the device, for the log."""
-
-    @property
-    def tools(self) -> ToolState:
-        """Tools of the device."""
-
-    def status_read(self, status: DeviceStatus) -> None:
-        """Store the status."""
-
-    async def tool_answered(self, name: str, result: ToolResult) -> None:
-        """Store the answer of a tool."""
-
-
-class ReadSession(Protocol):
-    """What `Readings` needs of the session of a link."""
-
-    @property
-    def listening(self) -> bool:
-        """Whether the device is listening to its user."""
-
-    async def call_tool(self, name: str) -> ToolResult:
-        """Call a tool without arguments. Raises `McpError` or `LinkClosedError`."""
-
-    async def status_unread(self, err: Exception) -> None:
-        """Note that the status could not be read."""
-
-    def create_task(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
-        """Run work that ends with the link at the latest."""
 
 
 class Readings:
     """Schedules the reading of a device over one link."""
 
-    def __init__(self, device: ReadDevice, session: ReadSession, timeouts: SessionTimeouts) -> None:
+    def __init__(
+        self,
+        device: DeviceModel,
+        calls: ToolCalls,
+        create_task: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
+        *,
+        is_listening: Callable[[], bool],
+        on_silence: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`create_task` runs work that ends with the link at the latest.
+
+        `is_listening` tells whether the device listens to its user. `on_silence` is called when it has not
+        answered.
+        """
         self._device = device
-        self._session = session
-        self._timeouts = timeouts
+        self._calls = calls
+        self._create_task = create_task
+        self._is_listening = is_listening
+        self._on_silence = on_silence
+        self._timeouts = device.timeouts.session
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._tools_requested = asyncio.Event()
         self._reading = asyncio.Lock()
         self._status_due = False
         self._tools_due = False
+        self._status_slow = False
+        """Whether the last conversation's pause was too short for the status."""
         self._acted = False
         self._refresh = Debouncer(
             device.hass,
             _LOGGER,
-            cooldown=timeouts.refresh,
+            cooldown=self._timeouts.refresh,
             immediate=False,
             function=self._start_refresh,
             background=True,
@@ -120,12 +97,14 @@ class Readings:
 
     async def read_status_briefly(self) -> None:
         """Read the status in a pause of a conversation, before the device listens again."""
-        await self._read_status_within(self._timeouts.status_in_pause)
+        # A call that is not answered would keep a device from being told to listen.
+        if not self._status_slow:
+            await self._read_status_within(self._timeouts.status_in_pause)
 
     async def read_before_end(self) -> None:
         """Read the status, and the tools if due, before a conversation ends: the device may be gone then."""
         await self._read_status_within(self._timeouts.status_at_end)
-        if self._status_due:
+        if self._status_slow:
             return
         self._quiet.set()
         try:
@@ -136,29 +115,26 @@ class Readings:
             _LOGGER.debug("%s: too slow to be read within a conversation", self._device.name)
 
     async def _read_status_within(self, seconds: float) -> None:
+        self._status_due = True
         try:
             async with asyncio.timeout(seconds):
-                self._status_due = not await self._read_status()
+                await self._read_status()
         except TimeoutError:
-            self._status_due = True
+            self._status_slow = True
 
     @callback
     def _start_refresh(self) -> None:
         acted, self._acted = self._acted, False
         self._status_due = self._tools_due = True
-        self._session.create_task(self._read_due(), "refresh")
+        self._create_task(self._read_due(), "refresh")
         # The user waits for the result of an action that has stopped the microphone anyway.
-        if acted and self._session.listening:
-            self._session.create_task(self._read_back(), "read back")
-
-    async def _read_back(self) -> None:
-        await self._read_status()
+        if acted and self._is_listening():
+            self._create_task(self._read_status(), "read back")
 
     async def _read_due(self) -> None:
         async with self._reading:
             await self._quiet.wait()
             if self._status_due:
-                self._status_due = False
                 await self._read_status()
             if self._tools_due:
                 self._tools_due = False
@@ -169,20 +145,24 @@ class Readings:
         for name in self._device.tools.to_read:
             await self._quiet.wait()
             try:
-                await self._device.tool_answered(name, await self._session.call_tool(name))
+                await self._device.tools.set_answer(name, await self._calls.call(name))
             except McpCallError as err:
                 _LOGGER.debug("%s: %s could not be read: %s", self._device.name, name, err)
             except (McpError, LinkClosedError) as err:
                 _LOGGER.debug("%s: tools could not be read: %s", self._device.name, err)
                 break
 
-    async def _read_status(self) -> bool:
-        """Read the status; return whether that worked."""
+    async def _read_status(self) -> None:
+        """Read the status of a device that has a tool for it."""
+        self._status_due = False
+        if STATUS_TOOL not in self._device.tools:
+            return
         try:
-            result = await self._session.call_tool(STATUS_TOOL)
-            self._device.status_read(parse_status(result.text or ""))
+            result = await self._calls.call(STATUS_TOOL)
+            self._status_slow = False
+            self._device.set_state(self._device.state.after_status(parse_status(result.text or "")))
+            self._device.notify(STATUS_READ)
         except (McpError, LinkClosedError, StatusError) as err:
             _LOGGER.debug("%s: status could not be read: %s", self._device.name, err)
-            await self._session.status_unread(err)
-            return False
-        return True
+            if isinstance(err, McpTimeoutError):
+                await self._on_silence()

@@ -9,8 +9,6 @@ from homeassistant.helpers import device_registry as dr
 from ..const import DOMAIN, MANUFACTURER
 from .device import Device
 
-__all__ = ["async_register", "macs_of"]
-
 
 @callback
 def async_register(hass: HomeAssistant, entry: ConfigEntry[Any], device: Device) -> dr.DeviceEntry:

@@ -1,20 +1,20 @@
-"""The last known state of a paired device."""
+"""What is known of a paired device, as frozen snapshots, and the keys of what differs between two of them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
-from homeassistant.core import callback
 from homeassistant.util import dt as dt_util
 
-from ..pictures.jpeg import Picture, PictureKind
 from ..protocol.checkin import CheckIn
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.firmware import FirmwareVersion
+from ..protocol.mcp.model import ServerInfo
 from ..protocol.status import DeviceStatus
 from ..protocol.transport.link import LinkKind
 from ..tools.tool_state import NO_TOOLS, ToolList
+from .last_pictures import Picture, PictureKind
 
 # Keys that listeners of a device follow, beside the fields of `DeviceState` and the parts of its mappings.
 AVAILABLE: Final = "available"
@@ -29,6 +29,10 @@ INSTALLATION: Final = "installation"
 """Whether a firmware is being installed."""
 DETECTORS: Final = "detectors"
 """Whether speech can be detected here."""
+
+_MAX_WAKE_WORDS: Final = 8
+# Resolution of the last contact while the device only answers polls.
+_COARSE: Final = timedelta(minutes=15)
 
 
 def status_key(member: str) -> str:
@@ -46,14 +50,9 @@ def call_key(tool: str) -> str:
     return f"calls.{tool}"
 
 
-# Resolution of the last contact while the device only answers polls.
-_MAX_WAKE_WORDS: Final = 8
-_COARSE: Final = timedelta(minutes=15)
-
-
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceState:
-    """The last known state of a device. All except pictures is stored."""
+    """The last known state of a device. The first fields are stored."""
 
     firmware: str | None = None
     """Version as the device reports it."""
@@ -67,7 +66,7 @@ class DeviceState:
     """IP address at the last check-in."""
     link: LinkKind | None = None
     """The kind of link that it last used, or that its last check-in reply preferred."""
-    told: LinkKind | None = None
+    preferred_link: LinkKind | None = None
     """The preferred link in the reply to its last check-in; with MQTT, it may use the WebSocket too."""
     host: str | None = None
     """Name or IP address of ours that it last called."""
@@ -76,15 +75,15 @@ class DeviceState:
     listens_while_speaking: bool | None = None
     """Whether its microphone stays on while it speaks; None before its first conversation."""
     wake_words: tuple[str, ...] = ()
-    """The last wake words that it has told of, the latest first."""
+    """The last wake words that it has reported, the latest first."""
     extended: bool = False
     """Whether its MCP server is more than that of stock firmware, by its last handshake."""
     tools: ToolList = NO_TOOLS
     """Its tools with the shapes of their answers: one object until one of them changes."""
     status: DeviceStatus = field(default_factory=DeviceStatus)
-    answers: dict[str, Any] = field(default_factory=dict)
+    answers: Mapping[str, Any] = field(default_factory=dict)
     """Last answers of its tools, by name."""
-    calls: dict[str, dict[str, Any]] = field(default_factory=dict)
+    calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Arguments of the last calls of setters, by name of the tool, the latest at the end."""
     last_contact: datetime | None = None
     """When it last checked in, connected or talked, or roughly when it last answered."""
@@ -92,10 +91,11 @@ class DeviceState:
     """Id of its last conversation over MQTT, to end it if Home Assistant could not."""
     volume_to_restore: tuple[int, int] | None = None
     """Its usual volume, and that of the announcements after which it could not be restored yet."""
-    timers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    timers: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     """The voice timers that were set on it and have not ended, by id; `voice/timers.py` reads them."""
-    pictures: dict[PictureKind, Picture] = field(default_factory=dict)
-    """The last picture of each kind, in memory only."""
+
+    pictures: Mapping[PictureKind, Picture] = field(default_factory=dict)
+    """The last picture of each kind."""
     linked: bool = False
     """Whether a command would arrive now."""
     conversation: ConversationState = ConversationState.IDLE
@@ -103,7 +103,7 @@ class DeviceState:
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """Read the stored form; missing or damaged values become None."""
+        """Read the stored form; missing or damaged values get their defaults."""
         data = data if isinstance(data, dict) else {}
         last_contact = _get(data, "last_contact", str)
         calls, timers = _get(data, "calls", dict) or {}, _get(data, "timers", dict) or {}
@@ -114,7 +114,7 @@ class DeviceState:
             firmware_space=_get(data, "firmware_space", int),
             ip=_get(data, "ip", str),
             link=_link(data, "link"),
-            told=_link(data, "told"),
+            preferred_link=_link(data, "told"),
             host=_get(data, "host", str),
             origin=_get(data, "origin", str),
             session=_get(data, "session", str),
@@ -127,23 +127,11 @@ class DeviceState:
             answers=_get(data, "answers", dict) or {},
             calls={name: arguments for name, arguments in calls.items() if isinstance(arguments, dict)},
             timers={timer_id: timer for timer_id, timer in timers.items() if isinstance(timer, dict)},
-            last_contact=dt_util.parse_datetime(last_contact) if last_contact else None,
-        )
-
-    def copy(self, *, linked: bool, conversation: ConversationState) -> Self:
-        """Return a copy of the state with what its link says."""
-        return replace(
-            self,
-            answers=dict(self.answers),
-            calls=dict(self.calls),
-            timers=dict(self.timers),
-            pictures=dict(self.pictures),
-            linked=linked,
-            conversation=conversation,
+            last_contact=_moment(last_contact) if last_contact else None,
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the stored form as JSON values."""
+        """Return the stored form as JSON values. Its keys are those of version 0.2.0."""
         return {
             "firmware": self.firmware,
             "board": self.board,
@@ -151,7 +139,7 @@ class DeviceState:
             "firmware_space": self.firmware_space,
             "ip": self.ip,
             "link": self.link,
-            "told": self.told,
+            "told": self.preferred_link,
             "host": self.host,
             "origin": self.origin,
             "session": self.session,
@@ -192,46 +180,79 @@ class DeviceState:
         """IP address, if known. Devices on Wi-Fi report it only in their check-in, at every start."""
         return self.status.ip or self.ip
 
-    @callback
-    def checked_in(self, checkin: CheckIn) -> None:
-        """Take the facts from a check-in."""
-        self.board = checkin.board or self.board
-        self.chip = checkin.chip_model or self.chip
-        self.firmware_space = checkin.firmware_space or self.firmware_space
-        self.ip = checkin.ip or self.ip
-        self.contacted(firmware=checkin.firmware_version)
+    def after_check_in(self, checkin: CheckIn) -> Self:
+        """Return the state with the facts from a check-in."""
+        return replace(
+            self,
+            board=checkin.board or self.board,
+            chip=checkin.chip_model or self.chip,
+            firmware_space=checkin.firmware_space or self.firmware_space,
+            ip=checkin.ip or self.ip,
+        ).after_contact(firmware=checkin.firmware_version)
 
-    @callback
-    def replied(self, link: LinkKind, host: str, origin: str | None) -> None:
-        """Note the preferred link from the reply to a check-in, and the addresses that the device calls.
+    def after_reply(self, link: LinkKind, host: str, origin: str | None) -> Self:
+        """Return the state after a reply that prefers `link`, to a device that called `host`.
 
         A device that got both links, and uses the other, goes on doing so until the preferred link changes.
         """
-        if link is LinkKind.WEBSOCKET or self.told is not link:
-            self.link = link
-        self.told = link
-        self.host = host
-        self.origin = origin
+        changes = link is LinkKind.WEBSOCKET or self.preferred_link is not link
+        return replace(
+            self, link=link if changes else self.link, preferred_link=link, host=host, origin=origin
+        )
 
-    @callback
-    def contacted(self, *, firmware: str | None = None) -> None:
-        """Note a sign of life, and the version of the firmware if reported."""
-        self.last_contact = dt_util.utcnow()
-        if firmware is not None:
-            self.firmware = firmware
+    def after_contact(self, *, firmware: str | None = None) -> Self:
+        """Return the state after a sign of life, with the version of the firmware if reported."""
+        known = self.firmware if firmware is None else firmware
+        return replace(self, firmware=known, last_contact=dt_util.utcnow())
 
-    @callback
-    def woken(self, wake_word: str) -> None:
-        """Note a wake word that it has heard."""
+    def after_handshake(self, server: ServerInfo) -> Self:
+        """Return the state after the device's MCP server has introduced itself."""
+        return replace(self, extended=server.extended).after_contact(firmware=server.version or None)
+
+    def after_wake_word(self, wake_word: str) -> Self:
+        """Return the state after the device has heard a wake word."""
         others = (word for word in self.wake_words if word != wake_word)
-        self.wake_words = (wake_word, *others)[:_MAX_WAKE_WORDS]
+        return replace(self, wake_words=(wake_word, *others)[:_MAX_WAKE_WORDS])
 
-    @callback
-    def status_read(self, status: DeviceStatus) -> None:
-        """Store the device's status."""
-        self.status = status
-        if self.last_contact is None or dt_util.utcnow() - self.last_contact >= _COARSE:
-            self.last_contact = dt_util.utcnow()
+    def after_status(self, status: DeviceStatus) -> Self:
+        """Return the state with a status that the device has reported."""
+        now, last_contact = dt_util.utcnow(), self.last_contact
+        if last_contact is None or now - last_contact >= _COARSE:
+            last_contact = now
+        return replace(self, status=status, last_contact=last_contact)
+
+
+_FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE)
+STORED: Final = frozenset(_FIELDS) - {AVAILABLE, "pictures", "linked", "conversation"}
+"""Keys of what is saved."""
+
+
+def changed_keys(old: DeviceState, new: DeviceState) -> Iterator[str]:
+    """Return the keys of what differs between two states."""
+    for name in _FIELDS:
+        before, after = getattr(old, name), getattr(new, name)
+        if name == "calls":
+            # The order counts: an entity shows the latest of its calls.
+            if tuple(before.items()) != tuple(after.items()):
+                yield name
+                latest = next(reversed(tuple(after)), None)
+                yield from (
+                    call_key(tool)
+                    for tool in before.keys() | after.keys()
+                    if tool == latest or before.get(tool) != after.get(tool)
+                )
+        elif before != after:
+            yield name
+            was, now = _parts(before), _parts(after)
+            yield from (
+                f"{name}.{part}" for part in was.keys() | now.keys() if was.get(part) != now.get(part)
+            )
+
+
+def _parts(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, DeviceStatus):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    return value if isinstance(value, Mapping) else {}
 
 
 def _get[ValueT](data: dict[str, Any], key: str, kind: type[ValueT]) -> ValueT | None:
@@ -246,37 +267,15 @@ def _volumes(stored: Any) -> tuple[int, int] | None:
     return None
 
 
+def _moment(text: str) -> datetime | None:
+    """Read a stored moment; None if it is damaged, or has no time zone and so cannot be compared."""
+    try:
+        moment = dt_util.parse_datetime(text)
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo is not None else None
+
+
 def _link(data: dict[str, Any], key: str) -> LinkKind | None:
     kind = _get(data, key, str)
     return LinkKind(kind) if kind and kind in LinkKind else None
-
-
-_FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE)
-_NOT_STORED: Final = frozenset({"pictures", "linked", "conversation", AVAILABLE})
-
-
-def changed_keys(old: DeviceState, new: DeviceState) -> Iterator[str]:
-    """Return the keys of what differs between two states."""
-    for name in _FIELDS:
-        before, after = getattr(old, name), getattr(new, name)
-        if name == "calls" and before and after:
-            # The order counts: an entity shows the latest of its calls.
-            last, before, after = next(reversed(after)), tuple(before.items()), tuple(after.items())
-            if before != after:
-                yield from (name, call_key(last))
-        elif before != after:
-            yield name
-            for part in _parts(before).keys() | _parts(after).keys():
-                if _parts(before).get(part) != _parts(after).get(part):
-                    yield f"{name}.{part}"
-
-
-def is_stored(key: str) -> bool:
-    """Whether what has this key is saved."""
-    return key in _FIELDS and key not in _NOT_STORED
-
-
-def _parts(value: Any) -> Mapping[str, Any]:
-    if isinstance(value, DeviceStatus):
-        return {each.name: getattr(value, each.name) for each in fields(value)}
-    return value if isinstance(value, Mapping) else {}

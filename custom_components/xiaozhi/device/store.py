@@ -1,6 +1,7 @@
 """The stored state of every device, so that its entities exist before it connects."""
 
 import asyncio
+from collections.abc import Collection
 import logging
 from typing import Any, Final
 
@@ -9,11 +10,14 @@ from homeassistant.helpers.storage import Store
 
 from ..const import DOMAIN
 from ..timeouts import StoreTimeouts
-from .state import DeviceState
+from .state import STORED, DeviceState
 
 _LOGGER = logging.getLogger(__name__)
 
 _VERSION: Final = 1
+# Without its tools, a device has no entities after a crash. The owner is told of the timers that it ended.
+_SOON: Final = frozenset({"tools", "timers"})
+_SELDOM: Final = frozenset({"last_contact"})
 
 
 class DeviceStore:
@@ -31,17 +35,30 @@ class DeviceStore:
     async def async_load(self) -> None:
         """Read all states. With a damaged file, the devices report their state again."""
         try:
-            stored = await self._store.async_load() or {}
-            # To map their tools takes long.
-            self._states = await self._hass.async_add_executor_job(_states_of, stored)
+            stored = dict(await self._store.async_load() or {})
         except Exception:
             # Pairings are in the config entry, so the gateway can start without this file.
             _LOGGER.exception("Stored states are unreadable. They are learned from the devices again")
+        else:
+            # Mapping their tools to entities takes a while.
+            self._states = await self._hass.async_add_executor_job(_read, stored)
 
     @callback
     def state(self, mac: str) -> DeviceState:
         """Return the state of a device; a new device gets an empty one."""
         return self._states.setdefault(mac, DeviceState())
+
+    @callback
+    def replace(self, mac: str, old: DeviceState, new: DeviceState, changed: Collection[str]) -> None:
+        """Replace the state of a device, and save it in time for what has `changed`.
+
+        Nothing happens to the state of another device that was paired with this MAC since.
+        """
+        if self._states.get(mac) is not old:
+            return
+        self._states[mac] = new
+        if stored := STORED.intersection(changed):
+            self.async_schedule_save(soon=bool(stored & _SOON), seldom=stored <= _SELDOM)
 
     @callback
     def async_keep(self, macs: set[str]) -> None:
@@ -93,5 +110,12 @@ class DeviceStore:
         return {mac: state.as_dict() for mac, state in self._states.items()}
 
 
-def _states_of(stored: dict[str, Any]) -> dict[str, DeviceState]:
-    return {mac: DeviceState.from_dict(data) for mac, data in stored.items()}
+def _read(stored: dict[str, Any]) -> dict[str, DeviceState]:
+    states: dict[str, DeviceState] = {}
+    for mac, data in stored.items():
+        try:
+            states[mac] = DeviceState.from_dict(data)
+        except Exception:
+            # The other devices keep theirs.
+            _LOGGER.exception("The stored state of a device is unreadable. It is learned from it again")
+    return states

@@ -5,8 +5,6 @@ from enum import IntEnum, auto
 from itertools import pairwise
 from typing import Final
 
-__all__ = ["TurnStep", "TurnTimes"]
-
 
 class TurnStep(IntEnum):
     """What a turn passes through, in this order. Most turns leave out a step."""

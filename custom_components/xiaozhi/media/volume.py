@@ -43,7 +43,7 @@ class SpeakerVolume:
             return self._set[0]
         if (tool := self._tool) is None or tool.state is None:
             return None
-        value = as_number(self._device.value_of(tool.state))
+        value = as_number(self._device.tools.last_value(tool.state))
         low, high = tool.setter.minimum, tool.setter.maximum
         if value is None or high <= low:
             return None

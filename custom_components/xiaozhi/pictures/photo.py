@@ -4,10 +4,10 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er
 
 from ..device.device import Device
+from ..device.last_pictures import PictureKind
 from ..errors import UserError
 from ..protocol.text import one_line
 from ..tools.catalogue import PHOTO_TOOL, own_name
-from .jpeg import PictureKind
 from .screen import require_tool
 from .vision import picture_entity
 

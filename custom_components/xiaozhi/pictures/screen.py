@@ -9,6 +9,7 @@ from homeassistant.util import dt as dt_util
 from PIL.Image import Image
 
 from ..device.device import Device
+from ..device.last_pictures import Picture, PictureKind
 from ..device_http.transfers import TRANSFERS, Download
 from ..errors import InputError, UserError
 from ..protocol.multipart import FormError, parse_form
@@ -22,7 +23,6 @@ from .decoder import (
     fit,
     open_picture,
 )
-from .jpeg import Picture, PictureKind
 from .slots import PICTURE_SLOTS
 
 # The largest screen of a supported board has 1280 by 800.
@@ -71,7 +71,7 @@ async def async_screenshot(hass: HomeAssistant, device: Device) -> None:
         )
     except (FormError, PictureError) as err:
         raise UserError("no_screenshot", name=device.name) from err
-    device.pictured(PictureKind.SCREEN, Picture(data=picture, taken=dt_util.utcnow()))
+    device.set_picture(PictureKind.SCREEN, Picture(data=picture, taken=dt_util.utcnow()))
 
 
 def _screenshot(content_type: str, body: bytes) -> bytes:

@@ -16,13 +16,13 @@ from homeassistant.util import dt as dt_util
 
 from ..const import DOMAIN, NO_MODEL_ISSUE
 from ..device.device import Device
+from ..device.last_pictures import Picture, PictureKind
 from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
 from ..protocol.text import clean_text, one_line
 from ..texts.translated import TextError, async_text
 from ..voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
-from .jpeg import Picture, PictureKind
 from .slots import PICTURE_SLOTS, NoSlotError
 
 _LOGGER = logging.getLogger(__name__)
@@ -131,7 +131,7 @@ def picture_entity(hass: HomeAssistant, device: Device, kind: PictureKind) -> er
 
 def _keep(hass: HomeAssistant, device: Device, photo: bytes) -> er.RegistryEntry | None:
     """Keep a photo; return its entity."""
-    device.pictured(PictureKind.PHOTO, Picture(data=photo, taken=dt_util.utcnow()))
+    device.set_picture(PictureKind.PHOTO, Picture(data=photo, taken=dt_util.utcnow()))
     entry = picture_entity(hass, device, PictureKind.PHOTO)
     if entry is not None and not entry.disabled_by:
         hass.bus.async_fire(EVENT_PHOTO, {"device_id": entry.device_id, "entity_id": entry.entity_id})

@@ -69,7 +69,7 @@ class CheckIns:
         if device is not None:
             if not await self._saved.has(device):
                 return None
-            device.checked_in(checkin)
+            device.on_check_in(checkin)
             async_register(self._hass, self._entry, device)
             return self._link_settings(device, caller, server_time)
         pending = self._discovery.add(checkin, caller.remote)
@@ -94,7 +94,7 @@ class CheckIns:
     def _link_settings(self, device: Device, caller: Caller, server_time: ServerTime) -> Reply:
         settings = self._settings
         kind = kind_of_link(settings, device.settings, device.state.firmware_version)
-        device.replied(kind, caller.host, web_origin(settings, caller.origin))
+        device.on_check_in_reply(kind, caller.host, web_origin(settings, caller.origin))
         if kind is LinkKind.MQTT:
             self._expect(device.mac)
         reply = link_reply(settings, device.settings, kind, caller.host, server_time)

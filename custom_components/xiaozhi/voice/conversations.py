@@ -189,7 +189,7 @@ class _HeldConversation:
                 return False
             if interruption.result() is Interruption.SPOKEN_OVER:
                 self._interrupted_answer = said
-                self._device.events.happened(ConversationEvent.INTERRUPTED)
+                self._device.events.fire(ConversationEvent.INTERRUPTED)
             if interruption.result() is not Interruption.NEXT_TURN:
                 await conversation.stop_speaking()
             return True
@@ -242,7 +242,7 @@ class _HeldConversation:
         if end is TurnEnd.ELSEWHERE or (voice_turn := self._voice_turn) is None:
             return False
         if end is TurnEnd.FAILED:
-            self._device.events.happened(ConversationEvent.FAILED, reason=voice_turn.error or "unknown")
+            self._device.events.fire(ConversationEvent.FAILED, reason=voice_turn.error or "unknown")
         is_open = self._device.settings.conversation_style is ConversationStyle.OPEN
         goes_on = end is TurnEnd.ASKS_BACK or (is_open and end is TurnEnd.ANSWERED)
         if end in _SHOWN_ENDS or (end is TurnEnd.SILENT and not followed_up):
@@ -259,7 +259,7 @@ class _HeldConversation:
         start = turn.start
         if start.wake_word is not None:
             self._woken_by = start.wake_word
-            self._device.state.woken(start.wake_word)
+            self._device.set_state(self._device.state.after_wake_word(start.wake_word))
         by_button = start.mode is ListenMode.MANUAL
         claim = Claim.NEW
         # After an answer, the device listens by itself.

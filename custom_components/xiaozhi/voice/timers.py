@@ -103,15 +103,14 @@ class _StoredTimers:
     def put(self, timer_id: str, timer: SetTimer) -> None:
         """Add a timer, or store its changed state."""
         self._known.add(timer_id)
-        self._device.state.timers[timer_id] = timer.as_dict()
-        self._device.save_soon()
+        self._device.update(timers={**self._device.state.timers, timer_id: timer.as_dict()})
 
     @callback
     def remove(self, timer_id: str) -> None:
         """Remove a timer that has ended or was cancelled."""
         self._known.discard(timer_id)
-        if self._device.state.timers.pop(timer_id, None) is not None:
-            self._device.save_soon()
+        timers = self._device.state.timers
+        self._device.update(timers={each: timer for each, timer in timers.items() if each != timer_id})
 
     @callback
     def take_lost(self) -> list[SetTimer]:
@@ -126,9 +125,7 @@ class _StoredTimers:
                 running[timer_id] = stored
             else:
                 lost.append(timer)
-        if running != self._device.state.timers:
-            self._device.state.timers = running
-            self._device.save_soon()
+        self._device.update(timers=running)
         return lost
 
 

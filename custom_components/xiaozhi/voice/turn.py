@@ -345,7 +345,7 @@ class VoiceTurn:
 
     async def _heard(self, text: str) -> None:
         self._heard_speech()
-        self._device.events.happened(ConversationEvent.HEARD, text)
+        self._device.events.fire(ConversationEvent.HEARD, text)
         await self._answer.begin(text)
 
     @callback
@@ -363,7 +363,7 @@ class VoiceTurn:
         if not await self._answer.speak(token, as_it_is=self._acknowledges):
             self._fail(SPEECH_FAILED)
         self.times.passed(TurnStep.ALL_SENT, loop_time())
-        self._device.changed(RESPONSE)
+        self._device.notify(RESPONSE)
 
     @callback
     def _sounds(self) -> None:
@@ -385,8 +385,8 @@ class VoiceTurn:
 
     @callback
     def _answered(self, text: str) -> None:
-        self._device.conversations.answered(text, self.times)
-        self._device.changed(RESPONSE)
+        self._device.conversations.add_answer(text, self.times)
+        self._device.notify(RESPONSE)
 
     @callback
     def _time(self, event: PipelineEvent) -> None:

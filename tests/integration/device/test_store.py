@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Generator
+from dataclasses import replace
 import json
 from pathlib import Path
 from typing import Any
@@ -39,9 +40,19 @@ STORED_AS = {
     "answers": "what they last answered",
     "shapes": "of which members their answers consist",
     "calls": "arguments of the last calls",
+    "volume_to_restore": "a volume to be restored after an announcement",
     "timers": "timers that run, with their names",
     "last_contact": "last contact",
 }
+
+
+TIMER = {"name": "tea", "seconds": 240, "ends_at": None}
+
+
+def change(store: DeviceStore, mac: str = MAC, **fields: Any) -> None:
+    """Change the state of a device, as the device does."""
+    old = store.state(mac)
+    store.replace(mac, old, replace(old, **fields), fields.keys())
 
 
 async def test_the_owner_can_read_all_that_is_stored() -> None:
@@ -86,15 +97,13 @@ async def test_a_device_that_changes_all_the_time_is_saved(
 ) -> None:
     store = DeviceStore(hass, "an_entry")
     for number in range(40):
-        store.state(MAC).firmware = f"2.2.{number}"
-        store.async_schedule_save()
+        change(store, firmware=f"2.2.{number}")
         await asyncio.sleep(6)
         if number and KEY in hass_storage:
             break
     else:
         pytest.fail("not saved within four times the delay")
-    store.state(MAC).firmware = "2.3.0"
-    store.async_schedule_save()
+    change(store, firmware="2.3.0")
     await saved(hass_storage, firmware="2.3.0")
 
 
@@ -104,11 +113,10 @@ async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_changes_before_
     store = DeviceStore(hass, "an_entry")
     store.async_schedule_save()
     store.async_schedule_save()
-    store.state(MAC).session = "the conversation that goes on"
-    store.async_schedule_save(soon=True)
+    change(store, timers={"a": TIMER})
     store.async_schedule_save()
     await asyncio.sleep(2)
-    assert hass_storage[KEY]["data"][MAC]["session"] == "the conversation that goes on"
+    assert hass_storage[KEY]["data"][MAC]["timers"].keys() == {"a"}
 
 
 async def test_what_is_saved_at_once_is_on_disk_and_a_flood_of_it_is_written_once(
@@ -118,7 +126,7 @@ async def test_what_is_saved_at_once_is_on_disk_and_a_flood_of_it_is_written_onc
     written: list[dict[str, Any]] = []
     for number in range(30):
         for mac in (MAC, OTHER_MAC):
-            store.state(mac).session = f"{number} of {mac}"
+            change(store, mac, session=f"{number} of {mac}")
             await store.async_save_at_once(mac)
             if on_disk(file) not in written:
                 written.append(on_disk(file))
@@ -134,14 +142,14 @@ async def test_a_file_that_was_cut_off_does_not_stop_the_gateway(
     hass: HomeAssistant, file: Path, kept: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = DeviceStore(hass, "an_entry")
-    store.state(MAC).firmware = "2.2.4"
+    change(store, firmware="2.2.4")
     await store.async_save()
     put_on_disk(file, json.dumps(on_disk(file)).encode()[:kept])
 
     again = DeviceStore(hass, "an_entry")
     await again.async_load()
     assert again.state(MAC) == DeviceState()
-    again.state(MAC).firmware = "2.2.5"
+    change(again, firmware="2.2.5")
     await again.async_save()
     assert on_disk(file)[MAC]["firmware"] == "2.2.5"
     caplog.clear()
@@ -161,6 +169,8 @@ async def test_a_file_that_was_cut_off_does_not_stop_the_gateway(
         {"firmware": 7, "board": [], "firmware_space": "all", "host": {}, "origin": 1, "session": 2},
         {"last_contact": 7},
         {"last_contact": "yesterday"},
+        {"last_contact": "2026-02-31T12:00:00+00:00"},
+        {"last_contact": "2026-02-01T12:00:00"},
     ],
 )
 async def test_a_damaged_record_costs_no_other_device_its_own(

@@ -311,7 +311,7 @@ async def test_a_device_that_never_told_its_firmware_is_not_asked_again_when_it_
 async def test_a_conversation_that_begins_with_the_connection_is_not_ended_by_the_goodbye_of_an_older_one(
     hass: HomeAssistant, linked_entry: MockConfigEntry
 ) -> None:
-    linked_entry.runtime_data.devices[MAC].state.session = "of before the restart"
+    linked_entry.runtime_data.devices[MAC].update(session="of before the restart")
     client = await WireClient.open(linked_entry.data[CONF_MQTT_PORT])
     hello = publish(uplink_topic(MAC), encoded(HELLO))
     await client.send(connect(mqtt_client_id(MAC), MAC, TOKEN), hello)

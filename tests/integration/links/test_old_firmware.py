@@ -55,7 +55,7 @@ async def test_a_refusal_that_is_no_good_json_is_told_at_once(
     known = linked_entry.runtime_data.devices[MAC]
     with pytest.raises(HomeAssistantError, match='Unknown tool: say "hi"'):
         await known.commands.call_tool('say "hi"')
-    assert not known.session._mcp.dropped
+    assert not known.session.mcp.dropped
 
 
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET], indirect=True)

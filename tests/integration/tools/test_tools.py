@@ -361,7 +361,7 @@ async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says
 ) -> None:
     gateway: Gateway = linked_entry.runtime_data
     # Otherwise there is no *Interrupt by speaking*.
-    gateway.devices[MAC].state.listens_while_speaking = True
+    gateway.devices[MAC].update(listens_while_speaking=True)
     device = await boot(get_profile("led-strip"))
     await wait_for_state(hass, STRIP, STATE_UNKNOWN)
     await device.power_off()

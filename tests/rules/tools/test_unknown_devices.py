@@ -6,7 +6,6 @@ from typing import Any, Final
 from homeassistant.const import EntityCategory, Platform
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.tools.answer_values import as_flag, as_number, members
 from custom_components.xiaozhi.tools.described_choices import described_texts, labelled_numbers
 from custom_components.xiaozhi.tools.entity_descriptions import (
@@ -18,7 +17,7 @@ from custom_components.xiaozhi.tools.entity_descriptions import (
 )
 from custom_components.xiaozhi.tools.mapping import map_tools
 from custom_components.xiaozhi.tools.tool_names import Action, parse
-from custom_components.xiaozhi.tools.tool_state import ToolList, ToolState, prepare
+from custom_components.xiaozhi.tools.tool_state import ToolList, prepare
 from custom_components.xiaozhi.tools.units import stated_unit
 from tests.rules.tools.invented import ANSWERS, DEVICES
 from tests.rules.tools.sample_tools import number, only, tool
@@ -220,34 +219,24 @@ def test_a_switch_shows_the_member_that_says_whether_it_is_on() -> None:
     assert litres.key == "tool_self.pump.get_status#litres"
 
 
-def answer(value: Any) -> ToolResult:
-    return ToolResult(text=json.dumps(value), items=(), structured=None)
-
-
 def test_what_a_device_answers_makes_its_sensors_and_a_missing_member_takes_none_away() -> None:
-    answers: dict[str, Any] = {}
-    state = ToolState(prepare(DEVICES["aquarium"], {}, answers), answers, {})
-    assert "tool_self.aquarium.get_status" in state.entities
-    name = "self.aquarium.get_status"
-    assert state.answered(name, answer({"water_temp": "--", "ph": 7}))
-    state.listed(prepare(state.list.tools, state.list.shapes, answers))
-    assert state.answered(name, answer({"water_temp": 25.5}))
-    state.listed(prepare(state.list.tools, state.list.shapes, answers))
-    known = state.entities
-    assert {"tool_self.aquarium.get_status#water_temp", "tool_self.aquarium.get_status#ph"} <= known.keys()
-    assert state.last_value(Reading(tool=name, member="water_temp")) == 25.5
-    assert not state.answered(name, answer({"water_temp": 26.0, "ph": 7}))
-    assert state.entities is known
+    tools, name = tuple(DEVICES["aquarium"]), "self.aquarium.get_status"
+    listed = prepare(tools, {}, {})
+    assert "tool_self.aquarium.get_status" in listed.entities
+    listed = prepare(tools, listed.shapes, {name: {"water_temp": "--", "ph": 7}})
+    known = prepare(tools, listed.shapes, {name: {"water_temp": 25.5}})
+    keys = {"tool_self.aquarium.get_status#water_temp", "tool_self.aquarium.get_status#ph"}
+    assert keys <= known.entities.keys()
+    assert prepare(tools, known.shapes, {name: {"water_temp": 26.0, "ph": 7}}) is known
     # The shapes are stored: whatever the last answer was, a restart makes the same entities.
-    stored = json.loads(json.dumps({**state.list.as_dict(), "answers": {name: "busy"}}))
-    assert ToolList.from_dict(stored).entities == known
+    stored = json.loads(json.dumps({**known.as_dict(), "answers": {name: "busy"}}))
+    assert ToolList.from_dict(stored) is known
     # Version 0.2 stored the answers only.
     del stored["shapes"]
     stored["answers"] = {name: {"water_temp": 26.0, "ph": 7}}
-    assert ToolList.from_dict(stored).entities.keys() == known.keys()
-    state.listed(prepare(DEVICES["train"], state.list.shapes, answers))
-    assert not any("aquarium" in key for key in state.entities)
-    assert answers == {}
+    assert ToolList.from_dict(stored).entities.keys() == known.entities.keys()
+    others = prepare(DEVICES["train"], known.shapes, {name: {"ph": 7}})
+    assert not any("aquarium" in key for key in others.entities)
 
 
 @pytest.mark.parametrize("shapes", [None, [], {"x": 1}, {"x": {"a": "colour", "b": 1}}, {"x": {"a": "flag"}}])

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
 from ..limits import LinkCounters
-from ..messages import AudioFormat, DeviceHello, DeviceMessage, JsonObject
+from ..messages import AudioFormat, DeviceHello, DeviceMessage, JsonObject, mcp
 
 
 class LinkClosedError(ConnectionError):
@@ -115,6 +115,10 @@ class Link(ABC):
     @abstractmethod
     async def send(self, message: JsonObject) -> None:
         """Send one JSON message of `messages`."""
+
+    async def send_mcp(self, payload: JsonObject) -> None:
+        """Send a JSON-RPC object of MCP."""
+        await self.send(mcp(payload))
 
     @abstractmethod
     async def send_audio(self, packet: bytes) -> None:

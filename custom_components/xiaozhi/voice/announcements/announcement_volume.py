@@ -68,7 +68,7 @@ class AnnouncementVolume:
 
     async def _change(self) -> None:
         wanted = self._device.settings.announcement_volume
-        if not wanted or VOLUME_TOOL not in self._device.tools:
+        if not wanted or not {VOLUME_TOOL, STATUS_TOOL} <= self._device.tools.keys():
             return
         pending = self._device.state.volume_to_restore
         try:
@@ -104,5 +104,4 @@ class AnnouncementVolume:
 
     @callback
     def _keep(self, volumes: tuple[int, int] | None) -> None:
-        self._device.state.volume_to_restore = volumes
-        self._device.changed()
+        self._device.update(volume_to_restore=volumes)

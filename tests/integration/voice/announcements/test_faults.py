@@ -62,7 +62,7 @@ async def test_a_device_that_does_not_ask_for_the_sound_is_busy_or_too_old(
 ) -> None:
     device = await boot(OLD)
     await wait_for_state(hass, "number.kitchen_box_volume", "70")
-    linked_entry.runtime_data.devices[MAC].state.firmware = "2.5.0"
+    linked_entry.runtime_data.devices[MAC].update(firmware="2.5.0")
     sound = Sound(1)
     began = hass.loop.time()
     with pytest.raises(DeviceBusyError, match="within 5 seconds"):

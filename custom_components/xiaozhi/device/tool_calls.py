@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from homeassistant.exceptions import HomeAssistantError
 
-from ..const import DOMAIN
+from ..errors import UserError
 from ..protocol.conversation.readiness import MainTask
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpCallError, McpError, McpNoReasonError, McpTimeoutError
@@ -15,8 +15,6 @@ from ..protocol.mcp.rpc import Progress
 from ..protocol.tasks import log_failure
 from ..protocol.transport.link import LinkClosedError
 from ..tools.catalogue import stock_tool
-
-__all__ = ["CallingDevice", "TooManyCallsError", "ToolCalls", "call_error"]
 
 # More than all entities of a device and its assistant call at once; the last one may wait for minutes.
 _MAX_WAITING: Final = 32
@@ -43,18 +41,8 @@ def call_error(err: McpError | LinkClosedError, name: str, tool: str) -> HomeAss
 
     `tool` are the words for it.
     """
-    return HomeAssistantError(
-        translation_domain=DOMAIN,
-        translation_key=next(key for kind, key in _TRANSLATION_KEYS if isinstance(err, kind)),
-        translation_placeholders={"name": name, "tool": tool, "reason": str(err)},
-    )
-
-
-class CallingDevice(Protocol):
-    """What `ToolCalls` needs of the device."""
-
-    def create_task[T](self, work: Coroutine[Any, Any, T], what: str) -> asyncio.Task[T]:
-        """Run work that ends with the gateway at the latest."""
+    key = next(key for kind, key in _TRANSLATION_KEYS if isinstance(err, kind))
+    return UserError(key, name=name, tool=tool, reason=str(err))
 
 
 class ToolCalls:
@@ -65,13 +53,18 @@ class ToolCalls:
     a call, so that others must not wait for it.
     """
 
-    def __init__(self, device: CallingDevice, mcp: McpClient, main_task: MainTask) -> None:
-        """Call over `mcp`, which keeps `main_task` busy."""
-        self._device = device
+    def __init__(
+        self,
+        mcp: McpClient,
+        main_task: MainTask,
+        create_task: Callable[[Coroutine[Any, Any, ToolResult], str], asyncio.Task[ToolResult]],
+    ) -> None:
+        """Call over `mcp`, which keeps `main_task` busy. `create_task` runs what outlives its caller."""
         self._mcp = mcp
         self._main_task = main_task
-        self._turn = asyncio.Semaphore()
-        self._turns = asyncio.Semaphore(_MAX_AT_ONCE)
+        self._create_task = create_task
+        self._one = asyncio.Semaphore()
+        self._several = asyncio.Semaphore(_MAX_AT_ONCE)
         self._waiting = 0
 
     async def call(
@@ -88,27 +81,23 @@ class ToolCalls:
         if self._waiting >= _MAX_WAITING:
             raise TooManyCallsError(f"{self._waiting} calls wait already")
         self._waiting += 1
-        turn = self._turns if self._mcp.extended else self._turn
+        semaphore = self._several if self._mcp.extended else self._one
         try:
-            await turn.acquire()
+            await semaphore.acquire()
         finally:
             self._waiting -= 1
         stock = stock_tool(name)
         work = self._mcp.call_tool(
-            name,
-            arguments,
-            timeout=stock.timeout,
-            restarts=stock.restarts,
-            on_progress=on_progress,
+            name, arguments, timeout=stock.timeout, restarts=stock.restarts, on_progress=on_progress
         )
-        call = self._device.create_task(self._run(work, turn), f"call {name}")
+        call = self._create_task(self._run(work, semaphore), f"call {name}")
         call.add_done_callback(log_failure)
         await asyncio.wait((call,))
         return call.result()
 
-    async def _run(self, work: Coroutine[Any, Any, ToolResult], turn: asyncio.Semaphore) -> ToolResult:
+    async def _run(self, work: Coroutine[Any, Any, ToolResult], semaphore: asyncio.Semaphore) -> ToolResult:
         try:
             with self._main_task.call():
                 return await work
         finally:
-            turn.release()
+            semaphore.release()

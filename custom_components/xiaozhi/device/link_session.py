@@ -1,9 +1,9 @@
 """One link of a device: where its messages go, its tool calls and its conversation."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 import logging
-from typing import Any, Final, Protocol, override
+from typing import Any, Final, override
 
 from homeassistant.core import callback
 
@@ -12,10 +12,8 @@ from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.readiness import MainTask
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.mcp.client import McpClient
-from ..protocol.mcp.incoming import IncomingRequests, RequestHandler
-from ..protocol.mcp.model import McpError, McpTimeoutError
-from ..protocol.mcp.result import ToolResult
-from ..protocol.mcp.rpc import Progress
+from ..protocol.mcp.incoming import IncomingRequests
+from ..protocol.mcp.model import McpError
 from ..protocol.messages import (
     Abort,
     DeviceMessage,
@@ -26,13 +24,13 @@ from ..protocol.messages import (
     McpMessage,
 )
 from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandler
-from ..timeouts import Timeouts
 from ..tools.catalogue import STATUS_TOOL
-from .calls import CallingDevice, ToolCalls
+from .device_model import DeviceModel
 from .events import ConversationEvent
-from .handshake import Handshake, IdentifiedDevice
-from .notifications import Notifications, NotifyingDevice
-from .readings import ReadDevice, Readings
+from .handshake import Handshake
+from .notifications import Notifications
+from .readings import Readings
+from .tool_calls import ToolCalls
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -40,56 +38,53 @@ _LOGGER = logging.getLogger(__name__)
 _UNANSWERED_POLLS: Final = 2
 
 
-class SessionDevice(CallingDevice, IdentifiedDevice, NotifyingDevice, ReadDevice, Protocol):
-    """What a session needs of its device."""
-
-    @property
-    def handlers(self) -> Mapping[str, RequestHandler]:
-        """What answers the device's requests, by method."""
-
-    def reached(self, session: DeviceSession) -> None:
-        """Note that messages to the device arrive."""
-
-    def detach(self, session: DeviceSession, reason: str) -> None:
-        """Remove a session whose link has ended."""
-
-    async def conversation_opening(self, session_id: str) -> None:
-        """Save the id of a conversation before it begins."""
-
-    def conversation_started(self, conversation: Conversation) -> None:
-        """Pass on a conversation to be held."""
-
-
-class DeviceSession(LinkHandler):
+class LinkSession(LinkHandler):
     """Handles one link of a device, from its attachment to its end."""
 
-    def __init__(self, device: SessionDevice, link: Link, timeouts: Timeouts, *, can_answer: bool) -> None:
+    def __init__(
+        self,
+        device: DeviceModel,
+        link: Link,
+        *,
+        can_answer: bool,
+        on_closed: Callable[[LinkSession, str], None],
+    ) -> None:
         """Take over a link. On one that stays connected the MCP handshake starts at once.
 
         A device that cannot answer yet is sent nothing before its hello: it would sound an alarm for each
-        answer that it cannot send.
+        answer that it cannot send. `on_closed` is called with the reason when the link has ended.
         """
         self.link = link
         self.conversation: Conversation | None = None
         self._device = device
-        incoming = IncomingRequests(device.handlers, self.create_task, self._send_mcp)
-        self._mcp = McpClient(self._send_mcp, incoming=incoming, timeouts=timeouts.mcp)
+        self._on_closed = on_closed
+        self._timeouts = device.timeouts
         firmware = device.state.firmware_version
+        incoming = IncomingRequests(device.handlers, self.create_task, link.send_mcp)
+        self.mcp = McpClient(link.send_mcp, incoming=incoming, timeouts=self._timeouts.mcp)
+        """Asks the device's MCP server for anything but tools, which are called with `calls`."""
         self._main_task = MainTask(
             blocked_by_tools=not device.state.extended
             and (firmware is None or not firmware.runs_tools_aside),
             probe=self._probe_main_task,
         )
-        self._calls = ToolCalls(device, self._mcp, self._main_task)
-        self._timeouts = timeouts
-        self._readings = Readings(device, self, timeouts.session)
+        self.calls = ToolCalls(self.mcp, self._main_task, device.create_task)
+        self._readings = Readings(
+            device,
+            self.calls,
+            self.create_task,
+            is_listening=lambda: self.listening,
+            on_silence=self._count_silence,
+        )
         self.handshake = Handshake(
-            device, link, self._mcp, self._readings, self.create_task, timeouts.session
+            device, link, self.mcp, self._readings, self.create_task, self._count_silence
         )
         self._notifications = Notifications(
-            device, self.handshake, in_conversation=lambda: self.conversation is not None
+            device,
+            list_tools=self.handshake.list_again,
+            in_conversation=lambda: self.conversation is not None,
         )
-        self._mcp.on_notification = self._notifications.received
+        self.mcp.on_notification = self._notifications.receive
         self._tasks: set[asyncio.Task[None]] = set()
         self._can_answer = can_answer
         self._talked = False
@@ -119,7 +114,7 @@ class DeviceSession(LinkHandler):
     @override
     async def channel_opening(self, channel: Channel) -> None:
         """Save the id of the conversation, to end it after a crash."""
-        await self._device.conversation_opening(channel.session_id)
+        await self._device.save_session(channel.session_id)
 
     @override
     @callback
@@ -135,10 +130,13 @@ class DeviceSession(LinkHandler):
             channel,
             self._device.state.firmware_version,
             self._main_task,
-            self._conversation_state_changed,
+            self._on_conversation_state,
             timeouts=self._timeouts.conversation,
         )
-        self._device.conversation_started(self.conversation)
+        if not self._device.conversations.begin(self.conversation):
+            _LOGGER.debug("%s: no voice satellite to hold this conversation", self._device.name)
+            self._device.create_task(self.conversation.end(), "end conversation")
+        self._device.set_state(self._device.state.after_contact())
 
     @override
     @callback
@@ -146,20 +144,20 @@ class DeviceSession(LinkHandler):
         """Route a message to the MCP client or the conversation."""
         if isinstance(message, McpMessage):
             if "method" not in message.payload:
-                self._answered()
-            if reply := self._mcp.receive(message.payload):
+                self._on_answer()
+            if reply := self.mcp.receive(message.payload):
                 self.create_task(self._send_quietly(messages.mcp(reply)), "reply")
         elif self.conversation is not None:
             # Conversation traffic proves that our hello arrived.
-            self._answered()
+            self._on_answer()
             match message:
                 # While it listens, a text is a question that was typed.
                 case ListenDetect(text) if not self.listening:
-                    self._device.events.happened(ConversationEvent.WAKE_WORD, text)
+                    self._device.events.fire(ConversationEvent.WAKE_WORD, text)
                 case ListenStart(mode) if mode is not ListenMode.MANUAL:
-                    self._listens(while_speaking=mode is ListenMode.REALTIME)
+                    self._device.update(listens_while_speaking=mode is ListenMode.REALTIME)
                 case Abort():
-                    self._device.events.happened(ConversationEvent.INTERRUPTED)
+                    self._device.events.fire(ConversationEvent.INTERRUPTED)
             self.conversation.message_received(message)
 
     @override
@@ -167,7 +165,7 @@ class DeviceSession(LinkHandler):
     def audio_received(self, packet: bytes, missing: int) -> None:
         """Route audio to the conversation."""
         if self.conversation is not None:
-            self._answered()
+            self._on_answer()
             self.conversation.audio_received(packet, missing)
 
     @override
@@ -181,17 +179,18 @@ class DeviceSession(LinkHandler):
             self._readings.resume()
             if self.link.stays_connected and (alerts := conversation.loudspeaker.take_alerts()):
                 self.create_task(self._show_later(alerts), "show alerts")
-            self._device.events.happened(ConversationEvent.ENDED)
+            self._device.events.fire(ConversationEvent.ENDED)
+            self._device.refresh()
 
     @override
     @callback
     def link_closed(self, reason: str) -> None:
         """End all tasks and calls of the link."""
         self._readings.close()
-        self._mcp.close(reason)
+        self.mcp.close(reason)
         for task in self._tasks:
             task.cancel()
-        self._device.detach(self, reason)
+        self._on_closed(self, reason)
 
     @callback
     def read_soon(self, *, acted: bool = False) -> None:
@@ -224,49 +223,46 @@ class DeviceSession(LinkHandler):
         else:
             await self.link.send(message)
 
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> ToolResult:
-        """Call a tool of the device. Raises as `ToolCalls.call`."""
-        return await self._calls.call(name, arguments, on_progress=on_progress)
-
-    async def ask[T](self, request: Callable[[McpClient], Awaitable[T]]) -> T:
-        """Ask the device's MCP server for something other than a tool. Raises `McpError`."""
-        return await request(self._mcp)
-
     @callback
-    def device_started(self) -> None:
+    def restart(self) -> None:
         """Repeat the handshake with a device that has restarted unnoticed by its link."""
         self.handshake.start_again()
         self.create_task(self.link.close_channel(), "close channel")
 
     @callback
-    def _listens(self, *, while_speaking: bool) -> None:
-        if self._device.state.listens_while_speaking is not while_speaking:
-            self._device.state.listens_while_speaking = while_speaking
-            self._device.changed()
+    def log_connected(self, *, quietly: bool = False) -> None:
+        """Log that the device can be reached; `quietly` if it only has another link."""
+        self._log("%s is connected over %s", self.link.kind, quietly=quietly)
 
     @callback
-    def _answered(self) -> None:
+    def log_closed(self, reason: str) -> None:
+        """Log that the device cannot be reached any more."""
+        self._log("%s is not connected any more: %s", reason)
+
+    def _log(self, text: str, value: object, *, quietly: bool = False) -> None:
+        # A device on WebSocket comes and goes with every conversation.
+        loud = self.link.stays_connected and self.reachable and not quietly
+        _LOGGER.log(logging.INFO if loud else logging.DEBUG, text, self._device.name, value)
+
+    @callback
+    def _on_answer(self) -> None:
         if self._unanswered is not None:
             self._unanswered = 0
         if not self.reachable:
             self.reachable = True
-            self._device.reached(self)
+            self.log_connected()
+            self._device.refresh()
 
     @callback
-    def _conversation_state_changed(self, state: ConversationState) -> None:
+    def _on_conversation_state(self, state: ConversationState) -> None:
         if state is ConversationState.IDLE:
             self._readings.resume()
             # At once: a link that ends would make the device unavailable before it was seen to be idle.
-            self._device.changed()
+            self._device.refresh()
         else:
             self._readings.pause()
             # After what is about to be sent to the device: Home Assistant takes its time to show a state.
-            self._device.hass.loop.call_soon(self._device.changed)
+            self._device.hass.loop.call_soon(self._device.refresh)
 
     async def _show_later(self, alerts: list[JsonObject]) -> None:
         await asyncio.sleep(self._timeouts.session.idle)
@@ -285,9 +281,9 @@ class DeviceSession(LinkHandler):
         if not self._talked:
             await self._send_quietly(messages.goodbye(session_id))
 
-    async def status_unread(self, err: Exception) -> None:
-        """Count a missing status; the link ends after too many of them."""
-        if self._unanswered is None or self.link.notices_loss or not isinstance(err, McpTimeoutError):
+    async def _count_silence(self) -> None:
+        """Count a poll that was not answered; the link ends after too many of them."""
+        if self._unanswered is None or self.link.notices_loss:
             return
         self._unanswered += 1
         if self._unanswered >= _UNANSWERED_POLLS:
@@ -298,14 +294,11 @@ class DeviceSession(LinkHandler):
         if not self.handshake.started or STATUS_TOOL not in self._device.tools:
             return False
         try:
-            await self._mcp.call_tool(STATUS_TOOL)
+            await self.mcp.call_tool(STATUS_TOOL)
         except (McpError, LinkClosedError) as err:
             _LOGGER.debug("%s: no proof that it speaks: %s", self._device.name, err)
             return False
         return True
-
-    async def _send_mcp(self, payload: JsonObject) -> None:
-        await self.link.send(messages.mcp(payload))
 
     async def _send_quietly(self, message: JsonObject) -> None:
         try:

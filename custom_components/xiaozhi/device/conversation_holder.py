@@ -10,8 +10,6 @@ from ..protocol.conversation.conversation import Conversation
 from .events import ConversationEvent, DeviceEvents
 from .turn_times import TurnTimes
 
-__all__ = ["DeviceConversations"]
-
 # Enough to tell a slow turn from a slow engine.
 _LAST_TURNS: Final = 20
 
@@ -50,9 +48,9 @@ class DeviceConversations:
         return end
 
     @callback
-    def started(self, conversation: Conversation) -> bool:
+    def begin(self, conversation: Conversation) -> bool:
         """Pass on a conversation that the device has started; return whether it is held."""
-        self._events.happened(ConversationEvent.STARTED)
+        self._events.fire(ConversationEvent.STARTED)
         if self._refused is not None:
             self._refused()
             return False
@@ -62,10 +60,10 @@ class DeviceConversations:
         return True
 
     @callback
-    def answered(self, text: str, times: TurnTimes) -> None:
+    def add_answer(self, text: str, times: TurnTimes) -> None:
         """Take the text of an answer that the user has begun to hear or read, and how long it took."""
         self._turns.append(times)
-        self._events.happened(ConversationEvent.ANSWERED, text, **times.as_dict())
+        self._events.fire(ConversationEvent.ANSWERED, text, **times.as_dict())
 
     @property
     def response_time(self) -> float | None:

@@ -1,4 +1,4 @@
-"""Pictures from a device."""
+"""The last pictures of a device, kept in memory only."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,0 +1,138 @@
+"""What is known of a paired device, and who follows it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from homeassistant.config_entries import ConfigEntry, ConfigSubentry
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers.device_registry import DeviceInfo
+from homeassistant.helpers.dispatcher import async_dispatcher_send
+from homeassistant.util.signal_type import SignalType
+
+from ..const import DOMAIN
+from ..protocol.mcp.client import McpClient
+from ..protocol.mcp.incoming import RequestHandler
+from ..protocol.messages import JsonObject
+from ..settings import DeviceSettings
+from ..timeouts import Timeouts
+from .conversation_holder import DeviceConversations
+from .device_tools import DeviceTools
+from .events import DeviceEvent, DeviceEvents
+from .keyed_listeners import KeyedListeners, Listener
+from .state import DeviceState, changed_keys
+from .store import DeviceStore
+
+EVENT_SIGNAL: Final = SignalType["DeviceModel", DeviceEvent](f"{DOMAIN}_event")
+"""Sent with each event of any device, for event entities and triggers of automations."""
+
+type HandshakeStep = Callable[[McpClient], Awaitable[None]]
+"""Raises `McpError`, and is then tried again."""
+
+
+class DeviceModel:
+    """A paired device as far as it is known: what does not depend on a link.
+
+    Its last state comes from the store, so that entities exist before it connects. Listeners are called when
+    what they follow has changed.
+    """
+
+    def __init__(
+        self,
+        hass: HomeAssistant,
+        entry: ConfigEntry[Any],
+        subentry: ConfigSubentry,
+        store: DeviceStore,
+        timeouts: Timeouts,
+    ) -> None:
+        self.hass = hass
+        self.timeouts = timeouts
+        self.subentry_id = subentry.subentry_id
+        self.settings = DeviceSettings.from_subentry(subentry)
+        self.info = DeviceInfo(identifiers={(DOMAIN, self.mac)})
+        """Connects the entities with the device in the registry."""
+        self._entry = entry
+        self._store = store
+        self._state = store.state(self.mac)
+        self._listeners = KeyedListeners()
+        self.tools = DeviceTools(hass, lambda: self._state, self.update)
+        self.events = DeviceEvents(
+            partial(async_dispatcher_send, hass, EVENT_SIGNAL, self),
+            clock=hass.loop.time,
+            shares_texts=lambda: self.settings.share_transcripts,
+        )
+        self.conversations = DeviceConversations(self.events)
+        self.handlers: dict[str, RequestHandler] = {}
+        """What answers the requests of the device's MCP server, by method."""
+        self.client_capabilities: dict[str, JsonObject] = {}
+        """What is announced to the device's MCP server."""
+        self.notification_handlers: dict[str, Callable[[JsonObject], None]] = {}
+        """What gets the params of the device's notifications, by method."""
+        self.handshake_steps: list[HandshakeStep] = []
+        """What is asked of the device after its tools, on every link."""
+
+    @property
+    def mac(self) -> str:
+        """MAC in lower case with colons."""
+        return self.settings.mac
+
+    @property
+    def name(self) -> str:
+        """Name from the owner."""
+        return self.settings.name
+
+    @property
+    def registry_id(self) -> str | None:
+        """Id in the device registry."""
+        registry = dr.async_get(self.hass)
+        entry = registry.async_get_device_by_identifier((DOMAIN, self.mac), self._entry.entry_id)
+        return entry.id if entry else None
+
+    @property
+    def state(self) -> DeviceState:
+        """The last known state."""
+        return self._state
+
+    @callback
+    def set_state(self, state: DeviceState) -> None:
+        """Take a new state, save it in time, and call those who follow what has changed."""
+        old, self._state = self._state, state
+        changed = set(changed_keys(old, state))
+        self._store.replace(self.mac, old, state, changed)
+        self._listeners.notify(changed)
+
+    @callback
+    def update(self, **fields: Any) -> None:
+        """Change fields of the state."""
+        self.set_state(replace(self._state, **fields))
+
+    @callback
+    def refresh(self) -> None:
+        """Take what the link says now."""
+        self.set_state(self._state)
+
+    @callback
+    def listen(self, keys: Iterable[str], listener: Listener) -> CALLBACK_TYPE:
+        """Call `listener` whenever something with one of these keys has changed; see `state.py`.
+
+        Returns a function that ends this.
+        """
+        return self._listeners.listen(keys, listener)
+
+    @callback
+    def notify(self, *keys: str) -> None:
+        """Call those who follow something that is no part of the state."""
+        self._listeners.notify(keys)
+
+    async def save_session(self, session_id: str) -> None:
+        """Save the id of a conversation before it begins, to end it after a crash."""
+        self.update(session=session_id)
+        await self._store.async_save_at_once(self.mac)
+
+    @callback
+    def create_task[T](self, work: Coroutine[Any, Any, T], what: str) -> asyncio.Task[T]:
+        """Run work that ends with the gateway at the latest."""
+        return self._entry.async_create_background_task(self.hass, work, f"xiaozhi {self.name} {what}")

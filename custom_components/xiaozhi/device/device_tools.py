@@ -1,0 +1,113 @@
+"""The tools of one device, with their last answers and calls."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, override
+
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+
+from ..protocol.mcp.model import is_bounded
+from ..protocol.mcp.result import ToolResult
+from ..protocol.mcp.tool import Tool
+from ..tools.answer_values import member, parse_answer
+from ..tools.catalogue import CATALOGUE, STATUS_TOOL
+from ..tools.entity_descriptions import Call, Reading, ToolEntity
+from ..tools.tool_state import prepare, shape_of
+from .state import DeviceState
+
+_MAX_ARGUMENTS: Final = 512
+_MAX_DEPTH: Final = 2
+
+
+class DeviceTools(Mapping[str, Tool]):
+    """The tools of one device by name, as last listed."""
+
+    def __init__(
+        self, hass: HomeAssistant, state: Callable[[], DeviceState], update: Callable[..., None]
+    ) -> None:
+        """`update` changes fields of the state."""
+        self._hass = hass
+        self._state = state
+        self._update = update
+        self._read: Counter[str] = Counter()
+
+    @override
+    def __getitem__(self, name: str) -> Tool:
+        return self._state().tools.by_name[name]
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._state().tools.by_name)
+
+    @override
+    def __len__(self) -> int:
+        return len(self._state().tools.by_name)
+
+    @property
+    def entities(self) -> Mapping[str, ToolEntity]:
+        """Descriptions of the tools' entities, by key; the same object until the list changes."""
+        return self._state().tools.entities
+
+    @property
+    def to_read(self) -> tuple[str, ...]:
+        """Names of the tools whose answers are read regularly."""
+        return tuple(name for name in self if self._read[name] > 0)
+
+    @callback
+    def read_regularly(self, name: str) -> CALLBACK_TYPE:
+        """Have a tool read regularly. Returns a function that ends this."""
+        self._read[name] += 1
+
+        @callback
+        def end() -> None:
+            self._read[name] -= 1
+
+        return end
+
+    async def set_list(self, tools: tuple[Tool, ...]) -> None:
+        """Take a new list, and forget answers and calls of tools that are gone."""
+        answers = dict(self._state().answers)
+        # Hostile texts take up to a second.
+        listed = await self._hass.async_add_executor_job(prepare, tools, self._state().tools.shapes, answers)
+        state, names = self._state(), listed.by_name
+        self._update(
+            tools=listed,
+            answers={name: answer for name, answer in state.answers.items() if name in names},
+            calls={name: arguments for name, arguments in state.calls.items() if name in names},
+        )
+
+    async def set_answer(self, name: str, result: ToolResult) -> None:
+        """Store the answer of a tool; members that are not known yet may make entities."""
+        answer, listed = parse_answer(result), self._state().tools
+        mapped, known = listed, listed.shapes.get(name, ())
+        if name not in CATALOGUE and shape_of(answer, known) != known:
+            mapped = await self._hass.async_add_executor_job(
+                prepare, listed.tools, listed.shapes, {name: answer}
+            )
+        # Otherwise they were listed meanwhile, and the tool may be gone.
+        if self._state().tools is listed and name in self:
+            self._update(tools=mapped, answers={**self._state().answers, name: answer})
+
+    @callback
+    def set_call(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Store a successful call; return whether an entity's state may depend on it."""
+        called = dict(arguments)
+        followed = self._state().tools.followed
+        if name not in followed or not is_bounded(called, size=_MAX_ARGUMENTS, depth=_MAX_DEPTH):
+            return False
+        # The latest call is at the end.
+        others = {other: known for other, known in self._state().calls.items() if other != name}
+        self._update(calls={**others, name: called})
+        return True
+
+    def last_call(self, names: Iterable[str]) -> Call | None:
+        """Return the last call of any of these tools."""
+        calls, wanted = self._state().calls, frozenset(names)
+        latest = next((name for name in reversed(tuple(calls)) if name in wanted), None)
+        return None if latest is None else Call(tool=latest, arguments=calls[latest])
+
+    def last_value(self, reading: Reading) -> Any:
+        """Return the value last read, or None."""
+        if reading.tool == STATUS_TOOL:
+            return getattr(self._state().status, reading.member or "", None)
+        return member(self._state().answers.get(reading.tool), reading.member)
