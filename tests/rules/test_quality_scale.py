@@ -120,7 +120,7 @@ def test_every_error_that_home_assistant_shows_is_translated() -> None:
                 given = {keyword.arg for keyword in error.keywords}
                 assert "translation_key" in given, f"{path.name}:{error.lineno}"
     # Most are spelled `UserError` and `InputError`, which cannot be made without a key.
-    assert raised > 3
+    assert raised > 0
 
 
 def test_every_field_of_a_form_says_what_it_is_for() -> None:

@@ -38,6 +38,7 @@ def gateway(
         udp_port=8765,
         link=link,
         address=address,
+        firmware_releases=None,
         broker=broker,
     )
 
