@@ -26,7 +26,7 @@ from .gateway import Gateway, XiaozhiConfigEntry
 from .media.stream import media_sound
 from .voice.announcements.announcement_speech import announcement_utterance, text_utterance
 from .voice.announcements.automation_question import ask
-from .voice.announcements.refusals import check_length
+from .voice.announcements.refusals import AnnouncementInterruptedError, check_length
 from .voice.announcements.utterance import OpenSpeech
 from .voice.conversations import VoiceConversations
 from .voice.engine_locations import engine_locations
@@ -153,15 +153,19 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         return text_utterance(self.hass, text, chosen_pipeline(self.hass, self.device)).speech
 
     async def _say(self, announcement: AssistSatelliteAnnouncement, *, expects_answer: bool) -> None:
-        await self._announcer.say(
-            await announcement_utterance(
-                self.hass,
-                announcement,
-                partial(media_sound, self.hass, self.device.timeouts.media),
-                origin=self.device.state.origin,
-                expects_answer=expects_answer,
-            )
+        utterance = await announcement_utterance(
+            self.hass,
+            announcement,
+            partial(media_sound, self.hass, self.device.timeouts.media),
+            origin=self.device.state.origin,
+            expects_answer=expects_answer,
         )
+        try:
+            await self._announcer.say(utterance)
+        except AnnouncementInterruptedError:
+            # Of its test sound, Home Assistant wants to know only that the device has fetched it.
+            if not utterance.waits_for_device:
+                raise
 
     @callback
     @override

@@ -20,6 +20,9 @@ from tests.integration.boxes import COMMAND, SATELLITE, Boot, Speech
 NEW = get_profile(version="2.5.0")
 
 
+pytestmark = pytest.mark.usefixtures("ffmpeg")
+
+
 @pytest.fixture
 def link() -> LinkKind:
     return LinkKind.MQTT
