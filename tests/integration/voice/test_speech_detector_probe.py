@@ -12,6 +12,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.audio.detector import DetectorSettings
 from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
+from custom_components.xiaozhi.voice.speech_detectors import SpeechDetectors
 from tests.integration.http_device import MakeEntry
 from tests.silero_wheels import HANGS, ILLEGAL_INSTRUCTION, WORKS, installed
 
@@ -63,6 +64,12 @@ async def test_a_detector_that_hangs_does_not_hold_up_home_assistant(start: Star
     with installed(_folder(tmp_path), HANGS) as wheel:
         assert not await start()
         assert wheel.loaded_by() == ["another"]
+
+
+async def test_a_turn_does_not_wait_for_a_detector_that_is_still_tried(hass: HomeAssistant) -> None:
+    detectors = SpeechDetectors(hass, lambda: None, VoiceTimeouts(detector_wait=0.01))
+    assert await detectors.async_load(DetectorSettings()) is None
+    assert detectors.available
 
 
 async def test_a_detector_is_tried_once_for_each_version(start: Start, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 import sys
 from time import monotonic
+from types import ModuleType
 
 import pytest
 
@@ -61,10 +62,19 @@ def test_to_find_the_package_does_not_load_it(tmp_path: Path) -> None:
         assert wheel.loaded_by() == []
 
 
-def test_a_package_that_is_not_there_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, PACKAGE, None)
+@pytest.mark.parametrize("module", [None, ModuleType(PACKAGE)], ids=["blocked", "made up"])
+def test_a_package_that_is_not_there_is_not_found(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType | None
+) -> None:
+    monkeypatch.setitem(sys.modules, PACKAGE, module)
     with pytest.raises(ModelUnavailable, match="not installed"):
         find_model()
+
+
+def test_a_package_without_a_version_has_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = probe_key()
+    monkeypatch.setattr(sys, "path", [])
+    assert probe_key() != known
 
 
 def test_the_program_runs_the_model() -> None:
