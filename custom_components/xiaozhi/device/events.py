@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from homeassistant.core import callback
 
-from ..protocol.limits import TokenBucket
+from ..protocol.limits import HourlyLimit, TokenBucket
 from ..protocol.mcp.model import is_bounded
 from ..protocol.messages import JsonObject
 from ..protocol.text import clean_data, one_line
@@ -88,12 +88,20 @@ class DeviceEvents:
         self._clock = clock
         self._shares_texts = shares_texts
         self._notifications = TokenBucket(rate=_RATE, burst=_BURST)
+        self._notification_events = HourlyLimit()
         self._conversation_events = TokenBucket(rate=_RATE, burst=_BURST)
 
     @callback
     def admit_notification(self) -> bool:
         """Count a notification; False if it exceeds the limit."""
         return self._admit(self._notifications)
+
+    @callback
+    def admit_notification_event(self) -> bool:
+        """Count the event of a notification; False if a whole hour of them would be too many to keep."""
+        admitted = self._notification_events.take(self._clock())
+        self.dropped += not admitted
+        return admitted
 
     @callback
     def fire_notification(self, method: str, params: JsonObject) -> None:

@@ -1,6 +1,7 @@
 """Notifications of a device's MCP server over one link."""
 
 from collections.abc import Callable
+import logging
 from typing import Final
 
 from homeassistant.core import callback
@@ -9,6 +10,8 @@ from ..protocol.conversation.state_table import ConversationState
 from ..protocol.messages import JsonObject
 from .device_model import DeviceModel
 from .events import EVENT_NOTIFICATION
+
+_LOGGER = logging.getLogger(__name__)
 
 _TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 _STATE_CHANGED: Final = "notifications/state_changed"
@@ -27,6 +30,7 @@ class Notifications:
         """`in_conversation` tells whether a conversation is open, whose own state is better."""
         self.state = ConversationState.IDLE
         """What the device does, as last notified."""
+        self._limit_logged = False
         self._device = device
         self._list_tools = list_tools
         self._in_conversation = in_conversation
@@ -44,6 +48,14 @@ class Notifications:
             self._set_state(params)
         if (handle := self._device.notification_handlers.get(method)) is not None:
             handle(params)
+        if not events.admit_notification_event():
+            if not self._limit_logged:
+                self._limit_logged = True
+                _LOGGER.warning(
+                    "%s sends too many notifications: one a minute is an event now",
+                    self._device.name,
+                )
+            return
         data = {"device_id": self._device.registry_id, "method": method, "params": params}
         self._device.hass.bus.async_fire(EVENT_NOTIFICATION, data)
         events.fire_notification(method, params)

@@ -128,6 +128,29 @@ async def test_a_flood_of_notifications_is_dropped_and_counted(
     assert known.describe()["dropped_events"] == known.events.dropped == 60 - len(events)
 
 
+async def test_after_a_hundred_in_an_hour_one_notification_a_minute_is_an_event(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    link: LinkKind,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """At a rate that no limit of a moment cuts: each would be a row of the database."""
+    if link is not LinkKind.MQTT:
+        pytest.skip("a device is on WebSocket only while it talks")
+    events = async_capture_events(hass, EVENT_NOTIFICATION)
+    device = await boot()
+    for number in range(220):
+        device.notify("notifications/other", data=number)
+        await asyncio.sleep(1)
+    assert 100 <= len(events) <= 104
+    assert events[-1].data["params"]["data"] > 150
+    told = [record for record in caplog.records if "sends too many notifications" in record.message]
+    assert len(told) == 1
+    caplog.clear()
+
+
 async def test_a_told_state_counts_between_conversations_only(
     hass: HomeAssistant, speech: Speech, boot: Boot, link: LinkKind
 ) -> None:

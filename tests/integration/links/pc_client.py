@@ -33,6 +33,8 @@ class PcClient(ABC):
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
         self.packets: list[bytes] = []
+        self.answers: dict[str, str | None] = {}
+        """Its tools, with what they answer; None for one that fails."""
         self.ended = asyncio.Event()
         """The server has ended the conversation."""
         self._session_id = ""
@@ -47,7 +49,7 @@ class PcClient(ABC):
         """Send an Opus packet."""
 
     async def received(self, message: dict[str, Any]) -> None:
-        """Keep a message, and answer it as an MCP server without tools."""
+        """Keep a message, and answer it as an MCP server."""
         self.messages.append(message)
         self._news.set()
         request = message.get("payload", {})
@@ -55,7 +57,9 @@ class PcClient(ABC):
             case "initialize":
                 await self._reply(request["id"], {"serverInfo": {"name": "pc", "version": "2.0.3"}})
             case "tools/list":
-                await self._reply(request["id"], {"tools": []})
+                await self._reply(request["id"], {"tools": [{"name": name} for name in self.answers]})
+            case "tools/call" if (answer := self.answers.get(request["params"]["name"])) is not None:
+                await self._reply(request["id"], {"content": [{"type": "text", "text": answer}]})
             case str() if "id" in request:
                 error = {"code": -32601, "message": "no such tool"}
                 await self.send(self._mcp({"id": request["id"], "error": error}))

@@ -52,6 +52,8 @@ async def test_a_client_on_a_computer_talks_like_a_device(
         # 60 ms each, as our hello announces: half a second of speech at the least.
         assert len(client.packets) > 8
         (heard,) = speech.recognizer.streams
+        # It lists no tool, so none is called: some clients answer a call of an unknown one with silence.
+        assert "tools/call" not in client.methods
         # A second before it and some after, and no silence between the packets.
         assert len(command) < len(heard) < len(command) + 3.2 * 32000
     if isinstance(client, WebSocketClient):
@@ -98,6 +100,17 @@ async def test_a_microphone_that_is_stopped_before_anything_was_said_ends_quietl
         await client.give_up()
         assert not [message for message in client.messages if message["type"] in {"stt", "tts", "llm"}]
         assert not [text for text in speech.recognizer.streams if text]
+
+
+async def test_tools_are_read_of_a_client_whose_status_fails(
+    hass: HomeAssistant, speech: Speech, linked_entry: Any, hass_client_no_auth: ClientSessionGenerator
+) -> None:
+    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))[LinkKind.WEBSOCKET]
+    for _ in range(2):
+        async with pc_client.CLIENTS[LinkKind.WEBSOCKET].connected(settings) as client:
+            client.answers = {"self.get_device_status": None, "self.room.get_temperature": "21.5"}
+            await client.ask(COMMAND)
+    await wait_for_state(hass, "sensor.kitchen_box_room_temperature", "21.5")
 
 
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET], indirect=True)
