@@ -1,0 +1,91 @@
+"""What is known of a device: what differs between two snapshots, and what an earlier version has stored."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from custom_components.xiaozhi.device.keyed_listeners import KeyedListeners
+from custom_components.xiaozhi.device.state import DeviceState, changed_keys
+from custom_components.xiaozhi.protocol.status import DeviceStatus
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+
+OLD: Final = DeviceState(
+    link=LinkKind.MQTT,
+    linked=True,
+    status=DeviceStatus(volume=50, battery_level=80),
+    answers={"self.lamp.get": True, "self.room.get": {"co2": 600}},
+    calls={"self.lamp.on": {}, "self.lamp.off": {}},
+)
+# As 0.2.0 stored it.
+STORED: Final[dict[str, Any]] = {
+    "firmware": "2.4.2",
+    "board": "bread-compact-wifi",
+    "chip": "esp32s3",
+    "firmware_space": 4128768,
+    "ip": "192.168.1.20",
+    "link": "mqtt",
+    "told": "mqtt",
+    "host": "192.168.1.10",
+    "origin": "http://192.168.1.10:8123",
+    "session": "1b2c",
+    "listens_while_speaking": False,
+    "wake_words": ["hi"],
+    "capabilities": {"tools": True},
+    "offers": {"resources": [], "templates": [], "prompts": []},
+    "tools": [{"name": "self.room.get", "description": "", "inputSchema": {}}],
+    "status": {"volume": 70},
+    "answers": {"self.room.get": {"co2": 600}},
+    "calls": {"self.lamp.on": {}},
+    "timers": {"a": {"name": "tea", "seconds": 240, "ends_at": None}},
+    "last_contact": "2026-10-01T12:00:00+00:00",
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "keys"),
+    [
+        ({}, set()),
+        ({"status": DeviceStatus(volume=50, battery_level=80)}, set()),
+        ({"status": DeviceStatus(volume=60, battery_level=80)}, {"status", "status.volume"}),
+        ({"linked": False}, {"linked", "available"}),
+        ({"linked": False, "link": LinkKind.WEBSOCKET}, {"linked", "link"}),
+        ({"answers": {"self.lamp.get": True}}, {"answers", "answers.self.room.get"}),
+        ({"calls": {"self.lamp.on": {}, "self.lamp.off": {}}}, set()),
+        # The order counts: the lamp is on now.
+        ({"calls": {"self.lamp.off": {}, "self.lamp.on": {}}}, {"calls", "calls.self.lamp.on"}),
+        ({"calls": {**OLD.calls, "self.led.set": {"level": 2}}}, {"calls", "calls.self.led.set"}),
+        ({"calls": {}}, {"calls", "calls.self.lamp.on", "calls.self.lamp.off"}),
+    ],
+)
+def test_what_changed_follows_from_comparing(changes: dict[str, Any], keys: set[str]) -> None:
+    assert set(changed_keys(OLD, replace(OLD, **changes))) == keys
+
+
+def test_a_listener_is_called_once_however_much_it_follows_and_not_after_it_has_ended() -> None:
+    listeners, called = KeyedListeners(), list[str]()
+    remove = listeners.listen(["linked", "available"], lambda: called.append("both"))
+    listeners.listen(["link"], lambda: called.append("link"))
+    listeners.notify(["available", "linked", "conversation"])
+    remove()
+    remove()
+    listeners.notify(["available", "link"])
+    assert called == ["both", "link"]
+
+
+def test_what_0_2_0_stored_is_read() -> None:
+    state = DeviceState.from_dict(STORED)
+    assert state.preferred_link is LinkKind.MQTT
+    assert state.tools.by_name.keys() == {"self.room.get"}
+    # It stored no shapes: they are those of the answers.
+    assert [path for path, _ in state.tools.shapes["self.room.get"]] == ["co2"]
+    again = state.as_dict()
+    kept = STORED.keys() - {"capabilities", "offers", "tools", "status"}
+    assert {key: again[key] for key in kept} == {key: STORED[key] for key in kept}
+    assert again["status"]["volume"] == 70
+    assert DeviceState.from_dict(again) == state
+
+
+@pytest.mark.parametrize("moment", ["yesterday", "2026-02-31T12:00:00+00:00", "2026-02-01T12:00:00", 7])
+def test_a_moment_that_cannot_be_compared_is_none(moment: Any) -> None:
+    assert DeviceState.from_dict({"last_contact": moment}).last_contact is None
