@@ -100,12 +100,25 @@ class Handshake:
                 # The device may be one that sounds an alarm for every question. Its next hello starts again.
                 self._running = None
                 return
-            if not answers and STATUS_TOOL not in self._device.tools:
-                # No reading of the status will show whether the device is there.
+            # Reading the status shows whether the device is there; without one, nothing else does.
+            if STATUS_TOOL not in self._device.tools and not (answers and await self._is_there(poll)):
                 await self._on_silence()
             with_tools = poll % _POLLS_PER_READING == 0
             await self._readings.poll(with_tools=with_tools)
             await asyncio.sleep(self._timeouts.poll)
+
+    async def _is_there(self, poll: int) -> bool:
+        """Return whether the device answers a ping, where its link does not show that it is gone."""
+        if poll == 0 or self._link.notices_loss:
+            return True
+        try:
+            await self._mcp.request("ping", {})
+        except McpTimeoutError:
+            return False
+        except (McpError, LinkClosedError) as err:
+            # Stock firmware does not know it, and says so.
+            _LOGGER.debug("%s: pinged: %s", self._device.name, err)
+        return True
 
     async def _take(self, missing: list[Callable[[], Awaitable[None]]]) -> bool:
         """Run and remove the missing steps; return whether the device answers.

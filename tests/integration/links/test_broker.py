@@ -244,6 +244,20 @@ async def test_a_device_that_does_not_answer_any_more_is_unavailable_until_it_do
     await set_volume(hass, device, 20)
 
 
+async def test_a_device_without_a_status_is_pinged(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    """Nothing else would show that it lost its power."""
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    (known,) = linked_entry.runtime_data.devices.values()
+    await known.tools.set_list(tuple(tool for tool in known.tools.values() if "status" not in tool.name))
+    await asyncio.sleep(30)
+    assert hass.states.is_state(CONNECTED, "on")
+    await device.lose_power()
+    await wait_for_state(hass, CONNECTED, "off", 60)
+
+
 @pytest.mark.parametrize(
     "timeouts", [replace(QUICK, session=replace(QUICK.session, poll=60))], ids=["seldom asked"]
 )
