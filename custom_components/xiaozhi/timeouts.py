@@ -42,8 +42,6 @@ class SessionTimeouts:
     listing: float = 0.5
     """Tools are listed once after several changes in a row, however often the device says that they have
     changed."""
-    resource: float = 2.0
-    """Between two readings of a resource, however often the device says that it has changed."""
     ai_answer: float = 120.0
     """For a language model that a device asks."""
     person_answers: float = 300.0

@@ -45,11 +45,7 @@ class McpTimeouts:
     progress: float = 600
     """For a whole call, however often it reports progress."""
     read: float = 10
-    """For a resource, a prompt, or its next progress."""
-    task_poll: float = 1
-    """Between two looks at a task, unless the device asks for more."""
-    send: float = 1
-    """To cancel a request that is not awaited any more."""
+    """For a resource or a prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
