@@ -6,8 +6,6 @@ import sys
 import traceback
 from typing import Protocol
 
-__all__ = ["CommandHandler", "serve"]
-
 
 class CommandHandler(Protocol):
     """Has an async method for every command; arguments and results are JSON."""

@@ -28,8 +28,6 @@ from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE
 
 from .commands import serve
 
-__all__ = ["Account", "DeviceGroup", "Played"]
-
 # The voice of the demo.
 _VOICE: Final = "en-us+f2"
 _WORDS_PER_MINUTE: Final = 150

@@ -11,8 +11,6 @@ from .house import House
 from .report import Finding, Row, percentile
 from .speech import after, spoken
 
-__all__ = ["measure"]
-
 _SECONDS_OF_LISTENING: Final = 1.2
 # Packets last 60 ms.
 _LATE: Final = 0.065

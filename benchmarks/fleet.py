@@ -11,8 +11,6 @@ from typing import Any, Final
 from .devices import Account, Played
 from .house import PairedDevice
 
-__all__ = ["Fleet", "fleet"]
-
 _ROOT: Final = Path(__file__).parent.parent
 _MAX_LINE: Final = 1 << 22
 _COMMAND_SECONDS: Final = 180

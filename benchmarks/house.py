@@ -39,8 +39,6 @@ from demo.processes import free_port
 
 from .speech import InstantAgent, InstantSpeechToText, InstantTextToSpeech, set_up_speech
 
-__all__ = ["House", "PairedDevice", "house", "until"]
-
 _HOST: Final = "127.0.0.1"
 _UNTIL_SECONDS: Final = 120
 # Home Assistant logs errors about programs and hardware that this machine lacks.

@@ -14,8 +14,6 @@ from .house import House, Site, until
 from .report import Finding, Row, median, percentile
 from .speech import LONG_SPEECH, after
 
-__all__ = ["measure"]
-
 _TOOL: Final = "self.audio_speaker.set_volume"
 # The rate of calls while a user drags a slider.
 _INTERVAL: Final = 0.1

@@ -33,8 +33,6 @@ from .house import House
 from .process import resident_kib, return_free_memory
 from .report import Finding, Row
 
-__all__ = ["measure"]
-
 _KINDS: Final = {
     "MP3, 128 kbit/s": ("mp3", "libmp3lame", 44100, 128_000),
     "AAC, 128 kbit/s": ("adts", "aac", 44100, 128_000),

@@ -17,8 +17,6 @@ from .house import House, Site, until
 from .process import proportional_kib
 from .report import Finding, Row
 
-__all__ = ["measure"]
-
 _CHANGES: Final = 200
 
 

@@ -6,8 +6,6 @@ import resource
 import sys
 from typing import Final
 
-__all__ = ["open_sockets", "peak_kib", "proportional_kib", "resident_kib", "return_free_memory"]
-
 _PAGES: Final = Path("/proc/self/statm")
 _SHARES: Final = Path("/proc/self/smaps_rollup")
 _FILES: Final = Path("/proc/self/fd")

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import json
 from typing import Final
 
-__all__ = ["Finding", "median", "percentile"]
-
 _MISSING: Final = "–"
 
 type Value = str | int | float | None

@@ -15,16 +15,6 @@ from homeassistant.helpers import intent
 
 from simulator.audio.espeak import synthesize
 
-__all__ = [
-    "LONG_SPEECH",
-    "InstantAgent",
-    "InstantSpeechToText",
-    "InstantTextToSpeech",
-    "after",
-    "after_all",
-    "set_up_speech",
-]
-
 type Recognize = Callable[[AsyncIterable[bytes]], Awaitable[str]]
 
 LONG_SPEECH: Final = 2 * (

@@ -14,8 +14,6 @@ from .house import House, until
 from .report import Finding, Row
 from .speech import LONG_SPEECH, after
 
-__all__ = ["measure"]
-
 _SETTLE: Final = 0.5
 
 

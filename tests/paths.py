@@ -3,6 +3,4 @@
 from pathlib import Path
 from typing import Final
 
-__all__ = ["ROOT"]
-
 ROOT: Final = Path(__file__).parents[1]

@@ -16,8 +16,6 @@ from typing import Any, override
 
 from homeassistant.util.executor import InterruptibleThreadPoolExecutor
 
-__all__ = ["RealTimeLoop", "VirtualTimeLoop"]
-
 # A packet is on the other side of the loopback interface at once, but for a busy kernel. So the clock goes on
 # for so much of virtual time at most without a wait of some real seconds.
 _VIRTUAL_SECONDS = 0.02

@@ -17,8 +17,6 @@ from homeassistant.components.conversation import default_agent
 from homeassistant.components.ffmpeg import FFVersion
 from homeassistant.helpers import service
 
-__all__ = ["worked_out_once"]
-
 
 def worked_out_once() -> Iterator[None]:
     """Keep, until the generator ends, what takes long and is always the same."""

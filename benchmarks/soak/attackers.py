@@ -14,8 +14,6 @@ from typing import Any, Final
 
 from benchmarks.commands import serve
 
-__all__ = ["Attackers", "Ports"]
-
 _HOST: Final = "127.0.0.1"
 # Addresses of their own; only Linux has all of them on loopback.
 _ADDRESSES: Final = tuple(f"127.0.0.{number}" for number in range(66, 76))

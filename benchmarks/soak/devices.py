@@ -13,8 +13,6 @@ from benchmarks.commands import serve
 from benchmarks.devices import DeviceGroup
 from simulator import DeviceCrashed, Misbehaviour, Pace, SimulatedDevice, State, get_profile
 
-__all__ = ["HOUR", "SoakDevices"]
-
 HOUR: Final = {"talk": 6, "lose power": 1, "lose network": 1, "restart": 1, "change tools": 1, "misbehave": 2}
 """The events of one device in a simulated hour; their order is random."""
 

@@ -22,8 +22,6 @@ from .attackers import Ports
 from .devices import HOUR
 from .watch import Errors, State, look, settle
 
-__all__ = ["SoakError", "SoakResult", "failures", "measure"]
-
 _SECONDS_OF_LISTENING: Final = 0.8
 _ATTACKERS: Final = 4
 _WARM_UP: Final = 0.25

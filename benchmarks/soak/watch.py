@@ -11,8 +11,6 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from benchmarks.process import open_sockets, resident_kib, return_free_memory
 
-__all__ = ["Errors", "State", "look", "settle"]
-
 _SETTLE_SECONDS: Final = 60
 
 

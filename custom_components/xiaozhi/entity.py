@@ -12,12 +12,12 @@ from homeassistant.helpers.entity import Entity, EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.typing import UNDEFINED
 
+from .actions.rights import check_entity
 from .const import DOMAIN
 from .device.call_log import logged_call
 from .device.device import Device
 from .device.state import AVAILABLE, answer_key, call_key, status_key
 from .gateway import XiaozhiConfigEntry
-from .rights import check_entity
 from .tools.answer_values import as_flag, as_number
 from .tools.catalogue import STATUS_TOOL
 from .tools.entity_descriptions import Call, Choice, Reading, Setter, ToolEntity

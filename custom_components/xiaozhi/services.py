@@ -24,6 +24,7 @@ from homeassistant.helpers.service import async_register_admin_service
 from homeassistant.util.json import json_loads_object
 import voluptuous as vol
 
+from .actions.rights import check_call, check_device, satellite_id
 from .actions.targets import action_schema, target_device, target_devices
 from .actions.tool_list import described
 from .assist_satellite import XiaozhiSatellite
@@ -40,7 +41,6 @@ from .protocol import messages
 from .protocol.faces import Face
 from .protocol.mcp.rpc import Progress
 from .protocol.mcp.tool import ArgumentError, check_arguments
-from .rights import check_call, check_device, satellite_id
 from .texts.argument_errors import argument_fault
 from .tools.catalogue import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
 

@@ -17,8 +17,6 @@ from homeassistant.const import MATCH_ALL
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-__all__ = ["NAME"]
-
 NAME: Final = "Demo assistant"
 
 _HINT: Final = "it is dark"

@@ -17,8 +17,6 @@ from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from PIL import Image, UnidentifiedImageError
 
-__all__ = ["NAME", "describe"]
-
 NAME: Final = "Demo vision"
 
 # The colours that the model knows.

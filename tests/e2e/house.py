@@ -16,8 +16,6 @@ from demo.stage import Demo
 from simulator import Pace, SimulatedDevice
 from tests.e2e.demo_process import marked_processes
 
-__all__ = ["COMMAND", "PACE", "House", "until"]
-
 COMMAND = "turn on the kitchen light"
 PACE = Pace(waits=0.2)
 """A fifth of the firmware's pauses: MQTT connects again after 2 s instead of 10. Sound keeps its speed."""

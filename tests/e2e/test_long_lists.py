@@ -135,7 +135,7 @@ async def _form(client: Client) -> list[Any]:
     entry_id = entry["entry_id"]
     (subentry,) = await client.command("config_entries/subentries/list", entry_id=entry_id)
     form = await client.change_subentry(entry_id, "device", subentry["subentry_id"])
-    (part,) = [field for field in form["data_schema"] if field["name"] == "may_do"]
+    (part,) = [field for field in form["data_schema"] if field["name"] == "permissions"]
     (tools,) = [field for field in part["schema"] if field["name"] == "assistant_tools"]
     chosen: list[Any] = tools["description"]["suggested_value"]
     return chosen

@@ -10,8 +10,6 @@ from typing import Self
 
 from tests.simulator.fake_server import opus_packets
 
-__all__ = ["HEAD", "TAGS", "FileServer", "chunked", "music", "ogg", "page", "plain", "silence", "until_close"]
-
 type Serve = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 HEAD = b"OpusHead\x01\x01" + struct.pack("<HIhB", 312, 24000, 0, 0)

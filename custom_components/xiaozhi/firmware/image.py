@@ -15,8 +15,6 @@ import zipfile
 from ..protocol.firmware import is_version
 from ..texts.translated import TextError
 
-__all__ = ["MAX_FILE_BYTES", "FirmwareError", "FirmwareImage", "read_firmware"]
-
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 """More than the largest flash of a supported board."""
 

@@ -26,15 +26,6 @@ from ..texts.translated import TextError, async_explain
 from ..timeouts import FirmwareTimeouts
 from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware
 
-__all__ = [
-    "FIRMWARE_FOLDER",
-    "STOCK_RELEASES",
-    "Firmware",
-    "FirmwareFiles",
-    "ReleasesError",
-    "async_fetch_releases",
-]
-
 FIRMWARE_FOLDER: Final = ("xiaozhi", "firmware")
 """Relative to Home Assistant's configuration folder."""
 

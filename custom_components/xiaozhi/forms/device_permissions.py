@@ -24,7 +24,7 @@ from ..tools.catalogue import PHOTO_TOOL, own_name
 from ..tools.tool_risks import risks_of
 from .multiple_choice import multiple_choice
 
-_SECTION: Final = "may_do"
+_SECTION: Final = "permissions"
 
 
 async def permissions_schema(

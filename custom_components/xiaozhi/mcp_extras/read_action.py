@@ -6,6 +6,7 @@ from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, Supp
 from homeassistant.helpers import config_validation as cv
 import voluptuous as vol
 
+from ..actions.rights import require_admin
 from ..actions.targets import action_schema, target_device
 from ..const import DOMAIN
 from ..errors import InputError
@@ -13,7 +14,6 @@ from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpCallError
 from ..protocol.messages import JsonObject
 from ..protocol.text import one_line
-from ..rights import require_admin
 from .followed_resources import followed_resources
 from .resources import MAX_URI, get_prompt, is_uri, list_prompts, list_resources, read_resource
 

@@ -7,8 +7,6 @@ from ..device.device import Device
 from ..tools.answer_values import as_number
 from ..tools.entity_descriptions import NumberTool
 
-__all__ = ["SpeakerVolume"]
-
 _KEY: Final = "volume"
 # The firmware's own default, for a device that was muted before its volume was known.
 _USUAL: Final = 0.7

@@ -12,8 +12,6 @@ from aiohttp.test_utils import TestServer
 
 from tests.protocol.audio.sounds import make_media, tone
 
-__all__ = ["MediaServer", "media_server", "music", "with_titles"]
-
 type Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 

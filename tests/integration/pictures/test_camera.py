@@ -135,10 +135,10 @@ async def test_the_owner_decides_whether_a_model_looks_at_photos(
 ) -> None:
     """A part of the form of a device with a camera; its photos are kept all the same."""
     form = await change_device(hass, linked_entry)
-    part = form["data_schema"].schema["may_do"]
+    part = form["data_schema"].schema["permissions"]
     assert list(map(str, part.schema.schema)) == ["assistant_tools", "look_at_photos"]
     chosen = {"look_at_photos": False}
-    await submit_device(hass, form, **SETTINGS, may_do=chosen)
+    await submit_device(hass, form, **SETTINGS, permissions=chosen)
     assert await take_photo(device) == {"success": False, "message": sentence("photo_not_allowed")}
     assert eyes.questions == []
     assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)

@@ -242,17 +242,17 @@ async def test_every_tool_follows_the_rules_of_home_assistant(
 def tools_field(form: Any) -> tuple[Any, Any]:
     """Return the field for the assistant's tools, which is in the part *What it may do*."""
     assert "assistant_tools" not in form["data_schema"].schema
-    fields = form["data_schema"].schema["may_do"].schema.schema
+    fields = form["data_schema"].schema["permissions"].schema.schema
     (field,) = (field for field in fields if field == "assistant_tools")
     return field, fields[field]
 
 
-async def submit_tools(hass: HomeAssistant, form: Any, may_do: dict[str, Any]) -> None:
+async def submit_tools(hass: HomeAssistant, form: Any, permissions: dict[str, Any]) -> None:
     """Fill in the form; it asks for assistants by wake word once the device has told of one."""
     words: dict[str, Any] = {}
     if "wake_word_pipelines" in form["data_schema"].schema:
         words = {"wake_word_pipelines": {}}
-    await submit_device(hass, form, conversation_style="single", may_do=may_do, **words)
+    await submit_device(hass, form, conversation_style="single", permissions=permissions, **words)
 
 
 async def test_the_owner_chooses_what_the_assistant_may_do(
@@ -308,7 +308,7 @@ async def test_a_choice_outlives_a_change_while_the_gateway_is_stopped(
     )
     await hass.config_entries.async_unload(linked_entry.entry_id)
     form = await change_device(hass, linked_entry)
-    assert "may_do" not in form["data_schema"].schema
+    assert "permissions" not in form["data_schema"].schema
     await submit_device(hass, form, conversation_style="open")
     data = linked_entry.subentries[subentry.subentry_id].data
     assert (data["conversation_style"], data["assistant_tools"]) == ("open", chosen)

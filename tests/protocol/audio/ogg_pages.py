@@ -6,8 +6,6 @@ from typing import Final
 
 from custom_components.xiaozhi.protocol.audio.opus_packet import opus_samples
 
-__all__ = ["OggStream", "read_ogg"]
-
 _HEADER: Final = struct.Struct("<4sBBqIIIB")
 _CONTINUED, _BEGIN, _END = 1, 2, 4
 

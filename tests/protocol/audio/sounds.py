@@ -10,18 +10,6 @@ import av
 from av.audio.codeccontext import AudioCodecContext
 import numpy as np
 
-__all__ = [
-    "hiss",
-    "level",
-    "make_media",
-    "opus_packets",
-    "pitch_level",
-    "samples",
-    "silent_video",
-    "tone",
-    "wav_header",
-]
-
 
 @cache
 def tone(seconds: float, sample_rate: int, hertz: float = 440) -> bytes:

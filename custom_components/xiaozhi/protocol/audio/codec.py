@@ -12,8 +12,6 @@ from av.audio.codeccontext import AudioCodecContext
 from ..messages import AudioFormat
 from .timeline import UPLINK_SAMPLE_RATE, silence
 
-__all__ = ["OpusDecoder", "OpusEncoder", "audio_frame", "set_up_encoder"]
-
 # FFmpeg's wrapper always decodes to this rate.
 _DECODER_SAMPLE_RATE: Final = 48000
 # Latency of the resampler from that to 16 kHz, in samples of its output, for any frame size.

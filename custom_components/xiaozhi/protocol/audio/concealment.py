@@ -10,8 +10,6 @@ from typing import Final
 
 from .timeline import UPLINK_SAMPLE_RATE
 
-__all__ = ["Concealment"]
-
 # Each at half the level of the one before. More of them would sound like an echo, and the end of speech
 # could not be detected.
 _FADING_FRAMES: Final = 3

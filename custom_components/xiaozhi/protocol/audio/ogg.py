@@ -16,8 +16,6 @@ from av.audio.stream import AudioStream
 from ..messages import AudioFormat
 from .codec import audio_frame, set_up_encoder
 
-__all__ = ["OGG_AUDIO", "OggOpusEncoder"]
-
 OGG_AUDIO: Final = AudioFormat(sample_rate=24000, frame_duration=60)
 """Mono, at the rate and packet length that the device plays without conversion."""
 

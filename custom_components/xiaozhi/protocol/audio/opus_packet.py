@@ -4,8 +4,6 @@ from typing import Final
 
 from ..messages import AudioFormat
 
-__all__ = ["is_announced", "opus_samples"]
-
 # Samples at 48 kHz of a frame, by the configuration number of its packet (RFC 6716, table 2).
 _FRAME_SAMPLES: Final = (480, 960, 1920, 2880) * 3 + (480, 960) * 2 + (120, 240, 480, 960) * 4
 _SAMPLES_PER_MS: Final = 48

@@ -7,8 +7,6 @@ lead is sent at once, enough for the jitter of Wi-Fi, and everything after it in
 
 from typing import Final
 
-__all__ = ["DownlinkPacer"]
-
 # Half of the device's queue, which its own sounds share.
 _MAX_LEAD_PACKETS: Final = 20
 # More than this over the length of a packet between two packets counts as late.

@@ -4,8 +4,6 @@ from typing import Final
 
 import audioop
 
-__all__ = ["SpeechShape"]
-
 _WINDOW: Final = 0.01
 # Of 32767. Engines put digital silence before speech, or noise that nobody hears.
 _SILENT: Final = 150

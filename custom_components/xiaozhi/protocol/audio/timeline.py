@@ -8,8 +8,6 @@ datagrams get lost, and either may only be a delay. What we are late to read our
 from math import ceil
 from typing import Final
 
-__all__ = ["UPLINK_SAMPLE_RATE", "UplinkTimeline", "silence"]
-
 UPLINK_SAMPLE_RATE: Final = 16000
 """Hz of the PCM that the microphone's packets are decoded to: signed 16 bit little endian, mono."""
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
-__all__ = ["SAMPLE_RATES", "WavHeader", "read_wav_header"]
-
 SAMPLE_RATES: Final = range(1000, 384001)
 """Hz. To resample from a made-up rate takes seconds and gigabytes."""
 

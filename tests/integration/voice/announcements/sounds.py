@@ -7,8 +7,6 @@ from itertools import count
 from custom_components.xiaozhi.voice.announcements.utterance import OpenSpeech
 from tests.protocol.audio.sounds import tone
 
-__all__ = ["Sound", "beep", "endless"]
-
 
 class Sound:
     """A tone of 440 Hz."""

@@ -5,10 +5,10 @@ from homeassistant.core import Context, HomeAssistant, callback
 from homeassistant.exceptions import Unauthorized, UnknownUser
 from homeassistant.helpers import entity_registry as er
 
-from .const import DOMAIN
-from .device.device import Device
-from .tools.risk_words import ADMIN_RISKS, GUARDED_RISKS
-from .tools.tool_risks import risks_of
+from ..const import DOMAIN
+from ..device.device import Device
+from ..tools.risk_words import ADMIN_RISKS, GUARDED_RISKS
+from ..tools.tool_risks import risks_of
 
 
 @callback
