@@ -28,11 +28,11 @@ _PROGRAM: Final = (
     "-nostdin",
     "-hide_banner",
     "-nostats",
-    # Only at this level it tells the titles of radio stations.
+    # Only this level has the titles of radio stations.
     *("-loglevel", "level+verbose"),
     *("-threads", "1", "-filter_threads", "1"),
 )
-# To look further ahead tells nothing that decoding does not show, and delays the first sound of a station.
+# Looking further ahead finds nothing that decoding does not, and delays the first sound of a station.
 _INPUT: Final = ("-probesize", "32768", "-analyzeduration", "1", "-vn", "-sn", "-dn")
 _WEB: Final = (
     *("-protocol_whitelist", "http,https,tcp,tls,crypto"),

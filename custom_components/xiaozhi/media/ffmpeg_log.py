@@ -1,4 +1,4 @@
-"""What ffmpeg tells about media in its log: title, station, length and errors. All of it is untrusted."""
+"""Media information in the log of ffmpeg: title, station, length and errors. All of it is untrusted."""
 
 import re
 from typing import Final
@@ -27,10 +27,10 @@ class FfmpegLog:
         self.song = ""
         """What a radio station plays now."""
         self.seconds: float | None = None
-        """Length of the media; None if they are live, or do not tell."""
+        """Length of the media; None if they are live, or it is unknown."""
 
     def take(self, line: str) -> bool:
-        """Take a line; return whether it tells something about the media."""
+        """Take a line; return whether it changes what is known of the media."""
         if not self._output and (tag := _TAG.match(line)):
             # That of the whole comes first, then those of its parts.
             return self._tags.setdefault(tag[1].lower(), tag[2][:_MAX_TEXT].strip()) != ""

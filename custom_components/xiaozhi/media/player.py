@@ -1,8 +1,7 @@
 """What one device plays: one piece of media at a time, until it ends or somebody ends it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 import logging
@@ -21,11 +20,10 @@ from ..voice.announcements.refusals import (
     AnnouncementReplacedError,
     AnnouncementStoppedError,
     Delivery,
-    SoundError,
 )
 from ..voice.announcements.utterance import Utterance
 from .source import media_name
-from .stream import MediaStream
+from .stream import MediaStream, media_sound
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -110,20 +108,8 @@ class DevicePlayer:
 
         Raises `HomeAssistantError` with a text for the user.
         """
-        stream = self._open(media, lambda: None)
-
-        async def speak(_rate: int) -> AsyncGenerator[bytes]:
-            await stream.open()
-            async with aclosing(stream.pcm()) as pcm:
-                async for piece in pcm:
-                    yield piece
-
-        try:
-            await self._announcer.say(Utterance(text=media.text, speech=speak, at_announcement_volume=True))
-        except SoundError as err:
-            raise stream.error or err from err
-        finally:
-            await stream.close()
+        sound = media_sound(self._hass, self._device.timeouts.media, media.media_id, media.entity_id)
+        await self._announcer.say(Utterance(text=media.text, speech=sound, at_announcement_volume=True))
 
     async def pause(self) -> None:
         """Stop, and remember where; does nothing if nothing is played."""
@@ -174,7 +160,16 @@ class DevicePlayer:
                 self._end()
 
     async def _play_through(self, media: Media, begun: asyncio.Future[None]) -> None:
-        stream = self._stream = self._open(media, self._titled)
+        stream = self._stream = MediaStream(
+            self._hass,
+            media.media_id,
+            sample_rate=OGG_AUDIO.sample_rate,
+            timeouts=self._device.timeouts.media,
+            entity_id=media.entity_id,
+            title=media.title,
+            skip=media.start,
+            on_change=self._titled,
+        )
         try:
             await stream.open()
             self._titled()
@@ -188,24 +183,10 @@ class DevicePlayer:
                     # It goes on when what was more urgent has been said.
                     self._started_from = self.position - media.start
                     self._change(PlayerState.BUFFERING)
-                except SoundError as err:
-                    raise stream.error or err from err
                 else:
                     return
         finally:
             await stream.close()
-
-    def _open(self, media: Media, on_change: Callable[[], None]) -> MediaStream:
-        return MediaStream(
-            self._hass,
-            media.media_id,
-            sample_rate=OGG_AUDIO.sample_rate,
-            timeouts=self._device.timeouts.media,
-            entity_id=media.entity_id,
-            title=media.title,
-            skip=media.start,
-            on_change=on_change,
-        )
 
     def _utterance(self, stream: MediaStream, begun: asyncio.Future[None]) -> Utterance:
         @callback

@@ -45,8 +45,8 @@ class MediaStream:
     ) -> None:
         """Prepare to play media of the library or at a web address, from `skip` seconds on.
 
-        `title` is better known than what the media tell. `on_change` is called when what is known changes, at
-        most once a second.
+        A given `title` counts more than that of the media. `on_change` is called when what is known changes,
+        at most once a second.
         """
         self._hass = hass
         self._media_id = media_id
@@ -60,14 +60,13 @@ class MediaStream:
         self._log = FfmpegLog()
         self._decoded = self._decode()
         self._next: asyncio.Task[bytes] | None = None
+        self._closed = False
         self._changed_at = hass.loop.time() - _MIN_PAUSE
         self._change: asyncio.TimerHandle | None = None
         self.played = 0.0
         """Seconds that were taken."""
         self.is_live = False
         """Whether it goes on without us, and so cannot be gone on with after a pause."""
-        self.error: UserError | None = None
-        """Why it could not be opened, or ended before its time."""
 
     @property
     def title(self) -> str:
@@ -88,8 +87,7 @@ class MediaStream:
     async def open(self) -> None:
         """Wait for the first sound."""
         if not await self._next_piece(self._timeouts.opening):
-            self.error = UserError("media_failed", media=self._name)
-            raise self.error
+            raise UserError("media_failed", media=self._name)
 
     async def pcm(self) -> AsyncGenerator[bytes]:
         """Yield 16-bit mono PCM, no faster than it is taken. A source that stalls ends it.
@@ -101,11 +99,11 @@ class MediaStream:
             self.played += len(piece) / (2 * self._sample_rate)
             yield piece
         if piece is None:
-            self.error = UserError("media_stalled", media=self._name)
-            raise self.error
+            raise UserError("media_stalled", media=self._name)
 
     async def close(self) -> None:
-        """Close the source."""
+        """Close the source. For those who still read, it has ended."""
+        self._closed = True
         if self._change is not None:
             self._change.cancel()
         self._on_change = lambda: None
@@ -116,16 +114,14 @@ class MediaStream:
 
     async def _next_piece(self, patience: float) -> bytes | None:
         """Return the next piece, which is empty at the end; None if there is none in time."""
+        if self._closed:
+            return b""
         if self._next is None:
             # The caller may be cancelled; the source may not.
             self._next = asyncio.create_task(_first_of(self._decoded))
         if not (await asyncio.wait((self._next,), timeout=patience))[0]:
             return None
-        try:
-            return self._next.result()
-        except UserError as err:
-            self.error = err
-            raise
+        return b"" if self._closed else self._next.result()
 
     async def _decode(self) -> AsyncGenerator[bytes]:
         source = await find_media(self._hass, self._media_id, self._entity_id)
@@ -152,7 +148,7 @@ class MediaStream:
             _LOGGER.warning("%s cannot be played, because %s cannot be started: %s", self._name, program, err)
             raise UserError("media_no_ffmpeg", media=self._name) from err
         if not heard:
-            # Whatever the reason is: it would tell any user what is at an address of the home network.
+            # Whatever the reason is: otherwise any user could find out what there is in the home network.
             _LOGGER.warning("%s cannot be played: %s", self._name, one_line(self._log.error))
             raise UserError("media_failed", media=self._name)
         if failed or self._log.broken_off:
@@ -188,12 +184,12 @@ class MediaStream:
 
 
 def media_sound(
-    hass: HomeAssistant, timeouts: MediaTimeouts, media_id: str
+    hass: HomeAssistant, timeouts: MediaTimeouts, media_id: str, entity_id: str | None = None
 ) -> Callable[[int], AsyncGenerator[bytes]]:
     """Return what opens media of the library or at a web address, at a sample rate."""
 
     async def play(rate: int) -> AsyncGenerator[bytes]:
-        stream = MediaStream(hass, media_id, sample_rate=rate, timeouts=timeouts)
+        stream = MediaStream(hass, media_id, sample_rate=rate, timeouts=timeouts, entity_id=entity_id)
         try:
             await stream.open()
             async with aclosing(stream.pcm()) as pcm:

@@ -306,6 +306,18 @@ async def test_a_device_that_leaves_ends_the_music_and_a_reload_leaves_nothing(
     await server.wait_unused()
 
 
+async def test_a_home_assistant_that_ends_ends_ffmpeg(
+    hass: HomeAssistant, boot: Boot, server: MediaServer
+) -> None:
+    await boot(NEW)
+    await play(hass, endless(server))
+    assert len(children()) == 1
+    await hass.async_stop()
+    await server.wait_unused()
+    await asyncio.sleep(1)
+    assert children() == []
+
+
 # In a conversation, with any firmware.
 
 

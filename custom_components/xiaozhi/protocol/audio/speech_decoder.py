@@ -22,7 +22,7 @@ _MAX_PIECE: Final = 16 * 1024
 # A tenth of a second of usual speech: samples come in pieces of any size.
 _WAV_READ: Final = 4096
 _OPTIONS: Final = {
-    # Reading ahead tells nothing that decoding does not show.
+    # Reading ahead finds nothing that decoding does not.
     "probesize": "2048",
     "analyzeduration": "1",
     # What speech engines give. Playlists would make FFmpeg open other addresses and files, and an MP4 of a

@@ -37,6 +37,7 @@ async def websocket_api(hass: HomeAssistant, home_assistant: None) -> None:
 @pytest.mark.own_home
 async def test_the_dialogue_ends_without_an_error(
     hass: HomeAssistant,
+    ffmpeg: None,
     websocket_api: None,
     boot: Boot,
     speech: Speech,
