@@ -306,6 +306,7 @@ async def test_a_device_that_leaves_ends_the_music_and_a_reload_leaves_nothing(
     await server.wait_unused()
 
 
+@pytest.mark.own_home
 async def test_a_home_assistant_that_ends_ends_ffmpeg(
     hass: HomeAssistant, boot: Boot, server: MediaServer
 ) -> None:

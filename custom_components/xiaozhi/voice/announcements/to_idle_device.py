@@ -14,7 +14,7 @@ from ...device.device import Device
 from ...device_http.transfers import TRANSFERS, Stream
 from ...protocol import messages
 from ...protocol.audio.ogg import OGG_AUDIO, OggOpusEncoder
-from ...protocol.clock import loop_time
+from ...protocol.clock import loop_time, sleep_until
 from ...protocol.conversation.subtitles import subtitles
 from ...protocol.messages import JsonObject
 from ...texts.translated import TextError
@@ -103,7 +103,10 @@ class IdleAnnouncement:
         read_too_soon = stream.direct and closed_at < ends_at - self._timeouts.read_ahead
         if not stream.delivered or read_too_soon:
             raise AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
-        await self._wait_played(ends_at + self._timeouts.pop_up + self._timeouts.margin)
+        played_at = ends_at + self._timeouts.pop_up
+        await self._wait_played(played_at)
+        # A conversation that begins now does not interrupt it any more.
+        await sleep_until(played_at + self._timeouts.margin)
         return True
 
     async def _wait_played(self, until: float) -> None:
