@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import os
 from pathlib import Path
 import resource
+import signal
 import sys
 from typing import Final, cast
 
@@ -83,6 +84,7 @@ async def read_sound(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         limit=_BUFFER,
+        process_group=0,
         env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
     )
     output, errors = cast("asyncio.StreamReader", child.stdout), cast("asyncio.StreamReader", child.stderr)
@@ -106,8 +108,10 @@ async def read_sound(
 
 
 async def _end(child: asyncio.subprocess.Process) -> None:
-    with suppress(ProcessLookupError):
-        child.kill()
+    if child.returncode is None:
+        # With all that it has started: the program that the owner has set may be a script around ffmpeg.
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
     # Also reads what is still in the pipes: they are only closed behind that.
     await child.communicate()
 

@@ -358,6 +358,22 @@ async def test_closing_before_the_end_leaves_nothing(hass: HomeAssistant, server
     await server.wait_unused()
 
 
+@pytest.mark.real_time
+async def test_closing_ends_ffmpeg_also_behind_a_script(
+    hass: HomeAssistant, server: MediaServer, tmp_path: Path
+) -> None:
+    """Home Assistant's setting `ffmpeg_bin` may name a script, which starts ffmpeg as a child of its own."""
+    script = tmp_path / "ffmpeg"
+    script.write_text(f'#!/bin/sh\n"{hass.data[DATA_FFMPEG].binary}" "$@"\n')
+    script.chmod(0o755)
+    hass.data[DATA_FFMPEG] = FFmpegManager(hass, str(script))
+    player = Player(hass, server.pieces("/endless", [music(10)], then="again"))
+    await player.stream.open()
+    async with asyncio.timeout(5):
+        await player.stream.close()
+        await server.wait_unused()
+
+
 async def test_without_ffmpeg_the_error_says_what_to_install(
     hass: HomeAssistant, server: MediaServer, speech: Speech
 ) -> None:
