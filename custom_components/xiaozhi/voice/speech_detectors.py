@@ -106,11 +106,18 @@ class SpeechDetectors:
         """
         folder = await self._hass.async_add_executor_job(find_model)
         key = await self._hass.async_add_executor_job(probe_key)
-        store = _store(self._hass)
-        if (await store.async_load() or {}).get(_WORKS_WITH) == key:
+        if await self._worked_with() == key:
             return
         await probe(folder, self._timeouts.detector_probe)
-        await store.async_save({_WORKS_WITH: key})
+        await _store(self._hass).async_save({_WORKS_WITH: key})
+
+    async def _worked_with(self) -> str | None:
+        """Return what the library was last found to work with; with a damaged file, it is tried again."""
+        try:
+            return dict(await _store(self._hass).async_load() or {}).get(_WORKS_WITH)
+        except Exception as err:
+            _LOGGER.warning("What is stored of the speech detector is unreadable: %r", err)
+            return None
 
     @callback
     def _is_unavailable(self, err: ModelUnavailable) -> None:

@@ -84,6 +84,18 @@ async def test_a_detector_is_tried_once_for_each_version(start: Start, tmp_path:
         assert wheel.loaded_by() == ["another", "this", "another"]
 
 
+@pytest.mark.parametrize(
+    "stored", [{"version": 1, "data": ["9.0"]}, {"version": 1}, {"version": 2, "data": {}}]
+)
+async def test_a_detector_is_tried_again_when_what_is_stored_is_damaged(
+    hass_storage: dict[str, Any], start: Start, tmp_path: Path, stored: dict[str, Any]
+) -> None:
+    with installed(_folder(tmp_path), WORKS) as wheel:
+        hass_storage[STORED] = stored
+        assert await start()
+        assert wheel.loaded_by() == ["another", "this"]
+
+
 async def test_what_is_stored_goes_with_the_gateway(
     hass: HomeAssistant, hass_storage: dict[str, Any], start: Start
 ) -> None:
