@@ -1,5 +1,6 @@
 """Captions come sentence by sentence, in step with the voice."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 import re
 
@@ -205,6 +206,24 @@ def test_no_text_is_lost_or_shown_twice(text: str, step: float, resumed: list[fl
     assert "".join("".join(parts).split()) == "".join("".join(once.rest()).split())
     assert all(0 < len(part) <= 300 for part in parts)
     assert all(earlier is not later for earlier, later in pairwise(parts))
+
+
+def test_packets_between_two_pieces_of_text_cost_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In "A. b. A. b.", a full stop ends no sentence: all of it would be searched before every packet."""
+    searched: list[int] = []
+
+    def search(text: str, *, complete: bool) -> Iterator[int]:
+        searched.append(len(text))
+        return sentence_ends(text, complete=complete)
+
+    monkeypatch.setattr("custom_components.xiaozhi.protocol.conversation.captions.sentence_ends", search)
+    captions = Captions()
+    captions.add("A. b. " * 1000)
+    for packet in range(100):
+        assert captions.due(packet * 0.06, complete=False) is None
+    assert len(searched) == 1
+    captions.add("A! B")
+    assert captions.due(6.0, complete=False) is not None
 
 
 # Whatever runs of these may be said: all that ends a sentence or a clause, and marks of Markdown.

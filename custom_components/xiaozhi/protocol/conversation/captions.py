@@ -25,6 +25,8 @@ class Captions:
         """Begin with nothing to show."""
         self._text = ""
         self._split = 0
+        # Text and completeness in which there is no further sentence: packets come more often than text.
+        self._searched: tuple[str, bool] | None = None
         self._shown = 0
         self._clauses: list[Clause] = []
         self._next = 0
@@ -72,12 +74,17 @@ class Captions:
         return rest
 
     def _split_text(self, most: int | None, *, complete: bool) -> None:
+        if self._searched == (self._text, complete):
+            return
         rest = self._text[self._split :]
-        start = 0
+        start = found = 0
         for end in islice(sentence_ends(rest, complete=complete), most):
             self._clauses += clauses(rest[start:end])
             start = end
+            found += 1
         self._split += start
+        if found != most:
+            self._searched = (self._text, complete)
 
     def _next_caption(self) -> int | None:
         waiting = range(self._next, len(self._clauses))
