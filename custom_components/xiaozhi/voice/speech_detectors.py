@@ -115,8 +115,8 @@ class SpeechDetectors:
         """Return what the library was last found to work with; with a damaged file, it is tried again."""
         try:
             return dict(await _store(self._hass).async_load() or {}).get(_WORKS_WITH)
-        except Exception as err:
-            _LOGGER.warning("What is stored of the speech detector is unreadable: %r", err)
+        except Exception:
+            _LOGGER.exception("What is stored of the speech detector is unreadable. It is tried again")
             return None
 
     @callback
