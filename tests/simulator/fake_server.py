@@ -12,11 +12,7 @@ import av
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from simulator import Pace, SimulatedDevice
-
 type Json = dict[str, Any]
-
-FAST = Pace(waits=0.002, timeouts=0.2, uplink=20, downlink=20, main_loop_delay=0.001)
 
 
 @dataclass(frozen=True)
@@ -46,6 +42,7 @@ class Http:
     requests: list[Request] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     port: int = 0
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
     @asynccontextmanager
@@ -63,10 +60,18 @@ class Http:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/ota"
 
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait for requests; the firmware waits for up to 43 minutes between two."""
+        async with asyncio.timeout(3600):
+            while not condition():
+                self._news.clear()
+                await self._news.wait()
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             self.requests.append(await _read_request(reader))
             self.times.append(asyncio.get_running_loop().time())
+            self._news.set()
             reply = self.replies.popleft() if len(self.replies) > 1 else self.replies[0]
             writer.write(_response(reply))
             await writer.drain()
@@ -103,7 +108,6 @@ class Session:
         self.connection = connection
         self.messages: list[str | bytes] = []
         self.closed = False
-        self._read = 0
         self._news = asyncio.Event()
 
     async def run(self) -> None:
@@ -118,49 +122,17 @@ class Session:
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait for what the device sends."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(150):
             while not condition():
                 self._news.clear()
                 await self._news.wait()
 
     @property
-    def texts(self) -> list[Json]:
-        return [json.loads(message) for message in self.messages if isinstance(message, str)]
-
-    @property
     def packets(self) -> list[bytes]:
         return [message for message in self.messages if isinstance(message, bytes)]
 
-    async def expect(self, **fields: object) -> Json:
-        """Return the next text that has these fields, skipping what comes before it."""
-        while True:
-            await self.until(lambda: len(self.messages) > self._read)
-            message = self.messages[self._read]
-            self._read += 1
-            if isinstance(message, str):
-                text: Json = json.loads(message)
-                if fields.items() <= text.items():
-                    return text
-
-    def seen(self, **fields: object) -> int:
-        """Count the texts with these fields."""
-        return sum(fields.items() <= text.items() for text in self.texts)
-
     async def send(self, message: Json | str | bytes) -> None:
         await self.connection.send(json.dumps(message) if isinstance(message, dict) else message)
-
-    async def start_speaking(self) -> None:
-        await self.send({"type": "tts", "state": "start"})
-
-    async def stop_speaking(self) -> None:
-        await self.send({"type": "tts", "state": "stop"})
-
-    async def call(self, request_id: int, method: str, params: Json | None = None) -> Json:
-        """Make an MCP request and return the reply."""
-        request = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params or {}}
-        await self.send({"type": "mcp", "payload": request})
-        payload: Json = (await self.expect(type="mcp"))["payload"]
-        return payload
 
 
 HELLO: Json = {
@@ -207,15 +179,11 @@ class Server:
 
     async def session(self, number: int = 1) -> Session:
         """Return the connection of that number, once its hellos are exchanged."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(150):
             while len(self.sessions) < number:
                 self._news.clear()
                 await self._news.wait()
         return self.sessions[number - 1]
-
-    def device(self, *args: Any, **kwargs: Any) -> SimulatedDevice:
-        """Return a fast device that checks in here."""
-        return SimulatedDevice(kwargs.pop("profile", None), self.http.url, *args, **{"pace": FAST} | kwargs)
 
 
 def opus_packets(

@@ -147,11 +147,15 @@ class FileServer:
         with suppress(ConnectionError):
             await self.serve(writer)
 
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/file/secret.ogg"
+
     def notify(self, *subtitles: tuple[float, str], url: str | None = None) -> dict[str, object]:
         """Return a message that has the device play the file."""
         given = [{"start_ms": start, "text": text} for start, text in subtitles]
         return {
             "type": "notify",
-            "audio_url": url or f"http://127.0.0.1:{self.port}/file/secret.ogg",
+            "audio_url": url or self.url,
             **({"subtitles": given} if subtitles else {}),
         }

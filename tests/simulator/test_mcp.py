@@ -1,355 +1,304 @@
-"""The device's MCP server, over a conversation."""
+"""MCP: handshake, lists of tools, calls and their errors."""
 
 import json
 from typing import Any
 
-from hypothesis import given, strategies as st
 import pytest
 
-from simulator import Pace, get_profile
-from simulator.application.mcp_server import McpServer
-from simulator.board.tools import Tool, board_tools
-from tests.simulator.fake_server import Server, Session
-from tests.simulator.talk import call, linked
-
-
-async def list_tools(session: Session, *, user: bool = True) -> list[list[dict[str, Any]]]:
-    """Return all pages."""
-    pages: list[list[dict[str, Any]]] = []
-    params: dict[str, Any] = {"withUserTools": user}
-    while True:
-        result = (await session.call(len(pages) + 1, "tools/list", params))["result"]
-        assert len(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()) <= 8000
-        pages.append(result["tools"])
-        if "nextCursor" not in result:
-            return pages
-        params["cursor"] = result["nextCursor"]
-
-
-async def test_initialize_names_board_and_version(server: Server) -> None:
-    async with server.device() as sim:
-        session = await linked(server, sim)
-        assert await session.call(7, "initialize", {"capabilities": {}}) == {
-            "jsonrpc": "2.0",
-            "id": 7,
-            "result": {
-                "protocolVersion": "2024-11-05",
-                "capabilities": {"tools": {}},
-                "serverInfo": {"name": "waveshare-esp32-s3-touch-amoled-1.8", "version": "2.4.2"},
-            },
-        }
-        assert session.texts[-1]["session_id"] == "session-1"
-
-
-@pytest.mark.parametrize(
-    "payload",
-    [
-        {"id": 1, "method": "ping"},
-        {"jsonrpc": "1.0", "id": 1, "method": "ping"},
-        {"jsonrpc": "2.0", "id": 1},
-        {"jsonrpc": "2.0", "id": 1, "method": 5},
-        {"jsonrpc": "2.0", "id": "1", "method": "ping"},
-        {"jsonrpc": "2.0", "method": "ping"},
-        {"jsonrpc": "2.0", "id": None, "method": "ping"},
-        {"jsonrpc": "2.0", "id": True, "method": "ping"},
-        {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": None},
-        {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []},
-        {"jsonrpc": "2.0", "id": 1, "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 1, "result": {}},
-        "no object",
-    ],
+from simulator import BOARDS, get_profile
+from simulator.board.tools import board_tools
+from tests.simulator.trace import (
+    LISTENING,
+    TTS_START,
+    Stage,
+    Step,
+    Trace,
+    device,
+    disconnects,
+    mcp,
+    replay,
+    replays,
+    request,
+    sees,
+    server,
+    stage,
+    still,
+    streams,
 )
-async def test_what_is_not_well_formed_gets_no_answer(server: Server, payload: object) -> None:
-    async with server.device() as sim:
-        session = await linked(server, sim)
-        await session.send({"type": "mcp", "payload": payload})
-        reply = await session.call(2, "ping")
-        assert reply == {"jsonrpc": "2.0", "id": 2, "error": {"message": "Method not implemented: ping"}}
-        assert session.seen(type="mcp") == 1
+
+STATUS = {"name": "self.get_device_status"}
+VOLUME = "self.audio_speaker.set_volume"
+SILENT = {"self.reboot", "self.upgrade_firmware", "self.system.reconfigure_wifi"}
 
 
-@pytest.mark.parametrize(
-    ("sent", "back"), [(2**40, 2**31 - 1), (-(2**40), -(2**31)), (7.9, 7), (1e300, 2**31 - 1)]
-)
-async def test_ids_become_32_bit_integers(server: Server, sent: float, back: int) -> None:
-    async with server.device() as sim:
-        session = await linked(server, sim)
-        await session.send({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": sent, "method": "ping"}})
-        assert (await session.expect(type="mcp"))["payload"]["id"] == back
+def call(tool: str, /, **arguments: Any) -> Step:
+    return request("tools/call", name=tool, arguments=arguments)
 
 
-async def test_user_only_tools_are_listed_on_request_and_marked(server: Server) -> None:
-    async with server.device() as sim:
-        session = await linked(server, sim)
-        names = [tool["name"] for page in await list_tools(session, user=False) for tool in page]
-        with_user_tools = [tool for page in await list_tools(session) for tool in page]
-        assert names[0] == "self.get_device_status"
-        assert "self.reboot" not in names
-        marked = {
-            tool["name"] for tool in with_user_tools if tool.get("annotations") == {"audience": ["user"]}
-        }
-        assert {"self.reboot", "self.screen.snapshot", "self.get_system_info"} <= marked
-        assert [tool["name"] for tool in with_user_tools if tool["name"] not in marked] == names
+def replies(result: Any = None, **error: Any) -> Step:
+    """Expect a result with these members, a text, or just this error."""
+    if error:
+        return device(type="mcp", payload={"error": lambda found: found == error})
+    if isinstance(result, str):
+        content = [{"type": "text", "text": result}]
+        return device(type="mcp", payload={"result": {"isError": False, "content": content}})
+    return device(type="mcp", payload={"id": 1, "result": result})
 
 
-async def test_firmware_1_has_no_user_tools(server: Server) -> None:
-    async with server.device(profile=get_profile(version="1.9.4")) as sim:
-        session = await linked(server, sim)
-        names = [tool["name"] for page in await list_tools(session) for tool in page]
-        assert "self.audio_speaker.set_volume" in names
-        assert "self.reboot" not in names
-
-
-async def test_a_tool_says_its_arguments_and_which_are_required(server: Server) -> None:
-    async with server.device(profile=get_profile("electron")) as sim:
-        session = await linked(server, sim)
-        tools = {tool["name"]: tool for page in await list_tools(session) for tool in page}
-        assert tools["self.audio_speaker.set_volume"]["inputSchema"] == {
-            "type": "object",
-            "properties": {"volume": {"type": "integer", "minimum": 0, "maximum": 100}},
-            "required": ["volume"],
-        }
-        assert "required" not in tools["self.electron.hand_action"]["inputSchema"]
-        assert tools["self.get_device_status"]["inputSchema"] == {"type": "object", "properties": {}}
-
-
-async def test_a_robot_has_more_tools_than_fit_a_page(server: Server) -> None:
-    async with server.device(profile=get_profile("otto")) as sim:
-        session = await linked(server, sim)
-        pages = await list_tools(session)
-        assert len(pages) > 1
-        listed = [tool["name"] for page in pages for tool in page]
-        assert listed == [tool.name for tool in board_tools(get_profile("otto"))]
-        assert any(len(tool["description"].encode()) > 2000 for page in pages for tool in page)
-
-
-@pytest.mark.parametrize("params", [{"cursor": "self.nothing"}, {"cursor": "self.reboot"}])
-async def test_an_unknown_cursor_or_one_with_only_hidden_tools_behind_it_is_an_error(
-    server: Server, params: dict[str, Any]
-) -> None:
-    async with server.device() as sim:
-        session = await linked(server, sim)
-        reply = await session.call(1, "tools/list", params)
-        assert reply["error"] == {"message": "Failed to add tool  because of payload size limit"}
-
-
-def test_a_tool_that_fits_no_page_is_an_error_that_names_it() -> None:
-    replies: list[str] = []
-    server = McpServer(
-        get_profile(),
-        [Tool(name="self.huge", description="x" * 8000)],
-        reply=replies.append,
-        queue_call=lambda _: None,
-        run=lambda _, __: pytest.fail("nothing to run"),
-    )
-    server.handle({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
-    assert "Failed to add tool self.huge because" in replies[0]
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({}, "Missing name"),
-        ({"name": 5}, "Missing name"),
-        ({"name": "self.nothing"}, "Unknown tool: self.nothing"),
-        ({"name": "self.get_device_status", "arguments": None}, "Invalid arguments"),
-        ({"name": "self.get_device_status", "arguments": []}, "Invalid arguments"),
-        ({"name": "self.audio_speaker.set_volume"}, "Missing valid argument: volume"),
-        (
-            {"name": "self.audio_speaker.set_volume", "arguments": {"volume": "50"}},
-            "Missing valid argument: volume",
-        ),
-        (
-            {"name": "self.audio_speaker.set_volume", "arguments": {"volume": 101}},
-            "Value exceeds maximum allowed: 100",
-        ),
-        (
-            {"name": "self.audio_speaker.set_volume", "arguments": {"volume": -1}},
-            "Value is below minimum allowed: 0",
-        ),
-    ],
-)
-async def test_a_bad_call_is_an_error_without_code(
-    server: Server, params: dict[str, Any], message: str
-) -> None:
-    async with server.device() as sim:
-        session = await linked(server, sim)
-        assert (await session.call(1, "tools/call", params))["error"] == {"message": message}
-
-
-@pytest.mark.parametrize(
-    ("method", "params", "code"),
-    [
-        ("ping", {}, -32601),
-        ("tools/call", {}, -32602),
-        ("tools/call", {"name": "self.nothing"}, -32602),
-        ("tools/call", {"name": "self.get_device_status", "arguments": []}, -32602),
-        ("tools/call", {"name": "self.audio_speaker.set_volume"}, -32602),
-        ("tools/call", {"name": "self.audio_speaker.set_volume", "arguments": {"volume": "50"}}, -32602),
-        ("tools/call", {"name": "self.audio_speaker.set_volume", "arguments": {"volume": 101}}, -32602),
-        ("tools/call", {"name": "self.camera.take_photo", "arguments": {"question": "What?"}}, -32603),
-        ("tools/list", {"cursor": "self.nothing"}, -32603),
-    ],
-)
-async def test_from_2_5_on_errors_have_a_code(
-    server: Server, method: str, params: dict[str, Any], code: int
-) -> None:
-    async with server.device(profile=get_profile("camera", "2.5.0")) as sim:
-        session = await linked(server, sim)
-        error = (await session.call(1, method, params))["error"]
-        assert set(error) == {"code", "message"}
-        assert error["code"] == code
-
-
-async def test_from_2_5_on_an_argument_of_a_wrong_type_is_an_error(server: Server) -> None:
-    async with server.device(profile=get_profile("electron", "2.5.0")) as sim:
-        session = await linked(server, sim)
-        arguments: dict[str, Any] = {"action": "wave", "amount": 20}
-        reply = await session.call(
-            1, "tools/call", {"name": "self.electron.hand_action", "arguments": arguments}
+IGNORED: dict[str, Any] = {
+    "no version": {"id": 1, "method": "ping"},
+    "another version": {"jsonrpc": "2.0.1", "id": 1, "method": "ping"},
+    "no method": {"jsonrpc": "2.0", "id": 1},
+    "a number as method": {"jsonrpc": "2.0", "id": 1, "method": 5},
+    "a text as id": {"jsonrpc": "2.0", "id": "1", "method": "ping"},
+    "no id": {"jsonrpc": "2.0", "method": "ping"},
+    "a boolean as id": {"jsonrpc": "2.0", "id": True, "method": "ping"},
+    "null as params": {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": None},
+    "an array as params": {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []},
+    "a notification": {"jsonrpc": "2.0", "id": 1, "method": "notifications/initialized"},
+    "a response": {"jsonrpc": "2.0", "id": 1, "result": {}},
+    "no object": "no object",
+}
+BAD_CALLS: list[tuple[Any, str]] = [
+    ({}, "Missing name"),
+    ({"name": 5}, "Missing name"),
+    ({"name": "self.nothing"}, "Unknown tool: self.nothing"),
+    (STATUS | {"arguments": None}, "Invalid arguments"),
+    (STATUS | {"arguments": []}, "Invalid arguments"),
+    ({"name": VOLUME}, "Missing valid argument: volume"),
+    ({"name": VOLUME, "arguments": {"volume": "50"}}, "Missing valid argument: volume"),
+    ({"name": VOLUME, "arguments": {"volume": 101}}, "Value exceeds maximum allowed: 100"),
+    ({"name": VOLUME, "arguments": {"volume": -1}}, "Value is below minimum allowed: 0"),
+]
+NEW_CODES: list[tuple[str, Any, int]] = [
+    ("ping", {}, -32601),
+    ("tools/call", {"name": "self.nothing"}, -32602),
+    ("tools/call", {"name": VOLUME, "arguments": {"volume": "50"}}, -32602),
+    ("tools/call", {"name": "self.camera.take_photo", "arguments": {"question": "What?"}}, -32603),
+    ("tools/list", {"cursor": "self.nothing"}, -32603),
+]
+WAVE = {"action": "wave", "hand": True, "steps": None, "amount": 20}
+REQUESTS = {
+    "initialize": Trace(
+        section="F.2",
+        rows=[
+            *LISTENING,
+            request("initialize", capabilities={}),
+            device(
+                {
+                    "session_id": "session-1",
+                    "type": "mcp",
+                    "payload": {
+                        "jsonrpc": "2.0",
+                        "id": 1,
+                        "result": {
+                            "protocolVersion": "2024-11-05",
+                            "capabilities": {"tools": {}},
+                            "serverInfo": {"name": "waveshare-esp32-s3-touch-amoled-1.8", "version": "2.4.2"},
+                        },
+                    },
+                }
+            ),
+        ],
+    ),
+    **{
+        f"no reply to {name}": Trace(
+            section="F.1",
+            rows=[
+                *LISTENING,
+                server(mcp(payload)),
+                request("ping", 2),
+                device(type="mcp", payload={"id": 2}),
+            ],
         )
-        assert reply["error"] == {"code": -32602, "message": "Invalid type of argument: action"}
-        arguments = {"amount": 20}
-        assert await call(session, "self.electron.hand_action", **arguments) == "true"
-
-
-async def test_a_call_without_params_is_an_error(server: Server) -> None:
-    async with server.device() as sim:
-        session = await linked(server, sim)
-        await session.send({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}})
-        assert (await session.expect(type="mcp"))["payload"]["error"] == {"message": "Missing params"}
-
-
-async def test_error_messages_are_not_escaped(server: Server) -> None:
-    async with server.device() as sim:
-        session = await linked(server, sim)
-        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 'a"b'}}
-        await session.send({"type": "mcp", "payload": request})
-        await session.until(lambda: any("Unknown tool" in str(message) for message in session.messages))
-        text = next(message for message in session.messages if "Unknown tool" in str(message))
-        assert text == (
-            '{"session_id":"session-1","type":"mcp","payload":'
-            '{"jsonrpc":"2.0","id":1,"error":{"message":"Unknown tool: a"b"}}}'
+        for name, payload in IGNORED.items()
+    },
+    **{
+        f"the id {sent}": Trace(
+            section="F.1", rows=[*LISTENING, request("ping", sent), device(type="mcp", payload={"id": back})]
         )
+        for sent, back in ((2**40, 2**31 - 1), (-(2**40), -(2**31)), (7.9, 7))
+    },
+    **{
+        f"{method} with {params} is an error": Trace(
+            section="F.3", rows=[*LISTENING, request(method, **params), replies(message=message)]
+        )
+        for method, params, message in (
+            ("ping", {}, "Method not implemented: ping"),
+            *(("tools/call", params, message) for params, message in BAD_CALLS),
+            *(
+                ("tools/list", {"cursor": cursor}, "Failed to add tool  because of payload size limit")
+                for cursor in ("self.nothing", "self.reboot")
+            ),
+        )
+    },
+    **{
+        f"2.5 says {code} to {method} with {params}": Trace(
+            section="L",
+            version="2.5.0",
+            board="camera",
+            rows=[
+                *LISTENING,
+                request(method, **params),
+                device(type="mcp", payload={"error": {"code": code}}),
+            ],
+        )
+        for method, params, code in NEW_CODES
+    },
+    "errors are not escaped": Trace(
+        section="F.4",
+        rows=[
+            *LISTENING,
+            call('a"b'),
+            device(
+                '{"session_id":"session-1","type":"mcp","payload":'
+                '{"jsonrpc":"2.0","id":1,"error":{"message":"Unknown tool: a"b"}}}'
+            ),
+        ],
+    ),
+    "arguments in any case, cut to integers, and unknown ones": Trace(
+        section="F.4",
+        rows=[*LISTENING, call(VOLUME, Volume=33.9, other=[]), replies("true"), still(values={"volume": 33})],
+    ),
+    "a wrong type falls back to the default": Trace(
+        section="F.4",
+        board="electron",
+        rows=[
+            *LISTENING,
+            call("self.electron.hand_action", **WAVE),
+            replies("true"),
+            still(transcript=lambda events: called(events) == [1, 3, 1, 1000, 20]),
+        ],
+    ),
+    "2.5 refuses a wrong type": Trace(
+        section="L",
+        version="2.5.0",
+        board="electron",
+        rows=[
+            *LISTENING,
+            call("self.electron.hand_action", **WAVE),
+            replies(code=-32602, message="Invalid type of argument: action"),
+        ],
+    ),
+    **{
+        f"{tool} never answers": Trace(
+            section="F.4", rows=[*LISTENING, call(tool), disconnects(), sees(state=state)]
+        )
+        for tool, state in {"self.reboot": "idle", "self.system.reconfigure_wifi": "wifi_configuring"}.items()
+    },
+    "a call blocks the main task": Trace(
+        section="F.4",
+        rows=[
+            *LISTENING,
+            streams(1),
+            lambda on: slow(on, 0.3),
+            request("tools/call", 1, **STATUS),
+            request("tools/call", 2, **STATUS),
+            server(TTS_START),
+            device(type="mcp", payload={"id": 1}),
+            still(state="listening"),
+            device(type="mcp", payload={"id": 2}),
+            still(transcript=lambda events: abs(gap(events) - 0.3) < 0.01),
+            sees(state="speaking"),
+        ],
+    ),
+    "some versions run tools beside it": Trace(
+        section="F.4",
+        version="1.9.1",
+        rows=[*LISTENING, lambda on: slow(on, 60), request("tools/call", 1, **STATUS), streams(20)],
+    ),
+}
 
 
-async def test_arguments_are_found_in_any_case_cut_to_integers_and_unknown_ones_ignored(
-    server: Server,
-) -> None:
-    async with server.device() as sim:
-        session = await linked(server, sim)
-        assert await call(session, "self.audio_speaker.set_volume", Volume=33.9, other=[]) == "true"
-        assert sim.values["volume"] == 33
+def called(events: list[Any]) -> list[Any]:
+    """Return the arguments of the last call of a tool."""
+    return [*[event.data["arguments"] for event in events if event.kind == "tool"][-1].values()]
 
 
-async def test_a_wrong_type_falls_back_to_the_default(server: Server) -> None:
-    async with server.device(profile=get_profile("electron")) as sim:
-        session = await linked(server, sim)
-        arguments = {"action": "wave", "hand": True, "steps": None, "amount": 20}
-        assert await call(session, "self.electron.hand_action", **arguments) == "true"
-        assert sim.events("tool")[-1]["arguments"] == {
-            "action": 1,
-            "hand": 3,
-            "steps": 1,
-            "speed": 1000,
-            "amount": 20,
-        }
+def gap(events: list[Any]) -> float:
+    """Return the seconds between the first two calls of tools."""
+    first, second = [event.time for event in events if event.kind == "tool"][:2]
+    return float(second - first)
 
 
-async def test_calls_run_one_after_the_other_and_stop_the_microphone_meanwhile(server: Server) -> None:
-    async with server.device(pace=Pace(uplink=20, main_loop_delay=0)) as sim:
-        session = await linked(server, sim)
-        await session.until(lambda: session.packets)
-        sim.tool_seconds["self.get_device_status"] = 0.3
-        for request_id in (1, 2):
-            request = {"jsonrpc": "2.0", "id": request_id, "method": "tools/call"}
-            await session.send(
-                {"type": "mcp", "payload": request | {"params": {"name": "self.get_device_status"}}}
-            )
-        await session.start_speaking()
-        await session.expect(type="mcp")
-        packets = len(session.packets)
-        await session.expect(type="mcp")
-        assert len(session.packets) - packets <= 41
-        assert [text["payload"]["id"] for text in session.texts if text["type"] == "mcp"] == [1, 2]
-        called = [event.time for event in sim.transcript if event.kind == "tool"]
-        assert called[1] - called[0] == pytest.approx(0.3)
-        states = [event.time for event in sim.transcript if event.data == {"state": "speaking"}]
-        assert states[0] >= called[1] + 0.29
+async def slow(on: Stage, seconds: float) -> None:
+    on.sim.tool_seconds["self.get_device_status"] = seconds
 
 
-async def test_some_versions_run_tools_beside_the_main_task(server: Server) -> None:
-    profile = get_profile(version="1.9.1")
-    async with server.device(profile=profile, pace=Pace(uplink=20, main_loop_delay=0)) as sim:
-        session = await linked(server, sim)
-        sim.tool_seconds["self.get_device_status"] = 60
-        request = {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "tools/call",
-            "params": {"name": "self.get_device_status"},
-        }
-        await session.send({"type": "mcp", "payload": request})
-        await sim.wait_for(lambda: bool(sim.events("tool")))
-        packets = len(session.packets)
-        await session.until(lambda: len(session.packets) > packets + 50)
-        assert not session.seen(type="mcp")
+@replays(REQUESTS)
+async def test_requests(trace: Trace) -> None:
+    await replay(trace)
 
 
-async def test_reboot_never_answers_and_the_device_checks_in_again(server: Server) -> None:
-    async with server.device() as sim:
-        session = await linked(server, sim)
-        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "self.reboot"}}
-        await session.send({"type": "mcp", "payload": request})
-        await session.until(lambda: session.closed)
-        await sim.wait_for(lambda: len(server.http.requests) == 2)
-        assert session.seen(type="mcp") == 0
+@pytest.mark.parametrize("board", BOARDS)
+async def test_every_tool_of_a_board_is_listed_in_order_and_answers(board: str) -> None:
+    """F.3: pages of 8000 bytes, the next tool's name as cursor; user-only tools last, marked, on request."""
+    async with stage(Trace(section="F.3", board=board, rows=())) as on:
+        for row in LISTENING:
+            await row(on)
+
+        async def ask(step: Step) -> Any:
+            had = len(on.texts())
+            await step(on)
+            link = await on.link()
+            await link.until(lambda: len(on.texts()) > had)
+            return json.loads(on.texts()[had])["payload"]
+
+        listed: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
+        for user in listed:
+            params: dict[str, Any] = {"withUserTools": user}
+            while True:
+                result = (await ask(request("tools/list", **params)))["result"]
+                assert len(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()) <= 8000
+                listed[user] += result["tools"]
+                if (cursor := result.get("nextCursor")) is None:
+                    break
+                params["cursor"] = cursor
+        registered = board_tools(get_profile(board))
+        assert [tool["name"] for tool in listed[True]] == [tool.name for tool in registered]
+        common = [tool for tool in listed[True] if "annotations" not in tool]
+        assert listed[False] == common == listed[True][: len(common)]
+        examples: dict[str, Any] = {"integer": 1, "string": "http://127.0.0.1:1/", "boolean": True}
+        for tool in registered:
+            if tool.name not in SILENT:
+                arguments = {name: examples[rule["type"]] for name, rule in tool.properties.items()}
+                reply = await ask(call(tool.name, **arguments))
+                assert "content" in reply.get("result", ()) or "message" in reply["error"]
+            used = [value[1:] for value in tool.set.values() if isinstance(value, str) and value[0] == "$"]
+            used += [key.partition("$")[2] for key in tool.set if "$" in key]
+            assert {*used, *tool.choices} <= {*tool.properties}
 
 
-async def test_leaving_for_the_wifi_set_up_ends_the_conversation_without_answer(server: Server) -> None:
-    async with server.device() as sim:
-        session = await linked(server, sim)
-        name = "self.system.reconfigure_wifi"
-        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name}}
-        await session.send({"type": "mcp", "payload": request})
-        await session.until(lambda: session.closed)
-        await sim.wait_for(lambda: sim.state == "wifi_configuring")
-        assert session.seen(type="mcp") == 0
+STATES: dict[str, list[tuple[str, dict[str, Any], str]]] = {
+    "lamp": [
+        ("self.lamp.turn_on", {}, "true"),
+        ("self.lamp.get_state", {}, '{"power":true}'),
+    ],
+    "led-strip": [
+        ("self.led_strip.set_brightness", {"level": 8}, "true"),
+        ("self.led_strip.get_brightness", {}, "8"),
+    ],
+    "rover": [
+        ("self.chassis.switch_light_mode", {"light_mode": 5}, "true"),
+        ("self.chassis.get_light_mode", {}, "0"),
+    ],
+    "dog": [
+        ("self.light.set_rgb", {"r": 1, "g": 2, "b": 3}, "true"),
+        ("self.light.get_power", {}, "true"),
+        ("self.dog.basic_control", {"action": "fly"}, "false"),
+    ],
+    "otto": [
+        ("self.otto.set_trim", {"servo_type": "left_foot", "trim_value": -7}, "舵机微调已保存"),
+        ("self.battery.get_level", {}, '{"level":82,"charging":false}'),
+        ("self.screen.get_info", {}, '{"width":240,"height":240,"monochrome":false}'),
+    ],
+    "c3": [("self.set_press_to_talk", {"mode": "shout"}, "Invalid mode: shout")],
+}
 
 
-async def test_the_system_information_is_that_of_the_check_in(server: Server) -> None:
-    async with server.device() as sim:
-        session = await linked(server, sim)
-        text = await call(session, "self.get_system_info")
-        assert text.encode() == server.http.requests[0].body
-
-
-# Anything at all
-
-
-@given(
-    payload=st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(["jsonrpc", "id", "method", "params", "name", "arguments", "cursor", "x"]),
-                inner | st.sampled_from(["2.0", "tools/call", "tools/list", "initialize"]),
-                max_size=5,
-            )
-        ),
-        max_leaves=12,
-    )
-)
-def test_no_request_breaks_the_server(payload: Any) -> None:
-    replies: list[str] = []
-    server = McpServer(
-        get_profile(),
-        board_tools(get_profile()),
-        reply=replies.append,
-        queue_call=lambda _: None,
-        run=lambda _, __: pytest.fail("nothing runs before it is queued"),
-    )
-    if isinstance(payload, dict):
-        server.handle({"jsonrpc": "2.0", "id": 1, "method": "tools/list"} | payload)
-    assert len(replies) <= 1
+@pytest.mark.parametrize("board", STATES)
+async def test_tools_keep_their_state(board: str) -> None:
+    rows = [row for name, given, text in STATES[board] for row in (call(name, **given), replies(text))]
+    if board == "c3":
+        rows[-1] = replies(message=STATES[board][0][2])
+    await replay(Trace(section="F.4", board=board, rows=[*LISTENING, *rows]))

@@ -24,7 +24,7 @@ from simulator.access_point import Cloud, EndpointServer, SelfHostedAgent
 from tests.integration.access_point.conftest import Offer, access_point
 from tests.integration.access_point.house import LAMP, LIGHT_SET, LIVE, TURN_ON, state, until
 from tests.integration.boxes import LIGHT
-from tests.simulator.access_point.peers import sdk_client
+from tests.simulator.access_point_peers import sdk_client
 
 
 async def test_a_cloud_turns_on_the_lamp(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:

@@ -1,7 +1,7 @@
-"""Tool sides for the double: a few lines over `websockets`, and the official SDK."""
+"""The other sides of the double: a tool side of a few lines, and the official SDK as a client."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 import json
@@ -10,7 +10,6 @@ from typing import Any
 
 import anyio
 from mcp.client.session import ClientSession
-from mcp.server.mcpserver import MCPServer
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from websockets.asyncio.client import ClientConnection, connect
@@ -110,42 +109,7 @@ async def sdk_streams(url: str) -> AsyncIterator[tuple[Any, Any]]:
 
 
 @asynccontextmanager
-async def sdk_server(url: str) -> AsyncIterator[None]:
-    """Serve two tools with the SDK."""
-    # Coroutines, since the SDK runs functions in threads that outlive the test.
-    server = MCPServer("house")
-
-    @server.tool()
-    async def HassTurnOn(name: str) -> str:  # noqa: N802
-        return f"{name} is on"
-
-    @server.tool()
-    async def HassTurnOff(name: str) -> str:  # noqa: N802
-        return f"{name} is off"
-
-    async with sdk_streams(url) as (read, write):
-        lowlevel = server._lowlevel_server
-        task = asyncio.create_task(lowlevel.run(read, write, lowlevel.create_initialization_options()))
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
-
-
-@asynccontextmanager
 async def sdk_client(url: str) -> AsyncIterator[ClientSession]:
     """Ask with the SDK."""
     async with sdk_streams(url) as (read, write), ClientSession(read, write) as session:
         yield session
-
-
-@asynccontextmanager
-async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Do this meanwhile."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,259 @@
+"""Firmware: what a device installs, what it refuses, and what becomes of it then."""
+
+from contextlib import suppress
+import hashlib
+from typing import Any
+
+from hypothesis import given, strategies as st
+import pytest
+
+from simulator import build_image
+from simulator.firmware.image import CHIP_IDS, AppDescription, ImageError, judge_image
+from simulator.firmware.partitions import APP_PARTITION_BYTES
+from tests.simulator.ogg_file import Serve, chunked, plain, until_close
+from tests.simulator.trace import (
+    IDLE_MQTT,
+    LISTENING,
+    Stage,
+    Step,
+    Trace,
+    asks,
+    crashes,
+    device,
+    disconnects,
+    replay,
+    replays,
+    request,
+    sees,
+    server,
+    still,
+    user,
+    waits,
+)
+
+NEXT = build_image(version="2.5.0")
+NOTHING: dict[str, Any] = {"websocket": {}}
+
+
+def upgrades(request_id: int = 1) -> Step:
+    """Have it install the file."""
+
+    async def row(on: Stage) -> None:
+        await request(
+            "tools/call", request_id, name="self.upgrade_firmware", arguments={"url": on.files.url}
+        )(on)
+
+    return row
+
+
+def fails(why: str) -> Step:
+    """Expect that an installation fails for this reason, and that the firmware stays."""
+
+    async def row(on: Stage) -> None:
+        await on.sim.wait_for(lambda: bool(on.sim.events("upgrade_failed")))
+        assert why in on.sim.events("upgrade_failed")[0]["error"]
+        assert on.sim.next_version == on.sim.profile.version
+
+    return row
+
+
+def fetched(times: int) -> Step:
+    """Expect so many downloads, with no header about the device."""
+
+    async def row(on: Stage) -> None:
+        assert len(on.files.heads) == times
+        for head in on.files.heads:
+            assert [line.partition(":")[0] for line in head.split("\r\n")[1:-2]] == ["Host", "Connection"]
+
+    return row
+
+
+def runs(version: str) -> Step:
+    """Expect a check-in of this version."""
+    return asks(headers={"User-Agent": lambda agent: agent.endswith(f"/{version}")})
+
+
+def offers(version: Any, **more: Any) -> dict[str, Any]:
+    """Return a check-in's reply with the file as a firmware."""
+    return NOTHING | {"firmware": {"version": version} | more}
+
+
+REFUSED: dict[str, tuple[Serve, str]] = {
+    "404": (plain(NEXT, "404 X"), "status 404"),
+    "a redirect": (plain(b"", "302 X\r\nLocation: /elsewhere"), "status 302"),
+    "no length": (until_close(NEXT), "no Content-Length"),
+    "chunks": (chunked(NEXT), "status 206"),
+    "an empty file": (plain(b""), "no Content-Length"),
+    "too short": (plain(NEXT, length=5000), "malformed answer"),
+    "a page": (plain(b"<html>no</html>"), "does not start"),
+    "another chip": (plain(build_image(version="2.5.0", chip="esp32c3")), "chip ID"),
+    "too large": (
+        plain(build_image(version="2.5.0", size=APP_PARTITION_BYTES + 16)),
+        "larger than the partition",
+    ),
+    "a wrong hash": (plain(NEXT[:-1] + b"?"), "hash"),
+}
+
+UPDATES = {
+    "by the tool": Trace(
+        section="F.6",
+        version="2.3.0",
+        files=plain(NEXT),
+        rows=[
+            *LISTENING,
+            runs("2.3.0"),
+            upgrades(),
+            disconnects(),
+            asks(body={"application": {"version": "2.5.0"}, "ota": {"label": "ota_1"}}),
+            sees(state="idle", next_version="2.5.0"),
+            fetched(1),
+        ],
+    ),
+    **{
+        f"refused in a conversation: {name}": Trace(
+            section="A.5",
+            files=serve,
+            rows=[*LISTENING, upgrades(), disconnects(), fails(why), still(crash=None), sees(state="idle")],
+        )
+        for name, (serve, why) in REFUSED.items()
+    },
+    "deaf after a failure that began idle": Trace(
+        section="F.6",
+        link="mqtt",
+        files=plain(b"", "404 X"),
+        rows=[
+            *IDLE_MQTT,
+            asks(),
+            upgrades(),
+            device(type="mcp", payload={"result": {"content": [{"type": "text", "text": "true"}]}}),
+            fails("404"),
+            *(row for act in ("click", "wake", "press") for row in (user(act), still(state="upgrading"))),
+            server({"type": "system", "command": "reboot"}),
+            runs("2.4.2"),
+            sees(state="idle"),
+        ],
+    ),
+    "busy while it installs, at 150 kB/s": Trace(
+        section="F.6",
+        link="mqtt",
+        files=plain(build_image(version="2.5.0", size=1 << 20)),
+        rows=[
+            *IDLE_MQTT,
+            upgrades(),
+            request("tools/call", 2, name="self.get_device_status"),
+            sees(state="upgrading"),
+            waits(5),
+            still(state="upgrading"),
+            sees(state="idle", next_version="2.5.0"),
+        ],
+    ),
+    **{
+        f"offered: {offer}": Trace(
+            section="A.5",
+            files=plain(NEXT),
+            check_in=(offers(**offer), NOTHING),
+            rows=[
+                user("boot"),
+                runs("2.4.2"),
+                fetched(int(installed)),
+                *([runs("2.5.0")] if installed else []),
+            ],
+        )
+        for offer, installed in (
+            ({"version": "2.4.3"}, True),
+            ({"version": "2.4.2.1"}, True),
+            ({"version": "2.4.2"}, False),
+            ({"version": "2.0.3-beta", "force": 1}, True),
+            ({"version": "2.0.3", "force": True}, False),
+            ({"version": 7}, False),
+        )
+    },
+    "a failure at check-in": Trace(
+        section="A.5",
+        files=plain(b"", "404 X"),
+        check_in=(offers("2.5.0"),),
+        rows=[user("boot"), fails("404"), sees(state="idle")],
+    ),
+    "before the activation": Trace(
+        section="A.7",
+        files=plain(NEXT),
+        check_in=(
+            offers("2.5.0") | {"activation": {"code": "1", "message": "x"}},
+            {"activation": {"code": "1"}},
+        ),
+        rows=[user("boot"), runs("2.4.2"), runs("2.5.0"), still(pairing_code="1")],
+    ),
+    "one that crashes before it has checked in gives way": Trace(
+        section="A.5",
+        files=plain(NEXT),
+        check_in=(offers("2.5.0"), {"websocket": {"a_name_of_sixteen": "x"}}, NOTHING),
+        rows=[
+            crashes("15 bytes", user("boot")),
+            still(next_version="2.4.2"),
+            user("boot"),
+            runs("2.4.2"),
+            runs("2.5.0"),
+            runs("2.4.2"),
+        ],
+    ),
+    "another program is the end of the device": Trace(
+        section="A.5",
+        files=plain(build_image(version="1.0.0", project="hello_world")),
+        check_in=(offers("2.5.0"),),
+        rows=[crashes("runs another firmware now: hello_world", user("boot"))],
+    ),
+    "a version that is none crashes at the next offer": Trace(
+        section="A.5",
+        files=plain(build_image(version="nightly")),
+        check_in=(offers("2.5.0"), NOTHING, offers("2.5.0")),
+        rows=[user("boot"), user("power_off"), crashes("no number in 'nightly'", user("boot"))],
+    ),
+}
+
+
+@replays(UPDATES)
+async def test_updates(trace: Trace) -> None:
+    await replay(trace)
+
+
+def changed(image: bytes, offset: int, value: int) -> bytes:
+    """Return an image with another byte, and a hash that fits."""
+    image = image[:offset] + bytes([value]) + image[offset + 1 : -32]
+    return image + hashlib.sha256(image).digest()
+
+
+BAD_IMAGES = {
+    "empty": (b"", "incomplete"),
+    "a page of a web server": (b"<html>" * 100, "magic"),
+    "a newer chip": (changed(NEXT, 15, 3), "revision"),
+    "too many segments": (changed(NEXT, 1, 17), "segment count"),
+    "a giant segment": (changed(NEXT, 31, 1), "segment length"),
+    "cut in a segment": (NEXT[:330], "segment"),
+    "cut in the hash": (NEXT[:-1], "hash"),
+    "another byte": (changed(NEXT, 300, NEXT[300] ^ 1), "checksum"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_IMAGES)
+def test_a_device_refuses(name: str) -> None:
+    content, words = BAD_IMAGES[name]
+    with pytest.raises(ImageError, match=words):
+        judge_image(content, chip="esp32s3", revision=2)
+
+
+@pytest.mark.parametrize("chip", CHIP_IDS)
+def test_an_image_is_laid_out_as_esp_idf_does(chip: str) -> None:
+    image = build_image(version="2.4.3-beta", chip=chip, size=4096)
+    assert len(image) % 16 == 0
+    assert image[0] == 0xE9
+    assert int.from_bytes(image[12:14], "little") == CHIP_IDS[chip]
+    assert image[32:36] == bytes.fromhex("3254cdab")
+    assert image[48:80].rstrip(b"\0") == b"2.4.3-beta"
+    assert image[-32:] == hashlib.sha256(image[:-32]).digest()
+    assert judge_image(image, chip=chip, revision=2) == AppDescription("2.4.3-beta", "xiaozhi")
+
+
+@given(st.binary(max_size=600), st.integers(0, len(NEXT)))
+def test_whatever_comes_is_judged(content: bytes, keep: int) -> None:
+    with suppress(ImageError):
+        judge_image(NEXT[:keep] + content, chip="esp32s3", revision=2)

@@ -1,0 +1,396 @@
+"""Traces: what the server and the user do, and what the device must send, row by row.
+
+A trace names the section of the protocol's reference that it comes from, and is replayed in the times of the
+firmware, which cost nothing on the virtual clock. `device` is always the *next* text of the device; a trace
+fails if the device has sent more texts than its rows say.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+import json
+from typing import Any
+
+import pytest
+
+from simulator import DeviceCrashed, Misbehaviour, Nvs, Pace, SimulatedDevice, UdpImpairment, get_profile
+from tests.simulator.fake_mqtt import PUBLISH, MqttServer, Session as MqttSession
+from tests.simulator.fake_server import Json, Reply, Request, Server, Session, opus_packets
+from tests.simulator.ogg_file import FileServer, Serve, plain
+
+type Step = Callable[[Stage], Awaitable[object]]
+
+PATIENCE = 150
+"""Seconds for which a row waits."""
+PROMPT = Pace(main_loop_delay=0)
+"""The firmware's times, and a main task that is never busy."""
+PAIRED: Json = {"paired": "with the server of this trace"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """Rows, and the device and server that they are about."""
+
+    section: str
+    rows: Iterable[Step]
+    link: str = "websocket"
+    version: str = "2.4.2"
+    board: str = "s3"
+    profile: Json = field(default_factory=dict)
+    """Other settings of the device."""
+    pace: Pace = PROMPT
+    faults: tuple[Misbehaviour, ...] = ()
+    nvs: Nvs | None = None
+    impairment: UdpImpairment | None = None
+    check_in: tuple[Reply, ...] = ()
+    """Replies to the check-ins, the last one repeatedly."""
+    settings: Json = field(default_factory=dict)
+    """What a check-in gives otherwise than usual."""
+    hello: Callable[[Any], Any] | None = None
+    """Makes another answer to the device's hello from the usual one; None for no answer."""
+    files: Serve = field(default_factory=lambda: plain(b""))
+    """How a server of files answers."""
+
+
+@dataclass
+class Stage:
+    """A trace that is being replayed."""
+
+    sim: SimulatedDevice
+    server: Server | MqttServer
+    files: FileServer
+    session: Session | MqttSession | None = None
+    clock: float = 0.0
+    """When the last row was over."""
+    texts_read: int = 0
+    requests_read: int = 0
+
+    async def link(self) -> Session | MqttSession:
+        if self.session is None:
+            self.session = await self.server.session()
+        return self.session
+
+    @property
+    def mqtt(self) -> MqttServer:
+        assert isinstance(self.server, MqttServer)
+        return self.server
+
+    def texts(self) -> list[str]:
+        """What the device has said on this connection."""
+        if isinstance(self.session, MqttSession):
+            return [packet.text for packet in self.session.of(PUBLISH)]
+        messages = [] if self.session is None else self.session.messages
+        return [message for message in messages if isinstance(message, str)]
+
+    def sound(self) -> list[bytes]:
+        """The audio packets of the device."""
+        if isinstance(self.server, MqttServer):
+            return self.server.audio.datagrams
+        return self.session.packets if isinstance(self.session, Session) else []
+
+    async def send(self, message: Json | str | bytes) -> None:
+        link = await self.link()
+        if isinstance(link, Session):
+            await link.send(message)
+        else:
+            assert not isinstance(message, bytes)
+            link.send(message)
+
+    async def play(self, packet: bytes) -> None:
+        """Send an audio packet."""
+        if isinstance(self.server, MqttServer):
+            self.server.audio.send(self.server.audio.seal(packet))
+        else:
+            await self.send(packet)
+
+    def value(self, name: str) -> Any:
+        """Something that an observer of the device can see."""
+        for seen in (self.sim, self.sim.screen, self.sim.speaker):
+            if hasattr(seen, name):
+                return getattr(seen, name)
+        raise AttributeError(name)
+
+
+def fits(actual: object, wanted: Any) -> bool:
+    """Whether a value is as a row says: equal, accepted by a function, or an object with these members."""
+    if callable(wanted):
+        return bool(wanted(actual))
+    if isinstance(wanted, dict) and isinstance(actual, dict):
+        return all(name in actual and fits(actual[name], value) for name, value in wanted.items())
+    return bool(actual == wanted)
+
+
+async def replay(trace: Trace) -> None:
+    """Replay a trace. Raises `AssertionError` where the device does otherwise."""
+    async with stage(trace) as on:
+        for row in trace.rows:
+            try:
+                await row(on)
+            except TimeoutError:
+                said = [*on.texts()[on.texts_read :], on.sim.state, on.sim.last_error, on.sim.screen]
+                raise AssertionError(f"in vain, with {said}") from None
+            on.clock = asyncio.get_running_loop().time()
+        assert on.texts()[on.texts_read :] == [], "the device said more"
+
+
+@asynccontextmanager
+async def stage(trace: Trace) -> AsyncIterator[Stage]:
+    """Yield server and device; the device is off."""
+    serving = MqttServer.serving() if trace.link == "mqtt" else Server.serving()
+    async with serving as server, FileServer.serving(trace.files) as files:
+        if isinstance(server, MqttServer):
+            server.check_in(**trace.settings)
+            if trace.hello is not None:
+                answer = trace.hello(server)
+                server.hellos = [] if answer is None else [answer]
+        else:
+            (usual,) = server.http.replies
+            assert isinstance(usual, dict)
+            usual["websocket"] |= trace.settings
+            if trace.hello is not None:
+                server.hello = trace.hello(server.hello)
+        (paired,) = server.http.replies
+        if trace.check_in:
+            server.http.replies = deque(paired if one is PAIRED else one for one in trace.check_in)
+            for one in server.http.replies:
+                if isinstance(one, dict) and (firmware := one.get("firmware")) and "url" not in firmware:
+                    firmware["url"] = files.url
+        profile = get_profile(trace.board, trace.version, **trace.profile)
+        options = {"nvs": trace.nvs, "impairment": trace.impairment, "misbehaviours": trace.faults}
+        device = SimulatedDevice(profile, server.http.url, pace=trace.pace, **options)  # type: ignore[arg-type]
+        async with device as sim:
+            yield Stage(sim, server, files)
+
+
+def replays(traces: dict[str, Trace]) -> pytest.MarkDecorator:
+    """Have a test replay each of these."""
+    return pytest.mark.parametrize("trace", traces.values(), ids=traces)
+
+
+# Rows: the user
+
+
+def user(act: str, *arguments: Any) -> Step:
+    """Do something with the device, such as `boot`, `click`, `wake`, `press` or `cut_network`."""
+
+    async def row(on: Stage) -> None:
+        done = getattr(on.sim, act)(*arguments)
+        if done is not None:
+            await done
+
+    return row
+
+
+def waits(seconds: float) -> Step:
+    """Let this time pass."""
+
+    async def row(on: Stage) -> None:
+        await asyncio.sleep(seconds)
+
+    return row
+
+
+# Rows: the server
+
+
+def server(*messages: Json | str | bytes) -> Step:
+    """Send."""
+
+    async def row(on: Stage) -> None:
+        for message in messages:
+            await on.send(message)
+
+    return row
+
+
+def speech(packets: int | list[bytes], *, duration: int = 60) -> Step:
+    """Send these Opus packets, or so many of a tone, at once."""
+
+    async def row(on: Stage) -> None:
+        if isinstance(on.server, MqttServer):
+            await on.server.audio.until(on.sound)
+        for packet in packets if isinstance(packets, list) else opus_packets(packets, duration=duration):
+            await on.play(packet)
+
+    return row
+
+
+def request(method: str, request_id: Any = 1, /, **params: Any) -> Step:
+    """Ask by MCP."""
+    return server(mcp({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}))
+
+
+def mcp(payload: object) -> Json:
+    return {"type": "mcp", "payload": payload}
+
+
+def hangs_up() -> Step:
+    """Break the connection without a word."""
+
+    async def row(on: Stage) -> None:
+        link = await on.link()
+        transport = link.connection.transport if isinstance(link, Session) else link.writer.transport
+        transport.abort()
+
+    return row
+
+
+def answers_from_now(hello: Callable[[Any], Any]) -> Step:
+    """Answer the next hello otherwise."""
+
+    async def row(on: Stage) -> None:
+        if isinstance(on.server, MqttServer):
+            answer = hello(on.server)
+            on.server.hellos = [] if answer is None else [answer]
+        else:
+            on.server.hello = hello(on.server.hello)
+
+    return row
+
+
+TTS_START, TTS_STOP = {"type": "tts", "state": "start"}, {"type": "tts", "state": "stop"}
+
+# Rows: what the device must do
+
+
+def device(exactly: Json | str | None = None, /, *, after: float | None = None, **fields: Any) -> Step:
+    """Expect its next text: just this one, or one with these fields; `after` so many seconds."""
+
+    async def row(on: Stage) -> None:
+        link = await on.link()
+        async with asyncio.timeout(PATIENCE):
+            await link.until(lambda: len(on.texts()) > on.texts_read)
+        text = on.texts()[on.texts_read]
+        on.texts_read += 1
+        if isinstance(exactly, str):
+            assert text == exactly
+        elif exactly is not None:
+            assert json.loads(text) == exactly
+        else:
+            assert fits(json.loads(text), fields), text
+        if after is not None:
+            assert asyncio.get_running_loop().time() - on.clock == pytest.approx(after, abs=0.25)
+
+    return row
+
+
+def connects(number: int) -> Step:
+    """Expect a connection of this number, which the next rows are about."""
+
+    async def row(on: Stage) -> None:
+        on.session, on.texts_read = await on.server.session(number), 0
+
+    return row
+
+
+def disconnects() -> Step:
+    """Expect that it ends the connection."""
+
+    async def row(on: Stage) -> None:
+        link = await on.link()
+        await link.until(lambda: link.closed)
+
+    return row
+
+
+def streams(packets: int) -> Step:
+    """Expect so many more audio packets."""
+
+    async def row(on: Stage) -> None:
+        link = await on.link()
+        had = len(on.sound())
+        if isinstance(on.server, MqttServer):
+            await on.server.audio.until(lambda: len(on.sound()) >= had + packets)
+        else:
+            await link.until(lambda: len(on.sound()) >= had + packets)
+
+    return row
+
+
+def silent(seconds: float = 0.5) -> Step:
+    """Expect no audio for so long, but for what is under way."""
+
+    async def row(on: Stage) -> None:
+        await asyncio.sleep(0.15)
+        had = len(on.sound())
+        await asyncio.sleep(seconds)
+        assert len(on.sound()) == had
+
+    return row
+
+
+def sees(*, after: float | None = None, **values: Any) -> Step:
+    """Expect that an observer sees these values soon, or `after` just so many seconds."""
+
+    async def row(on: Stage) -> None:
+        await on.sim.wait_for(
+            lambda: all(fits(on.value(name), value) for name, value in values.items()), PATIENCE
+        )
+        if after is not None:
+            assert asyncio.get_running_loop().time() - on.clock == pytest.approx(after, abs=0.3)
+
+    return row
+
+
+def still(**values: Any) -> Step:
+    """Expect these values now."""
+
+    async def row(on: Stage) -> None:
+        assert {name: on.value(name) for name in values} | values == values or all(
+            fits(on.value(name), value) for name, value in values.items()
+        ), {name: on.value(name) for name in values}
+
+    return row
+
+
+def crashes(words: str, row: Step | None = None) -> Step:
+    """Expect that the firmware aborts because of a row, or soon."""
+
+    async def expect(on: Stage) -> None:
+        with pytest.raises(DeviceCrashed, match=words):
+            await (on.sim.wait_for(lambda: False, 10) if row is None else row(on))
+
+    return expect
+
+
+def asks(
+    line: str = "POST /ota HTTP/1.1",
+    *,
+    names: list[str] | None = None,
+    headers: Json | None = None,
+    body: Any = None,
+    after: float | None = None,
+) -> Step:
+    """Expect its next check-in or activation: all headers in order, some of their values, and the body."""
+
+    async def row(on: Stage) -> None:
+        http = on.server.http
+        await http.until(lambda: len(http.requests) > on.requests_read)
+        number, asked = on.requests_read, http.requests[on.requests_read]
+        on.requests_read += 1
+        assert asked.line == line
+        assert names is None or [name for name, _ in asked.headers] == names
+        assert fits(dict(asked.headers), headers or {}), asked.headers
+        assert body is None or fits(asked.body if isinstance(body, bytes) else body_of(asked), body), (
+            asked.body
+        )
+        if after is not None:
+            assert http.times[number] - http.times[number - 1] == pytest.approx(after, abs=0.3)
+
+    return row
+
+
+def body_of(asked: Request) -> Any:
+    """Return the JSON of a request; None if it is none."""
+    try:
+        return json.loads(asked.body)
+    except ValueError:
+        return None
+
+
+HELLO_AND_LISTEN = (device(type="hello"), device(type="listen", state="start"))
+LISTENING = (user("boot"), user("click"), *HELLO_AND_LISTEN, sees(listening=True))
+SPEAKING = (*LISTENING, server(TTS_START), sees(status="Speaking..."))
+IDLE_MQTT = (user("boot"), sees(connected=True))
