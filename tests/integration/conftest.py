@@ -70,6 +70,28 @@ from tests.integration.speech import (
 )
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makemodule() -> Generator[None, pytest.Module, pytest.Module]:
+    """Run all tests of a file in one event loop, that of its Home Assistant."""
+    module = yield
+    module.add_marker(pytest.mark.asyncio(loop_scope="module"))
+    return module
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
+    """Run their fixtures there, too, also those of the plug-in."""
+    # Of a method, the function behind it.
+    function: Any = getattr(fixturedef.func, "__func__", fixturedef.func)
+    if getattr(function, "_loop_scope", None) is not None:
+        return (yield)
+    function._loop_scope = "module"
+    try:
+        return (yield)
+    finally:
+        function._loop_scope = None
+
+
 @pytest.fixture(autouse=True)
 def verify_cleanup() -> None:
     """Look for what tests have left behind once a file, where its Home Assistant ends."""

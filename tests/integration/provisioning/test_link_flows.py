@@ -17,6 +17,7 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 import pytest_socket
 
 from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.links.broker_issue import async_broker_changed
 from custom_components.xiaozhi.links.link_settings import AUTO_SUBSCRIBE_TOPIC
 from custom_components.xiaozhi.protocol.messages import AudioFormat
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
@@ -564,7 +565,7 @@ async def test_a_broker_that_is_away_is_no_wrong_password(
     """The form says what is wrong instead, and goes when the broker accepts the stored password after all."""
     entry = await running(hass, make_entry(**settings | HERE | {"broker": at(broker)}))
     await until(lambda: entry.runtime_data.listeners.counters()["broker"]["connected"])
-    entry.runtime_data.broker_changed(BrokerError(BrokerProblem.REFUSED, "Not authorized"))
+    async_broker_changed(hass, entry, BrokerError(BrokerProblem.REFUSED, "Not authorized"))
     form = await reauth_form(hass)
     await broker.stop()
     form = await submit(hass, form, username="ha", password="secret")

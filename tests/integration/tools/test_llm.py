@@ -289,7 +289,7 @@ async def test_the_form_says_what_is_off_and_why(
     (box,) = linked_entry.runtime_data.devices.values()
     found = Tool.from_dict({"name": "lock.open", "title": "Front door"})
     assert found is not None
-    await box.tools_listed((*box.tools.values(), found))
+    await box.tools.set_list((*box.tools.values(), found))
     form = await change_device(hass, linked_entry)
     field, selector = tools_field(form)
     labels = {each["value"]: each["label"] for each in selector.config["options"]}
