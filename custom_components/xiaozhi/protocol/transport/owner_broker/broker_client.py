@@ -99,7 +99,9 @@ async def _connect(client: Client, settings: BrokerSettings) -> None:
     # caller has given up.
     connecting = asyncio.ensure_future(client.__aenter__())
     try:
-        await asyncio.shield(connecting)
+        # Unlike a shield, this reports no error of what goes on after the caller has given up.
+        await asyncio.wait((connecting,))
+        connecting.result()
     except asyncio.CancelledError:
         client.timeout = settings.timeouts.hang_up
         with suppress(MqttError):
