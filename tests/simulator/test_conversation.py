@@ -166,7 +166,7 @@ QUEUES = {
                 speech(100),
                 sees(dropped=at_least(1)),
                 sees(idle=True),
-                still(dropped=lambda dropped, queue=queue: 95 - queue - 3 <= dropped <= 100 - queue),
+                still(dropped=lambda dropped, queue=queue: 96 - queue <= dropped <= 100 - queue),
             ],
         )
         for version, queue in {"2.4.2": 40, "2.5.0": 20}.items()
