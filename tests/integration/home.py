@@ -107,7 +107,7 @@ def _forget_registered(hass: HomeAssistant) -> None:
 
 
 async def _forget_pipelines(store: PipelineStorageCollection) -> None:
-    preferred = store.async_get_preferred_item()
-    for pipeline in tuple(store.data.values()):
-        if pipeline.id != preferred:
-            await store.async_delete_item(pipeline.id)
+    first, *others = store.data
+    store.async_set_preferred_item(first)
+    for pipeline_id in others:
+        await store.async_delete_item(pipeline_id)

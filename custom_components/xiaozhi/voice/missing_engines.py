@@ -1,6 +1,7 @@
 """Tells the owner when Home Assistant has no pipeline that hears and speaks, as a new one has not."""
 
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Final
 
 from homeassistant.components import stt, tts
@@ -9,7 +10,11 @@ from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
 from homeassistant.helpers.collection import CollectionChange
-from homeassistant.helpers.event import async_track_state_added_domain, async_track_state_removed_domain
+from homeassistant.helpers.event import (
+    async_track_state_added_domain,
+    async_track_state_removed_domain,
+    async_track_time_interval,
+)
 from homeassistant.helpers.start import async_at_started
 
 from ..const import DOMAIN
@@ -18,6 +23,7 @@ from ..texts.translated import async_text
 from .pipelines import chosen_pipeline, preferred_pipeline
 
 _SPEECH_ISSUE: Final = "no_speech"
+_INTERVAL: Final = timedelta(seconds=10)
 _ENGINES: Final = (stt.DOMAIN, tts.DOMAIN)
 # The page of Home Assistant on which a pipeline gets its engines.
 _PAGE: Final = "/config/voice-assistants/assistants"
@@ -43,7 +49,8 @@ class MissingEnginesCheck:
     """Raises a repair issue while a device's pipeline cannot hear or speak.
 
     Home Assistant does not say that another pipeline is preferred, or that an engine that is not an entity
-    was added. So it is also checked in every conversation of a device.
+    was added. So it is also checked in every conversation of a device, and from time to time while the issue
+    is there.
     """
 
     def __init__(self, hass: HomeAssistant, devices: Callable[[], Iterable[Device]]) -> None:
@@ -51,6 +58,7 @@ class MissingEnginesCheck:
         self._hass = hass
         self._devices = devices
         self._listening: list[CALLBACK_TYPE] = []
+        self._stop_waiting: CALLBACK_TYPE | None = None
 
     @callback
     def async_start(self) -> None:
@@ -70,7 +78,7 @@ class MissingEnginesCheck:
         for stop in self._listening:
             stop()
         self._listening.clear()
-        ir.async_delete_issue(self._hass, DOMAIN, _SPEECH_ISSUE)
+        self._delete()
 
     async def _pipelines_changed(self, _changes: Iterable[CollectionChange]) -> None:
         self.async_check()
@@ -87,8 +95,12 @@ class MissingEnginesCheck:
         dumb = [pipeline for pipeline in used if not _speaks(hass, pipeline)]
         missing = _MISSING.get((not deaf, not dumb))
         if missing is None:
-            ir.async_delete_issue(hass, DOMAIN, _SPEECH_ISSUE)
+            self._delete()
             return
+        if self._stop_waiting is None:
+            self._stop_waiting = async_track_time_interval(
+                hass, self.async_check, _INTERVAL, cancel_on_shutdown=True
+            )
         names = dict.fromkeys(pipeline.name for pipeline in (*deaf, *dumb))
         ir.async_create_issue(
             hass,
@@ -100,6 +112,13 @@ class MissingEnginesCheck:
             translation_key=missing,
             translation_placeholders={"pipelines": ", ".join(names)},
         )
+
+    @callback
+    def _delete(self) -> None:
+        if self._stop_waiting is not None:
+            self._stop_waiting()
+            self._stop_waiting = None
+        ir.async_delete_issue(self._hass, DOMAIN, _SPEECH_ISSUE)
 
     def _used(self) -> Iterable[Pipeline]:
         devices = list(self._devices())

@@ -1,6 +1,8 @@
 """The owner is told while Home Assistant cannot hear or speak."""
 
-from homeassistant.components.assist_pipeline import async_create_default_pipeline
+import asyncio
+
+from homeassistant.components.assist_pipeline import async_create_default_pipeline, async_get_pipeline
 from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
@@ -75,7 +77,7 @@ async def test_an_engine_that_is_removed_is_missing_and_one_that_is_not_loaded_i
     assert told(hass) == ("no_speech_to_text", PIPELINE)
 
 
-async def test_another_preferred_assistant_is_found_in_the_next_conversation(
+async def test_another_preferred_assistant_is_found_while_the_owner_waits_and_in_the_next_conversation(
     hass: HomeAssistant,
     speech: Speech,
     linked_entry: MockConfigEntry,
@@ -83,16 +85,22 @@ async def test_another_preferred_assistant_is_found_in_the_next_conversation(
 ) -> None:
     """Home Assistant tells nothing of this change."""
     device = await boot()
+    deaf = async_get_pipeline(hass)
     other = await async_create_default_pipeline(
         hass, speech.recognizer.entity_id, speech.voice.entity_id, "Other"
     )
     assert other is not None
     await speech.use(stt_engine=None)
     assert told(hass) == ("no_speech_to_text", PIPELINE)
-    hass.data[KEY_ASSIST_PIPELINE].pipeline_store.async_set_preferred_item(other.id)
+    prefer = hass.data[KEY_ASSIST_PIPELINE].pipeline_store.async_set_preferred_item
+    prefer(other.id)
+    await asyncio.sleep(11)
+    assert told(hass) is None
+    prefer(deaf.id)
+    assert told(hass) is None
     await device.wake()
     await device.wait_state(State.LISTENING, 10)
-    assert told(hass) is None
+    assert told(hass) == ("no_speech_to_text", PIPELINE)
 
 
 @pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
