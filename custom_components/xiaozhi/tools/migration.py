@@ -8,8 +8,6 @@ from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er
 
-from ..const import DOMAIN
-
 # Version 0.2 guessed by their words that tools open, lock or heat something.
 _FORMER_PLATFORMS: Final = frozenset(
     {Platform.CLIMATE, Platform.COVER, Platform.FAN, Platform.HUMIDIFIER, Platform.LOCK, Platform.VALVE}
@@ -27,7 +25,5 @@ def async_migrate_entities(hass: HomeAssistant, entry: ConfigEntry[Any]) -> None
     """
     registry = er.async_get(hass)
     for entity in er.async_entries_for_config_entry(registry, entry.entry_id):
-        if entity.platform != DOMAIN:
-            continue
         if entity.domain in _FORMER_PLATFORMS or _RESOURCE_ID.fullmatch(entity.unique_id):
             registry.async_remove(entity.entity_id)
