@@ -42,7 +42,7 @@ PARALLEL_UPDATES = 0
 _SATELLITE: Final = AssistSatelliteEntityDescription(
     key="assist_satellite", translation_key="assist_satellite"
 )
-# Where the parts of its pipeline work is not told: it is looked up when the status is read.
+# No event reports where the parts of its pipeline work: it is looked up when the status is read.
 _FOLLOWED: Final = (AVAILABLE, SETTINGS, STATUS_READ, "linked", "link", "firmware", "wake_words")
 
 

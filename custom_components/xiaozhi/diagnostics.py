@@ -91,7 +91,7 @@ def _versions() -> dict[str, str | None]:
 
 
 def _open_issues(hass: HomeAssistant) -> list[dict[str, Any]]:
-    """Return what Home Assistant tells the owner under Repairs, by the keys of the texts, without names."""
+    """Return the open repairs of this integration, by the keys of the texts, without names."""
     issues = ir.async_get(hass).issues.values()
     return [
         {

@@ -135,7 +135,7 @@ class Gateway:
         return self.devices.get(mac)
 
     def announcer(self, device: Device) -> Announcer:
-        """Return what says things to a device that its user has not asked for."""
+        """Return what makes announcements, which the user of a device has not asked for."""
         return self._announcers[device.mac]
 
     @callback

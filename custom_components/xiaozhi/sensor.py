@@ -58,8 +58,8 @@ class XiaozhiSensorDescription(SensorEntityDescription):
 
 def _ip(device: Device) -> str | None:
     """Return the device's address; None where a tool has a sensor for it."""
-    told_by_tool = any(tool.translation_key == "ip" for tool in device.tools.entities.values())
-    return device.state.address if device.tools and not told_by_tool else None
+    shown_by_tool = any(tool.translation_key == "ip" for tool in device.tools.entities.values())
+    return device.state.address if device.tools and not shown_by_tool else None
 
 
 def _has_timers(device: Device) -> bool:

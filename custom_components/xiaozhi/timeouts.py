@@ -147,7 +147,7 @@ class VoiceTimeouts:
     engine that usually takes longer."""
     quiet: float = 90
     """Between two signs of life of the pipeline, whose engines need not have time limits. An assistant that
-    works with tools tells of each step, and speech comes in pieces: an engine silent this long is hung."""
+    works with tools reports each step, and speech comes in pieces: an engine silent this long is hung."""
     reading: float = 3
     """For a person to read a line before the end of the conversation wipes it."""
     ending: float = 5
@@ -161,13 +161,13 @@ class AnnouncementTimeouts:
     sound: float = 30
     """For the first sound from its source."""
     request: float = 5
-    """For an idle device to ask for a sound, after it was told where it is."""
+    """For an idle device to ask for a sound, after it received the address."""
     pause: float = 2
     """Of a source, before silence is sent instead: the device gives up after 5 s without data."""
     silence: float = 30
     """Of silence in the place of a source that does not go on."""
     repeat: float = 1
-    """Until an idle device that has not asked for the sound is told of it again."""
+    """Until an idle device that has not asked for the sound is sent its address again."""
     stall: float = 15
     """Between two moments at which the device takes something of a stream."""
     look: float = 0.5

@@ -54,8 +54,8 @@ class _ConversationTrigger(Trigger):
         @callback
         def happened(device: DeviceModel, event: DeviceEvent) -> None:
             if event.type is self._event and device in devices_in(self._hass, self._target)[0]:
-                told: dict[str, Any] = {"device_id": device.registry_id, "data": dict(event.attributes)}
-                run_action(told, f"{event.type} of {device.name}")
+                variables: dict[str, Any] = {"device_id": device.registry_id, "data": dict(event.attributes)}
+                run_action(variables, f"{event.type} of {device.name}")
 
         return async_dispatcher_connect(self._hass, EVENT_SIGNAL, happened)
 

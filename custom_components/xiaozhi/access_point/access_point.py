@@ -97,7 +97,7 @@ class AccessPoint(ToolProvider):
         self.async_check()
 
     async def async_close(self) -> None:
-        """Close the connection, and withdraw what the owner was told."""
+        """Close the connection, and delete its repair issues."""
         async with self._replacing:
             self._started = False
             await self._client.close()
@@ -121,7 +121,7 @@ class AccessPoint(ToolProvider):
         await self._client.reconnect()
 
     async def async_refresh(self) -> None:
-        """Look at the tools of the house again, and tell the cloud if they are others."""
+        """Look at the tools of the house again, and notify the cloud if they have changed."""
         self.async_forget_house()
         try:
             await self._client.refresh()
@@ -133,7 +133,7 @@ class AccessPoint(ToolProvider):
 
     @callback
     def async_forget_house(self) -> None:
-        """Make the tools afresh for the next request: what is not exposed any more cannot be used by it."""
+        """Make the tools again for the next request: what is not exposed any more cannot be used by it."""
         self._house = None
         self._client.dispatcher.forget()
 
@@ -147,12 +147,12 @@ class AccessPoint(ToolProvider):
 
     @callback
     def add_listener(self, listener: AccessPointListener) -> None:
-        """Tell `listener` of every change and of every call that was answered."""
+        """Notify `listener` of every change and of every call that was answered."""
         self._listeners.append(listener)
 
     @callback
     def remove_listener(self, listener: AccessPointListener) -> None:
-        """Tell it nothing more. Does nothing if it was told nothing."""
+        """Stop notifying it. Does nothing if it was not added."""
         if listener in self._listeners:
             self._listeners.remove(listener)
 

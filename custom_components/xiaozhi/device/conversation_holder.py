@@ -10,7 +10,7 @@ from ..protocol.conversation.conversation import Conversation
 from .events import ConversationEvent, DeviceEvents
 from .turn_times import TurnTimes
 
-# Enough to tell a slow turn from a slow engine.
+# Enough to distinguish a slow turn from a slow engine.
 _LAST_TURNS: Final = 20
 
 
@@ -18,7 +18,7 @@ class DeviceConversations:
     """Passes the conversations of one device to its satellite, and keeps the times of the last turns."""
 
     def __init__(self, events: DeviceEvents) -> None:
-        """Tell `events` when a conversation starts and when a turn is answered."""
+        """Notify `events` when a conversation starts and when a turn is answered."""
         self._events = events
         self._voice: Callable[[Conversation], None] | None = None
         self._refused: Callable[[], None] | None = None

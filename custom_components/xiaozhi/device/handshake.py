@@ -75,7 +75,7 @@ class Handshake:
 
     @callback
     def announce(self) -> None:
-        """Tell the device of a changed offer."""
+        """Notify the device of a changed offer."""
         if self.started:
             self._create_task(self._announce(), "announce")
 

@@ -27,7 +27,7 @@ class Notifications:
         list_tools: Callable[[], None],
         in_conversation: Callable[[], bool],
     ) -> None:
-        """`in_conversation` tells whether a conversation is open, whose own state is better."""
+        """`in_conversation` returns whether a conversation is open, whose own state is better."""
         self.state = ConversationState.IDLE
         """What the device does, as last notified."""
         self._limit_logged = False

@@ -36,7 +36,7 @@ class Readings:
     ) -> None:
         """`create_task` runs work that ends with the link at the latest.
 
-        `is_listening` tells whether the device listens to its user. `on_silence` is called when it has not
+        `is_listening` returns whether the device listens to its user. `on_silence` is called when it has not
         answered.
         """
         self._device = device
@@ -97,7 +97,7 @@ class Readings:
 
     async def read_status_briefly(self) -> None:
         """Read the status in a pause of a conversation, before the device listens again."""
-        # A call that is not answered would keep a device from being told to listen.
+        # A call that is not answered would delay the command to listen.
         if not self._status_slow:
             await self._read_status_within(self._timeouts.status_in_pause)
 

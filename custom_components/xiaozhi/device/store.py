@@ -15,7 +15,7 @@ from .state import STORED, DeviceState
 _LOGGER = logging.getLogger(__name__)
 
 _VERSION: Final = 1
-# Without its tools, a device has no entities after a crash. The owner is told of the timers that it ended.
+# Without its tools, a device has no entities after a crash. The owner is notified of timers that it ended.
 _SOON: Final = frozenset({"tools", "timers"})
 _SELDOM: Final = frozenset({"last_contact"})
 

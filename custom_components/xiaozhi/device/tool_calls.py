@@ -63,8 +63,8 @@ class ToolCalls:
         self._mcp = mcp
         self._main_task = main_task
         self._create_task = create_task
-        self._one = asyncio.Semaphore()
-        self._several = asyncio.Semaphore(_MAX_AT_ONCE)
+        self._single = asyncio.Semaphore()
+        self._parallel = asyncio.Semaphore(_MAX_AT_ONCE)
         self._waiting = 0
 
     async def call(
@@ -81,7 +81,7 @@ class ToolCalls:
         if self._waiting >= _MAX_WAITING:
             raise TooManyCallsError(f"{self._waiting} calls wait already")
         self._waiting += 1
-        semaphore = self._several if self._mcp.extended else self._one
+        semaphore = self._parallel if self._mcp.extended else self._single
         try:
             await semaphore.acquire()
         finally:

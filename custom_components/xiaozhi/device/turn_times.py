@@ -10,9 +10,9 @@ class TurnStep(IntEnum):
     """What a turn passes through, in this order. Most turns leave out a step."""
 
     SPEECH_ENDED = auto()
-    """The end of the user's last word, as far as a detector of our own can tell."""
+    """The end of the user's last word, as found by a detector of our own."""
     DETECTED = auto()
-    """The end of speech is known: the detector has told it, or the button was released."""
+    """The end of speech is known: the detector has reported it, or the button was released."""
     TRANSCRIPT = auto()
     """Speech recognition has given its text, or the question was typed."""
     FIRST_WORD = auto()

@@ -105,7 +105,7 @@ class AccessPointFlow(ConfigSubentryFlow):
         )
 
     async def async_step_offer(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
-        """Show what the address tells, and ask which APIs are offered."""
+        """Show what the address contains, and ask which APIs are offered."""
         errors: dict[str, str] = {}
         if user_input is not None:
             if user_input[CONF_LLM_HASS_API]:
@@ -127,7 +127,7 @@ class AccessPointFlow(ConfigSubentryFlow):
             step_id="offer",
             data_schema=self.add_suggested_values_to_schema(schema, user_input or self._data),
             errors=errors,
-            description_placeholders=await self._told(),
+            description_placeholders=await self._address_placeholders(),
         )
 
     async def async_step_tools(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
@@ -197,8 +197,8 @@ class AccessPointFlow(ConfigSubentryFlow):
         known = access_point_subentries(self._get_entry()).values()
         return next((point for point in known if point.unique_id == address.identity), None)
 
-    async def _told(self) -> Mapping[str, str]:
-        """Return what the address tells, for people."""
+    async def _address_placeholders(self) -> Mapping[str, str]:
+        """Return what the address contains, for people."""
         address = self._address
         expires = address.expires
         return {

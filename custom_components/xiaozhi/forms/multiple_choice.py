@@ -1,4 +1,4 @@
-"""The field of a form in which several of many things are chosen."""
+"""The field of a form in which several of many options are chosen."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -31,7 +31,7 @@ from ..voice.missing_engines import async_missing_engines_hint
 # For firmware that hides the field for the address.
 _HIDDEN_FIELD_PAGE: Final = "/blob/main/docs/devices.md#no-field-for-the-address"
 _NAME: Final = "XiaoZhi"
-# Waiting devices that are told in one line.
+# Waiting devices that are listed in one line.
 _IN_A_LINE: Final = 3
 # 256 bit.
 _TOKEN_BYTES: Final = 32
@@ -67,7 +67,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
     def _add_device(self, mac: str, name: str, data: Mapping[str, Any], speech: str) -> ResultT:
         """Add the subentry of a new device and end the flow.
 
-        `speech` tells what Home Assistant lacks to hear and speak.
+        `speech` says what Home Assistant lacks to hear and speak.
         """
 
     async def async_step_wait(self, user_input: dict[str, Any] | None = None) -> ResultT:

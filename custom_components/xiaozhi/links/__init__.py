@@ -1,1 +1,1 @@
-"""How devices connect: the ports, what a device is told of its link, and its credentials."""
+"""How devices connect: the ports, the link settings that a device receives, and its credentials."""

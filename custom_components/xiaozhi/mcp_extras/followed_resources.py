@@ -18,7 +18,7 @@ _FOLLOWED: Final[HassKey[dict[str, FollowedResources]]] = HassKey(f"{DOMAIN}_fol
 
 
 class FollowedResources:
-    """Subscribes to resources of one device, on each link anew.
+    """Subscribes to resources of one device, again on each new link.
 
     The device reports their updates, which become events like all its notifications.
     """

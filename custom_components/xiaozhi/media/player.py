@@ -237,7 +237,7 @@ class DevicePlayer:
 
 
 def _fail(begun: asyncio.Future[None], err: Exception) -> bool:
-    """Tell the caller, if it still waits; return whether it does."""
+    """Notify the caller, if it still waits; return whether it does."""
     if begun.done():
         return False
     begun.set_exception(err)

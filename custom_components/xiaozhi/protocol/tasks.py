@@ -1,4 +1,4 @@
-"""Tasks that end: their errors, and closing many things of which any may fail or hang."""
+"""Tasks that end: their errors, and closing many objects of which any may fail or hang."""
 
 import asyncio
 from collections.abc import Coroutine

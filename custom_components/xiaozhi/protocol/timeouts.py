@@ -1,4 +1,4 @@
-"""How long things may take: the time-outs and pauses of every part of the protocol, in seconds."""
+"""The time-outs and pauses of every part of the protocol, in seconds."""
 
 from dataclasses import dataclass
 

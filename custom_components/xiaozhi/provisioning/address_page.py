@@ -96,7 +96,7 @@ async def async_address_page(request: web.Request) -> web.Response:
 
 def _find(hass: HomeAssistant, request: web.Request) -> _Finding:
     if is_outside(request):
-        # To a stranger, nothing is told of the house.
+        # A request from outside learns nothing about the house.
         return _failure("page_outside", HTTPStatus.FORBIDDEN)
     entry = gateway_entry(hass)
     if entry is None:

@@ -51,7 +51,7 @@ class CheckInView(HomeAssistantView):
         self._check_ins = check_ins
 
     async def get(self, request: web.Request) -> web.Response:
-        """Tell a person with a browser whether this address works; devices never send GET."""
+        """Show a person with a browser whether this address works; devices never send GET."""
         check_origin(request)
         return await async_address_page(request)
 

@@ -45,7 +45,7 @@ class PendingDevice:
     old_code: str = field(default="", repr=False)
     """The code before this one: its owner may still be typing it."""
     shown: bool = True
-    """Whether the device has been told its code; if not, it still shows the old one."""
+    """Whether the device has received its code; if not, it still shows the old one."""
     challenge: str = field(repr=False)
     tries_left: int
     code_until: float
@@ -91,7 +91,7 @@ class PairingRegistry:
     """The waiting devices, the one silent for longest first.
 
     Two with the same MAC and different Client-Ids are two devices: one of them poses as the other, and the
-    code tells which one its owner holds. The number of devices is bounded, also for each IP address.
+    code shows which one its owner holds. The number of devices is bounded, also for each IP address.
     """
 
     def __init__(self) -> None:

@@ -173,7 +173,7 @@ def _does(row: RiskRow, found: list[str], at: int) -> bool:
 
 
 def _is_done_to(row: RiskRow, after: list[str]) -> bool:
-    """Whether the object of an action is one of a row's things."""
+    """Whether the object of an action is one of a row's objects."""
     objects = list(takewhile(lambda each: each not in _ENDS | _JOINS, after))
     for index, each in enumerate(objects):
         following = after[index + 1 : index + 2]

@@ -1,4 +1,4 @@
-"""Tells the owner when Home Assistant has no pipeline that hears and speaks, as a new one has not."""
+"""Notifies the owner when Home Assistant has no pipeline that hears and speaks, as after its installation."""
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta

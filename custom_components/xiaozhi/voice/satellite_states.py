@@ -2,7 +2,7 @@
 
 Home Assistant's `async_accept_pipeline_from_satellite` takes only audio, and always has the pipeline's own
 detector find the end of speech. So `pipeline_runs` makes the runs, and here is what that method does around
-them: the states, the chat history, the context, what the assistant is told beside the next command, and a
+them: the states, the chat history, the context, the extra prompt of the next command, and a
 question whose answer an automation waits for. These are private members of the satellite. They are used in
 this module only, and `tests/rules/test_private_parts.py` fails when they or that method change.
 """
@@ -41,7 +41,7 @@ class SatelliteRun:
     context: Context
     session: ChatSession
     extra_prompt: str | None
-    """What the assistant is told beside this command."""
+    """Extra prompt that the assistant receives with this command."""
     answers_question: bool
     """Whether the transcript goes to an automation, and not to the assistant."""
     on_event: Callable[[PipelineEvent], None]
@@ -60,7 +60,7 @@ class SatelliteStates(AssistSatelliteEntity):
 
     @cached_property
     def _conversation_ids(self) -> dict[str, str]:
-        """Ids of the chat histories, by pipeline: what one assistant was told is not for another."""
+        """Ids of the chat histories, by pipeline: assistants do not share them."""
         return {}
 
     # States.

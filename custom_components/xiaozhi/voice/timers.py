@@ -158,7 +158,7 @@ class VoiceTimers:
 
     @callback
     def start(self) -> CALLBACK_TYPE:
-        """Take timers from now on, and tell the owner of lost ones. Returns a function that ends this."""
+        """Take timers from now on, and notify the owner of lost ones. Returns a function that ends this."""
         self._unlisten = self._device.listen(_FOLLOWED, self._device_changed)
         self._device_changed()
         if lost := self._stored.take_lost():
@@ -257,7 +257,7 @@ class VoiceTimers:
                 if self._announcer.delivery is Delivery.NOTIFY:
                     refusal.callback(self._device.conversations.refuse(woken.set))
 
-            sound = partial(self._bell, text)
+            sound = partial(self._ring_sound, text)
             try:
                 await self._announcer.say(
                     Utterance(text=text, speech=sound, text_begins=TIMER_SOUND_SECONDS, on_start=started)
@@ -272,11 +272,11 @@ class VoiceTimers:
                 # By the media player.
                 return True
             except SoundError as err:
-                # The bell has rung, and the text is on the screen.
+                # The timer sound was played, and the text is on the screen.
                 _LOGGER.warning("The end of a timer could not be spoken: %s", err)
         return False
 
-    async def _bell(self, text: str, sample_rate: int) -> AsyncGenerator[bytes]:
+    async def _ring_sound(self, text: str, sample_rate: int) -> AsyncGenerator[bytes]:
         """In a conversation, ring once and say what has ended; otherwise ring on and on."""
         strike = await self._hass.async_add_executor_job(timer_sound, sample_rate)
         yield strike
@@ -309,7 +309,7 @@ class VoiceTimers:
         return False
 
     async def _report(self, key: str, timers: Sequence[SetTimer]) -> None:
-        """Tell the owner of timers that have not rung."""
+        """Notify the owner of timers that have not rung."""
         named = ", ".join(_description(timer) for timer in timers)
         persistent_notification.async_create(
             self._hass,

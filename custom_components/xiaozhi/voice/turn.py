@@ -198,7 +198,7 @@ class VoiceTurn:
     async def show_error(self, language: str) -> None:
         """Show on the screen what went wrong, and give time to read it.
 
-        `language` is used if the pipeline has not told its own.
+        `language` is used if the pipeline has not reported its own.
         """
         text = await async_error_text(self._hass, self.error, self._language or language)
         await self._conversation.show(messages.face(Face.CONFUSED))
@@ -258,7 +258,7 @@ class VoiceTurn:
         if self._speech_ended:
             self._wait_at_most(self._timeouts.recognition)
         elif self._pipeline_ends_speech:
-            # An engine that finds the end of speech by itself does not tell when it has.
+            # An engine that finds the end of speech by itself does not report when it has.
             self._wait_at_most(self._timeouts.transcript)
         else:
             # The audio will end; the computer may only be too busy to listen to all of it yet.
@@ -275,7 +275,7 @@ class VoiceTurn:
                     self._expect_speech(data)
                 case PipelineEventType.STT_VAD_START:
                     self._heard_speech()
-                # A device whose button is held would record no more, and not tell of its release.
+                # A device whose button is held would record no more, and not report its release.
                 case PipelineEventType.STT_VAD_END if self._turn.ended or not self._is_push_to_talk:
                     await self._answer.prepare()
                 case PipelineEventType.STT_END:
@@ -294,7 +294,7 @@ class VoiceTurn:
 
     @callback
     def _expect_speech(self, data: dict[str, Any]) -> None:
-        # Only the pipeline's own detector tells when speech begins; an engine with one of its own does not.
+        # Only the pipeline's own detector reports when speech begins; an engine with one of its own does not.
         if self._pipeline_ends_speech and (data.get("audio_processing") or {}).get("requires_external_vad"):
             patience = min(self._timeouts.no_speech, self._timeouts.pipeline_silence)
             self._no_speech = self._hass.loop.call_later(patience, self._give_up, NO_SPEECH)

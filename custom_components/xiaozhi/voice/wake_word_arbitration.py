@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-# Without a voice engine, which never tell that they have heard their wake word.
+# Without a voice engine, which never report that they have heard their wake word.
 _SILENT_CHIPS: Final = frozenset({"esp32", "esp32c3", "esp32c5", "esp32c6"})
 # In which Home Assistant, too, takes the same wake word for one person.
 _SAME_WORD: Final = 2.0
@@ -28,7 +28,7 @@ class Claim(Enum):
 
 
 def hears_silently(chip: str | None, wake_words: Collection[str]) -> bool:
-    """Whether a device is known to hear its wake word without telling; it has told of `wake_words`."""
+    """Whether a device is known to hear its wake word without reporting it; it has reported `wake_words`."""
     return chip in _SILENT_CHIPS and not wake_words
 
 
@@ -51,7 +51,7 @@ class WakeWordArbitration:
     ) -> Claim:
         """Decide whether a device that begins to listen answers; `area` is the room that it is in.
 
-        Without a wake word its button was pressed, or it `hears_silently`: then it cannot be told from a
+        Without a wake word its button was pressed, or it `hears_silently`: then it looks the same as a
         press, and counts as a wake word where another device in the same area hears one at that moment.
         """
         self._starts = [start for start in self._starts if now - start.at < _REPETITION]

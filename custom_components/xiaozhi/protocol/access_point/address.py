@@ -1,4 +1,4 @@
-"""The address of an access point, and what its token tells.
+"""The address of an access point, and what its token states.
 
 Anybody who has the address can use the tools. So it is never shown or logged, nor are its parts except the
 host and the agent's id.
@@ -55,9 +55,9 @@ class AccessPointAddress:
     secure: bool
     """Whether the connection is encrypted."""
     agent: str | None
-    """Id of the agent in the cloud; None if the token does not tell."""
+    """Id of the agent in the cloud; None if the token does not state it."""
     expires: datetime | None
-    """When the token expires; None if it does not tell."""
+    """When the token expires; None if it does not state it."""
     identity: str
     """The same for every token of an agent: a new one is made whenever its owner looks at the address."""
     agent_side_url: str | None = field(repr=False)

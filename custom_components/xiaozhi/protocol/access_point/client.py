@@ -133,9 +133,9 @@ class AccessPointClient:
             self._again.set()
 
     async def refresh(self) -> None:
-        """Make the list afresh, and tell the other side if it was sent another one.
+        """Make the list again, and notify the other side if it was sent another one.
 
-        A cloud may not read it again before the next connection (no server is known that heeds the
+        A cloud may not read it again before the next connection (no server is known to act on the
         notification). So there the connection is renewed, when no call has come for a while. Raises as
         `Dispatcher.list_tools`.
         """

@@ -53,7 +53,7 @@ _NO_LIST: Final = "The list of tools is not ready. Ask again in a moment."
 
 
 class CallOutcome(StrEnum):
-    """How a call ended, as far as the other side was told."""
+    """How a call ended, as reported to the other side."""
 
     DONE = "done"
     FAILED = "failed"
@@ -113,7 +113,7 @@ class Dispatcher:
         self.last_call: float | None = None
         """When the last call began or was refused."""
         self.patience = timeouts.call
-        """Seconds for an action until the model is told that it is still running."""
+        """Seconds for an action until the model is notified that it is still running."""
         self._provider = provider
         self._version = version
         self._timeouts = timeouts

@@ -1,4 +1,4 @@
-"""When to connect again, and what to tell the owner: rules without a clock or a socket.
+"""When to connect again, and what to report to the owner: rules without a clock or a socket.
 
 Pauses double from 1 s to 300 s and never end: the longest are for servers that refuse us, since nobody else
 would notice that they have changed their mind. A server that is away for a minute most often restarts, so the

@@ -16,8 +16,9 @@ from .timeline import UPLINK_SAMPLE_RATE, silence
 _DECODER_SAMPLE_RATE: Final = 48000
 # Latency of the resampler from that to 16 kHz, in samples of its output, for any frame size.
 _RESAMPLER_LAG: Final = 16
-# From complexity 7 on libopus tells speech from music and models it, at five times the work (0.7 ms for 60 ms
-# of speech). Without that, half as many bits again give the same sound, and they cost nothing in a house.
+# From complexity 7 on libopus distinguishes speech from music and models it, at five times the work (0.7 ms
+# for 60 ms of speech). Without that, half as many bits again give the same sound, and they cost nothing in a
+# house.
 _COMPLEXITY: Final = 5
 _BIT_RATE: Final = 48000
 # What both libopus and the device can do.

@@ -1,4 +1,4 @@
-"""What the first bytes of an Opus packet tell (RFC 6716, section 3)."""
+"""What the first bytes of an Opus packet state (RFC 6716, section 3)."""
 
 from typing import Final
 

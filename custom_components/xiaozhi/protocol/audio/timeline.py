@@ -32,8 +32,8 @@ class UplinkTimeline:
     - Packets that the link knows to be lost (gaps of UDP sequence numbers) are made up for at once.
     - Without such knowledge the frames may fall 0.3 s behind the clock before silence fills in, and from
       there it keeps up with the clock, so that a short stall adds nothing.
-    - Only time in which we looked for packets counts. The timeline is told of every packet, and once per
-      frame that there is none. If it is told later, we were too busy to look: packets may wait to be read.
+    - Only time in which we looked for packets counts. The timeline is notified of every packet, and once per
+      frame that there is none. If that comes later, we were too busy to look: packets may wait to be read.
     - Silence that turns out to have been needless, as the missing packets come after all, puts the frames
       ahead of the clock. This debt is paid by later gaps: they get no silence until it is used up.
     - Packets cannot arrive before they were recorded. Those that seem to (the first one had been delayed,

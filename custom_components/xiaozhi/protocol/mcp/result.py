@@ -123,5 +123,5 @@ class ToolResult:
         """The reason of an error, if given."""
         if self.text or self.structured is None:
             return self.text or ""
-        told = (self.structured.get(name) for name in ("message", "error", "reason", "detail"))
-        return next((text for text in told if isinstance(text, str) and text), json.dumps(self.structured))
+        reasons = (self.structured.get(name) for name in ("message", "error", "reason", "detail"))
+        return next((text for text in reasons if isinstance(text, str) and text), json.dumps(self.structured))

@@ -134,8 +134,8 @@ class ToolHints:
 
     def as_dict(self) -> JsonObject:
         """Return the form that `from_dict` reads."""
-        told = {key: getattr(self, name) for name, key in _HINTS.items()}
-        return {key: value for key, value in told.items() if value is not None}
+        hints = {key: getattr(self, name) for name, key in _HINTS.items()}
+        return {key: value for key, value in hints.items() if value is not None}
 
 
 _HINTS: Final = {

@@ -23,8 +23,8 @@ async def ask(
     """Ask, and return when the user may answer. Raises `AnnouncementError`, and as `DeviceCommands.send`.
 
     `may_be_answered` is called when what is said from then on may be the answer. In a conversation the device
-    listens after the question. Otherwise it cannot, and the user is told how to answer. A user who interrupts
-    the question may be about to answer it.
+    listens after the question. Otherwise it cannot, and the question says how to answer. A user who
+    interrupts the question may be about to answer it.
     """
     if announcer.delivery is Delivery.CONVERSATION:
         in_conversation = text_utterance(hass, question, pipeline, expects_answer=True)

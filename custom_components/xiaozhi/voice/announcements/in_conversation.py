@@ -139,7 +139,7 @@ class ConversationAnnouncements:
         captions = Captions()
         captions.replace(utterance.text)
         rate = conversation.downlink.sample_rate
-        # Only where all that is heard is the text, its pauses tell where the voice is in it.
+        # Only where all that is heard is the text, its pauses show where the voice is in it.
         shape = None if utterance.text_begins or utterance.gives_way else SpeechShape(rate)
         begun = False
 

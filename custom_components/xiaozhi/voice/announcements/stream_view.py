@@ -1,6 +1,6 @@
 """View on Home Assistant's web server where a device downloads sound while it is made.
 
-The device reads as fast as it plays, after some seconds that it buffers, so what it has taken tells how far
+The device reads as fast as it plays, after some seconds that it buffers, so what it has taken shows how far
 it is. It asks without any credentials, and plays only what ends properly: a connection that breaks off cuts
 the sound at once. Source: `main/notify/notify_player.cc` of the firmware.
 """
@@ -33,7 +33,7 @@ _HEADERS: Final = {
     # A proxy that reads ahead would hide how much the device has taken.
     "X-Accel-Buffering": "no",
 }
-# Closing a connection then drops what was not sent, and tells the device at once.
+# Closing a connection then drops what was not sent, and the device notices at once.
 _RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)
 
 

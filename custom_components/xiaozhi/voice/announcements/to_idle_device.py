@@ -1,6 +1,6 @@
-"""An announcement while the device is idle: it is told an address, and plays what it reads there.
+"""An announcement while the device is idle: it receives an address, and plays what it reads there.
 
-The device does not tell how that goes. What is known: when it asks for the file, how fast it reads, and when
+The device does not report its progress. What is known: when it asks for the file, how fast it reads, and when
 it closes the connection. Source: `main/notify/notify_player.cc` of the firmware; firmware 2.5.0 or newer.
 """
 
@@ -31,7 +31,7 @@ _CONTENT_TYPE = "audio/ogg"
 
 
 class IdleAnnouncement:
-    """One utterance that an idle device is told to fetch and play."""
+    """One utterance that an idle device fetches and plays."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class IdleAnnouncement:
             raise AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
 
     async def _call(self, stream: Stream, message: JsonObject) -> float | None:
-        """Tell the device of the stream until it asks for it; return when, or None if it does not.
+        """Send the address of the stream until the device asks for it; return when, or None if it does not.
 
         A device that is busy drops the message, and one that has taken it drops those that follow.
         """
