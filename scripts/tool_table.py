@@ -136,7 +136,7 @@ def render() -> str:
 
 def _row(entity: ToolEntity, name: str, texts: Mapping[str, Any]) -> str:
     if name == STATUS_TOOL:
-        return "what all devices tell | read when it connects, after a change, and every minute"
+        return "what all devices report | read when it connects, after a change, and every minute"
     if entity.platform is None:
         return f"called by name only | {'for the user only' if entity.user_only else ''}"
     label = entity.name or (
