@@ -96,8 +96,8 @@ class DeviceSocket(asyncio.DatagramProtocol):
         self.transport.close()
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
     """Run the event loop until a condition holds."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - any condition, of objects that know nothing of events
             await asyncio.sleep(0.001)
