@@ -1,4 +1,4 @@
-"""What goes wrong while a device makes an announcement is reported to the caller, and leaves nothing behind."""
+"""What goes wrong while a device makes an announcement is reported to the caller."""
 
 import asyncio
 from collections.abc import AsyncGenerator
