@@ -72,7 +72,7 @@ class House:
             await asyncio.sleep(0.1)
 
     async def talk(self, link: str) -> None:
-        """Switch on the light by voice; say it again if the device was cut off because its computer stalled."""
+        """Switch on the light by voice; once more if a stalled computer cut the device off."""
         for _ in range(2):
             await self.demo.switch_lamp_off()
             said = await self.demo.say(COMMAND, link=link)
