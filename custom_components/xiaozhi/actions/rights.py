@@ -1,5 +1,6 @@
 """Users' rights to use a device, and to call its tools."""
 
+from homeassistant.auth.models import User
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
 from homeassistant.core import Context, HomeAssistant, callback
 from homeassistant.exceptions import Unauthorized, UnknownUser
@@ -23,14 +24,10 @@ async def check_device(hass: HomeAssistant, context: Context, device: Device, po
 
     `policy` is `POLICY_READ` or `POLICY_CONTROL`. Raises `Unauthorized`.
     """
-    if context.user_id is None:
-        return
-    user = await hass.auth.async_get_user(context.user_id)
+    user = await _restricted_user(hass, context)
     if user is None:
-        raise UnknownUser(context=context)
-    entity_id = satellite_id(hass, device)
-    if user.is_admin:
         return
+    entity_id = satellite_id(hass, device)
     if entity_id is None or not user.permissions.check_entity(entity_id, policy):
         raise Unauthorized(context=context, entity_id=entity_id, permission=policy)
 
@@ -55,11 +52,16 @@ async def check_entity(hass: HomeAssistant, context: Context | None, device: Dev
 
 async def require_admin(hass: HomeAssistant, context: Context) -> None:
     """Check that no ordinary user has caused something. Raises `Unauthorized`."""
+    if await _restricted_user(hass, context) is not None:
+        raise Unauthorized(context=context)
+
+
+async def _restricted_user(hass: HomeAssistant, context: Context) -> User | None:
+    """Return the user who has caused something; None for administrators. Raises `UnknownUser`."""
     # Automations and scripts that no user has started.
     if context.user_id is None:
-        return
+        return None
     user = await hass.auth.async_get_user(context.user_id)
     if user is None:
         raise UnknownUser(context=context)
-    if not user.is_admin:
-        raise Unauthorized(context=context)
+    return None if user.is_admin else user

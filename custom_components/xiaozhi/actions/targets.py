@@ -12,6 +12,7 @@ import voluptuous as vol
 
 from ..const import DOMAIN
 from ..device.device import Device
+from ..errors import InputError
 from ..gateway import find_device
 
 _TARGET_FIELDS: Final[Mapping[Any, Any]] = cv.TARGET_SERVICE_FIELDS
@@ -43,11 +44,11 @@ def devices_in(
     selected = async_extract_referenced_entity_ids(hass, target, primary_entities_only=False)
     for device_id in sorted(target.device_ids):
         if find_device(hass, device_id) is None:
-            refusal = _refusal("unknown_device", device_id=device_id)
+            refusal = InputError("unknown_device", device_id=device_id)
     named = {entity_id: _device_id(hass, entity_id) for entity_id in sorted(selected.referenced)}
     for entity_id, known in named.items():
         if known is None:
-            refusal = _refusal("unknown_entity", entity_id=entity_id)
+            refusal = InputError("unknown_entity", entity_id=entity_id)
     # An entity may be in another room than its device.
     in_rooms = {_device_id(hass, entity_id) for entity_id in selected.indirectly_referenced}
     device_ids = {*selected.referenced_devices, *named.values(), *in_rooms}
@@ -55,7 +56,7 @@ def devices_in(
         if (device := find_device(hass, device_id)) is not None:
             found[device.mac] = device
     if not found and refusal is None:
-        refusal = _refusal("no_device_in_target")
+        refusal = InputError("no_device_in_target")
     return list(found.values()), refusal
 
 
@@ -66,7 +67,7 @@ def target_device(call: ServiceCall) -> Device:
     if refusal is not None:
         raise refusal
     if len(devices) > 1:
-        raise _refusal("one_device_at_a_time", names=", ".join(sorted(device.name for device in devices)))
+        raise InputError("one_device_at_a_time", names=", ".join(sorted(device.name for device in devices)))
     return devices[0]
 
 
@@ -84,9 +85,3 @@ def _device_id(hass: HomeAssistant, entity_id: str) -> str | None:
     """Return the device of one of our entities."""
     entry = er.async_get(hass).async_get(entity_id)
     return entry.device_id if entry is not None and entry.platform == DOMAIN else None
-
-
-def _refusal(key: str, **placeholders: str) -> ServiceValidationError:
-    return ServiceValidationError(
-        translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
-    )
