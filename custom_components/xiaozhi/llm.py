@@ -12,7 +12,7 @@ from .device.device import Device
 from .errors import UserError
 from .gateway import find_device
 from .protocol.mcp.tool import ArgumentError, Tool as McpTool, check_arguments
-from .protocol.text import one_line
+from .protocol.untrusted_text import one_line
 from .texts.argument_errors import argument_fault
 from .tools.assistant_tools import (
     annotations_of,

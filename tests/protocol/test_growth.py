@@ -28,9 +28,9 @@ from custom_components.xiaozhi.protocol.messages import parse_message
 from custom_components.xiaozhi.protocol.multipart import parse_form
 from custom_components.xiaozhi.protocol.shortening import MessageTooLongError, encode_within
 from custom_components.xiaozhi.protocol.status import parse_status
-from custom_components.xiaozhi.protocol.text import clean_data, clean_text, one_line
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import MqttProtocolError, PacketReader
 from custom_components.xiaozhi.protocol.transport.websocket.audio_framing import unpack
+from custom_components.xiaozhi.protocol.untrusted_text import clean_data, clean_text, one_line
 from tests.protocol.growth import assert_linear
 from tests.protocol.test_checkin import CLIENT_ID, HEADERS, MAC
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from ..protocol.mcp.model import is_bounded
 from ..protocol.mcp.tool import Tool, ToolProperty
-from ..protocol.text import clean_data, one_line
+from ..protocol.untrusted_text import clean_data, one_line
 
 _MAX_DESCRIPTION: Final = 1000
 _MAX_NAME: Final = 100

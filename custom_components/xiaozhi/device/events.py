@@ -10,7 +10,7 @@ from homeassistant.core import callback
 from ..protocol.limits import HourlyLimit, TokenBucket
 from ..protocol.mcp.model import is_bounded
 from ..protocol.messages import JsonObject
-from ..protocol.text import clean_data, one_line
+from ..protocol.untrusted_text import clean_data, one_line
 
 EVENT_NOTIFICATION: Final = "xiaozhi_notification"
 

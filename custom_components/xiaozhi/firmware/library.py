@@ -20,8 +20,8 @@ from yarl import URL
 from ..const import DOMAIN
 from ..device_http.bodies import BodyTooLargeError, read_body
 from ..protocol.firmware import FirmwareVersion, is_version
-from ..protocol.text import one_line
 from ..protocol.untrusted_json import parse_json
+from ..protocol.untrusted_text import one_line
 from ..texts.translated import TextError, async_explain
 from ..timeouts import FirmwareTimeouts
 from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware

@@ -10,7 +10,7 @@ from homeassistant.helpers.chat_session import async_get_chat_session
 from ..device.device import Device
 from ..protocol.mcp.incoming import RequestError
 from ..protocol.messages import JsonObject
-from ..protocol.text import clean_text, one_line
+from ..protocol.untrusted_text import clean_text, one_line
 
 if TYPE_CHECKING:
     from homeassistant.components.ai_task import AITaskEntity

@@ -10,7 +10,7 @@ from homeassistant.util import slugify
 from ..device.device import Device
 from ..protocol.limits import HourlyLimit
 from ..protocol.messages import JsonObject
-from ..protocol.text import clean_data, label, one_line
+from ..protocol.untrusted_text import clean_data, label, one_line
 
 _METHOD: Final = "notifications/message"
 _PREFIX: Final = "custom_components.xiaozhi.messages."

@@ -14,7 +14,7 @@ from homeassistant.util.hass_dict import HassKey
 from ..const import DOMAIN
 from ..device.device import Device
 from ..protocol.messages import JsonObject
-from ..protocol.text import one_line
+from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
 from .question_form import QuestionForm, parse_question_form
 

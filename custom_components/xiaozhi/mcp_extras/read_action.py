@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpCallError
 from ..protocol.messages import JsonObject
-from ..protocol.text import one_line
+from ..protocol.untrusted_text import one_line
 from .followed_resources import followed_resources
 from .resources import MAX_URI, get_prompt, is_uri, list_prompts, list_resources, read_resource
 

@@ -18,7 +18,7 @@ from homeassistant.helpers.network import is_hass_url
 
 from ..device_http.bodies import BodyTooLargeError, read_body
 from ..errors import UserError
-from ..protocol.text import one_line
+from ..protocol.untrusted_text import one_line
 from ..voice.speech_format import speech_options
 from .ffmpeg import FfmpegInput, file_input, web_input
 from .playlist_address import MAX_PLAYLIST, PLAYLISTS, first_entry

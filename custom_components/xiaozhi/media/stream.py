@@ -12,7 +12,7 @@ from homeassistant.core import HomeAssistant, callback
 
 from ..errors import UserError
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
-from ..protocol.text import one_line
+from ..protocol.untrusted_text import one_line
 from ..timeouts import MediaTimeouts
 from .ffmpeg import FfmpegInput, read_sound
 from .ffmpeg_log import FfmpegLog

@@ -6,7 +6,7 @@ from homeassistant.helpers import entity_registry as er
 from ..device.device import Device
 from ..device.last_pictures import PictureKind
 from ..errors import UserError
-from ..protocol.text import one_line
+from ..protocol.untrusted_text import one_line
 from ..tools.catalogue import PHOTO_TOOL, own_name
 from .screen import require_tool
 from .vision import picture_entity

@@ -19,7 +19,7 @@ from ..device.device import Device
 from ..device.last_pictures import Picture, PictureKind
 from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
-from ..protocol.text import clean_text, one_line
+from ..protocol.untrusted_text import clean_text, one_line
 from ..texts.translated import TextError, async_text
 from ..voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg

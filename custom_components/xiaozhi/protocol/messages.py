@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from .faces import emoji_of
 from .mcp.recovery import recover_error
-from .text import one_line
 from .untrusted_json import parse_json
+from .untrusted_text import one_line
 
 type JsonObject = dict[str, Any]
 

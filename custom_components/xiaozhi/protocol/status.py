@@ -9,8 +9,8 @@ from ipaddress import ip_address
 from typing import Any, Final, Self
 
 from .messages import JsonObject
-from .text import label
 from .untrusted_json import parse_json
+from .untrusted_text import label
 
 NETWORK_TYPES: Final = ("wifi", "cellular", "ethernet", "rndis")
 """As the firmware writes them."""

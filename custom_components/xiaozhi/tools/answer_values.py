@@ -11,7 +11,7 @@ from homeassistant.const import ATTR_ENTITY_ID, EntityCapabilityAttribute, Entit
 
 from ..protocol.mcp.model import is_bounded
 from ..protocol.mcp.result import ToolResult
-from ..protocol.text import clean_data, one_line
+from ..protocol.untrusted_text import clean_data, one_line
 from .tool_names import word_set
 
 _MAX_ANSWER: Final = 2048

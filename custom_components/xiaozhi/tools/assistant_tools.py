@@ -16,7 +16,7 @@ from ..protocol.distinct_names import distinct_names
 from ..protocol.mcp.model import is_bounded
 from ..protocol.mcp.result import ToolResult
 from ..protocol.mcp.tool import Tool, ToolProperty
-from ..protocol.text import clean_data, one_line
+from ..protocol.untrusted_text import clean_data, one_line
 from .tool_names import words
 from .tool_risks import is_reading, risks_of
 

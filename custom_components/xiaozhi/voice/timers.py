@@ -26,8 +26,8 @@ from ..device.state import STATUS_READ
 from ..protocol import messages
 from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
 from ..protocol.faces import Face
-from ..protocol.text import one_line
 from ..protocol.transport.link import LinkKind
+from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
 from ..tools.catalogue import STATUS_TOOL
 from .announcements.announcer import Announcer

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Final
 from ..clock import loop_time
 from ..limits import TokenBucket
 from ..messages import JsonObject
-from ..text import label, one_line
 from ..timeouts import AccessPointTimeouts
+from ..untrusted_text import label, one_line
 from .results import error_text, result_content, result_text
 from .rpc import (
     INTERNAL_ERROR,

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from ..mcp.model import is_bounded
 from ..messages import JsonObject
-from ..text import is_encodable
 from ..untrusted_json import parse_json
+from ..untrusted_text import is_encodable
 
 type RequestId = int | float | str
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, Self
 
 from ..distinct_names import distinct_names
 from ..messages import JsonObject
-from ..text import clean_text
+from ..untrusted_text import clean_text
 
 _MAX_DESCRIPTION: Final = 1024
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")

@@ -9,7 +9,7 @@ import math
 from typing import Any, Final, Self
 
 from ..messages import MAX_MESSAGE_BYTES, JsonObject
-from ..text import is_encodable, label
+from ..untrusted_text import is_encodable, label
 
 # The standard's first version, which stock firmware has, and those after it.
 STOCK_VERSION: Final = "2024-11-05"

@@ -7,8 +7,8 @@ import re
 from typing import Any, Final, Self
 
 from ..messages import MAX_MESSAGE_BYTES, JsonObject
-from ..text import clean_text
 from ..untrusted_json import parse_json
+from ..untrusted_text import clean_text
 from .model import McpProtocolError, is_content_bounded
 
 _IMAGE_TYPE: Final = re.compile(r"image/[a-z0-9][a-z0-9.+-]{0,40}")

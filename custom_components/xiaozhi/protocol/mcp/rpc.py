@@ -13,8 +13,8 @@ from typing import Any, Final, Self
 
 from ..messages import JsonObject
 from ..shortening import MessageTooLongError
-from ..text import label, one_line
 from ..timeouts import McpTimeouts
+from ..untrusted_text import label, one_line
 from .incoming import IncomingRequests
 from .model import (
     McpCallError,

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, Literal, Self
 
 from ..messages import JsonObject
-from ..text import clean_text, is_encodable, label, one_line
+from ..untrusted_text import clean_text, is_encodable, label, one_line
 from .model import is_bounded
 
 # The MCP standard's own limit; the longest name in stock firmware has 31 characters.

@@ -14,8 +14,8 @@ from ...device.device import Device
 from ...protocol import messages
 from ...protocol.clock import loop_time
 from ...protocol.faces import Face, face_of
-from ...protocol.text import one_line
 from ...protocol.transport.link import LinkKind
+from ...protocol.untrusted_text import one_line
 from .announcement_volume import AnnouncementVolume
 from .in_conversation import ConversationAnnouncements
 from .refusals import (

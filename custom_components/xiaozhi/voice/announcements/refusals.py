@@ -12,8 +12,8 @@ from ...const import DOMAIN
 from ...device.device import Device
 from ...errors import InputError, UserError
 from ...protocol.audio.speech_decoder import SpeechError, SpeechFault
-from ...protocol.text import one_line
 from ...protocol.transport.link import LinkKind
+from ...protocol.untrusted_text import one_line
 from ...texts.translated import TextError
 
 _LOGGER = logging.getLogger(__name__)

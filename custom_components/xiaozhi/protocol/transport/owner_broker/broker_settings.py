@@ -5,8 +5,8 @@ from enum import StrEnum
 import ssl
 from typing import Final
 
-from ...text import one_line
 from ...timeouts import BrokerTimeouts
+from ...untrusted_text import one_line
 from ..mqtt.mqtt_link import DEFAULT_PREFIX
 
 BROKER_MODULE: Final = f"{__package__}.broker_connection"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from custom_components.xiaozhi.protocol.text import clean_data, clean_text, is_encodable, one_line
+from custom_components.xiaozhi.protocol.untrusted_text import clean_data, clean_text, is_encodable, one_line
 
 
 @pytest.mark.parametrize(
