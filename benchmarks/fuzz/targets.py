@@ -12,6 +12,7 @@ import zipfile
 
 from custom_components.xiaozhi.firmware.image import FirmwareError, read_firmware
 from custom_components.xiaozhi.protocol.checkin import CheckInError, parse_checkin
+from custom_components.xiaozhi.protocol.device_status import DeviceStatus, StatusError, parse_status
 from custom_components.xiaozhi.protocol.mcp.client import McpClient
 from custom_components.xiaozhi.protocol.mcp.model import McpError
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
@@ -23,7 +24,6 @@ from custom_components.xiaozhi.protocol.messages import (
     parse_message,
 )
 from custom_components.xiaozhi.protocol.multipart import FormError, parse_form
-from custom_components.xiaozhi.protocol.status import DeviceStatus, StatusError, parse_status
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import (
     MqttProtocolError,
     PacketReader,

@@ -29,7 +29,7 @@ from .entity import (
 )
 from .gateway import XiaozhiConfigEntry
 from .protocol.conversation.state_table import ConversationState
-from .protocol.status import NETWORK_TYPES, SIGNALS
+from .protocol.device_status import NETWORK_TYPES, SIGNALS
 from .protocol.transport.link import LinkKind
 from .texts.translated import known_text
 from .tools.answer_values import as_attributes, as_number, as_text

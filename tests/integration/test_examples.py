@@ -25,7 +25,7 @@ from custom_components.xiaozhi.const import CONF_SHARE_TRANSCRIPTS, DOMAIN, SUBE
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION, ConversationEvent, NotificationType
 from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
-from custom_components.xiaozhi.protocol.status import DeviceStatus
+from custom_components.xiaozhi.protocol.device_status import DeviceStatus
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from scripts.tool_table import stock_tools
 from tests.integration.http_device import MAC, paired_device

@@ -15,6 +15,7 @@ from custom_components.xiaozhi.protocol.access_point.address import AccessPointA
 from custom_components.xiaozhi.protocol.access_point.results import result_text
 from custom_components.xiaozhi.protocol.access_point.rpc import parse
 from custom_components.xiaozhi.protocol.checkin import CheckInError, parse_checkin
+from custom_components.xiaozhi.protocol.device_status import parse_status
 from custom_components.xiaozhi.protocol.distinct_names import distinct_names
 from custom_components.xiaozhi.protocol.faces import face_of
 from custom_components.xiaozhi.protocol.firmware import FirmwareVersion, is_version
@@ -27,7 +28,6 @@ from custom_components.xiaozhi.protocol.mcp.tool import Tool, ToolProperty, chec
 from custom_components.xiaozhi.protocol.messages import parse_message
 from custom_components.xiaozhi.protocol.multipart import parse_form
 from custom_components.xiaozhi.protocol.shortening import MessageTooLongError, encode_within
-from custom_components.xiaozhi.protocol.status import parse_status
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import MqttProtocolError, PacketReader
 from custom_components.xiaozhi.protocol.transport.websocket.audio_framing import unpack
 from custom_components.xiaozhi.protocol.untrusted_text import clean_data, clean_text, one_line

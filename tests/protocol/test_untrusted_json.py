@@ -10,9 +10,9 @@ import pytest
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
 from custom_components.xiaozhi.protocol.access_point.rpc import Fault, parse
 from custom_components.xiaozhi.protocol.checkin import parse_checkin
+from custom_components.xiaozhi.protocol.device_status import StatusError, parse_status
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.messages import McpMessage, MessageError, parse_message
-from custom_components.xiaozhi.protocol.status import StatusError, parse_status
 from custom_components.xiaozhi.protocol.untrusted_json import parse_json
 from tests.protocol.test_checkin import BODY, HEADERS
 

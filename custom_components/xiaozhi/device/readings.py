@@ -11,8 +11,8 @@ from typing import Any
 from homeassistant.core import callback
 from homeassistant.helpers.debounce import Debouncer
 
+from ..protocol.device_status import StatusError, parse_status
 from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError
-from ..protocol.status import StatusError, parse_status
 from ..protocol.transport.link import LinkClosedError
 from ..tools.catalogue import STATUS_TOOL
 from .device_model import DeviceModel

@@ -9,9 +9,9 @@ from homeassistant.util import dt as dt_util
 
 from ..protocol.checkin import CheckIn
 from ..protocol.conversation.state_table import ConversationState
+from ..protocol.device_status import DeviceStatus
 from ..protocol.firmware import FirmwareVersion
 from ..protocol.mcp.model import ServerInfo
-from ..protocol.status import DeviceStatus
 from ..protocol.transport.link import LinkKind
 from ..tools.tool_state import NO_TOOLS, ToolList
 from .last_pictures import Picture, PictureKind

@@ -7,7 +7,7 @@ import pytest
 
 from custom_components.xiaozhi.device.keyed_listeners import KeyedListeners
 from custom_components.xiaozhi.device.state import DeviceState, changed_keys
-from custom_components.xiaozhi.protocol.status import DeviceStatus
+from custom_components.xiaozhi.protocol.device_status import DeviceStatus
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
 OLD: Final = DeviceState(

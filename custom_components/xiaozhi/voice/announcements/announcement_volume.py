@@ -12,7 +12,7 @@ from homeassistant.exceptions import HomeAssistantError
 from ...device.device import Device
 from ...device.state import STATUS_READ
 from ...protocol.clock import loop_time
-from ...protocol.status import StatusError, parse_status
+from ...protocol.device_status import StatusError, parse_status
 from ...tools.catalogue import STATUS_TOOL, VOLUME_TOOL
 
 _LOGGER = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.status import DeviceStatus, StatusError, parse_status
+from custom_components.xiaozhi.protocol.device_status import DeviceStatus, StatusError, parse_status
 
 FULL: dict[str, dict[str, Any]] = {
     "audio_speaker": {"volume": 70},
