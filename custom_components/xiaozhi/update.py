@@ -21,7 +21,7 @@ from .firmware.image import FirmwareError, FirmwareImage
 from .firmware.library import Firmware, FirmwareFiles
 from .firmware.offer_at_checkin import Installation
 from .gateway import XiaozhiConfigEntry
-from .protocol.firmware import FirmwareVersion
+from .protocol.firmware_version import FirmwareVersion
 from .texts.translated import async_explain, known_text
 
 # Devices may install at the same time.

@@ -18,7 +18,7 @@ from custom_components.xiaozhi.protocol.checkin import CheckInError, parse_check
 from custom_components.xiaozhi.protocol.device_status import parse_status
 from custom_components.xiaozhi.protocol.distinct_names import distinct_names
 from custom_components.xiaozhi.protocol.faces import face_of
-from custom_components.xiaozhi.protocol.firmware import FirmwareVersion, is_version
+from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion, is_version
 from custom_components.xiaozhi.protocol.mcp.incoming import RequestError
 from custom_components.xiaozhi.protocol.mcp.model import McpError, ServerInfo
 from custom_components.xiaozhi.protocol.mcp.recovery import recover_error, reply_to_oversized

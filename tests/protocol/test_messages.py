@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol import messages
-from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
+from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from custom_components.xiaozhi.protocol.messages import (
     MAX_MESSAGE_BYTES,
     Abort,

@@ -10,7 +10,7 @@ from homeassistant.util import dt as dt_util
 from ..protocol.checkin import CheckIn
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.device_status import DeviceStatus
-from ..protocol.firmware import FirmwareVersion
+from ..protocol.firmware_version import FirmwareVersion
 from ..protocol.mcp.model import ServerInfo
 from ..protocol.transport.link import LinkKind
 from ..tools.tool_state import NO_TOOLS, ToolList

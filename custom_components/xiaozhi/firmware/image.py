@@ -12,7 +12,7 @@ import struct
 from typing import Final
 import zipfile
 
-from ..protocol.firmware import is_version
+from ..protocol.firmware_version import is_version
 from ..texts.translated import TextError
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024

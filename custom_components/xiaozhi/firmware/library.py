@@ -19,7 +19,7 @@ from yarl import URL
 
 from ..const import DOMAIN
 from ..device_http.bodies import BodyTooLargeError, read_body
-from ..protocol.firmware import FirmwareVersion, is_version
+from ..protocol.firmware_version import FirmwareVersion, is_version
 from ..protocol.untrusted_json import parse_json
 from ..protocol.untrusted_text import one_line
 from ..texts.translated import TextError, async_explain

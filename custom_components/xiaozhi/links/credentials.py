@@ -7,7 +7,7 @@ import logging
 from homeassistant.core import callback
 
 from ..device.device import Device
-from ..protocol.firmware import SAFE_TEXT_BYTES
+from ..protocol.firmware_version import SAFE_TEXT_BYTES
 from ..protocol.transport.link import Admission, Credentials, LinkKind
 from ..settings import GatewaySettings
 from .link_settings import client_id_of

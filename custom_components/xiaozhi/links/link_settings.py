@@ -7,7 +7,7 @@ from yarl import URL
 
 from ..const import WEBSOCKET_PATH
 from ..protocol.checkin_reply import LinkReply, MqttReply, ServerTime, WebSocketReply, websocket_url
-from ..protocol.firmware import FirmwareVersion
+from ..protocol.firmware_version import FirmwareVersion
 from ..protocol.transport.link import LinkKind
 from ..protocol.transport.mqtt.mqtt_link import downlink_topic, uplink_topic
 from ..protocol.transport.owner_broker.broker_topics import Address

@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any, Final, Self
 
-from .firmware import is_version
+from .firmware_version import is_version
 from .messages import JsonObject
 
 _HOST: Final = r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,251}[0-9A-Za-z])?"

@@ -19,7 +19,7 @@ from custom_components.xiaozhi.protocol.conversation.state_table import (
     TurnStart,
 )
 from custom_components.xiaozhi.protocol.conversation.turn_audio import Turn
-from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
+from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from custom_components.xiaozhi.protocol.messages import (
     Abort,
     AudioFormat,

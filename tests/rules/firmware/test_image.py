@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.firmware.image import FirmwareError, read_firmware
-from custom_components.xiaozhi.protocol.firmware import FirmwareVersion, is_version
+from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion, is_version
 from simulator.firmware.image import CHIP_IDS, ImageError, build_image, judge_image
 
 _IMAGE = build_image(version="2.4.2", size=64 * 1024)

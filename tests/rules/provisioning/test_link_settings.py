@@ -11,7 +11,7 @@ from custom_components.xiaozhi.links.link_settings import (
     link_reply,
 )
 from custom_components.xiaozhi.protocol.checkin_reply import MqttReply, ServerTime, WebSocketReply
-from custom_components.xiaozhi.protocol.firmware import FirmwareVersion
+from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import BrokerSettings
 from custom_components.xiaozhi.settings import (

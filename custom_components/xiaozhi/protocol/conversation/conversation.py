@@ -12,7 +12,7 @@ from typing import Final
 
 from ..audio.codec import OpusDecoder
 from ..clock import loop_time
-from ..firmware import FirmwareVersion
+from ..firmware_version import FirmwareVersion
 from ..messages import AudioFormat, DeviceMessage, JsonObject, ListenMode
 from ..timeouts import ConversationTimeouts
 from ..transport.link import Channel, Link, LinkClosedError, LinkKind
