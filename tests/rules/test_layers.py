@@ -45,6 +45,22 @@ def test_no_circle_of_imports(package: str) -> None:
         pytest.fail(f"modules that import each other: {' -> '.join(err.args[1])}")
 
 
+def test_the_simulator_is_in_layers_and_shares_no_code_with_the_integration() -> None:
+    modules = {_name(path): path for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+    allowed = [
+        "simulator.firmware",
+        "simulator.board",
+        "simulator.audio",
+        "simulator.link",
+        "simulator.application",
+    ]
+    for name, path in modules.items():
+        if name.startswith("simulator"):
+            below = next((place for place, folder in enumerate(allowed) if name.startswith(folder)), None)
+            may = ("simulator",) if below is None else tuple(allowed[: below + 1])
+            assert all(other.startswith(may) for other in _imported(path, modules)), name
+
+
 def test_tools_know_no_device_and_no_entity() -> None:
     product = PACKAGES[0].replace("/", ".")
     modules = {_name(path): path for path in (ROOT / PACKAGES[0]).rglob("*.py")}

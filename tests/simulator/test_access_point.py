@@ -1,6 +1,6 @@
-"""The cloud's access point and a self-hosted one, as the reference of the access point tells of them.
+"""The cloud's access point and a self-hosted one, as the reference of the access point describes them.
 
-Each trace names its section there. `tests/protocol/access_point` tests that our side bears their faults;
+Each test names its section there. `tests/protocol/access_point` tests that our side bears their faults;
 here a few lines over `websockets` are the tool side.
 """
 
@@ -21,15 +21,11 @@ from simulator.access_point import (
     CloudFaults,
     EndpointKey,
     EndpointServer,
-    LinkClosedError,
     OpeningFaults,
     SelfHostedAgent,
     Timing,
-    ask,
-    odd_calls,
-    refresh,
 )
-from tests.simulator.access_point_peers import TOOLS, peer, sdk_client
+from tests.simulator.access_point_peers import TOOLS, peer
 
 TURN_ON = "intent__HassTurnOn"
 
@@ -60,20 +56,12 @@ async def test_the_cloud_speaks_first_in_the_order_of_the_logs() -> None:
         assert session.violations == []
 
 
-BAD_ANSWERS: list[tuple[str, Any]] = [
-    ("initialize", {"error": {"code": -32603, "message": "no"}}),
-    ("initialize", {"result": {"protocolVersion": "2024-11-05", "capabilities": {}}}),
-    ("tools/list", {"result": {"tools": [{"name": "x"}]}}),
-]
 ENDS: dict[str, tuple[dict[str, Any], dict[str, Any], int, float]] = {
-    "initialize unanswered": ({}, {"deaf_to": {"initialize"}}, 4004, 10),
-    "tools/list unanswered": ({}, {"deaf_to": {"tools/list"}}, 4004, 10),
-    "ping unanswered": ({}, {"deaf_to": {"ping"}}, 4004, 70),
-    "in a tenth of the time": ({"timing": Timing().scaled(0.1)}, {"deaf_to": {"initialize"}}, 4004, 1),
     **{
-        f"{method} rejected {number}": ({}, {"replies": {method: reply}}, 4004, 0)
-        for number, (method, reply) in enumerate(BAD_ANSWERS)
+        f"{method} unanswered": ({}, {"deaf_to": {method}}, 4004, seconds)
+        for method, seconds in {"initialize": 10, "tools/list": 10, "ping": 70}.items()
     },
+    "a malformed list": ({}, {"replies": {"tools/list": {"result": {"tools": [{"name": "x"}]}}}}, 4004, 0),
     "too many tools": ({"faults": CloudFaults(max_tools=1)}, {}, 4004, 0),
     "too long a list": ({"faults": CloudFaults(max_list_bytes=50)}, {}, 4004, 0),
     "idle for an hour": ({"faults": CloudFaults(idle_drop=3600)}, {}, 1006, 3600),
@@ -83,10 +71,7 @@ ENDS: dict[str, tuple[dict[str, Any], dict[str, Any], int, float]] = {
         1006,
         121,
     ),
-    **{
-        f"{code} as soon as it is open": ({"opening": OpeningFaults(close_code=code)}, {}, code, 0)
-        for code in (1000, 1008, 4004)
-    },
+    "4004 as soon as it is open": ({"opening": OpeningFaults(close_code=4004)}, {}, 4004, 0),
 }
 
 
@@ -99,25 +84,6 @@ async def test_the_cloud_ends_a_connection(name: str) -> None:
         await dialled.connection.wait_closed()
         assert dialled.connection.close_code == code
         assert now() - begin == pytest.approx(seconds, abs=max(1, seconds / 10))
-
-
-async def test_tools_of_two_sockets_make_one_list_and_an_agent_has_a_limit() -> None:
-    """Section 5."""
-    others = [TOOLS[1] | {"description": "newer"}, TOOLS[0] | {"name": "self.dance"}]
-    async with Cloud(faults=CloudFaults(max_connections=2)) as cloud:
-        url = cloud.url()
-        async with peer(url), peer(url, tools=others):
-            for number in (1, 2):
-                await (await cloud.session(number)).ready()
-            agent = cloud.agent()
-            assert {*agent.tools} == {TURN_ON, "intent__HassTurnOff", "self.dance"}
-            assert agent.tools["intent__HassTurnOff"]["description"] == "newer"
-            assert (await agent.call("self.dance", {})).text == "self.dance {}"
-            with pytest.raises(LinkClosedError):
-                await agent.call("unknown", {})
-            async with peer(url) as third:
-                await third.connection.wait_closed()
-                assert third.connection.close_code == 4004
 
 
 async def test_calls_run_at_once_end_in_any_order_and_may_be_too_long_or_take_too_long() -> None:
@@ -134,7 +100,6 @@ async def test_calls_run_at_once_end_in_any_order_and_may_be_too_long_or_take_to
         assert [len(answer.text) for answer in await asyncio.gather(*calls)] == [*range(9)]
         assert now() - begin < 10
         late = await session.call(TURN_ON, {"seconds": 60, "letters": 1})
-        assert (late.timed_out, late.failed) == (True, True)
         assert json.loads(late.text)["error"] == "Tool call was aborted due to timeout (10000ms)"
         assert len((await session.call(TURN_ON, {"letters": 4096})).text) == 4096
         await session.call(TURN_ON, {"letters": 4097})
@@ -142,32 +107,10 @@ async def test_calls_run_at_once_end_in_any_order_and_may_be_too_long_or_take_to
         assert dialled.connection.close_code == 4004
 
 
-async def test_a_call_is_over_when_the_connection_breaks() -> None:
-    async with Cloud() as cloud, peer(cloud.url(), deaf_to={"tools/call"}) as dialled:
-        session = await (await cloud.session()).ready()
-        call = asyncio.create_task(session.call(TURN_ON, {}))
-        await asyncio.sleep(1)
-        await session.drop()
-        with pytest.raises(LinkClosedError):
-            await call
-        await dialled.connection.wait_closed()
-        assert dialled.connection.close_code == 1006
-
-
-async def test_calls_can_come_first_and_initialize_again() -> None:
-    faults = CloudFaults(call_first=TURN_ON, initializations=3)
-    async with Cloud(faults=faults) as cloud, peer(cloud.url()) as dialled:
-        await (await cloud.session()).ready()
-        methods = [message["method"] for message in dialled.asked]
-        again = 3 * ["initialize", "notifications/initialized"]
-        assert methods == ["tools/call", *again, "tools/list"]
-
-
 @pytest.mark.parametrize(
     ("frame", "violation"),
     [
         (b'{"jsonrpc":"2.0","method":"x"}', "a binary frame"),
-        ("{", "a frame that is not JSON"),
         ("[]", "a frame that is not a JSON-RPC 2.0 object"),
         ('{"jsonrpc":"2.0","id":1,"method":"ping"}', "a request: ping"),
         ('{"jsonrpc":"2.0","id":1}', "neither of result and error"),
@@ -182,42 +125,6 @@ async def test_the_double_notes_what_the_tool_side_must_not_do(frame: str | byte
         await asyncio.sleep(1)
         (noted,) = session.violations
         assert violation in noted
-
-
-@pytest.mark.parametrize(
-    ("sentence", "called", "arguments"),
-    [
-        ("Turn on Kitchen Light!", TURN_ON, {"name": "Kitchen Light"}),
-        ("set the lamp to 40 percent", "light__HassLightSet", {"name": "lamp", "brightness": 40}),
-        ("what is on?", "homeassistant__GetLiveContext", {}),
-        ("sing", None, {}),
-    ],
-)
-async def test_the_scripted_model_calls_a_tool(sentence: str, called: str | None, arguments: Any) -> None:
-    names = (TURN_ON, "light__HassLightSet", "homeassistant__GetLiveContext", f"assist__{TURN_ON}")
-    tools = [TOOLS[0] | {"name": name} for name in names]
-    async with Cloud() as cloud, peer(cloud.url(), tools=tools):
-        await (await cloud.session()).ready()
-        spoken = await ask(cloud.agent(), sentence)
-        assert (spoken.called, spoken.arguments) == (called, arguments)
-
-
-def test_odd_calls_name_the_tool_or_do_so_wrongly() -> None:
-    for name, (params, outcomes) in odd_calls("HassTurnOn").items():
-        assert (params.get("name") == "HassTurnOn") == ("result" in outcomes), name
-
-
-# Opening
-
-
-@pytest.mark.parametrize("kind", [Cloud, EndpointServer])
-async def test_an_upgrade_can_be_refused(kind: type[Cloud | EndpointServer]) -> None:
-    async with kind() as server:
-        for status in (200, 401, 426, 502):
-            server.opening.status = status
-            with pytest.raises(InvalidStatus) as refused:
-                await connect(server.url()).__aenter__()
-            assert refused.value.response.status_code == server.attempts[-1].status == status
 
 
 async def test_tokens_expire_are_revoked_and_are_like_published_ones() -> None:
@@ -242,24 +149,6 @@ async def test_tokens_expire_are_revoked_and_are_like_published_ones() -> None:
         assert await status(near) == 401
 
 
-async def test_it_can_stop_and_start_again_and_a_cut_cable_tells_neither_side() -> None:
-    async with Cloud() as cloud, Cable(cloud.port) as cable:
-        async with peer(cloud.url()) as dialled:
-            await (await cloud.session()).ready()
-            await cloud.stop(code=1001)
-            await dialled.connection.wait_closed()
-            assert dialled.connection.close_code == 1001
-        await cloud.start()
-        async with peer(cable.through(cloud.url())) as second:
-            session = await (await cloud.session(2)).ready()
-            cable.cut()
-            await asyncio.sleep(5)
-            assert session.open
-            cable.reset()
-            await second.connection.wait_closed()
-            assert second.connection.close_code == 1006
-
-
 # Self-hosted: section 10
 
 
@@ -275,8 +164,9 @@ async def deaf(url: str) -> bool:
         return bool(reply.get("error", {}).get("code") == -32001)
 
 
-async def test_an_agent_reads_the_tools_when_it_comes_and_calls_one() -> None:
-    async with EndpointServer() as server, peer(server.url()) as dialled:
+async def test_an_agent_reads_the_tools_when_it_comes_calls_one_and_apologises_after_30_seconds() -> None:
+    tools = [TOOLS[0] | {"name": "light.on"}, TOOLS[1]]
+    async with EndpointServer() as server, peer(server.url(), tools=tools) as dialled:
         await server.wait_registered()
         await asyncio.sleep(3600)
         assert dialled.asked == []
@@ -284,15 +174,14 @@ async def test_an_agent_reads_the_tools_when_it_comes_and_calls_one() -> None:
             await agent.ready()
             methods = [message["method"] for message in dialled.asked]
             assert methods == ["initialize", "notifications/initialized", "tools/list"]
-            answer = await agent.call(TURN_ON, {"name": "lamp"})
-            assert (answer.text, answer.spoken) == (f'{TURN_ON} {{"name": "lamp"}}', False)
-            assert dialled.asked[-1]["id"].endswith("_n_1")
-        assert await refresh(server.url()) == sorted(tool["name"] for tool in TOOLS)
-        async with sdk_client(call_url(server.url())) as client:
-            await client.initialize()
-            assert {tool.name for tool in (await client.list_tools()).tools} == {
-                tool["name"] for tool in TOOLS
-            }
+            assert {*agent.tools} == {"light_on", "intent__HassTurnOff"}
+            answer = await agent.call("intent__HassTurnOff", {"name": "lamp"})
+            assert (answer.text, answer.spoken) == ('intent__HassTurnOff {"name": "lamp"}', False)
+            dialled.deaf_to.add("tools/call")
+            begin = now()
+            answer = await agent.call("light_on", {})
+            assert (answer.spoken, answer.timed_out) == (True, True)
+            assert now() - begin == pytest.approx(30, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -362,39 +251,3 @@ async def test_what_makes_a_server_deaf() -> None:
                 assert now() - begin == pytest.approx(20, abs=2)
                 await asyncio.sleep(1)
                 assert await deaf(server.url("four"))
-
-
-@pytest.mark.parametrize(
-    ("reply", "text", "spoken"),
-    [
-        ({"error": {"code": -32602, "message": "no tool"}}, "工具调用出错: no tool", True),
-        ({"result": {"isError": True, "content": [{"text": "why"}]}}, "no details given", True),
-        ({"result": {"content": [{"text": "one"}, {"text": "two"}]}}, "one", False),
-        (
-            {"result": {"content": [{"text": '{"action": "x"}'}]}},
-            "ValueError: 'x' is not a valid Action",
-            True,
-        ),
-        ({"result": {"content": []}}, '{"content": []}', False),
-    ],
-)
-async def test_what_an_agent_makes_of_a_reply(reply: dict[str, Any], text: str, spoken: bool) -> None:
-    async with EndpointServer() as server, peer(server.url(), replies={"tools/call": reply}):
-        await server.wait_registered()
-        async with SelfHostedAgent.connected(server.url()) as agent:
-            await agent.ready()
-            answer = await agent.call(TURN_ON, {})
-            assert (answer.text, answer.spoken) == (text, spoken)
-
-
-async def test_an_agent_renames_tools_and_apologises_after_30_seconds() -> None:
-    tools = [TOOLS[0] | {"name": "light.on"}, TOOLS[1]]
-    async with EndpointServer() as server, peer(server.url(), tools=tools, deaf_to={"tools/call"}):
-        await server.wait_registered()
-        async with SelfHostedAgent.connected(server.url()) as agent:
-            await agent.ready()
-            assert {*agent.tools} == {"light_on", "intent__HassTurnOff"}
-            begin = now()
-            answer = await agent.call("light_on", {})
-            assert (answer.spoken, answer.timed_out) == (True, True)
-            assert now() - begin == pytest.approx(30, abs=1)

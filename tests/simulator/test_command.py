@@ -103,26 +103,6 @@ async def test_the_command_says_why_it_cannot_talk(
         assert words in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("content", [None, "[]", '{"nvs":{}}'])
-def test_the_command_needs_an_address_and_a_sound_state_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None
-) -> None:
-    state = tmp_path / "state.json"
-    if content is not None:
-        state.write_text(content)
-    assert main(["--state", str(state), "pair"]) == 1
-    words = "no address is known" if content is None else "not a state file"
-    assert words in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("arguments", [[], ["--board", "toaster", "pair"]])
-def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(arguments)
-    assert stop.value.code == 2
-    assert capsys.readouterr().err
-
-
 async def test_access_points_at_the_terminal() -> None:
     async with command("access-point", "--agent", "7") as terminal:  # noqa: SIM117
         async with peer(await terminal.read("ws://127.0.0.1:")) as dialled:
@@ -133,21 +113,9 @@ async def test_access_points_at_the_terminal() -> None:
                 ("sing a song", "! no tool fits this sentence"),
                 ("/call intent__HassTurnOff {", "! Expecting"),
                 ("/dance", "! not a command"),
-                ("/garbage unknown notification", "< nothing"),
             ):
                 await terminal.type(line)
                 await terminal.read(answer)
             await terminal.type("/close 4004")
             await dialled.connection.wait_closed()
             assert dialled.connection.close_code == 4004
-    async with command("access-point", "--self-hosted", "--scale", "0.5") as terminal:  # noqa: SIM117
-        async with peer(await terminal.read("/mcp_endpoint/mcp/?token=")):
-            await terminal.read("a tool side is registered")
-            await terminal.type("turn off the lamp")
-            assert await terminal.read("> ") == '> intent__HassTurnOff {"name": "lamp"}'
-
-
-def test_unknown_faults_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    for fault, words in (("dance", "no such fault: dance"), ("silent=3", "silent does not take 3")):
-        assert main(["access-point", "--fault", fault]) == 1
-        assert words in capsys.readouterr().err

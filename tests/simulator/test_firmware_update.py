@@ -1,10 +1,8 @@
 """Firmware: what a device installs, what it refuses, and what becomes of it then."""
 
-from contextlib import suppress
 import hashlib
 from typing import Any
 
-from hypothesis import given, strategies as st
 import pytest
 
 from simulator import build_image
@@ -27,6 +25,7 @@ from tests.simulator.trace import (
     sees,
     server,
     still,
+    trace,
     user,
     waits,
 )
@@ -79,140 +78,133 @@ def offers(version: Any, **more: Any) -> dict[str, Any]:
 
 
 REFUSED: dict[str, tuple[Serve, str]] = {
-    "404": (plain(NEXT, "404 X"), "status 404"),
     "a redirect": (plain(b"", "302 X\r\nLocation: /elsewhere"), "status 302"),
     "no length": (until_close(NEXT), "no Content-Length"),
     "chunks": (chunked(NEXT), "status 206"),
-    "an empty file": (plain(b""), "no Content-Length"),
     "too short": (plain(NEXT, length=5000), "malformed answer"),
     "a page": (plain(b"<html>no</html>"), "does not start"),
     "another chip": (plain(build_image(version="2.5.0", chip="esp32c3")), "chip ID"),
-    "too large": (
-        plain(build_image(version="2.5.0", size=APP_PARTITION_BYTES + 16)),
-        "larger than the partition",
-    ),
+    "too large": (plain(build_image(version="2.5.0", size=APP_PARTITION_BYTES + 16)), "larger than"),
     "a wrong hash": (plain(NEXT[:-1] + b"?"), "hash"),
 }
 
 UPDATES = {
-    "by the tool": Trace(
-        section="F.6",
+    "by the tool": trace(
+        "F.6",
+        *LISTENING,
+        runs("2.3.0"),
+        upgrades(),
+        disconnects(),
+        asks(body={"application": {"version": "2.5.0"}, "ota": {"label": "ota_1"}}),
+        sees(state="idle", next_version="2.5.0"),
+        fetched(1),
         version="2.3.0",
         files=plain(NEXT),
-        rows=[
-            *LISTENING,
-            runs("2.3.0"),
-            upgrades(),
-            disconnects(),
-            asks(body={"application": {"version": "2.5.0"}, "ota": {"label": "ota_1"}}),
-            sees(state="idle", next_version="2.5.0"),
-            fetched(1),
-        ],
     ),
     **{
-        f"refused in a conversation: {name}": Trace(
-            section="A.5",
+        f"refused in a conversation: {name}": trace(
+            "A.5",
+            *LISTENING,
+            upgrades(),
+            disconnects(),
+            fails(why),
+            still(crash=None),
+            sees(state="idle"),
             files=serve,
-            rows=[*LISTENING, upgrades(), disconnects(), fails(why), still(crash=None), sees(state="idle")],
         )
         for name, (serve, why) in REFUSED.items()
     },
-    "deaf after a failure that began idle": Trace(
-        section="F.6",
+    "deaf after a failure that began idle": trace(
+        "F.6",
+        *IDLE_MQTT,
+        asks(),
+        upgrades(),
+        device(type="mcp", payload={"result": {"content": [{"type": "text", "text": "true"}]}}),
+        fails("404"),
+        *(row for act in ("click", "wake", "press") for row in (user(act), still(state="upgrading"))),
+        server({"type": "system", "command": "reboot"}),
+        runs("2.4.2"),
+        sees(state="idle"),
         link="mqtt",
         files=plain(b"", "404 X"),
-        rows=[
-            *IDLE_MQTT,
-            asks(),
-            upgrades(),
-            device(type="mcp", payload={"result": {"content": [{"type": "text", "text": "true"}]}}),
-            fails("404"),
-            *(row for act in ("click", "wake", "press") for row in (user(act), still(state="upgrading"))),
-            server({"type": "system", "command": "reboot"}),
-            runs("2.4.2"),
-            sees(state="idle"),
-        ],
     ),
-    "busy while it installs, at 150 kB/s": Trace(
-        section="F.6",
+    "busy while it installs, at 150 kB/s": trace(
+        "F.6",
+        *IDLE_MQTT,
+        upgrades(),
+        request("tools/call", 2, name="self.get_device_status"),
+        sees(state="upgrading"),
+        waits(5),
+        still(state="upgrading"),
+        sees(state="idle", next_version="2.5.0"),
         link="mqtt",
         files=plain(build_image(version="2.5.0", size=1 << 20)),
-        rows=[
-            *IDLE_MQTT,
-            upgrades(),
-            request("tools/call", 2, name="self.get_device_status"),
-            sees(state="upgrading"),
-            waits(5),
-            still(state="upgrading"),
-            sees(state="idle", next_version="2.5.0"),
-        ],
     ),
     **{
-        f"offered: {offer}": Trace(
-            section="A.5",
+        f"offered and installed: {version}": trace(
+            "A.5",
+            user("boot"),
+            runs("2.4.2"),
+            fetched(1),
+            runs("2.5.0"),
             files=plain(NEXT),
-            check_in=(offers(**offer), NOTHING),
-            rows=[
-                user("boot"),
-                runs("2.4.2"),
-                fetched(int(installed)),
-                *([runs("2.5.0")] if installed else []),
-            ],
+            check_in=(offers(version, **more), NOTHING),
         )
-        for offer, installed in (
-            ({"version": "2.4.3"}, True),
-            ({"version": "2.4.2.1"}, True),
-            ({"version": "2.4.2"}, False),
-            ({"version": "2.0.3-beta", "force": 1}, True),
-            ({"version": "2.0.3", "force": True}, False),
-            ({"version": 7}, False),
-        )
+        for version, more in (("2.4.3", {}), ("2.4.2.1", {}), ("2.0.3-beta", {"force": 1}))
     },
-    "a failure at check-in": Trace(
-        section="A.5",
-        files=plain(b"", "404 X"),
-        check_in=(offers("2.5.0"),),
-        rows=[user("boot"), fails("404"), sees(state="idle")],
-    ),
-    "before the activation": Trace(
-        section="A.7",
+    **{
+        f"offered and left: {version}": trace(
+            "A.5",
+            user("boot"),
+            runs("2.4.2"),
+            fetched(0),
+            files=plain(NEXT),
+            check_in=(offers(version, **more), NOTHING),
+        )
+        for version, more in (("2.4.2", {}), ("2.0.3", {"force": True}), (7, {}))
+    },
+    "before the activation": trace(
+        "A.7",
+        user("boot"),
+        runs("2.4.2"),
+        runs("2.5.0"),
+        still(pairing_code="1"),
         files=plain(NEXT),
         check_in=(
             offers("2.5.0") | {"activation": {"code": "1", "message": "x"}},
             {"activation": {"code": "1"}},
         ),
-        rows=[user("boot"), runs("2.4.2"), runs("2.5.0"), still(pairing_code="1")],
     ),
-    "one that crashes before it has checked in gives way": Trace(
-        section="A.5",
+    "one that crashes before it has checked in gives way": trace(
+        "A.5",
+        crashes("15 bytes", user("boot")),
+        still(next_version="2.4.2"),
+        user("boot"),
+        runs("2.4.2"),
+        runs("2.5.0"),
+        runs("2.4.2"),
         files=plain(NEXT),
         check_in=(offers("2.5.0"), {"websocket": {"a_name_of_sixteen": "x"}}, NOTHING),
-        rows=[
-            crashes("15 bytes", user("boot")),
-            still(next_version="2.4.2"),
-            user("boot"),
-            runs("2.4.2"),
-            runs("2.5.0"),
-            runs("2.4.2"),
-        ],
     ),
-    "another program is the end of the device": Trace(
-        section="A.5",
+    "another program is the end of the device": trace(
+        "A.5",
+        crashes("runs another firmware now: hello_world", user("boot")),
         files=plain(build_image(version="1.0.0", project="hello_world")),
         check_in=(offers("2.5.0"),),
-        rows=[crashes("runs another firmware now: hello_world", user("boot"))],
     ),
-    "a version that is none crashes at the next offer": Trace(
-        section="A.5",
+    "a version that is none crashes at the next offer": trace(
+        "A.5",
+        user("boot"),
+        user("power_off"),
+        crashes("no number in 'nightly'", user("boot")),
         files=plain(build_image(version="nightly")),
         check_in=(offers("2.5.0"), NOTHING, offers("2.5.0")),
-        rows=[user("boot"), user("power_off"), crashes("no number in 'nightly'", user("boot"))],
     ),
 }
 
 
 @replays(UPDATES)
-async def test_updates(trace: Trace) -> None:
+async def test_update(trace: Trace) -> None:
     await replay(trace)
 
 
@@ -222,21 +214,19 @@ def changed(image: bytes, offset: int, value: int) -> bytes:
     return image + hashlib.sha256(image).digest()
 
 
-BAD_IMAGES = {
-    "empty": (b"", "incomplete"),
-    "a page of a web server": (b"<html>" * 100, "magic"),
-    "a newer chip": (changed(NEXT, 15, 3), "revision"),
-    "too many segments": (changed(NEXT, 1, 17), "segment count"),
-    "a giant segment": (changed(NEXT, 31, 1), "segment length"),
-    "cut in a segment": (NEXT[:330], "segment"),
-    "cut in the hash": (NEXT[:-1], "hash"),
-    "another byte": (changed(NEXT, 300, NEXT[300] ^ 1), "checksum"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_IMAGES)
-def test_a_device_refuses(name: str) -> None:
-    content, words = BAD_IMAGES[name]
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (changed(NEXT, 15, 3), "revision"),
+        (changed(NEXT, 1, 17), "segment count"),
+        (changed(NEXT, 31, 1), "segment length"),
+        (changed(NEXT, 300, NEXT[300] ^ 1), "checksum"),
+        (NEXT[:330], "segment"),
+        (NEXT[:-1], "hash"),
+    ],
+    ids=range(6),
+)
+def test_an_image_is_refused(content: bytes, words: str) -> None:
     with pytest.raises(ImageError, match=words):
         judge_image(content, chip="esp32s3", revision=2)
 
@@ -251,9 +241,3 @@ def test_an_image_is_laid_out_as_esp_idf_does(chip: str) -> None:
     assert image[48:80].rstrip(b"\0") == b"2.4.3-beta"
     assert image[-32:] == hashlib.sha256(image[:-32]).digest()
     assert judge_image(image, chip=chip, revision=2) == AppDescription("2.4.3-beta", "xiaozhi")
-
-
-@given(st.binary(max_size=600), st.integers(0, len(NEXT)))
-def test_whatever_comes_is_judged(content: bytes, keep: int) -> None:
-    with suppress(ImageError):
-        judge_image(NEXT[:keep] + content, chip="esp32s3", revision=2)

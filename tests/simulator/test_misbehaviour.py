@@ -1,20 +1,11 @@
-"""Faults on request, which tests of the integration use, and the low layers that no trace reaches."""
+"""Faults on request: a server that bears them has borne nothing if the device does not have them."""
 
 import struct
 from typing import Any
 
-from hypothesis import given, strategies as st
-import pytest
-
 from simulator import Misbehaviour
-from simulator.application.mcp_server import McpServer
 from simulator.audio.microphone import Voice
-from simulator.audio.opus import OpusDecoder, OpusEncoder, OpusError, packet_duration
-from simulator.board.cjson import find, int_value, is_number, loads_object
-from simulator.board.crash import stoi
-from simulator.board.profile import get_profile
-from simulator.board.tools import board_tools
-from simulator.link.binary_protocol import pack, unpack
+from simulator.audio.opus import OpusEncoder, packet_duration
 from tests.simulator.fake_mqtt import CONNECT, PINGREQ, PUBLISH, Session as MqttSession
 from tests.simulator.trace import (
     IDLE_MQTT,
@@ -29,16 +20,16 @@ from tests.simulator.trace import (
     request,
     sees,
     server,
-    stage,
     still,
     streams,
+    trace,
     user,
     waits,
 )
 
 
 def fault(name: Misbehaviour, *rows: Step, **fields: Any) -> Trace:
-    return Trace(section="H", faults=(name,), rows=rows, **fields)
+    return trace("H", *rows, faults=(name,), **fields)
 
 
 def says(texts: int) -> Step:
@@ -74,7 +65,17 @@ def sends(accepted: Any) -> Step:
     return row
 
 
-HELLO = {"type": "hello"}
+def sources(*, strangers: bool = False, ids: int = 1) -> Step:
+    """Expect datagrams from several addresses or one, with at least so many connection ids."""
+
+    async def row(on: Stage) -> None:
+        audio = on.mqtt.audio
+        assert (len(set(audio.sources)) > 1) is strangers
+        assert len({datagram[4:8] for datagram in audio.datagrams}) >= ids
+
+    return row
+
+
 TEXTS = {
     Misbehaviour.SECOND_HELLO: 1,
     Misbehaviour.OVERSIZE_TEXT: 1,
@@ -120,11 +121,8 @@ FAULTS = {
     "a cursor in a circle": fault(
         Misbehaviour.LOOPING_CURSOR,
         *LISTENING,
-        *2
-        * [
-            request("tools/list", cursor="self.screen.set_theme"),
-            device(payload={"result": {"tools": lambda tools: tools[0]["name"] == "self.get_device_status"}}),
-        ],
+        request("tools/list", cursor="self.screen.set_theme"),
+        device(payload={"result": {"tools": lambda tools: tools[0]["name"] == "self.get_device_status"}}),
     ),
     "a thousand tools": fault(
         Misbehaviour.THOUSAND_TOOLS,
@@ -177,23 +175,12 @@ FAULTS = {
         link="mqtt",
     ),
     "somebody else's datagrams": fault(
-        Misbehaviour.UDP_FORGERY, *LISTENING, streams(8), lambda on: sources(on, strangers=True), link="mqtt"
+        Misbehaviour.UDP_FORGERY, *LISTENING, streams(8), sources(strangers=True), link="mqtt"
     ),
     "datagrams of nobody": fault(
-        Misbehaviour.UDP_UNKNOWN,
-        *LISTENING,
-        streams(8),
-        lambda on: sources(on, ids=5),
-        link="mqtt",
+        Misbehaviour.UDP_UNKNOWN, *LISTENING, streams(8), sources(ids=5), link="mqtt"
     ),
 }
-
-
-async def sources(on: Stage, *, strangers: bool = False, ids: int = 1) -> None:
-    """Expect datagrams from several addresses or one, with at least so many connection ids."""
-    audio = on.mqtt.audio
-    assert (len(set(audio.sources)) > 1) is strangers
-    assert len({datagram[4:8] for datagram in audio.datagrams}) >= ids
 
 
 @replays(FAULTS)
@@ -201,82 +188,12 @@ async def test_misbehaviour(trace: Trace) -> None:
     await replay(trace)
 
 
-async def test_it_can_begin_and_end_at_any_time() -> None:
-    async with stage(Trace(section="H", rows=())) as on:
-        for row in (*LISTENING, lambda _: on.sim.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)):
-            if (done := row(on)) is not None:
-                await done
-        for row in (request("ping"), streams(2), lambda _: on.sim.misbehaviours.clear()):
-            if (done := row(on)) is not None:
-                await done
-        for row in (request("ping", 2), device(type="mcp", payload={"id": 2})):
-            await row(on)
-
-
-# cJSON, numbers, frames and sound
-
-
-@pytest.mark.parametrize(("text", "number"), [("8123/path", 8123), (" 7", 7), ("-1x", -1), ("+5", 5)])
-def test_stoi_reads_the_number_at_the_start(text: str, number: int) -> None:
-    assert stoi(text) == number
-
-
-def test_members_are_found_in_any_case_the_first_one_wins() -> None:
-    assert find({"URL": 1, "url": 2}, "url") == 1
-    assert find({"a": 1}, "b") is find([1], "a") is None
-
-
-@pytest.mark.parametrize("text", ["", "[]", "5", "{", "NaN", '{"a":Infinity}', "[" * 100_000])
-def test_what_is_no_object_is_nothing(text: str) -> None:
-    assert loads_object(text) is None
-
-
-@given(st.floats(allow_nan=False) | st.integers())
-def test_every_number_becomes_a_32_bit_integer(value: float) -> None:
-    assert is_number(value)
-    assert -(2**31) <= int_value(value) < 2**31
-
-
-@given(st.sampled_from([1, 2, 3, 4]), st.binary(max_size=300), st.integers(0, 2**32 - 1))
-def test_what_is_framed_is_unframed(version: int, packet: bytes, timestamp: int) -> None:
-    assert unpack(version, pack(version, packet, timestamp)) == packet
-
-
-@given(st.dictionaries(st.sampled_from(["id", "method", "params"]), st.none() | st.text() | st.integers()))
-def test_no_request_breaks_the_mcp_server(payload: dict[str, Any]) -> None:
-    replies: list[str] = []
-    profile = get_profile()
-    server = McpServer(
-        profile,
-        board_tools(profile),
-        reply=replies.append,
-        queue_call=lambda _: None,
-        run=lambda _, __: pytest.fail("nothing runs before it is queued"),
-    )
-    server.handle({"jsonrpc": "2.0", "id": 1, "method": "tools/list"} | payload)
-    assert len(replies) <= 1
-
-
 def test_silence_is_one_byte_in_six_of_seven_packets_of_60_ms() -> None:
+    """E.2."""
     encoder = OpusEncoder()
     silent = [encoder.encode(bytes(1920)) for _ in range(77)][7:]
     assert sum(len(packet) == 1 for packet in silent) == 60
     assert {(packet[0], packet_duration(packet)) for packet in silent} == {(0x58, 60)}
-
-
-@pytest.mark.parametrize(
-    ("packet", "duration"), [(b"\x59\0", 120), (b"\x5b\x02", 120), (b"\x68", 20), (b"\xe0", 2.5)]
-)
-def test_several_frames_in_a_packet_add_up(packet: bytes, duration: float) -> None:
-    assert packet_duration(packet) == duration
-
-
-def test_what_is_no_packet_is_an_error() -> None:
-    for packet in (b"", b"\x5b"):
-        with pytest.raises(OpusError):
-            packet_duration(packet)
-    with pytest.raises(OpusError, match="does not decode"):
-        OpusDecoder(24000).decode(bytes.fromhex("5b96762e") + bytes(38))
 
 
 def test_the_microphone_hears_noise_and_the_loudspeaker_softer() -> None:

@@ -7,9 +7,9 @@ fails if the device has sent more texts than its rows say.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 import json
 from typing import Any
 
@@ -29,12 +29,13 @@ PROMPT = Pace(main_loop_delay=0)
 PAIRED: Json = {"paired": "with the server of this trace"}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Trace:
     """Rows, and the device and server that they are about."""
 
     section: str
-    rows: Iterable[Step]
+    rows: tuple[Step, ...]
+    _: KW_ONLY
     link: str = "websocket"
     version: str = "2.4.2"
     board: str = "s3"
@@ -52,6 +53,11 @@ class Trace:
     """Makes another answer to the device's hello from the usual one; None for no answer."""
     files: Serve = field(default_factory=lambda: plain(b""))
     """How a server of files answers."""
+
+
+def trace(section: str, *rows: Step, **fields: Any) -> Trace:
+    """Return a trace of a section of the reference."""
+    return Trace(section, rows, **fields)
 
 
 @dataclass
