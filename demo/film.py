@@ -1,11 +1,12 @@
 """A short film for the README: the screen of a simulated device beside Home Assistant's dashboard."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Final, Literal
 
 from PIL import Image
 from playwright.async_api import Page, ViewportSize
@@ -24,8 +25,10 @@ _DRAWING: Final = Path(__file__).parent / "drawings" / "device.html"
 _SAID: Final = "turn on the kitchen light"
 _WAKE_WORD: Final = "Hi XiaoZhi"
 _WOKEN: Final = f"{_WAKE_WORD}, {_SAID}!"
+_DOMAIN: Final = "xiaozhi"
 _DASHBOARD: Final = "film-lamp"
 _SIZE: Final = ViewportSize(width=340, height=450)
+_SCHEMES: Final[Mapping[Literal["light", "dark"], str]] = {"light": "film", "dark": "film-dark"}
 # Seconds before the first word and after the answer.
 _STILL: Final = 1.0
 _END: Final = 2.0
@@ -48,79 +51,83 @@ class _Frame:
     seconds: float = 0.0
 
 
-async def record(web: WebPage, client: Client, device: SimulatedDevice, file: Path) -> None:
-    """Record a spoken command, from the wake word until after the answer, in real time, as a GIF."""
-    await switch_lamp_off(client)
+async def record(web: WebPage, client: Client, device: SimulatedDevice, folder: Path) -> None:
+    """Record a spoken command in real time, from wake word to answer: a light GIF and a dark one."""
     await _add_dashboard(client)
     sound = await spoken(_SAID)
     browser = web.page.context.browser
     assert browser is not None
     login = await web.page.context.storage_state()
-    context = await browser.new_context(viewport=_SIZE, storage_state=login)
-    try:
-        screen, lamp = await context.new_page(), await context.new_page()
-        await screen.goto(_DRAWING.as_uri())
-        await lamp.goto(f"{web.url}/{_DASHBOARD}/0")
-        await lamp.get_by_text("Kitchen Light").first.wait_for()
-        frames: list[_Frame] = []
-        camera = asyncio.create_task(_film(screen, lamp, device, frames))
+    for scheme, name in _SCHEMES.items():
+        await switch_lamp_off(client)
+        context = await browser.new_context(viewport=_SIZE, storage_state=login, color_scheme=scheme)
         try:
-            await asyncio.sleep(_STILL)
-            conversation = await converse(device, sound, word=_WAKE_WORD.lower())
-            await asyncio.sleep(_END)
+            screen, home = await context.new_page(), await context.new_page()
+            await screen.goto(_DRAWING.as_uri())
+            await home.goto(f"{web.url}/{_DASHBOARD}/0")
+            await home.get_by_text("Idle").first.wait_for()
+            frames = await _conversation(screen, home, device, sound)
         finally:
-            camera.cancel()
-            await asyncio.gather(camera, return_exceptions=True)
+            await context.close()
+        await asyncio.to_thread(_write, frames, folder / f"{name}.gif")
+
+
+async def _conversation(screen: Page, home: Page, device: SimulatedDevice, sound: bytes) -> list[_Frame]:
+    """Speak, and return what both pages showed. Raises `DemoError` when something else was heard."""
+    frames: list[_Frame] = []
+    camera = asyncio.create_task(_film(screen, home, device, frames))
+    try:
+        await asyncio.sleep(_STILL)
+        conversation = await converse(device, sound, word=_WAKE_WORD.lower())
+        await asyncio.sleep(_END)
     finally:
-        await context.close()
+        camera.cancel()
+        await asyncio.gather(camera, return_exceptions=True)
     if conversation.heard != [_SAID]:
         raise DemoError(f"the film shows how {conversation.heard} was heard")
-    await asyncio.to_thread(_write, frames, file)
+    return frames
 
 
 async def _add_dashboard(client: Client) -> None:
     await client.command(
         "lovelace/dashboards/create", url_path=_DASHBOARD, title="Lamp", mode="storage", show_in_sidebar=False
     )
-    card = {"type": "tile", "entity": LAMP}
-    view = {"type": "panel", "title": "Kitchen", "cards": [{"type": "vertical-stack", "cards": [card]}]}
+    registered = await client.command("config/entity_registry/list")
+    entities = [each["entity_id"] for each in registered if each["platform"] == _DOMAIN]
+    own = {entity.partition(".")[0]: entity for entity in entities}
+    cards = [
+        {"type": "tile", "entity": entity} for entity in (LAMP, own["assist_satellite"], own["media_player"])
+    ]
+    view = {"type": "panel", "title": "Kitchen", "cards": [{"type": "vertical-stack", "cards": cards}]}
     await client.command("lovelace/config/save", url_path=_DASHBOARD, config={"views": [view]})
 
 
 class _Screen:
-    """What the device's screen shows, the last text of any side, and what the person says."""
+    """What the device's screen shows in this conversation, and what the person says."""
 
     def __init__(self, device: SimulatedDevice) -> None:
         self._device = device
-        self._texts = self._now()
-        self._shown = ("user", "")
+        self._texts = {"heard": "", "answer": ""}
         self._said = f"{_WAKE_WORD} ..."
 
-    def _now(self) -> dict[str, str]:
-        screen = self._device.screen
-        return {"user": screen.user_text, "assistant": screen.assistant_text}
-
     def read(self) -> dict[str, str]:
-        """Return what the drawing needs."""
-        texts = self._now()
-        for role, text in texts.items():
-            if text and text != self._texts[role]:
-                self._shown = (role, text)
-        self._texts = texts
+        """Return what the drawing needs; the texts stay when the device has cleared its screen."""
+        screen = self._device.screen
+        for part, text in (("heard", screen.user_text), ("answer", screen.assistant_text)):
+            if text:
+                self._texts[part] = text
         if self._device.state is State.LISTENING:
             self._said = _WOKEN
-        role, text = self._shown
         status = _STATUS.get(self._device.state, "")
-        emotion = self._device.screen.emotion
-        return {"status": status, "emotion": emotion, "role": role, "text": text, "said": self._said}
+        return {"status": status, "emotion": screen.emotion, "said": self._said, **self._texts}
 
 
-async def _film(screen: Page, lamp: Page, device: SimulatedDevice, frames: list[_Frame]) -> None:
+async def _film(screen: Page, home: Page, device: SimulatedDevice, frames: list[_Frame]) -> None:
     shown = _Screen(device)
     last = monotonic()
     while True:
         await screen.evaluate("screen => show(screen)", shown.read())
-        left, right = await asyncio.gather(screen.screenshot(), lamp.screenshot())
+        left, right = await asyncio.gather(screen.screenshot(), home.screenshot())
         picture = await asyncio.to_thread(_beside, left, right)
         now = monotonic()
         if frames:

@@ -84,7 +84,7 @@ async def _take(folder: Path, work: Path) -> None:
         await _conversation(web, device, folder)
         await _firmware(web, folder)
         await _response_time(web, client, device, folder)
-        await record(web, client, device, folder / "film.gif")
+        await record(web, client, device, folder)
 
 
 def _free_ports() -> dict[str, int]:
