@@ -10,7 +10,6 @@ import wave
 import pytest
 
 from benchmarks.__main__ import BENCHMARKS
-from benchmarks.report import Finding, percentile
 from simulator.audio.espeak import synthesize
 from tests.paths import ROOT
 
@@ -74,24 +73,6 @@ def test_every_benchmark_has_something_to_tell(both: list[Rows]) -> None:
     assert {row["engine s"] for row in found["end_of_speech"]} == {0.05, 0.3, 0.8}
     assert [row["way"] for row in found["media"]] == ["notify", "channel"] * 3 + ["notify"]
     assert all(row["CPU ms for each second"] > 0 for row in found["media"])
-
-
-def test_a_percentile_is_one_of_the_values() -> None:
-    values = [5.0, 1.0, 2.0, 4.0, 3.0]
-    assert [percentile(values, percent) for percent in (0, 20, 50, 95, 100)] == [1.0, 1.0, 3.0, 5.0, 5.0]
-    assert percentile([], 50) is None
-
-
-def test_a_finding_is_a_table_and_a_line_of_json() -> None:
-    finding = Finding(
-        benchmark="speed",
-        claim="how fast",
-        rows=[{"link": "mqtt", "ms": 1.5}, {"link": "websocket", "ms": None}],
-    )
-    assert finding.table() == (
-        "speed: how fast\n\nlink       ms\n---------  ---\nmqtt       1.5\nwebsocket  –\n"
-    )
-    assert json.loads(finding.json()) == {"benchmark": "speed", "rows": list(finding.rows)}
 
 
 @pytest.mark.timeout(600)

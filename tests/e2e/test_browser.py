@@ -20,6 +20,7 @@ from demo.speech_server import HOST
 from simulator import Outcome, SimulatedDevice, State, get_profile
 
 pytestmark = [
+    pytest.mark.weekly,
     pytest.mark.timeout(300),
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.usefixtures("socket_enabled"),

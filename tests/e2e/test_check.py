@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.demo_process import started_demo
 
-pytestmark = [pytest.mark.timeout(460), pytest.mark.usefixtures("socket_enabled")]
+pytestmark = [pytest.mark.weekly, pytest.mark.timeout(460), pytest.mark.usefixtures("socket_enabled")]
 
 
 def test_the_check_talks_over_each_link_uses_the_device_and_ends_with_a_line_of_json(tmp_path: Path) -> None:

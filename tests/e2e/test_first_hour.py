@@ -52,7 +52,9 @@ async def speech(
         yield ports[0], ports[1]
 
 
-@pytest_asyncio.fixture(loop_scope="module", params=_SIZES)
+@pytest_asyncio.fixture(
+    loop_scope="module", params=["computer", pytest.param("phone", marks=pytest.mark.weekly)]
+)
 async def walk(
     shared_loop: None,
     speech: tuple[int, int],

@@ -23,6 +23,7 @@ from simulator.board.tools import Tool
 from tests.e2e.house import PACE
 
 pytestmark = [
+    pytest.mark.weekly,
     pytest.mark.timeout(300),
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.usefixtures("socket_enabled"),

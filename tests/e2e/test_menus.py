@@ -19,6 +19,7 @@ from demo.speech_server import HOST
 from tests.paths import ROOT
 
 pytestmark = [
+    pytest.mark.weekly,
     pytest.mark.timeout(300),
     pytest.mark.usefixtures("socket_enabled"),
 ]
