@@ -15,9 +15,9 @@ from simulator import SimulatedDevice, State, converse
 
 from .browser import WebPage
 from .client import Client
+from .engines import spoken
 from .errors import DemoError
 from .house import LAMP, switch_lamp_off
-from .stage import spoken
 
 __all__ = ["record"]
 

@@ -65,11 +65,10 @@ async def _running(folder: Path, port: int, enter: _Enter) -> AsyncGenerator[tup
     # Nothing is downloaded: the requirements of the used integrations are installed.
     command = [sys.executable, "-m", "homeassistant", "--config", str(folder), "--skip-pip", "--log-no-color"]
     url = f"http://{HOST}:{port}"
+    # A Home Assistant that ends soon after a photo was shown to a model leaves its file behind.
+    environment = {"TMPDIR": str(folder / _TEMPORARY)}
     async with (
-        # A Home Assistant that ends soon after a photo was shown to a model leaves its file behind.
-        started(
-            "Home Assistant", command, folder / LOG, folder=folder, temporary=folder / _TEMPORARY
-        ) as child,
+        started("Home Assistant", command, folder / LOG, folder=folder, environment=environment) as child,
         aiohttp.ClientSession(url) as session,
     ):
         await _wait_for_http(child, session)

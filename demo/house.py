@@ -9,11 +9,13 @@ from typing import Any, Final
 from simulator import DeviceCrashed, SimulatedDevice, State
 
 from .client import Client
+from .engines import Speech
 from .errors import DemoError
 from .speech_server import HOST
 
 __all__ = [
     "LAMP",
+    "NAMES",
     "Room",
     "add_access_point",
     "change_link",
@@ -28,6 +30,8 @@ __all__ = [
 ]
 
 LAMP: Final = "light.kitchen_light"
+NAMES: Final = "Kitchen light, living room light, bedroom, hall, jazz."
+"""What a speech recognition is to expect, besides ordinary words."""
 _DOMAIN: Final = "xiaozhi"
 _LOOPBACK: Final = "address_known_here_only"
 _ASSISTANT: Final = "demo_assistant"
@@ -71,13 +75,12 @@ async def switch_lamp_off(client: Client) -> None:
         raise DemoError(f"the lamp should be off and is {state}")
 
 
-async def set_up_speech(client: Client, *, speech_to_text: int, text_to_speech: int) -> None:
-    """Add the speech servers on these ports by Home Assistant's own Wyoming integration, and use them.
+async def set_up_speech(client: Client, speech: Speech) -> None:
+    """Add the speech engines by Home Assistant's own Wyoming integration, and use them.
 
     What Home Assistant does not understand by itself is answered by the demo's assistant.
     """
-    entities: dict[str, str] = {}
-    for port in (speech_to_text, text_to_speech):
+    for port in (speech.hearing.port, speech.speaking.port):
         form = await client.start_flow("wyoming")
         end = await client.submit(form, host=HOST, port=port)
         if end["type"] != "create_entry":
@@ -85,20 +88,23 @@ async def set_up_speech(client: Client, *, speech_to_text: int, text_to_speech: 
     end = await client.start_flow(_ASSISTANT)
     if end["type"] != "create_entry":
         raise DemoError(f"the assistant is not set up: {end.get('reason', end['type'])}")
-    for entity in await client.command("config/entity_registry/list"):
-        if entity["platform"] in ("wyoming", _ASSISTANT):
-            entities[entity["entity_id"].partition(".")[0]] = entity["entity_id"]
+    entities = await client.command("config/entity_registry/list")
+    [assistant] = [entity["entity_id"] for entity in entities if entity["platform"] == _ASSISTANT]
+    [ears], [voice] = [
+        (await client.command(f"{kind}/engine/list", language="en", country="US"))["providers"]
+        for kind in ("stt", "tts")
+    ]
     pipeline = await client.command(
         "assist_pipeline/pipeline/create",
         name="Demo",
         language="en",
-        conversation_engine=entities["conversation"],
+        conversation_engine=assistant,
         prefer_local_intents=True,
         conversation_language="en",
-        stt_engine=entities["stt"],
-        stt_language="en",
-        tts_engine=entities["tts"],
-        tts_language="en",
+        stt_engine=ears["engine_id"],
+        stt_language=ears["supported_languages"][0],
+        tts_engine=voice["engine_id"],
+        tts_language=voice["supported_languages"][0],
         tts_voice=None,
         wake_word_entity=None,
         wake_word_id=None,

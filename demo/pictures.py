@@ -17,12 +17,12 @@ from . import house
 from .abilities import put_firmware
 from .browser import WebPage, web_page
 from .client import Client
+from .engines import small_speech, spoken
 from .errors import DemoError
 from .film import record
 from .hass import PASSWORD, USERNAME, home_assistant
-from .processes import ROOT, free_port, speech_server
+from .processes import ROOT, free_port
 from .speech_server import HOST
-from .stage import spoken
 
 _FOLDER: Final = ROOT / "docs" / "images"
 _WIFI_PAGE: Final = Path(__file__).parent / "drawings" / "wifi.html"
@@ -61,18 +61,13 @@ async def _take(folder: Path, work: Path) -> None:
     if free_port(_PORT) != _PORT:
         raise DemoError(f"port {_PORT}, which the pictures show, is in use")
     async with AsyncExitStack() as stack:
-        _, stt = await stack.enter_async_context(
-            speech_server("Speech recognition", "demo.speech_to_text", work / "stt.log")
-        )
-        _, speech = await stack.enter_async_context(
-            speech_server("Speech synthesis", "demo.text_to_speech", work / "tts.log")
-        )
+        speech = await stack.enter_async_context(small_speech(work))
         configuration = work / "config"
         _, client = await stack.enter_async_context(home_assistant(configuration, _PORT))
         profile = get_profile(_BOARD)
         await asyncio.to_thread(put_firmware, configuration, profile.board)
         await house.furnish(client)
-        await house.set_up_speech(client, speech_to_text=stt, text_to_speech=speech)
+        await house.set_up_speech(client, speech)
         url = f"http://{HOST}:{_PORT}"
         web = await stack.enter_async_context(web_page(url, width=_WIDTH, height=_HEIGHT))
         await web.log_in(USERNAME, PASSWORD)

@@ -2,7 +2,7 @@
 
 import asyncio
 from asyncio.subprocess import Process
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 import os
 from pathlib import Path
@@ -13,9 +13,9 @@ import sys
 from typing import Final
 
 from .errors import DemoError
-from .speech_server import HOST, READY
+from .speech_server import HOST
 
-__all__ = ["ROOT", "Child", "free_port", "last_lines", "speech_server", "started"]
+__all__ = ["ROOT", "Child", "free_port", "last_lines", "started"]
 
 ROOT: Final = Path(__file__).parent.parent
 # Of a log, in an error.
@@ -23,7 +23,6 @@ _LINES: Final = 15
 _LINE_BYTES: Final = 300
 # Home Assistant gives its integrations this long to finish; processes that still run afterwards are killed.
 _STOP_SECONDS: Final = 15
-_READY_SECONDS: Final = 60
 # Below those that systems give to outgoing connections, which could take one while Home Assistant restarts.
 _PORTS: Final = range(12_000, 32_000)
 _TRIED_PORTS: Final = 100
@@ -86,13 +85,13 @@ async def started(
     log: Path,
     *,
     folder: Path = ROOT,
-    temporary: Path | None = None,
+    environment: Mapping[str, str] | None = None,
     readable: bool = False,
 ) -> AsyncGenerator[Child]:
     """Run a command in `folder`; it ends with the block, or with this process at the latest.
 
-    What it writes goes to `log`, unless its output is to be read by `Child.read_line`. Its temporary files go
-    to `temporary`, if given.
+    What it writes goes to `log`, unless its output is to be read by `Child.read_line`. `environment` is added
+    to that of this process.
     """
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
@@ -101,7 +100,7 @@ async def started(
             str(os.getpid()),
             *command,
             cwd=folder,
-            env=os.environ | ({"TMPDIR": str(temporary)} if temporary else {}),
+            env=os.environ | (environment or {}),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE if readable else errors,
             stderr=errors,
@@ -113,20 +112,6 @@ async def started(
         yield child
     finally:
         await child.stop()
-
-
-@asynccontextmanager
-async def speech_server(name: str, module: str, log: Path) -> AsyncGenerator[tuple[Child, int]]:
-    """Run a speech server of this package; yields the process and its port."""
-    async with started(name, [sys.executable, "-m", module], log, readable=True) as child:
-        try:
-            async with asyncio.timeout(_READY_SECONDS):
-                line = await child.read_line()
-        except TimeoutError:
-            line = ""
-        if not line.startswith(READY):
-            raise child.failure("does not start")
-        yield child, int(line.removeprefix(READY))
 
 
 def free_port(*preferred: int, transport: socket.SocketKind = socket.SOCK_STREAM) -> int:

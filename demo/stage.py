@@ -11,8 +11,6 @@ from typing import Any, Final
 import numpy as np
 
 from simulator import DeviceCrashed, OggReader, Pace, Profile, SimulatedDevice, get_profile
-from simulator.audio.espeak import synthesize
-from simulator.audio.opus import UPLINK_RATE
 from simulator.audio.sound import write_wav
 from simulator.conversation import ConversationError, converse
 
@@ -20,24 +18,20 @@ from . import house
 from .abilities import Owner, put_firmware, set_up_vision
 from .client import Client
 from .cloud import CloudAssistant, cloud_assistant
+from .engines import SPEECH_LOGS, Speech, obstacle, small_speech, speech
 from .errors import DemoError
 from .hass import LOG, home_assistant
-from .processes import Child, free_port, speech_server
+from .processes import Child, free_port
 from .speech_server import HOST
 from .unasked import Listener, put_music
 
 __all__ = ["DEVICES", "LINKED", "LOGS", "Demo", "Said", "demo"]
 
-# The user's voice: of espeak-ng's voices, it is recognised best.
-_VOICE: Final = "en-us+f2"
-_WORDS_PER_MINUTE: Final = 150
 # Root mean square of 16 bit samples; speech is at some thousands, a hum of the codec below 10.
 _AUDIBLE: Final = 200
 
-_STT_LOG: Final = "stt.log"
-_TTS_LOG: Final = "tts.log"
 _CONFIGURATION: Final = "demo-config"
-LOGS: Final = (_STT_LOG, _TTS_LOG, f"{_CONFIGURATION}/{LOG}")
+LOGS: Final = (*SPEECH_LOGS, f"{_CONFIGURATION}/{LOG}")
 """Files with what each process wrote, in the folder of the demo."""
 
 # A volume other than the initial one.
@@ -123,14 +117,6 @@ class Said:
         return {key: getattr(self, key) for key in keys}
 
 
-async def spoken(text: str) -> bytes:
-    """Return a text as the user says it: 16 kHz mono PCM of 16 bits."""
-    pcm, _ = await asyncio.to_thread(
-        synthesize, text, voice=_VOICE, speed=_WORDS_PER_MINUTE, sample_rate=UPLINK_RATE
-    )
-    return pcm
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demo:
     """The running demo."""
@@ -141,6 +127,7 @@ class Demo:
     devices: dict[str, SimulatedDevice]
     """Those of `DEVICES` that were asked for."""
     children: list[Child]
+    speech: Speech
     cloud: CloudAssistant | None = None
     """An assistant in a simulated cloud, if it was asked for."""
 
@@ -151,7 +138,7 @@ class Demo:
         there is no conversation.
         """
         try:
-            sounds = [await spoken(text) for text in texts]
+            sounds = [await self.speech.person(text) for text in texts]
             account = await converse(self.devices[link], *sounds, word=DEVICES[link].wake_word)
         except (ConversationError, DeviceCrashed, TimeoutError) as err:
             raise DemoError(
@@ -185,7 +172,7 @@ class Demo:
             client=self.client,
             announcer=self.owner_of("announcer"),
             older=self.owner,
-            speak=spoken,
+            speak=self.speech.person,
         )
 
     def owner_of(self, box: str) -> Owner:
@@ -221,22 +208,22 @@ async def demo(
     pace: Pace | None = None,
     boxes: Iterable[str] = tuple(DEVICES),
     with_cloud: bool = False,
+    small: bool = False,
 ) -> AsyncGenerator[Demo]:
     """Start everything, with all files in `folder`; `tell` is called with progress messages.
 
     `preferred_ports` are those tried first for the web page; `pace` is that of the devices, `boxes` which of
-    `DEVICES` there are, `with_cloud` whether there is an access point of a simulated cloud.
+    `DEVICES` there are, `with_cloud` whether there is an access point of a simulated cloud, `small` whether
+    PocketSphinx and espeak-ng are used also where Whisper and Piper run.
     Raises `DemoError`.
     """
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        tell("Starting speech recognition and speech synthesis ...")
-        listener, stt = await enter(
-            speech_server("Speech recognition", "demo.speech_to_text", folder / _STT_LOG)
-        )
-        speaker, tts = await enter(
-            speech_server("Speech synthesis", "demo.text_to_speech", folder / _TTS_LOG)
-        )
+        if not small and (reason := obstacle()):
+            tell(f"Whisper and Piper do not run here: {reason}.")
+            small = True
+        tell(f"Starting {'PocketSphinx and espeak-ng' if small else 'Whisper and Piper'} ...")
+        engines = await enter(small_speech(folder) if small else speech(folder, prompt=house.NAMES))
         tell("Starting Home Assistant ...")
         port = free_port(*preferred_ports)
         configuration = folder / _CONFIGURATION
@@ -245,7 +232,7 @@ async def demo(
         await asyncio.to_thread(put_music, configuration)
         tell("Setting up rooms, speech and the XiaoZhi gateway ...")
         await house.furnish(client)
-        await house.set_up_speech(client, speech_to_text=stt, text_to_speech=tts)
+        await house.set_up_speech(client, engines)
         await set_up_vision(client)
         await house.check_assistant(client)
         await house.set_up_gateway(
@@ -273,6 +260,7 @@ async def demo(
             folder=folder,
             client=client,
             devices=devices,
-            children=[listener, speaker, hass],
+            children=[engines.hearing.child, engines.speaking.child, hass],
+            speech=engines,
             cloud=cloud,
         )

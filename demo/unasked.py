@@ -20,6 +20,7 @@ from simulator.board.recorder import Event
 
 from .abilities import Owner
 from .client import Client, Json
+from .engines import plain
 from .errors import DemoError
 from .hass import MEDIA
 
@@ -201,7 +202,7 @@ class Listener:
                 ) from None
         finally:
             asking.cancel()
-        if (reply["id"], reply["sentence"]) != ("no", _ANSWER):
+        if (reply["id"], plain(reply["sentence"])) != ("no", _ANSWER):
             raise DemoError(f"{_ANSWER!r}, said after {_QUESTION!r}, was taken for {reply}; {talk}")
         await self._until(device, lambda: device.state is State.IDLE, "after the answer it does not rest")
         return {"question": " ".join(text for _, text in asked.shown), "answer": reply}

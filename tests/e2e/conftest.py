@@ -47,7 +47,9 @@ async def house(shared_loop: None, tmp_path_factory: pytest.TempPathFactory) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(MARK, mark)
         async with (
-            demo(tmp_path_factory.mktemp("house"), lambda _text: None, pace=PACE, boxes=LINKED) as running,
+            demo(
+                tmp_path_factory.mktemp("house"), lambda _text: None, pace=PACE, boxes=LINKED, small=True
+            ) as running,
             AsyncExitStack() as stack,
         ):
             house = House(running, mark, stack)

@@ -91,7 +91,7 @@ def started_demo(folder: Path, *arguments: str, env: dict[str, str] | None = Non
     """Start a demo and end it afterwards."""
     mark = uuid.uuid4().hex
     process = subprocess.Popen(
-        [sys.executable, "-m", "demo", *arguments],
+        [sys.executable, "-m", "demo", "--small-speech", *arguments],
         cwd=ROOT,
         env=os.environ | {MARK: mark, "TMPDIR": str(folder)} | (env or {}),
         stdout=subprocess.PIPE,

