@@ -1,16 +1,16 @@
 """A paired, simulated device on a real link, and an Assist pipeline around scripted speech engines."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from homeassistant.components.assist_pipeline import async_get_pipelines, async_update_pipeline
-from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.config_entries import ConfigEntry, ConfigSubentryData
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
 from homeassistant.helpers.event import async_track_state_change_event
 
-from simulator import Pace, SimulatedDevice
+from simulator import Pace, SimulatedDevice, State
 from tests.integration.http_device import paired_device
 from tests.integration.speech import (
     ScriptedAgent,
@@ -45,6 +45,12 @@ class Speech:
     async def use(self, **engines: str | None) -> None:
         """Change the pipeline."""
         await async_update_pipeline(self.hass, async_get_pipelines(self.hass)[0], **engines)
+
+    async def answer_with(self, *lines: str, heard: Iterable[str | None] = (COMMAND,)) -> None:
+        """Let the agent answer with these lines what the recognizer hears."""
+        self.recognizer.lines = [*heard]
+        self.agent.lines = [*lines]
+        await self.use(conversation_engine=self.agent.entity_id)
 
 
 def mac_of(number: int) -> str:
@@ -98,6 +104,31 @@ def satellite_states(hass: HomeAssistant, satellite: str) -> Generator[list[str]
         yield seen
     finally:
         stop()
+
+
+def change_settings(hass: HomeAssistant, entry: ConfigEntry, **settings: object) -> None:
+    """Change settings of all devices of a gateway."""
+    for subentry in entry.subentries.values():
+        hass.config_entries.async_update_subentry(entry, subentry, data={**subentry.data, **settings})
+
+
+async def choose(hass: HomeAssistant, entity_id: str, option: str) -> None:
+    """Choose an option of a select."""
+    data = {"entity_id": entity_id, "option": option}
+    await hass.services.async_call("select", "select_option", data, blocking=True)
+
+
+async def say(device: SimulatedDevice, sound: bytes, word: str = "hello") -> None:
+    """Wake a device, say something, and wait for the end of the conversation."""
+    await device.wake(word)
+    device.say(sound)
+    await device.wait_state(State.IDLE, 60)
+
+
+def assert_nothing_lost(device: SimulatedDevice) -> None:
+    """Assert that the device has played all that it was sent."""
+    speaker = device.speaker
+    assert (speaker.ignored, speaker.dropped, speaker.flushed, speaker.failed) == (0, 0, 0, 0)
 
 
 async def introduce(hass: HomeAssistant, device: SimulatedDevice) -> None:

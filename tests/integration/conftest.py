@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from homeassistant import runner
-from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
+from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN, HOME_ASSISTANT_AGENT
 from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
 from homeassistant.config_entries import ConfigEntry, ConfigEntryState, ConfigFlow, ConfigSubentryData
@@ -322,6 +322,7 @@ async def speech(hass: HomeAssistant, core: None) -> Speech:
     assert await async_setup_component(hass, "assist_pipeline", {})
     await hass.async_block_till_done()
     await engines.use(
+        conversation_engine=HOME_ASSISTANT_AGENT,
         stt_engine=engines.recognizer.entity_id,
         stt_language="en",
         tts_engine=engines.voice.entity_id,

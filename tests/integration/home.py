@@ -20,12 +20,11 @@ from homeassistant.helpers import (
     frame,
     issue_registry as ir,
     label_registry as lr,
+    restore_state,
     translation,
 )
 from homeassistant.setup import async_setup_component
-from pytest_homeassistant_custom_component.common import (
-    async_test_home_assistant,
-)
+from pytest_homeassistant_custom_component.common import async_test_home_assistant
 
 
 @asynccontextmanager
@@ -74,9 +73,11 @@ async def forget(hass: HomeAssistant) -> None:
         hass.states.async_set(state.entity_id, STATE_OFF, state.attributes)
     if KEY_ASSIST_PIPELINE in hass.data:
         await _forget_pipelines(hass.data[KEY_ASSIST_PIPELINE].pipeline_store)
+        hass.data[KEY_ASSIST_PIPELINE].pipeline_debug.clear()
     if (manager := hass.data.get(tts.DATA_TTS_MANAGER)) is not None:
         manager.mem_cache.clear()
         manager.file_cache.clear()
+    restore_state.async_get(hass).last_states.clear()
     # The same word within two seconds counts as heard by two.
     hass.data.get(DATA_LAST_WAKE_UP, {}).clear()
     hass.config.internal_url = hass.config.external_url = None

@@ -4,19 +4,15 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 
-from homeassistant.config_entries import ConfigSubentryData
-from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import llm
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Misbehaviour, SimulatedDevice, State, get_profile
-from tests.integration.both_links import MACS, paired_on_both, word_for
-from tests.integration.boxes import CLIENT_ID, COMMAND, Boot, Speech
+from tests.integration.boxes import MAC, Boot, Speech, assert_nothing_lost
 
 VOLUME = "self.audio_speaker.set_volume"
 PHOTO = "self.camera.take_photo"
@@ -30,31 +26,29 @@ type Run = Callable[[Device, SimulatedDevice], Awaitable[None]]
 
 @pytest.fixture
 def link() -> LinkKind:
-    """The gateway offers MQTT; a device may want the other link."""
     return LinkKind.MQTT
 
 
 @pytest.fixture
-def paired() -> tuple[ConfigSubentryData, ...]:
-    """A device on each link."""
-    return paired_on_both()
+async def device(boot: Boot) -> SimulatedDevice:
+    """A device with camera and lights."""
+    device = await boot(get_profile("rover"))
+    # Its status is read as soon as it is connected.
+    await asyncio.sleep(1)
+    return device
 
 
 @pytest.fixture
-async def devices(boot: Boot) -> dict[LinkKind, SimulatedDevice]:
-    """A device with camera and lights on each link."""
-    profile = get_profile("rover")
-    devices = {kind: await boot(profile, mac=mac, client_id=CLIENT_ID) for kind, mac in MACS.items()}
-    # On MQTT, its status is read as soon as it is connected.
-    await asyncio.sleep(1)
-    return devices
+def known(linked_entry: MockConfigEntry) -> Device:
+    """What Home Assistant knows of it."""
+    found: Device = linked_entry.runtime_data.devices[MAC]
+    return found
 
 
 @pytest.fixture
 async def assistant(speech: Speech) -> AsyncGenerator[Speech]:
     """A language model answers, as soon as speech recognition may go on."""
-    await speech.use(conversation_engine=speech.agent.entity_id)
-    speech.recognizer.lines = [COMMAND] * 2
+    await speech.answer_with(ANSWER)
     speech.recognizer.may_go_on.clear()
     yield speech
     speech.recognizer.may_go_on.set()
@@ -111,182 +105,111 @@ async def use_tool(_known: Device, device: SimulatedDevice) -> None:
     device.tool_seconds[VOLUME] = SLOW
 
 
-RUNS: dict[str, Run] = {
-    "action": act,
-    "photo": take_photo,
-    "list": list_tools,
-    "poll": poll,
-    "assistant": use_tool,
-}
+async def give_up(known: Device, device: SimulatedDevice) -> None:
+    """Cancel a call, as when an automation is started again: the device runs the tool to its end."""
+    device.tool_seconds[VOLUME] = SLOW
+    running = asyncio.create_task(known.commands.call_tool(VOLUME, {"volume": 40}))
+    await device.wait_for(lambda: VOLUME in tools_run(device), 10)
+    running.cancel()
 
 
 async def ask(
     assistant: Speech,
-    gateway: Gateway,
-    devices: dict[LinkKind, SimulatedDevice],
+    known: Device,
+    device: SimulatedDevice,
     command: bytes,
     run: Run,
     *,
     early: bool = False,
 ) -> None:
-    """Say something to both devices, and have something run on them when they are about to answer.
+    """Say something, and have something run on the device when it is about to answer.
 
-    They have been told to speak then, but not if it is `early`: before the end of speech has been found.
+    It has been told to speak then, but not if it is `early`: before the end of speech has been found.
     """
     if run is use_tool:
-        # The first to be asked takes it.
         assistant.agent.uses = [
             llm.ToolInput(tool_name="xiaozhi__audio_speaker_set_volume", tool_args={"volume": 40})
         ]
-
-    async def wake(kind: LinkKind, device: SimulatedDevice) -> None:
-        await device.wake(word_for(kind))
-        device.say(command)
-        await device.wait_said()
-
-    async def run_on_both() -> None:
-        await asyncio.gather(*(run(gateway.devices[MACS[kind]], device) for kind, device in devices.items()))
-
-    await asyncio.gather(*(wake(kind, device) for kind, device in devices.items()))
+    await device.wake()
+    device.say(command)
+    await device.wait_said()
     if early:
-        await run_on_both()
-    for _ in devices:
-        await assistant.recognizer.ended.get()
+        await run(known, device)
+    await assistant.recognizer.ended.get()
     if not early:
-        await run_on_both()
+        await run(known, device)
     assistant.recognizer.may_go_on.set()
 
 
-def shown_for(device: SimulatedDevice, text: str) -> float:
-    """Return how many seconds a caption was there before the device went idle."""
-    shown = next(event.time for event in device.transcript if event.data.get("text") == text)
-    return next(
-        event.time - shown
-        for event in device.transcript
-        if event.time >= shown and event.kind == "state" and event.data["state"] == State.IDLE.value
-    )
-
-
-def assert_nothing_lost(device: SimulatedDevice) -> None:
-    speaker = device.speaker
-    assert (speaker.ignored, speaker.dropped, speaker.flushed, speaker.failed) == (0, 0, 0, 0)
-
-
-@pytest.mark.parametrize("early", [False, True], ids=["late", "early"])
-@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize(
+    ("run", "early"),
+    [
+        *((run, False) for run in (act, take_photo, list_tools, poll, use_tool, give_up)),
+        *((run, True) for run in (act, poll)),
+    ],
+)
 async def test_a_spoken_answer_waits_for_what_runs(
-    assistant: Speech,
-    devices: dict[LinkKind, SimulatedDevice],
-    linked_entry: MockConfigEntry,
-    command: bytes,
-    subtests: pytest.Subtests,
-    runs: str,
-    early: bool,
+    assistant: Speech, device: SimulatedDevice, known: Device, command: bytes, run: Run, early: bool
 ) -> None:
-    assistant.agent.lines = [ANSWER] * 2
-    await ask(assistant, linked_entry.runtime_data, devices, command, RUNS[runs], early=early)
-    for kind, device in devices.items():
-        with subtests.test(str(kind)):
-            await device.wait_state(State.IDLE, 20)
-            await device.wait_played()
-            assert_nothing_lost(device)
-            assert len(ANSWER) / 20 <= device.played_seconds < len(ANSWER) / 20 + 0.2
-            assert not [name for name in tools_run(device, State.LISTENING) if ".get_" in name]
+    await ask(assistant, known, device, command, run, early=early)
+    await device.wait_state(State.IDLE, 20)
+    await device.wait_played()
+    assert_nothing_lost(device)
+    assert len(ANSWER) / 20 <= device.played_seconds < len(ANSWER) / 20 + 0.2
+    assert not [name for name in tools_run(device, State.LISTENING) if ".get_" in name]
 
 
-@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("run", [act, use_tool])
 async def test_a_question_back_waits_for_what_runs_and_the_device_listens_again(
-    assistant: Speech,
-    devices: dict[LinkKind, SimulatedDevice],
-    linked_entry: MockConfigEntry,
-    command: bytes,
-    subtests: pytest.Subtests,
-    runs: str,
+    assistant: Speech, device: SimulatedDevice, known: Device, command: bytes, run: Run
 ) -> None:
-    assistant.agent.lines = [f"{ANSWER} Which one?"] * 2
-    await ask(assistant, linked_entry.runtime_data, devices, command, RUNS[runs])
-    for kind, device in devices.items():
-        with subtests.test(str(kind)):
-            await device.wait_for(lambda device=device: device.played_seconds > len(ANSWER) / 20, 20)
-            await device.wait_for(lambda device=device: device.listening, 20)
-            assert_nothing_lost(device)
+    assistant.agent.lines = [f"{ANSWER} Which one?"]
+    await ask(assistant, known, device, command, run)
+    await device.wait_for(lambda: device.played_seconds > len(ANSWER) / 20, 20)
+    await device.wait_for(lambda: device.listening, 20)
+    assert_nothing_lost(device)
 
 
-@pytest.mark.parametrize("runs", RUNS)
 @pytest.mark.parametrize("says", ["text only", "error"])
 async def test_a_text_stays_to_be_read_after_what_runs(
-    assistant: Speech,
-    devices: dict[LinkKind, SimulatedDevice],
-    linked_entry: MockConfigEntry,
-    command: bytes,
-    subtests: pytest.Subtests,
-    runs: str,
-    says: str,
+    assistant: Speech, device: SimulatedDevice, known: Device, command: bytes, says: str
 ) -> None:
-    assistant.agent.lines = [ANSWER] * 2
     text = ANSWER
     if says == "error":
-        assistant.recognizer.lines = [None] * 2
+        assistant.recognizer.lines = [None]
         text = "Something went wrong. See the voice assistant's debug page in Home Assistant."
     else:
         await assistant.use(tts_engine=None)
-    await ask(assistant, linked_entry.runtime_data, devices, command, RUNS[runs])
-    for kind, device in devices.items():
-        with subtests.test(str(kind)):
-            await device.wait_state(State.IDLE, 20)
-            assert device.screen.captions == [text]
-            assert shown_for(device, text) > 0.25
-
-
-async def test_a_call_that_is_given_up_by_its_caller_is_still_waited_for(
-    assistant: Speech,
-    devices: dict[LinkKind, SimulatedDevice],
-    linked_entry: MockConfigEntry,
-    command: bytes,
-    subtests: pytest.Subtests,
-    hass: HomeAssistant,
-) -> None:
-    """As when an automation is started again: the device runs the tool to its end."""
-    assistant.agent.lines = [ANSWER] * 2
-
-    async def give_up(known: Device, device: SimulatedDevice) -> None:
-        device.tool_seconds[VOLUME] = SLOW
-        running = hass.async_create_task(known.commands.call_tool(VOLUME, {"volume": 40}))
-        await device.wait_for(lambda: VOLUME in tools_run(device), 10)
-        running.cancel()
-
-    await ask(assistant, linked_entry.runtime_data, devices, command, give_up)
-    for kind, device in devices.items():
-        with subtests.test(str(kind)):
-            await device.wait_state(State.IDLE, 20)
-            assert_nothing_lost(device)
+    await ask(assistant, known, device, command, act)
+    await device.wait_state(State.IDLE, 20)
+    assert device.screen.captions == [text]
+    shown = next(event.time for event in device.transcript if event.data.get("text") == text)
+    idle = next(
+        event.time
+        for event in device.transcript
+        if event.time >= shown and event.kind == "state" and event.data["state"] == State.IDLE.value
+    )
+    assert idle - shown > 0.25
 
 
 async def test_a_tool_that_never_answers_delays_an_answer_only_until_its_call_is_given_up(
-    assistant: Speech,
-    devices: dict[LinkKind, SimulatedDevice],
-    linked_entry: MockConfigEntry,
-    command: bytes,
-    subtests: pytest.Subtests,
+    assistant: Speech, device: SimulatedDevice, known: Device, command: bytes
 ) -> None:
-    assistant.agent.lines = [ANSWER] * 2
-    given_up: dict[str, float] = {}
+    given_up = 0.0
 
     async def call_in_vain(known: Device, device: SimulatedDevice) -> None:
         async def run() -> None:
+            nonlocal given_up
             with pytest.raises(HomeAssistantError):
                 await known.commands.call_tool(VOLUME, {"volume": 40})
-            given_up[device.mac] = asyncio.get_running_loop().time()
+            given_up = asyncio.get_running_loop().time()
 
         device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
         known.create_task(run(), "call in vain")
 
-    await ask(assistant, linked_entry.runtime_data, devices, command, call_in_vain, early=True)
-    for kind, device in devices.items():
-        with subtests.test(str(kind)):
-            await device.wait_state(State.IDLE, 20)
-            await device.wait_played()
-            assert_nothing_lost(device)
-            assert device.played_seconds >= len(ANSWER) / 20
-            first_packet = device.speaker.answers[-1][0]
-            assert given_up[device.mac] <= first_packet < given_up[device.mac] + 6
+    await ask(assistant, known, device, command, call_in_vain, early=True)
+    await device.wait_state(State.IDLE, 20)
+    await device.wait_played()
+    assert_nothing_lost(device)
+    assert device.played_seconds >= len(ANSWER) / 20
+    assert given_up <= device.speaker.answers[-1][0] < given_up + 6

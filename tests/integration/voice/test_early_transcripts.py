@@ -28,28 +28,30 @@ from pytest_homeassistant_custom_component.common import (
 
 from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
-from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.voice import speech_input
 from custom_components.xiaozhi.voice.engine_trial import EngineKind
 from simulator import SimulatedDevice, State
-from tests.integration.both_links import boot_both, paired_on_both
-from tests.integration.boxes import CLIENT_ID, COMMAND, LIGHT, MAC, SATELLITE, Boot, Speech
+from tests.integration.boxes import (
+    CLIENT_ID,
+    COMMAND,
+    LIGHT,
+    MAC,
+    OTHER_MAC,
+    SATELLITE,
+    Boot,
+    Speech,
+    choose,
+    paired_boxes,
+)
 from tests.integration.http_device import MakeEntry, paired_device
 
 from .whisper import Whisper
 
-pytestmark = [pytest.mark.usefixtures("all_enabled"), pytest.mark.own_home]
+pytestmark = pytest.mark.usefixtures("all_enabled")
 
 OFF = "turn off the kitchen light"
 SILENCE = bytes(32000 // 10)
 TOLD = "event.kitchen_box_conversation"
-
-
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    """All of this is the same over both links."""
-    kind: LinkKind = request.param
-    return kind
 
 
 @pytest.fixture
@@ -157,18 +159,6 @@ async def say(hass: HomeAssistant, device: SimulatedDevice, sound: bytes, word: 
     return Turn(texts("stt"), captions, waited, answers[-1] if answers else {})
 
 
-async def test_a_complete_command_is_carried_out_at_once(
-    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, states: list[str]
-) -> None:
-    device = await boot()
-    turn = await say(hass, device, command)
-    assert hass.states.is_state(LIGHT, "on")
-    assert turn.told["ended_by"] == "complete_command"
-    assert 0.4 < turn.waited < 0.75
-    assert len(whisper.calls) == 1
-    assert states == ["listening", "processing", "responding", "idle"]
-
-
 @pytest.mark.parametrize(
     ("text", "decided", "least"),
     [
@@ -183,6 +173,7 @@ async def test_what_has_been_said_decides_how_long_the_pause_may_last(
     whisper: Whisper,
     boot: Boot,
     command: bytes,
+    states: list[str],
     text: str,
     decided: str,
     least: float,
@@ -194,6 +185,8 @@ async def test_what_has_been_said_decides_how_long_the_pause_may_last(
     assert turn.told["ended_by"] == decided
     assert least < turn.waited < least + 0.35
     assert len(whisper.calls) == 1
+    assert hass.states.is_state(LIGHT, "on" if text == COMMAND else "off")
+    assert states == ["listening", "processing", "responding", "idle"]
 
 
 async def test_an_assistant_that_knows_no_sentences_gets_all_after_a_pause(
@@ -258,9 +251,7 @@ async def test_a_run_looks_like_any_other(
     answers: list[Any] = []
     for option in ("quick_and_patient", "default"):
         states.clear()
-        await hass.services.async_call(
-            "select", "select_option", {"entity_id": SELECT, "option": option}, blocking=True
-        )
+        await choose(hass, SELECT, option)
         turn = await say(hass, device, command, f"hi {option}")
         runs.append([(event.type, comparable(event.data)) for event in run_of(hass)])
         followed.append([*states])
@@ -273,20 +264,8 @@ async def test_a_run_looks_like_any_other(
     assert not hass.data[DATA_PROVIDERS]
 
 
-async def test_nobody_sees_the_engine_that_stands_in(
-    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
-) -> None:
-    device = await boot()
-    await device.wake()
-    await device.wait_state(State.LISTENING, 10)
-    device.say(command)
-    await device.wait_said(20)
-    assert not hass.data[DATA_PROVIDERS]
-    await device.wait_state(State.IDLE, 20)
-
-
 async def test_where_home_assistant_finds_no_engine_of_ours_its_own_transcribes(
-    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class NoProviders(dict[str, Any]):
         """As if a new Home Assistant knew none."""
@@ -295,7 +274,7 @@ async def test_where_home_assistant_finds_no_engine_of_ours_its_own_transcribes(
         def get(self, key: str, default: Any = None) -> Any:
             return default
 
-    hass.data[DATA_PROVIDERS] = NoProviders()
+    monkeypatch.setitem(hass.data, DATA_PROVIDERS, NoProviders())
     device = await boot()
     turn = await say(hass, device, command)
     assert turn.heard == [COMMAND]
@@ -355,6 +334,7 @@ class TestFaults:
         await device.wait_state(State.LISTENING, 10)
         device.say(command)
         await asyncio.sleep(0.3)
+        assert not hass.data[DATA_PROVIDERS], "anybody sees the engine that stands in"
         speech.recognizer.lines = [OFF]
         await speech.use(stt_engine=speech.recognizer.entity_id, stt_language="en")
         await device.wait_state(State.IDLE, 20)
@@ -435,18 +415,14 @@ class TestTwoDevices:
     """They share one engine, which transcribes one call after the other and stops for nobody."""
 
     @pytest.fixture
-    def link(self) -> LinkKind:
-        return LinkKind.MQTT
-
-    @pytest.fixture
     def paired(self) -> tuple[ConfigSubentryData, ...]:
-        return paired_on_both()
+        return paired_boxes(2)
 
     async def test_nobody_waits_for_a_call_in_vain_of_somebody_who_speaks_at_the_same_time(
         self, hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
     ) -> None:
         whisper.seconds = 0.9
-        one, other = (await boot_both(boot)).values()
+        one, other = await boot(), await boot(mac=OTHER_MAC)
         pauses = command + SILENCE * 4 + command + SILENCE * 4 + command
 
         async def later() -> Turn:
@@ -463,7 +439,7 @@ class TestTwoDevices:
         self, hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
     ) -> None:
         whisper.seconds = 0.9
-        one, other = (await boot_both(boot)).values()
+        one, other = await boot(), await boot(mac=OTHER_MAC)
         begun = asyncio.Event()
         whisper.called = begun.set
 
@@ -529,9 +505,7 @@ async def test_consent_to_early_calls_that_are_billed_goes_with_the_device(
 
     assert await ended_by("hello") == "pause"
     for option in ("default", "quick_and_patient"):
-        await hass.services.async_call(
-            "select", "select_option", {"entity_id": SELECT, "option": option}, blocking=True
-        )
+        await choose(hass, SELECT, option)
     assert await ended_by("hello with consent") == "complete_command"
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await hass.async_block_till_done()

@@ -10,26 +10,15 @@ import numpy as np
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
-from custom_components.xiaozhi.protocol.audio.detector import DetectorSettings, load_detector
-from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.audio.espeak import synthesize
-from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
-from tests.integration.boxes import COMMAND, Boot, Speech
+from tests.integration.boxes import COMMAND, Boot, Speech, change_settings
 
 SWITCH = "switch.kitchen_box_interrupt_by_speaking"
 CANCELS_ECHO = get_profile("s3", mode=ListeningMode.REALTIME)
 OFF = "turn off the kitchen light"
 # What is left of the loudspeaker's sound: 34 dB less.
 ECHO = 0.02
-
-
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    """An interruption is the same over both links."""
-    kind: LinkKind = request.param
-    return kind
 
 
 @pytest.fixture
@@ -43,10 +32,7 @@ def settings(
     hass: HomeAssistant, all_enabled: None, linked_entry: MockConfigEntry, paired_settings: dict[str, object]
 ) -> None:
     """Store what the owner has set, with all entities enabled."""
-    (subentry,) = linked_entry.subentries.values()
-    hass.config_entries.async_update_subentry(
-        linked_entry, subentry, data={**subentry.data, **paired_settings}
-    )
+    change_settings(hass, linked_entry, **paired_settings)
 
 
 @pytest.fixture(scope="session")
@@ -102,40 +88,6 @@ async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command
     assert loudness(heard) > 0.8 * loudness(next_command)
 
 
-def interrupts_after(sound: bytes) -> float:
-    """Return how many seconds of a sound interrupt at the latest, wherever the detector's chunks begin."""
-
-    def seconds(frames_before: int) -> float:
-        detector = load_detector(DetectorSettings(begin=0.35, maybe_speech=0.6, speech=0.6))
-        encoder, decoder = OpusEncoder(), OpusDecoder(UPLINK_RATE, 60)
-        size = 2 * FRAME_SAMPLES
-        heard = bytes(frames_before * size) + sound + bytes(size)
-        for end in range(size, len(heard), size):
-            if detector.hear(decoder.decode(encoder.encode(heard[end - size : end]))):
-                return (end - frames_before * size) / 2 / UPLINK_RATE
-        raise AssertionError("nobody speaks")
-
-    return max(seconds(frames_before) for frames_before in range(16, 24))
-
-
-async def test_the_last_packet_is_sent_within_120_ms_of_the_speech_that_interrupts(
-    speech: Speech, boot: Boot, command: bytes, next_command: bytes
-) -> None:
-    speech.recognizer.lines = [COMMAND, OFF]
-    device = await boot(CANCELS_ECHO)
-    await begin_long_answer(speech, device, command)
-    device.say(next_command)
-    await device.wait_for(lambda: len(device.speaker.answers) == 2, 30)
-    first_frame = [event for event in device.transcript if event.kind == "speaking begins"][-1]
-    frame = FRAME_SAMPLES / UPLINK_RATE
-    # The device encodes and sends a frame when the next one is full.
-    there = first_frame.time - device.seconds_at(0) + await asyncio.to_thread(interrupts_after, next_command)
-    assert device.speaker.answers[0][-1] < there + 0.12
-    # And it was that which has interrupted, nothing before.
-    assert device.speaker.answers[0][-1] > there - 3 * frame
-    await device.wait_state(State.IDLE, 30)
-
-
 async def test_its_own_voice_from_the_loudspeaker_does_not_interrupt_a_device_but_a_person_does(
     speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
@@ -172,9 +124,7 @@ async def test_speaking_interrupts_nothing_unless_the_owner_wants_that(
 async def test_the_beginning_of_an_answer_cannot_be_interrupted(
     speech: Speech, boot: Boot, command: bytes
 ) -> None:
-    await speech.use(conversation_engine=speech.agent.entity_id)
-    speech.agent.lines = ["word " * 40]
-    speech.recognizer.lines = [COMMAND]
+    await speech.answer_with("word " * 40)
     device = await boot(CANCELS_ECHO)
     await device.wake()
     device.say(command)
@@ -202,9 +152,7 @@ async def test_a_device_that_hears_itself_does_as_if_nothing_was_said(
 async def test_what_is_said_right_after_an_answer_is_not_lost(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
-    await speech.use(conversation_engine=speech.agent.entity_id)
-    speech.agent.lines = ["Which light do you mean?", "Good."]
-    speech.recognizer.lines = [COMMAND, OFF]
+    await speech.answer_with("Which light do you mean?", "Good.", heard=[COMMAND, OFF])
     device = await boot(CANCELS_ECHO)
     await device.wake()
     device.say(command)

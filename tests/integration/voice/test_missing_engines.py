@@ -11,7 +11,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from simulator import State
-from tests.integration.boxes import Boot, Speech
+from tests.integration.boxes import Boot, Speech, choose
 from tests.integration.http_device import paired_device
 from tests.integration.provisioning.forms import start_device, texts
 
@@ -104,37 +104,16 @@ async def test_another_preferred_assistant_is_found_while_the_owner_waits_and_in
 
 
 @pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
-@pytest.mark.own_home
-async def test_the_assistant_of_a_device_counts_and_not_the_preferred_one(
+async def test_the_assistant_of_a_device_counts_until_it_is_removed(
     hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry
 ) -> None:
-    """As soon as it was chosen."""
+    """And not the preferred one, which a new device would get."""
     await async_create_default_pipeline(hass, speech.recognizer.entity_id, speech.voice.entity_id, "Other")
     await speech.use(stt_engine=None)
     assert told(hass) == ("no_speech_to_text", PIPELINE)
-    await hass.services.async_call(
-        "select",
-        "select_option",
-        {"entity_id": "select.kitchen_box_assistant", "option": "Other"},
-        blocking=True,
-    )
+    await choose(hass, "select.kitchen_box_assistant", "Other")
     assert told(hass) is None
-
-
-async def test_a_device_that_is_removed_counts_no_longer(
-    hass: HomeAssistant, speech: Speech, linked_entry: MockConfigEntry
-) -> None:
-    await async_create_default_pipeline(hass, speech.recognizer.entity_id, speech.voice.entity_id, "Other")
-    await hass.services.async_call(
-        "select",
-        "select_option",
-        {"entity_id": "select.kitchen_box_assistant", "option": "Other"},
-        blocking=True,
-    )
-    await speech.use(stt_engine=None)
-    assert told(hass) is None
-    (subentry_id,) = linked_entry.subentries
-    hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
+    (subentry_id,) = gateway_entry.subentries
+    hass.config_entries.async_remove_subentry(gateway_entry, subentry_id)
     await hass.async_block_till_done()
-    # A new one would get the preferred assistant.
     assert told(hass) == ("no_speech_to_text", PIPELINE)

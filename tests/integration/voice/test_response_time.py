@@ -4,43 +4,21 @@ from typing import Any
 
 from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import entity_registry as er
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.conversation.state_table import ConversationState
-from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import State, converse
-from tests.integration.boxes import COMMAND, MAC, Boot, Speech, wait_for_state
+from simulator import converse
+from tests.integration.boxes import COMMAND, MAC, Boot, Speech, say, wait_for_state
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
 SENSOR = "sensor.kitchen_box_response_time"
 TOLD = "event.kitchen_box_conversation"
 PARTS = ["end_of_speech", "recognition", "assistant", "speech", "device", "speaking"]
-
-
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    """Times are the same over both links."""
-    kind: LinkKind = request.param
-    return kind
-
-
-@pytest.fixture
-def core(core: None, entity_registry: er.EntityRegistry) -> None:
-    """Home Assistant, in which the owner has switched the sensor on."""
-    entity_registry.async_get_or_create(
-        "sensor",
-        DOMAIN,
-        f"{MAC}_response_time",
-        suggested_object_id=SENSOR.partition(".")[2],
-        disabled_by=None,
-    )
 
 
 async def _turns(hass: HomeAssistant, entry: MockConfigEntry) -> list[dict[str, Any]]:
@@ -103,7 +81,6 @@ async def test_a_slow_voice_shows_in_its_part_of_the_response_time(
     }
 
 
-@pytest.mark.own_home
 async def test_automations_are_told_how_long_an_answer_took(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
@@ -126,8 +103,6 @@ async def test_a_question_that_is_not_answered_leaves_no_times(
 ) -> None:
     device = await boot()
     speech.recognizer.lines = [None]
-    await device.wake()
-    device.say(command)
-    await device.wait_state(State.IDLE, 15)
+    await say(device, command)
     await wait_for_state(hass, "sensor.kitchen_box_conversation_state", "idle")
     assert await _turns(hass, linked_entry) == []

@@ -24,6 +24,7 @@ from tests.integration.boxes import (
     SATELLITE,
     Boot,
     Speech,
+    assert_nothing_lost,
     paired_boxes,
     wait_for_state,
 )
@@ -31,15 +32,6 @@ from tests.integration.boxes import (
 BATTERY = "sensor.kitchen_box_battery"
 
 
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    """The same over both links."""
-    kind: LinkKind = request.param
-    return kind
-
-
-# On MQTT the first device would connect again, and take its place back.
-@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
 async def test_a_conversation_that_is_replaced_ends_before_the_next_and_does_not_disturb_it(
     speech: Speech, boot: Boot, command: bytes, states: list[str]
 ) -> None:
@@ -216,7 +208,7 @@ class TestTwoDevices:
 
 
 async def test_a_typed_question_is_answered_like_speech(
-    hass: HomeAssistant, speech: Speech, boot: Boot, link: LinkKind
+    hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:
     """Some clients send what was typed as a wake word, and no microphone follows."""
     device = await boot()
@@ -225,8 +217,7 @@ async def test_a_typed_question_is_answered_like_speech(
     await device.wait_for(lambda: not device.channel_open, 20)
     assert hass.states.is_state(LIGHT, "on")
     assert not speech.recognizer.streams
-    # Over UDP, where a client is to be sent sound is known from the sound that it sent.
-    assert link is LinkKind.MQTT or device.played_seconds > 0.9
+    assert device.played_seconds > 0.9
     await wait_for_state(hass, SATELLITE, "idle")
 
 
@@ -234,9 +225,7 @@ async def test_a_typed_question_goes_on_with_the_spoken_conversation_and_shows_i
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str]
 ) -> None:
     """Also shows whether the members of Home Assistant's satellite that this takes have changed."""
-    await speech.use(conversation_engine=speech.agent.entity_id)
-    speech.recognizer.lines = [COMMAND]
-    speech.agent.lines = ["It is on.", "It is still on."]
+    await speech.answer_with("It is on.", "It is still on.")
     device = await boot()
     await converse(device, command)
     await device.type("is it on")
@@ -252,9 +241,7 @@ async def test_an_alert_in_mid_answer_is_shown_after_it_and_costs_no_speech(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
     gateway: Gateway = linked_entry.runtime_data
-    await speech.use(conversation_engine=speech.agent.entity_id)
-    speech.recognizer.lines = [COMMAND]
-    speech.agent.lines = ["word " * 12]
+    await speech.answer_with("word " * 12)
     device = await boot()
     await device.wake()
     device.say(command)
@@ -267,13 +254,13 @@ async def test_an_alert_in_mid_answer_is_shown_after_it_and_costs_no_speech(
     await device.wait_for(lambda: device.screen.system_text == "Ring 2", 20)
     await device.wait_state(State.IDLE, 20)
     await device.wait_played()
-    speaker = device.speaker
-    assert (speaker.dropped, speaker.ignored, speaker.flushed) == (0, 0, 0)
+    assert_nothing_lost(device)
     assert device.played_seconds >= 3
-    assert speaker.own_seconds == pytest.approx(3 * 0.84)
+    assert device.speaker.own_seconds == pytest.approx(3 * 0.84)
 
 
 @pytest.mark.parametrize("timeouts", [Timeouts(session=SessionTimeouts(poll=0.2))], ids=["quick"])
+@pytest.mark.parametrize("link", list(LinkKind))
 async def test_after_a_hang_up_while_listening_the_status_is_read_at_the_next_chance(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, link: LinkKind
 ) -> None:

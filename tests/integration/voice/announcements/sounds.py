@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from itertools import count
 
 from custom_components.xiaozhi.voice.announcements.utterance import OpenSpeech
+from simulator import SimulatedDevice
 from tests.protocol.audio.sounds import tone
 
 
@@ -45,3 +46,8 @@ def beep(seconds: float) -> OpenSpeech:
 def endless() -> OpenSpeech:
     """Return a tone without end."""
     return Sound(None).open
+
+
+async def is_heard(device: SimulatedDevice) -> None:
+    """Wait until the device plays its first announcement."""
+    await device.wait_for(lambda: bool(device.announcements and device.announcements[0].played))

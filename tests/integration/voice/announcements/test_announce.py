@@ -16,12 +16,24 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME, CONF_SHOW_ANNOUNCEMENTS
 from custom_components.xiaozhi.device.commands import DeviceCommands
 from custom_components.xiaozhi.device.state import DeviceState
-from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.voice.announcements.announcer import Announcer
+from custom_components.xiaozhi.voice.announcements.refusals import Delivery
+from custom_components.xiaozhi.voice.announcements.utterance import Utterance
 from simulator import Misbehaviour, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Outcome
-from tests.integration.boxes import CLIENT_ID, MAC, OTHER_MAC, SATELLITE, Boot, Speech, wait_for_state
+from tests.integration.boxes import (
+    CLIENT_ID,
+    MAC,
+    OTHER_MAC,
+    SATELLITE,
+    Boot,
+    Speech,
+    change_settings,
+    wait_for_state,
+)
 from tests.integration.http_device import paired_device
 from tests.integration.media.media_server import MediaServer, media_server, music
+from tests.integration.voice.announcements.sounds import beep, is_heard
 from tests.protocol.audio.sounds import pitch_level
 
 NEW = get_profile(version="2.5.0")
@@ -30,11 +42,6 @@ OTHER_SATELLITE = "assist_satellite.bedroom_box"
 
 # Ten seconds: a device has read the last of a short announcement before it is heard.
 LONG_TEXT = "Dinner is ready. " * 12
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    return LinkKind.MQTT
 
 
 @pytest.fixture
@@ -53,12 +60,6 @@ async def announce(hass: HomeAssistant, *satellites: str, **data: Any) -> None:
     )
 
 
-def set_options(hass: HomeAssistant, entry: MockConfigEntry, **options: Any) -> None:
-    """Change settings of the device."""
-    (subentry,) = entry.subentries.values()
-    hass.config_entries.async_update_subentry(entry, subentry, data={**subentry.data, **options})
-
-
 async def test_an_announcement_is_spoken_and_shown_by_an_idle_device(
     hass: HomeAssistant, boot: Boot, speech: Speech
 ) -> None:
@@ -66,6 +67,8 @@ async def test_an_announcement_is_spoken_and_shown_by_an_idle_device(
     await announce(hass, message="Dinner is ready. Come to the table.")
     announcement = await device.wait_announced()
     assert announcement.outcome is Outcome.PLAYED
+    assert announcement.underruns == 0
+    assert announcement.ended <= hass.loop.time(), "it was said before the device had played it"
     assert [text for _, text in announcement.shown] == ["Dinner is ready.", "Come to the table."]
     assert pitch_level(announcement.pcm, device.speaker.rate, 440) > 5000
     assert speech.voice.spoken == ["Dinner is ready. Come to the table."]
@@ -127,7 +130,7 @@ async def test_stopping_the_media_player_ends_an_announcement(
 ) -> None:
     device = await boot(NEW)
     saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
-    await device.wait_for(lambda: bool(device.announcements and device.announcements[0].played))
+    await is_heard(device)
     await hass.services.async_call(
         MEDIA_PLAYER_DOMAIN,
         "media_stop",
@@ -155,6 +158,26 @@ async def test_a_text_without_end_is_refused_before_any_work_on_it(
         )
     assert not speech.voice.spoken
     assert not device.announcements
+
+
+async def test_a_device_whose_button_is_not_pressed_speaks_at_once_while_its_channel_is_open(
+    boot: Boot, announcer: Announcer, speech: Speech, command: bytes
+) -> None:
+    await speech.answer_with("Which light?")
+    device = await boot(OLD)
+    assert announcer.delivery is Delivery.TEXT
+    await device.press()
+    device.say(command)
+    await device.wait_said()
+    await device.release()
+    await device.wait_for(lambda: len(device.speaker.answers) == 1)
+    await device.wait_state(State.IDLE)
+    assert announcer.delivery is Delivery.CONVERSATION
+    for number in range(2):
+        await announcer.say(Utterance(text=f"Number {number}.", speech=beep(1)))
+        assert device.screen.captions[-1] == f"Number {number}."
+        await device.wait_state(State.IDLE)
+    assert device.channel_open
 
 
 async def test_announcements_of_one_device_follow_each_other_in_order(
@@ -214,7 +237,7 @@ class TestOlderFirmware:
         self, hass: HomeAssistant, boot: Boot, speech: Speech, linked_entry: MockConfigEntry
     ) -> None:
         device = await boot(OLD)
-        set_options(hass, linked_entry, **{CONF_SHOW_ANNOUNCEMENTS: True})
+        change_settings(hass, linked_entry, **{CONF_SHOW_ANNOUNCEMENTS: True})
         await announce(hass, message="Dinner is ready.")
         await device.wait_for(lambda: device.screen.system_text == "Dinner is ready.", 5)
         await wait_for_state(hass, SATELLITE, "idle")
@@ -228,7 +251,7 @@ class TestVolume:
         device = await boot(NEW)
         await wait_for_state(hass, "number.kitchen_box_volume", "70")
         device.values["volume"] = 40
-        set_options(hass, linked_entry, **{CONF_ANNOUNCEMENT_VOLUME: 90})
+        change_settings(hass, linked_entry, **{CONF_ANNOUNCEMENT_VOLUME: 90})
         await hass.async_block_till_done()
         return device
 
@@ -257,16 +280,6 @@ class TestVolume:
         await announce(hass, message="Dinner is ready.")
         assert (await device.wait_announced()).outcome is Outcome.PLAYED
 
-    async def test_it_is_restored_when_the_user_interrupts(
-        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice
-    ) -> None:
-        saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
-        await device.wait_for(lambda: bool(device.announcements and device.announcements[0].played))
-        await device.wake()
-        with pytest.raises(HomeAssistantError, match="interrupted"):
-            await saying
-        assert device.values["volume"] == 40
-
     async def test_it_is_restored_when_the_voice_fails(
         self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice
     ) -> None:
@@ -275,18 +288,6 @@ class TestVolume:
             await announce(hass, message="Dinner is ready.")
         assert device.values["volume"] == 40
         assert not device.announcements
-
-    async def test_it_is_restored_when_a_device_that_left_in_the_middle_is_back(
-        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice
-    ) -> None:
-        saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
-        await device.wait_for(lambda: bool(device.announcements and device.announcements[0].played))
-        await device.power_off()
-        with pytest.raises(HomeAssistantError, match="interrupted"):
-            await saying
-        assert device.values["volume"] == 90
-        await device.boot()
-        await device.wait_for(lambda: device.values["volume"] == 40, 10)
 
     async def test_it_is_restored_when_the_call_that_should_have_has_failed(
         self,
@@ -317,27 +318,38 @@ class TestVolume:
         await announce(hass, message="Dinner is ready.")
         assert device.values["volume"] == 40
 
-    async def test_a_volume_that_somebody_has_set_meanwhile_stays(
-        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice
+    @pytest.mark.parametrize("ends", ["user", "reload"])
+    async def test_it_is_restored_when_an_announcement_is_ended(
+        self,
+        hass: HomeAssistant,
+        speech: Speech,
+        device: SimulatedDevice,
+        linked_entry: MockConfigEntry,
+        ends: str,
     ) -> None:
         saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
-        await device.wait_for(lambda: bool(device.announcements and device.announcements[0].played))
+        await is_heard(device)
+        if ends == "user":
+            await device.wake()
+        else:
+            assert await hass.config_entries.async_reload(linked_entry.entry_id)
+        with pytest.raises(
+            HomeAssistantError, match="interrupted" if ends == "user" else "gateway was stopped"
+        ):
+            await saying
+        assert device.values["volume"] == 40
+
+    @pytest.mark.parametrize("meanwhile", [90, 55])
+    async def test_a_device_that_left_in_the_middle_gets_it_back_unless_somebody_has_set_another(
+        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice, meanwhile: int
+    ) -> None:
+        saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
+        await is_heard(device)
         await device.power_off()
         with pytest.raises(HomeAssistantError, match="interrupted"):
             await saying
-        device.values["volume"] = 55
+        assert device.values["volume"] == 90
+        device.values["volume"] = meanwhile
         await device.boot()
-        await wait_for_state(hass, "number.kitchen_box_volume", "55")
         await asyncio.sleep(120)
-        assert device.values["volume"] == 55
-
-    async def test_it_is_restored_when_the_gateway_is_reloaded(
-        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice, linked_entry: MockConfigEntry
-    ) -> None:
-        saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
-        await device.wait_for(lambda: bool(device.announcements and device.announcements[0].played))
-        assert await hass.config_entries.async_reload(linked_entry.entry_id)
-        with pytest.raises(HomeAssistantError, match="gateway was stopped"):
-            await saying
-        assert device.values["volume"] == 40
-        assert (await device.wait_announced()).outcome is Outcome.FAILED
+        assert device.values["volume"] == (40 if meanwhile == 90 else 55)

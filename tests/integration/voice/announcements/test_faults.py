@@ -23,23 +23,11 @@ from custom_components.xiaozhi.voice.announcements.utterance import Utterance
 from simulator import Pace, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.boxes import COMMAND, MAC, Boot, Speech, wait_for_state
-from tests.integration.voice.announcements.sounds import Sound, beep, endless
+from tests.integration.voice.announcements.sounds import Sound, beep, endless, is_heard
 from tests.protocol.audio.sounds import pitch_level
 
 NEW = get_profile(version="2.5.0")
 OLD = get_profile()
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    return LinkKind.MQTT
-
-
-@pytest.fixture
-def announcer(linked_entry: MockConfigEntry) -> Announcer:
-    """What speaks to the device."""
-    gateway = linked_entry.runtime_data
-    return gateway.announcer(gateway.devices[MAC])
 
 
 def accepted(device: SimulatedDevice) -> list[Announcement]:
@@ -72,12 +60,16 @@ async def test_a_device_that_does_not_ask_for_the_sound_is_busy_or_too_old(
     assert device.state is State.IDLE
 
 
+@pytest.mark.parametrize("seconds", [None, 1], ids=["endless", "short"])
 @pytest.mark.parametrize("how", ["wake word", "click", "press", "power"])
-async def test_the_user_ends_it(boot: Boot, announcer: Announcer, speech: Speech, how: str) -> None:
+async def test_the_user_ends_it(
+    boot: Boot, announcer: Announcer, speech: Speech, how: str, seconds: float | None
+) -> None:
+    """Of a short one the device has read all at once, so that only what it does after that tells."""
     device = await boot(NEW)
-    sound = Sound(None)
-    saying = asyncio.create_task(announcer.say(Utterance(speech=sound.open)))
-    await plays(device)
+    sound = Sound(seconds)
+    saying = asyncio.create_task(announcer.say(Utterance(text="Hello.", speech=sound.open)))
+    await is_heard(device)
     match how:
         case "wake word":
             await device.wake()
@@ -90,25 +82,6 @@ async def test_the_user_ends_it(boot: Boot, announcer: Announcer, speech: Speech
     with pytest.raises(AnnouncementInterruptedError):
         await saying
     assert sound.closed
-
-
-@pytest.mark.parametrize("how", ["wake word", "click", "power"])
-async def test_a_short_one_that_was_interrupted_does_not_count_as_said(
-    boot: Boot, announcer: Announcer, speech: Speech, how: str
-) -> None:
-    """The device has read all of it at once, so that only what it does after that tells."""
-    device = await boot(NEW)
-    saying = asyncio.create_task(announcer.say(Utterance(text="Hello.", speech=beep(1))))
-    await device.wait_for(lambda: bool(device.announcements and device.announcements[0].played))
-    match how:
-        case "wake word":
-            await device.wake()
-        case "click":
-            await device.click()
-        case _:
-            await device.power_off()
-    with pytest.raises(AnnouncementInterruptedError):
-        await saying
 
 
 async def test_stopping_ends_it_and_what_waits(boot: Boot, announcer: Announcer) -> None:
@@ -276,99 +249,52 @@ async def test_a_reload_of_the_gateway_ends_it_and_what_waits(
     await device.wait_state(State.IDLE, 5)
 
 
-class TestInAConversation:
-    """What goes wrong while the channel is open."""
-
-    async def test_the_button_interrupts_it(
-        self, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
-    ) -> None:
-        device = await boot(OLD)
-        speech.recognizer.lines = [COMMAND]
-        await device.wake()
-        device.say(command)
-        saying = asyncio.create_task(announcer.say(Utterance(text="Music", speech=endless())))
-        await device.wait_for(lambda: "Music" in device.screen.captions, 20)
-        await device.click()
-        with pytest.raises(AnnouncementInterruptedError):
-            await saying
-        await device.wait_state(State.LISTENING, 5)
-
-    async def test_it_is_stopped_by_who_wanted_it(
-        self, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
-    ) -> None:
-        device = await boot(OLD)
-        speech.recognizer.lines = [COMMAND]
-        await device.wake()
-        device.say(command)
-        saying = asyncio.create_task(announcer.say(Utterance(text="Music", speech=endless())))
-        await device.wait_for(lambda: "Music" in device.screen.captions, 20)
-        saying.cancel()
-        await asyncio.wait((saying,))
-        await device.wait_state(State.IDLE, 5)
-        assert not device.channel_open
-
-    async def test_a_sound_that_cannot_be_made_leaves_the_conversation_alone(
-        self, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
-    ) -> None:
-        device = await boot(OLD)
-        speech.recognizer.lines = [COMMAND]
-        await device.wake()
-        device.say(command)
-        with pytest.raises(SoundError, match="text-to-speech engine failed"):
-            await announcer.say(Utterance(speech=Sound(1, error=RuntimeError("Crashed")).open))
-        await device.wait_state(State.IDLE, 20)
-        assert not device.last_error
-
-    async def test_the_device_does_not_listen_for_the_answer_to_a_question_that_failed(
-        self, boot: Boot, announcer: Announcer, speech: Speech, command: bytes, states: list[str]
-    ) -> None:
-        device = await boot(OLD)
-        speech.recognizer.lines = [COMMAND]
-        await device.wake()
-        device.say(command)
-        broken = Sound(1, error=RuntimeError("Crashed")).open
-        with pytest.raises(SoundError):
-            await announcer.say(Utterance(text="Shall I?", speech=broken, expects_answer=True))
-        await device.wait_state(State.IDLE, 5)
-        assert not device.channel_open
-        assert states.count("listening") == 1
-
-    async def test_a_device_that_leaves_in_the_middle_is_an_error(
-        self, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
-    ) -> None:
-        device = await boot(OLD)
-        speech.recognizer.lines = [COMMAND]
-        await device.wake()
-        device.say(command)
-        saying = asyncio.create_task(announcer.say(Utterance(text="Music", speech=endless())))
-        await device.wait_for(lambda: "Music" in device.screen.captions, 20)
-        await device.power_off()
-        with pytest.raises(AnnouncementInterruptedError):
-            await saying
+@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
+async def test_on_websocket_an_idle_device_is_out_of_reach(boot: Boot, announcer: Announcer) -> None:
+    await boot(NEW)
+    with pytest.raises(AnnouncementRefusedError, match="WebSocket"):
+        await announcer.say(Utterance(text="Hello.", speech=beep(1)))
+    assert not announcer.can_announce
 
 
-class TestOnWebSocket:
-    """Nothing reaches an idle device there."""
+@pytest.fixture
+async def talking(boot: Boot, speech: Speech, command: bytes) -> SimulatedDevice:
+    """A device to which somebody speaks."""
+    device = await boot(OLD)
+    speech.recognizer.lines = [COMMAND]
+    await device.wake()
+    device.say(command)
+    return device
 
-    @pytest.fixture
-    def link(self) -> LinkKind:
-        return LinkKind.WEBSOCKET
 
-    async def test_an_idle_device_is_out_of_reach(self, boot: Boot, announcer: Announcer) -> None:
-        await boot(NEW)
-        with pytest.raises(AnnouncementRefusedError, match="WebSocket"):
-            await announcer.say(Utterance(text="Hello.", speech=beep(1)))
-        assert not announcer.can_announce
+@pytest.mark.parametrize("how", ["click", "cancel", "power"])
+async def test_in_a_conversation_it_is_ended(
+    talking: SimulatedDevice, announcer: Announcer, how: str
+) -> None:
+    saying = asyncio.create_task(announcer.say(Utterance(text="Music", speech=endless())))
+    await talking.wait_for(lambda: "Music" in talking.screen.captions, 20)
+    match how:
+        case "click":
+            await talking.click()
+        case "cancel":
+            saying.cancel()
+        case _:
+            await talking.power_off()
+    with pytest.raises(asyncio.CancelledError if how == "cancel" else AnnouncementInterruptedError):
+        await saying
+    if how != "power":
+        await talking.wait_state(State.LISTENING if how == "click" else State.IDLE, 5)
 
-    async def test_in_a_conversation_it_speaks(
-        self, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
-    ) -> None:
-        device = await boot(NEW)
-        speech.recognizer.lines = [COMMAND]
-        await device.wake()
-        device.say(command)
-        await announcer.say(Utterance(text="Dinner is ready.", speech=beep(1)))
-        assert device.screen.captions[-1] == "Dinner is ready."
-        await announcer.in_conversation.wait_over()
-        with pytest.raises(HomeAssistantError):
-            await announcer.say(Utterance(text="Too late.", speech=beep(1)))
+
+@pytest.mark.parametrize("asks", [False, True])
+async def test_a_sound_that_cannot_be_made_leaves_the_conversation_alone(
+    talking: SimulatedDevice, announcer: Announcer, states: list[str], asks: bool
+) -> None:
+    """And the device does not listen for the answer to a question that failed."""
+    broken = Sound(1, error=RuntimeError("Crashed")).open
+    with pytest.raises(SoundError, match="text-to-speech engine failed"):
+        await announcer.say(Utterance(text="Shall I?" if asks else "", speech=broken, expects_answer=asks))
+    await talking.wait_state(State.IDLE, 20)
+    assert not talking.last_error
+    assert not talking.channel_open
+    assert states.count("listening") == 1

@@ -1,0 +1,21 @@
+"""A device on MQTT, which can be reached while it is idle, and what speaks to it."""
+
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.voice.announcements.announcer import Announcer
+from tests.integration.boxes import MAC
+
+
+@pytest.fixture
+def link() -> LinkKind:
+    return LinkKind.MQTT
+
+
+@pytest.fixture
+def announcer(linked_entry: MockConfigEntry) -> Announcer:
+    """What speaks to the device."""
+    gateway = linked_entry.runtime_data
+    found: Announcer = gateway.announcer(gateway.devices[MAC])
+    return found
