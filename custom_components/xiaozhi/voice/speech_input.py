@@ -14,6 +14,7 @@ from homeassistant.core import HomeAssistant, callback
 
 from ..protocol.clock import loop_time
 from ..timeouts import VoiceTimeouts
+from .chinese_script import engine_in_script
 from .early_transcripts import CreateTask, EarlyTranscripts, EngineCalls
 from .end_of_turn import ANSWER_TO_QUESTION, FIXED_PAUSES, QUICK_AND_PATIENT, EndOfTurn
 from .engine_override import EngineOverride, OverridingEngine
@@ -49,10 +50,11 @@ class SpeechInput:
         return EndOfTurn.PAUSE if self.early is None else self.early.ending
 
     def engine_override(self, hass: HomeAssistant, pipeline: Pipeline) -> EngineOverride | None:
-        """Let a run of the pipeline use the early transcript; None if there will be none."""
-        if self.override_engine is None or self.engine_id != pipeline.stt_engine:
-            return None
-        return EngineOverride(hass, pipeline, self.override_engine)
+        """Let a run of the pipeline use an engine of ours; None if its own is as good."""
+        engine = self.override_engine
+        if engine is None or self.engine_id != pipeline.stt_engine:
+            engine = engine_in_script(hass, pipeline)
+        return None if engine is None else EngineOverride(hass, pipeline, engine)
 
     @callback
     def began(self) -> None:
@@ -130,6 +132,7 @@ class SpeechInputs:
                 is_understood = partial(
                     self._commands.async_is_understood, pipeline=pipeline, device_id=device_id
                 )
+            engine = engine_in_script(self._hass, pipeline) or engine
             speech_input.early = EarlyTranscripts(
                 speech_input, engine, calls, trial, detector, is_understood, timeouts
             )

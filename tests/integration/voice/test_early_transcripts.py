@@ -189,6 +189,18 @@ async def test_what_has_been_said_decides_how_long_the_pause_may_last(
     assert states == ["listening", "processing", "responding", "idle"]
 
 
+async def test_a_command_in_the_other_chinese_script_is_carried_out_at_once(
+    hass: HomeAssistant, speech: Speech, whisper: Whisper, boot: Boot, command: bytes
+) -> None:
+    """Whisper writes traditional characters."""
+    await speech.use(language="zh-CN", stt_language="zh", conversation_language="zh-CN")
+    whisper.hears = lambda _: "沒關係"
+    turn = await say(hass, await boot(), command)
+    assert turn.heard == ["没关系"]
+    assert turn.told["ended_by"] == "complete_command"
+    assert len(whisper.calls) == 1
+
+
 async def test_an_assistant_that_knows_no_sentences_gets_all_after_a_pause(
     hass: HomeAssistant, speech: Speech, whisper: Whisper, boot: Boot, command: bytes
 ) -> None:

@@ -87,7 +87,7 @@ class Whisper:
             attribution=_ATTRIBUTION,
             installed=True,
             version=None,
-            languages=["en"],
+            languages=["en", "zh"],
         )
         program = AsrProgram(
             name=self.name,

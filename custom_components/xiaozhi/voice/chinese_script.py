@@ -1,0 +1,104 @@
+"""Transcripts in the Chinese script that the pipeline's language has, whichever script the engine writes.
+
+Whisper writes traditional characters for all Chinese, SenseVoice and others simplified ones, and Home
+Assistant's sentences and the names of an owner's rooms are in one of the two. OpenCC converts; its
+dictionaries are loaded with the first transcript of such a pipeline.
+"""
+
+from collections.abc import AsyncIterable, Callable
+from dataclasses import replace
+from enum import Enum, auto
+from functools import cache
+import re
+from typing import Final
+
+from homeassistant.components import stt
+from homeassistant.components.assist_pipeline import Pipeline
+from homeassistant.const import MATCH_ALL
+from homeassistant.core import HomeAssistant
+
+from .engine_override import OverridingEngine
+
+
+class Script(Enum):
+    """What the words of a pipeline are written in."""
+
+    SIMPLIFIED = auto()
+    TRADITIONAL = auto()
+    CANTONESE = auto()
+    """Traditional characters, and words that Mandarin does not have."""
+
+
+# What speech recognition calls Chinese: all of it, Mandarin, Cantonese.
+_CHINESE: Final = frozenset({"zh", "cmn", "yue"})
+_TRADITIONAL: Final = frozenset({"hant", "tw"})
+_CANTONESE: Final = frozenset({"yue", "hk", "mo"})
+# OpenCC's names for its conversions.
+_TO_SIMPLIFIED: Final = "tw2s"
+_TO_TRADITIONAL: Final = "s2tw"
+# What OpenCC writes, and what people do: 陽台, 加濕器, 吊燈. 里 is a mile beside a few characters, else "in".
+_AS_WRITTEN: Final = (
+    (re.compile("臺"), "台"),
+    (re.compile("溼"), "濕"),
+    (re.compile("弔"), "吊"),
+    (re.compile("(?<![公英海鄰])里(?![程長])"), "裡"),
+)
+# "Is" and "switch on", which Mandarin writes so only as a part of other words: 系統, 關著.
+_CANTONESE_WORDS: Final = ((re.compile("系(?![統列])"), "係"), (re.compile("^著"), "着"))
+
+
+def engine_in_script(hass: HomeAssistant, pipeline: Pipeline) -> OverridingEngine | None:
+    """Return an engine that writes the script of a Chinese pipeline; None for any other pipeline."""
+    script = _script_of(pipeline)
+    engine = pipeline.stt_engine and stt.async_get_speech_to_text_engine(hass, pipeline.stt_engine)
+    if script is None or not engine:
+        return None
+
+    async def transcribe(metadata: stt.SpeechMetadata, stream: AsyncIterable[bytes]) -> stt.SpeechResult:
+        result = await engine.async_process_audio_stream(metadata, stream)
+        if not result.text:
+            return result
+        return replace(result, text=await hass.async_add_executor_job(convert, result.text, script))
+
+    return OverridingEngine(engine, transcribe)
+
+
+def convert(text: str, script: Script) -> str:
+    """Return a transcript in a script. Blocks."""
+    simplified = _converter(_TO_SIMPLIFIED)(text)
+    if script is Script.SIMPLIFIED:
+        return simplified
+    if simplified != text:
+        # It is in traditional characters already, of which there are more than OpenCC writes.
+        return text
+    converted = _converter(_TO_TRADITIONAL)(text)
+    mends = _AS_WRITTEN + _CANTONESE_WORDS if script is Script.CANTONESE else _AS_WRITTEN
+    for pattern, characters in mends:
+        converted = pattern.sub(characters, converted)
+    return converted
+
+
+def _script_of(pipeline: Pipeline) -> Script | None:
+    """Return the script of a pipeline whose speech is Chinese."""
+    if not _CHINESE & _parts(pipeline.stt_language):
+        return None
+    reads = pipeline.conversation_language
+    languages = (pipeline.language, pipeline.stt_language) if reads == MATCH_ALL else (reads,)
+    for parts in map(_parts, languages):
+        if _CHINESE & parts:
+            if _CANTONESE & parts:
+                return Script.CANTONESE
+            return Script.TRADITIONAL if _TRADITIONAL & parts else Script.SIMPLIFIED
+    return None
+
+
+def _parts(language: str | None) -> set[str]:
+    return set((language or "").casefold().replace("_", "-").split("-"))
+
+
+@cache
+def _converter(conversion: str) -> Callable[[str], str]:
+    # Only where it is needed: the dictionary for traditional characters takes 25 MB.
+    from opencc import OpenCC  # noqa: PLC0415
+
+    return OpenCC(conversion).convert
