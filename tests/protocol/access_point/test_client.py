@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import random
 from typing import Any
 
 import pytest
@@ -82,30 +81,6 @@ async def test_a_flood_ends_the_connection() -> None:
         await until(lambda: site.client.connected)
 
 
-async def test_two_hundred_calls_at_once_are_all_answered() -> None:
-    """Eight run; the others are told to come again. Pings are answered in between."""
-    async with serving() as server, running(server) as site:
-        await until(lambda: bool(server.connections))
-        (cloud,) = server.connections
-        for number in range(200):
-            params = {"name": "slow", "arguments": {"number": number}}
-            request = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
-            await cloud.send(json.dumps(request))
-        await cloud.send('{"jsonrpc":"2.0","id":"ping","method":"ping"}')
-        answers: dict[Any, Any] = {}
-        while len(answers) < 193:
-            message = await reply(cloud)
-            answers[message["id"]] = message["result"]
-        assert answers.pop("ping") == {}
-        site.house.release.set()
-        while len(answers) < 200:
-            message = await reply(cloud)
-            assert text_of(message) == {"success": True}
-            answers[message["id"]] = message["result"]
-        assert len(site.house.calls) == 8
-        assert sorted(answers) == list(range(200))
-
-
 async def test_a_call_goes_on_when_the_connection_is_lost() -> None:
     """It is not run again, and nothing is sent to the next connection."""
     async with serving() as server, running(server) as site:
@@ -164,59 +139,6 @@ async def test_a_server_that_is_busy_is_tried_soon(status: int) -> None:
         await until(lambda: site.client.connected)
         assert now() - began < 5
         assert site.client.problem is None
-
-
-async def test_what_opens_and_closes_at_once_is_tried_ever_more_seldom() -> None:
-    async def close(connection: ServerConnection) -> None:
-        await connection.close(1011)
-
-    async with serving() as server, running(server):
-        server.handler = close
-        await until(lambda: len(server.opened) == 9, seconds=1000)
-        pauses = [later - earlier for earlier, later in zip(server.opened, server.opened[1:], strict=False)]
-        assert pauses[:8] == pytest.approx([1, 2, 4, 8, 16, 32, 64, 128], abs=0.9)
-
-
-async def test_a_day_of_drops() -> None:
-    """In all of them it comes back, and never hammers: at least a second lies between two attempts."""
-    chance = random.Random(4)
-
-    async def drop(connection: ServerConnection) -> None:
-        with_list = chance.random() < 0.5
-        if with_list:
-            await ask(connection, "tools/list")
-        await asyncio.sleep(chance.choice([0, 0.5, 5, 30, 200, 900]))
-        if chance.random() < 0.5:
-            connection.transport.abort()
-        else:
-            await connection.close(chance.choice([1000, 1001, 1011, 4004]))
-
-    async with serving() as server, running(server, QUIET) as site:
-        server.handler = drop
-        began = now()
-        while now() < began + 24 * 3600:  # noqa: ASYNC110 - in steps
-            await asyncio.sleep(600)
-        server.handler = hold
-        await until(lambda: site.client.connected, seconds=2000)
-        await asyncio.sleep(1000)
-        assert site.client.connected
-        pauses = [later - earlier for earlier, later in zip(server.opened, server.opened[1:], strict=False)]
-        assert len(pauses) > 40
-        assert min(pauses) > 0.9
-        assert max(pauses) < 900 + 302
-        assert len(asyncio.all_tasks()) < 20
-
-
-async def test_a_server_that_is_away_for_long_is_found_again() -> None:
-    async with serving() as server:
-        port = server.port
-    async with running(server) as site:
-        await asyncio.sleep(6 * 3600)
-        assert not site.client.connected
-        assert site.client.problem is None
-        assert 100 < site.client.attempts < 160
-        async with serving(port=port) as back:
-            await until(lambda: bool(back.connections), seconds=301)
 
 
 async def test_a_connection_without_pongs_is_given_up() -> None:

@@ -65,16 +65,6 @@ async def test_initialize_agrees_on_a_version(desk: Desk, asked: Any, answered: 
     assert desk.dispatcher.protocol_version == answered
 
 
-async def test_the_order_of_requests_does_not_matter(desk: Desk) -> None:
-    """Several assistants share a connection, and a call may come first."""
-    call = await desk.ask("tools/call", "uuid_n_3", name="light__turn_on", arguments={"name": "Kitchen"})
-    assert (call["id"], text_of(call)) == ("uuid_n_3", {"success": True})
-    assert (await desk.ask("tools/list"))["result"]["tools"][0]["name"] == "light__turn_on"
-    for number in range(3):
-        assert (await desk.ask("initialize", f"uuid{number}_n_1", clientInfo=7))["result"]
-    assert (await desk.ask("ping", 5))["result"] == {}
-
-
 @pytest.mark.parametrize("method", ["resources/list", "prompts/list", "logging/setLevel", "", "tools/Call"])
 async def test_other_methods_are_unknown(desk: Desk, method: str) -> None:
     assert (await desk.ask(method))["error"]["code"] == -32601

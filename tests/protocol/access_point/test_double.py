@@ -11,7 +11,6 @@ import pytest
 
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
 from custom_components.xiaozhi.protocol.access_point.client import AccessPointClient
-from custom_components.xiaozhi.protocol.access_point.reconnecting import EndingKind, Problem
 from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
 from simulator.access_point import (
     GARBAGE,
@@ -103,39 +102,6 @@ async def test_the_certificate_of_the_cloud_is_verified() -> None:
         assert len(cloud.attempts) == 1
 
 
-@pytest.mark.parametrize("fault", ["black_hole", "close_code"])
-async def test_a_cloud_that_cannot_be_talked_to_is_tried_again(fault: str) -> None:
-    async with Cloud() as cloud:
-        setattr(cloud.opening, fault, True if fault == "black_hole" else 1006)
-        async with client_of(cloud.url()) as client:
-            await until(lambda: client.counters.failures >= 4)
-            assert client.problem is None
-            setattr(cloud.opening, fault, False if fault == "black_hole" else None)
-            before = len(cloud.sessions)
-            await (await cloud.session(before + 1)).ready()
-
-
-async def test_an_expired_token_is_refused() -> None:
-    async with Cloud() as cloud, client_of(cloud.url(cloud.token(valid=-5))) as client:
-        await until(lambda: client.problem is Problem.REFUSED)
-        assert client.last_ending is not None
-        assert client.last_ending.code == 401
-
-
-async def test_drops_when_idle() -> None:
-    async with Cloud(faults=CloudFaults(idle_drop=400)) as cloud, client_of(cloud.url()):
-        began = asyncio.get_running_loop().time()
-        await (await cloud.session(6)).ready()
-        assert asyncio.get_running_loop().time() - began < 5 * 403
-
-
-async def test_half_open_connections() -> None:
-    async with Cloud(faults=CloudFaults(freeze_after=30)) as cloud, client_of(cloud.url()) as client:
-        await (await cloud.session(3)).ready()
-        assert client.last_ending is not None
-        assert client.last_ending.kind is EndingKind.SILENT
-
-
 @pytest.mark.parametrize("when", ["connected", "opening"])
 async def test_a_self_hosted_server_after_a_lost_network(when: str) -> None:
     """The wait keeps the server from stalling, and the assistant finds its tools again.
@@ -176,14 +142,3 @@ async def test_two_agents_share_the_connection() -> None:
             house.release.set()
             assert not (await slow).failed
         await refresh(server.url())
-
-
-async def test_a_restart_of_the_server() -> None:
-    async with EndpointServer() as server, client_of(server.url()) as client:
-        await server.wait_registered()
-        await server.stop()
-        await until(lambda: client.counters.failures > 2)
-        await server.start()
-        await until(lambda: client.connected)
-        async with SelfHostedAgent.connected(server.url()) as agent:
-            await agent.ready()

@@ -119,6 +119,19 @@ def make(
     return link, conversation, states
 
 
+async def in_turn(
+    firmware: FirmwareVersion | None = NEW,
+    mode: ListenMode = ListenMode.AUTO,
+    main_task: MainTask | None = None,
+) -> tuple[LoggingLink, Conversation, Turn, list[ConversationState]]:
+    """Return a conversation whose device listens."""
+    link, conversation, states = make(firmware, main_task=main_task)
+    conversation.message_received(ListenStart(mode))
+    turn = await conversation.next_turn()
+    assert turn is not None
+    return link, conversation, turn, states
+
+
 async def tone(seconds: float) -> AsyncGenerator[bytes]:
     yield b"\x10\x20" * int(24000 * seconds)
 
@@ -153,34 +166,8 @@ async def test_a_turn_has_the_microphone_until_the_button_is_released() -> None:
     assert states == [ConversationState.LISTENING]
 
 
-async def test_known_losses_become_silence() -> None:
-    _, conversation, _ = make()
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    turn = await conversation.next_turn()
-    assert turn is not None
-    packet = OpusEncoder(UPLINK).encode(bytes(1920))[0]
-    conversation.audio_received(packet, 0)
-    await asyncio.sleep(0.25)
-    conversation.audio_received(packet, 3)
-    turn.end_speech()
-    assert len(await read(turn)) == 5 * 1920
-
-
-async def test_a_silent_device_still_makes_time_pass() -> None:
-    _, conversation, _ = make()
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    turn = await conversation.next_turn()
-    assert turn is not None
-    audio = turn.audio()
-    async with asyncio.timeout(2):
-        assert not any(await anext(audio))
-    await audio.aclose()
-
-
 async def test_an_answer_starts_speaking_is_paced_and_decodes() -> None:
-    link, conversation, states = make()
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    await conversation.next_turn()
+    link, conversation, _, states = await in_turn()
     await conversation.begin_answer()
     began = loop_time()
     await conversation.play(tone(1.0), nothing)
@@ -205,9 +192,7 @@ async def test_an_answer_starts_speaking_is_paced_and_decodes() -> None:
 async def test_old_firmware_is_stopped_only_when_all_was_played(
     firmware: FirmwareVersion | None, waits: bool
 ) -> None:
-    link, conversation, _ = make(firmware)
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    await conversation.next_turn()
+    link, conversation, _, _ = await in_turn(firmware)
     await conversation.begin_answer()
     await conversation.play(tone(0.36), nothing)
     await conversation.end_answer()
@@ -218,9 +203,7 @@ async def test_old_firmware_is_stopped_only_when_all_was_played(
 
 
 async def test_abort_interrupts_and_the_next_listen_start_is_a_new_turn() -> None:
-    link, conversation, _ = make()
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    assert await conversation.next_turn()
+    link, conversation, _, _ = await in_turn()
     await conversation.begin_answer()
     conversation.message_received(Abort(None))
     assert await conversation.interruption() is Interruption.ABORTED
@@ -233,17 +216,6 @@ async def test_abort_interrupts_and_the_next_listen_start_is_a_new_turn() -> Non
     assert not waiting.done()
     waiting.cancel()
     assert [message["state"] for message in link.shown("tts")] == ["start", "stop"]
-
-
-async def test_a_device_that_listens_already_when_its_answer_is_stopped_goes_on_listening() -> None:
-    _, conversation, _ = make()
-    conversation.message_received(ListenStart(ListenMode.MANUAL))
-    assert await conversation.next_turn()
-    await conversation.begin_answer()
-    conversation.message_received(Abort(None))
-    conversation.message_received(ListenStart(ListenMode.MANUAL))
-    await conversation.stop_speaking()
-    assert conversation.state is ConversationState.LISTENING
 
 
 async def test_listening_again_interrupts_the_old_turn_and_only_the_newest_counts() -> None:
@@ -259,22 +231,9 @@ async def test_listening_again_interrupts_the_old_turn_and_only_the_newest_count
     assert second.start.mode is ListenMode.AUTO
 
 
-async def test_in_realtime_the_next_turn_needs_no_listen_start() -> None:
-    _, conversation, _ = make()
-    conversation.message_received(ListenStart(ListenMode.REALTIME))
-    assert await conversation.next_turn()
-    await conversation.begin_answer()
-    await conversation.stop_speaking()
-    async with asyncio.timeout(1):
-        assert await conversation.next_turn()
-    assert conversation.state is ConversationState.LISTENING
-
-
 async def answer_in_realtime() -> tuple[LoggingLink, Conversation, OpusEncoder]:
     """Return a conversation in which the device speaks, and listens meanwhile."""
-    link, conversation, _ = make()
-    conversation.message_received(ListenStart(ListenMode.REALTIME))
-    assert await conversation.next_turn()
+    link, conversation, _, _ = await in_turn(mode=ListenMode.REALTIME)
     await conversation.begin_answer()
     await conversation.play(tone(0.3), nothing)
     return link, conversation, OpusEncoder(UPLINK)
@@ -348,9 +307,7 @@ async def test_what_is_heard_between_turns_is_bounded_and_gone_with_the_next_ans
 
 
 async def test_half_duplex_devices_are_not_heard_between_turns() -> None:
-    _, conversation, _ = make()
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    assert await conversation.next_turn()
+    _, conversation, _, _ = await in_turn()
     await conversation.begin_answer()
     await conversation.play(tone(0.3), nothing)
     heard = asyncio.ensure_future(anext(conversation.barge_in_audio()))
@@ -361,16 +318,8 @@ async def test_half_duplex_devices_are_not_heard_between_turns() -> None:
     heard.cancel()
 
 
-async def test_a_device_that_never_listens_is_given_up() -> None:
-    _, conversation, _ = make(timeouts=ConversationTimeouts(listen=0.01))
-    assert await conversation.next_turn() is None
-
-
 async def test_the_end_of_the_channel_ends_all_waiting() -> None:
-    _, conversation, states = make()
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    turn = await conversation.next_turn()
-    assert turn is not None
+    _, conversation, _, states = await in_turn()
     waiting = asyncio.ensure_future(conversation.interruption())
     await conversation.end()
     assert await waiting is Interruption.CLOSED
@@ -390,17 +339,6 @@ async def test_the_end_of_an_old_conversation_leaves_a_newer_channel_open() -> N
     assert link.open_channel is newer
 
 
-async def test_recognition_that_falls_far_behind_costs_bounded_memory() -> None:
-    _, conversation, _ = make()
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    turn = await conversation.next_turn()
-    assert turn is not None
-    for _ in range(1000):
-        turn.put(bytes(1920), 0)
-    turn.end_speech()
-    assert len(await read(turn)) == 30 * 32000
-
-
 async def test_lost_packets_leave_no_hole_in_a_word() -> None:
     """They become fading sound and nothing gets shorter; what comes after the loss is as it was."""
     turn = Turn(TurnStart(mode=ListenMode.AUTO), 60, longest=30)
@@ -418,10 +356,7 @@ async def test_lost_packets_leave_no_hole_in_a_word() -> None:
 
 
 async def test_half_a_sentence_does_not_end_when_the_connection_breaks() -> None:
-    _, conversation, _ = make()
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    turn = await conversation.next_turn()
-    assert turn is not None
+    _, conversation, turn, _ = await in_turn()
     conversation.channel_closed()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.3):
@@ -450,9 +385,7 @@ ALERT: JsonObject = {"type": "alert", "status": "Door", "message": "It rang", "e
 async def test_an_alert_during_an_answer_waits_for_its_end_and_is_not_cut_off(
     firmware: FirmwareVersion | None,
 ) -> None:
-    link, conversation, _ = make(firmware)
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    await conversation.next_turn()
+    link, conversation, _, _ = await in_turn(firmware)
     await conversation.begin_answer()
 
     async def ring(_seconds: float) -> None:
@@ -472,9 +405,7 @@ async def test_an_alert_during_an_answer_waits_for_its_end_and_is_not_cut_off(
 
 
 async def test_an_alert_before_an_answer_moves_its_schedule() -> None:
-    link, conversation, _ = make()
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    await conversation.next_turn()
+    link, conversation, _, _ = await in_turn()
     await conversation.begin_answer()
     await asyncio.sleep(0.3)
     await conversation.loudspeaker.alert(ALERT)
@@ -486,9 +417,7 @@ async def test_an_alert_before_an_answer_moves_its_schedule() -> None:
 async def test_the_end_of_an_answer_waits_for_a_tool_that_began_during_it() -> None:
     """The device would act on it only after the tool, while we would count it as listening."""
     main_task = MainTask()
-    link, conversation, _ = make(main_task=main_task)
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    await conversation.next_turn()
+    link, conversation, _, _ = await in_turn(main_task=main_task)
     await conversation.begin_answer()
     await conversation.play(tone(0.3), nothing)
     with main_task.call():
@@ -500,9 +429,7 @@ async def test_the_end_of_an_answer_waits_for_a_tool_that_began_during_it() -> N
 
 
 async def test_abort_while_listening_ends_listening_at_once() -> None:
-    _, conversation, states = make()
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    assert await conversation.next_turn()
+    _, conversation, _, states = await in_turn()
     conversation.message_received(Abort(None))
     assert await conversation.interruption() is Interruption.ABORTED
     await conversation.stop_speaking()
@@ -510,23 +437,6 @@ async def test_abort_while_listening_ends_listening_at_once() -> None:
     conversation.message_received(ListenStart(ListenMode.AUTO))
     assert await conversation.next_turn()
     assert conversation.state is ConversationState.LISTENING
-
-
-async def test_what_is_aborted_before_anybody_took_it_is_no_turn() -> None:
-    _, conversation, _ = make(timeouts=ConversationTimeouts(listen=0.05))
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    conversation.message_received(Abort(None))
-    assert await conversation.next_turn() is None
-
-
-async def test_a_text_without_a_microphone_is_a_question() -> None:
-    _, conversation, states = make(timeouts=ConversationTimeouts(typed=0.05))
-    conversation.message_received(ListenDetect(" what time is it "))
-    turn = await conversation.next_turn()
-    assert turn is not None
-    assert turn.start.question == "what time is it"
-    assert turn.start.wake_word is None
-    assert states == [ConversationState.THINKING]
 
 
 @pytest.mark.parametrize("order", ["sound first", "sound last", "microphone", "tool"])
@@ -554,9 +464,7 @@ async def test_a_wake_word_is_no_question(order: str) -> None:
 
 async def test_a_device_that_runs_a_tool_is_told_to_speak_when_it_is_done() -> None:
     main_task = MainTask()
-    link, conversation, _ = make(main_task=main_task)
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    await conversation.next_turn()
+    link, conversation, _, _ = await in_turn(main_task=main_task)
     with main_task.call():
         await conversation.begin_answer()
         playing = asyncio.create_task(conversation.play(tone(0.3), nothing))
@@ -572,9 +480,7 @@ async def test_a_device_that_runs_a_tool_is_told_to_speak_when_it_is_done() -> N
 async def test_an_answer_that_is_aborted_before_the_device_was_told_of_it_leaves_no_trace() -> None:
     """A `tts start` that comes later would silence its microphone."""
     main_task = MainTask()
-    link, conversation, _ = make(main_task=main_task)
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    await conversation.next_turn()
+    link, conversation, _, _ = await in_turn(main_task=main_task)
     with main_task.call():
         await conversation.begin_answer()
         conversation.message_received(Abort("wake_word_detected"))
@@ -592,9 +498,7 @@ async def test_a_stop_does_not_overtake_the_start() -> None:
     async def ask() -> bool:
         return await answered
 
-    link, conversation, _ = make(main_task=MainTask(probe=ask))
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    await conversation.next_turn()
+    link, conversation, _, _ = await in_turn(main_task=MainTask(probe=ask))
     await conversation.begin_answer()
     stopping = asyncio.create_task(conversation.stop_speaking())
     await asyncio.sleep(0.1)

@@ -1,20 +1,13 @@
 """The MCP client against a server of the official SDK that offers everything, in every version."""
 
 import asyncio
-import base64
 import importlib
 from typing import Any
 
 import pytest
 
-from custom_components.xiaozhi.mcp_extras.resources import (
-    get_prompt,
-    list_prompts,
-    list_resources,
-    read_resource,
-)
 from custom_components.xiaozhi.protocol.mcp.incoming import RequestError
-from custom_components.xiaozhi.protocol.mcp.model import McpCallError, VisionEndpoint
+from custom_components.xiaozhi.protocol.mcp.model import VisionEndpoint
 from custom_components.xiaozhi.protocol.mcp.rpc import Progress
 from custom_components.xiaozhi.protocol.messages import JsonObject
 
@@ -41,48 +34,6 @@ async def shake_hands(bench: Any, **options: Any) -> None:
         vision=VisionEndpoint(url="http://192.0.2.1/vision"),
         **options,
     )
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_resources_are_listed_read_and_subscribed_to(sdk: Any, full: Any, version: str) -> None:
-    """All pages; a URI is only a name, whatever its scheme."""
-    async with sdk.connected(full, version) as bench:
-        await shake_hands(bench)
-        assert bench.client.extended
-        listed = {resource["name"]: resource for resource in await list_resources(bench.client)}
-        (text,) = await read_resource(bench.client, listed["passwd"]["uri"])
-        (picture,) = await read_resource(bench.client, listed["door"]["uri"])
-        await bench.client.request("resources/subscribe", {"uri": listed["temperature"]["uri"]})
-        await bench.client.call_tool("warm_up")
-        with pytest.raises(McpCallError, match="Resource not found") as missing:
-            await read_resource(bench.client, "nothing://")
-    assert set(listed) == {"temperature", "window", "air", "passwd", "door"}
-    assert (listed["air"]["mime_type"], listed["air"]["title"]) == ("application/json", "Air")
-    assert (text["text"], text["value"]) == ("root:x:0:0", "root:x:0:0")
-    pixel = importlib.import_module("tests.protocol.mcp.full_server").PIXEL
-    assert base64.b64decode(picture["data"]) == pixel
-    assert ("notifications/resources/updated", {"uri": "sensor://room/temperature"}) in bench.notified
-    assert full.subscribed == ["sensor://room/temperature"]
-    assert missing.value.code == -32002
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_prompts_are_listed_and_got(sdk: Any, full: Any, version: str) -> None:
-    async with sdk.connected(full, version) as bench:
-        await shake_hands(bench)
-        (prompt,) = await list_prompts(bench.client)
-        messages = await get_prompt(bench.client, "greeting", {"name": "Ann", "day": "monday"})
-        with pytest.raises(McpCallError, match="no such prompt"):
-            await get_prompt(bench.client, "dance", {})
-    assert (prompt["name"], prompt["title"], prompt["description"]) == ("greeting", "Greeting", "Greets")
-    assert [(each["name"], each["required"]) for each in prompt["arguments"]] == [
-        ("name", True),
-        ("day", False),
-    ]
-    assert messages[:2] == [
-        {"role": "user", "text": "Greet Ann on monday."},
-        {"role": "assistant", "text": "In which language?"},
-    ]
 
 
 async def test_progress_keeps_a_call_alive_and_is_reported(sdk: Any, full: Any) -> None:

@@ -91,24 +91,8 @@ def test_one_half_of_a_pair_is_a_button() -> None:
     "name",
     [
         "self.wifi.reset",
-        "self.factoryReset",
-        "self.ota.start",
-        "self.device.shutdown",
-        "self.system.power_off",
-        "self.power.off",
-        "self.system.poweroff",
         "self.system.turn_off",
-        "self.enterWiFiConfig",
-        "self.system.enter_config_mode",
-        "self.bluetooth.provision",
-        "self.wi_fi.forget",
-        "self.Wi_Fi.stop",
-        "self.nvs.clear",
-        "self.data.clear",
-        "self.system.hibernate",
-        "self.system.halt",
         "self.door.unlock",
-        "self.esp32Reset",
         "self.OTAStart",
     ],
 )
@@ -122,15 +106,9 @@ def test_an_unknown_tool_with_a_risk_is_disabled(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "self.arm.rotate",
         "self.preset_next",
-        "self.flashlight_blink",
-        "self.kiwi_fish",
-        "self.led.off",
         "self.lamp.power_off",
-        "self.screen.poweroff",
         "self.screen.clear",
-        "self.servo.halt",
     ],
 )
 def test_one_that_only_contains_such_a_word_is_not(name: str) -> None:

@@ -10,200 +10,47 @@ from custom_components.xiaozhi.tools.risk_words import Risk
 from custom_components.xiaozhi.tools.tool_risks import is_reading, risks_of
 from scripts.tool_table import stock_tools
 
-WITHHELD = [
-    "lock.open",
-    "lock.set_pin",
-    "front_door.unlock",
-    "door.open",
-    "gate.open",
-    "garage.open_door",
-    "garage.toggle",
-    "opendoor",
-    "unlockdoor",
-    "valve.open",
-    "gas.turn_on",
-    "alarm.disarm",
-    "alarm.arm",
-    "siren.on",
-    "heater.set_power",
-    "oven.preheat",
-    "stove.on",
-    "boiler.set_temperature",
-    "power_cycle",
-    "powerCycle",
-    "system.power_off",
-    "system.shutdown",
-    "self.poweroff",
-    "PowerOff",
-    "self.halt_system",
-    "self.deep_sleep",
-    "reboot",
-    "RESTART",
-    "ReStart",
-    "device.restart",
-    "step2reset",
-    "self.system.reset_state",
-    "resetAll",
-    "firmware.update",
-    "ota.start",
-    "upgrade_firmware",
-    "self.update",
-    "self.ota.read_and_flash",
-    "assets.set_url",
-    "flash.wipe",
-    "network.set_ip",
-    "wifi.connect",
-    "wifi.forget",
-    "x.WIFI_off",
-    "wi_fi.stop",
-    "self.reconfigureWiFi",
-    "self.wifi.reset_status",
-    "mqtt.set_server",
-    "server.set_url",
-    "ap.start",
-    "provision",
-    "cloud.unbind",
-    "self.unpair",
-    "account.logout",
-    "token.set",
-    "factory_reset",
-    "factoryreset",
-    "nvs.erase",
-    "self.factory.clear_status",
-    "sd.wipe",
-    "self.sd.format",
-    "self.files.delete",
-    "data.clear",
-    "history.delete",
-    "storage.format",
-    "self.get_and_clear",
-    "printer.send_gcode",
-    "i2c.write",
-    "shell.exec",
-    "laser.fire",
-    "mower.start",
-    "self.imu.calibrate",
-    "门锁.开锁",
-    "门锁.开",
-    "打开门锁",
-    "车库.开门",
-    "大门.打开",
-    "门禁.打开",
-    "保险箱.打开",
-    "燃气阀.打开",
-    "水阀.关闭",
-    "警报.撤防",
-    "加热器.打开",
-    "热水器.设置温度",
-    "烤箱.加热",
-    "电源.关闭",
-    "系统.关机",
-    "设备.断电",
-    "关机",
-    "重启",
-    "设备.重启",
-    "固件.升级",
-    "网络.配置",
-    "WiFi.重置",
-    "配网",
-    "设置WiFi密码",
-    "云端.解绑",
-    "设备.解绑",
-    "系统.恢复出厂设置",
-    "恢复出厂设置",
-    "存储卡.格式化",
-    "数据.清除",
-    "校准.开始",
-    # Programs and the screen of a computer.
-    "self.application.launch",
-    "self.application.kill",
-    "open_app",
-    "run_program",
-    "kill_process",
-    "take_screenshot",
-    "self.screenshot.capture",
-    "desktop.capture",
-    "应用.启动",
-    "关闭应用程序",
-    "截屏",
-]
+WITHHELD = """
+    self.wifi.reset self.factoryReset self.ota.start self.device.shutdown self.system.power_off
+    self.power.off self.system.poweroff self.system.turn_off self.enterWiFiConfig
+    self.system.enter_config_mode self.bluetooth.provision self.wi_fi.forget self.Wi_Fi.stop
+    self.nvs.clear self.data.clear self.system.hibernate self.system.halt self.door.unlock
+    self.esp32Reset self.OTAStart
+    lock.open lock.set_pin front_door.unlock door.open gate.open garage.open_door garage.toggle opendoor
+    unlockdoor valve.open gas.turn_on alarm.disarm alarm.arm siren.on heater.set_power oven.preheat
+    stove.on boiler.set_temperature power_cycle powerCycle system.power_off system.shutdown
+    self.poweroff PowerOff self.halt_system self.deep_sleep reboot RESTART ReStart device.restart
+    step2reset self.system.reset_state resetAll firmware.update ota.start upgrade_firmware self.update
+    self.ota.read_and_flash assets.set_url flash.wipe network.set_ip wifi.connect wifi.forget x.WIFI_off
+    wi_fi.stop self.reconfigureWiFi self.wifi.reset_status mqtt.set_server server.set_url ap.start
+    provision cloud.unbind self.unpair account.logout token.set factory_reset factoryreset nvs.erase
+    self.factory.clear_status sd.wipe self.sd.format self.files.delete data.clear history.delete
+    storage.format self.get_and_clear printer.send_gcode i2c.write shell.exec laser.fire mower.start
+    self.imu.calibrate
+    门锁.开锁 门锁.开 打开门锁 车库.开门 大门.打开 门禁.打开 保险箱.打开 燃气阀.打开 水阀.关闭 警报.撤防
+    加热器.打开 热水器.设置温度 烤箱.加热 电源.关闭 系统.关机 设备.断电
+    关机 重启 设备.重启 固件.升级 网络.配置 WiFi.重置 配网 设置WiFi密码 云端.解绑 设备.解绑
+    系统.恢复出厂设置 恢复出厂设置 存储卡.格式化 数据.清除 校准.开始
+    self.application.launch self.application.kill open_app run_program kill_process take_screenshot
+    self.screenshot.capture desktop.capture 应用.启动 关闭应用程序 截屏
+"""
 
-FREE = [
-    "wifi.get_rssi",
-    "wifi.status",
-    "network.get_ip",
-    "network.info",
-    "firmware.get_version",
-    "firmware.check_update",
-    "lock.get_state",
-    "door.is_open",
-    "self.model.param_get",
-    "heat_index.get",
-    "outdoor.temperature",
-    "display.update",
-    "weather.update",
-    "screen.clear",
-    "screen.set_text",
-    "screen.lock",
-    "child_lock.on",
-    "coffee.power_off",
-    "self.lamp.power_off",
-    "motor.power_off",
-    "tv.power_on",
-    "fan.set_power",
-    "light.set_power",
-    "fan.turn_off",
-    "lamp.reset_color",
-    "timer.reset",
-    "timer.delete",
-    "game.reset",
-    "music.restart",
-    "sleep_timer.set",
-    "alarm_clock.set",
-    "set_alarm_clock",
-    "door_bell.ring",
-    "doorbell.ring",
-    "garage_light.on",
-    "camera.flash",
-    "led.flash",
-    "flash_light.on",
-    "pump.start",
-    "relay.set",
-    "gpio.set",
-    "robot.dance",
-    "self.arm.ready",
-    "camera.take_photo",
-    "self.kiwi_fish",
-    "self.hotArea",
-    "self.prefix_restarts",
-    "灯.打开",
-    "风扇.关闭",
-    "音量.设置",
-    "网络.查询IP",
-    "门锁.查询状态",
-    "门锁状态",
-    "查询固件版本",
-    "获取温度",
-    "电池.获取电量",
-    "屏幕.更新",
-    "屏幕.清空",
-    "咖啡机.关机",
-    "咖啡机.断电",
-    "门铃.响",
-    "闹钟.设置",
-    "音乐.播放",
-    "定时器.删除",
-    "表情.重置",
-    "舵机.复位",
-    "机器人.前进",
-    "机器人.跳舞",
-    "灯带.设置颜色",
-    "水泵.启动",
-    "空调.打开",
-    "窗帘.打开",
-    "热门歌曲",
-    "拍照",
-]
+FREE = """
+    self.arm.rotate self.preset_next self.flashlight_blink self.led.off self.screen.poweroff
+    self.screen.clear self.servo.halt
+    wifi.get_rssi wifi.status network.get_ip network.info firmware.get_version firmware.check_update
+    lock.get_state door.is_open self.model.param_get heat_index.get outdoor.temperature display.update
+    weather.update screen.clear screen.set_text screen.lock child_lock.on coffee.power_off
+    self.lamp.power_off motor.power_off tv.power_on fan.set_power light.set_power fan.turn_off
+    lamp.reset_color timer.reset timer.delete game.reset music.restart sleep_timer.set alarm_clock.set
+    set_alarm_clock door_bell.ring doorbell.ring garage_light.on camera.flash led.flash flash_light.on
+    pump.start relay.set gpio.set robot.dance self.arm.ready camera.take_photo self.kiwi_fish
+    self.hotArea self.prefix_restarts
+    灯.打开 风扇.关闭 音量.设置 网络.查询IP 门锁.查询状态 门锁状态 查询固件版本 获取温度 电池.获取电量
+    屏幕.更新 屏幕.清空 咖啡机.关机 咖啡机.断电 门铃.响 闹钟.设置 音乐.播放
+    定时器.删除 表情.重置 舵机.复位 机器人.前进 机器人.跳舞 灯带.设置颜色 水泵.启动 空调.打开 窗帘.打开
+    热门歌曲 拍照
+"""
 
 HARMFUL_TEXTS = """
     Launch an application on the computer|Closes a running program|Terminate processes
@@ -247,6 +94,10 @@ HARMLESS_TEXTS = """
 """
 
 
+def words(listed: str) -> list[str]:
+    return listed.split()
+
+
 def texts(listed: str) -> list[str]:
     return [text.strip() for line in listed.strip().splitlines() for text in line.split("|")]
 
@@ -257,12 +108,12 @@ def tool(name: str, description: str = "", **more: Any) -> Tool:
     return found
 
 
-@pytest.mark.parametrize("name", WITHHELD)
+@pytest.mark.parametrize("name", words(WITHHELD))
 def test_a_name_tells_of_a_risk(name: str) -> None:
     assert risks_of(tool(name))
 
 
-@pytest.mark.parametrize("name", FREE)
+@pytest.mark.parametrize("name", words(FREE))
 def test_a_name_tells_of_no_risk(name: str) -> None:
     assert risks_of(tool(name)) == ()
 

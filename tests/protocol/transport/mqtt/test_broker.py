@@ -193,23 +193,6 @@ async def test_two_gateways_share_a_broker(broker: Mosquitto) -> None:
         assert (await others_device.hear())["type"] == "hello"
 
 
-async def test_a_device_that_has_gone_is_found_again(broker: Mosquitto) -> None:
-    """Whoever uses the link closes it when calls are not answered; a probe brings it back."""
-    async with running(broker.port) as site, device_at(broker) as device:
-        await device.say(LISTEN)
-        link, recorder = await site.linked()
-        await link.close("no answer")
-        assert recorder.names[-1] == "link_closed"
-        await site.broker.probe(MAC)
-        ping = await device.hear()
-        await device.say({"type": "mcp", "payload": {"id": ping["payload"]["id"], "result": {}}})
-        second, _ = await site.linked(2)
-        await second.send(tts_start())
-        assert (await device.hear())["type"] == "tts"
-        with pytest.raises(LinkClosedError, match="no answer"):
-            await link.send(tts_start())
-
-
 def _has_another_problem(site: Site, before: BrokerError | None) -> bool:
     return site.broker.problem is not before
 

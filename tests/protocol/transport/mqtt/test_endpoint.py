@@ -20,7 +20,7 @@ from tests.protocol.transport.mqtt import wire
 from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.mqtt.endpoint_site import TOKEN, Site
 from tests.protocol.transport.mqtt.wire import WireClient
-from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
+from tests.protocol.transport.udp.device import until
 from tests.protocol.transport.websocket.peer import Recorder
 
 
@@ -178,16 +178,6 @@ async def test_a_connect_may_come_byte_by_byte_and_more_behind_it(site: Site) ->
 
 
 # Packets of a device
-
-
-async def test_messages_are_pushed_without_a_subscription(site: Site) -> None:
-    """To the device's own topic, at QoS 0."""
-    device = await site.device()
-    await site.links[0].send(tts_start())
-    topic, payload = await device.receive_message()
-    assert topic == "xiaozhi/020000000001/down"
-    assert json.loads(payload) == {"type": "tts", "state": "start"}
-    await device.close()
 
 
 async def test_a_message_of_qos_1_is_acknowledged(site: Site) -> None:
@@ -399,19 +389,6 @@ async def test_stopping_ends_every_link_with_a_goodbye(site: Site) -> None:
         await WireClient.open(port)
 
 
-async def test_an_endpoint_can_be_started_again(site: Site) -> None:
-    """On the same port at once: its owner changed a setting."""
-    port = site.endpoint.port
-    device = await site.device()
-    await site.endpoint.stop()
-    await site.endpoint.start("127.0.0.1", port)
-    again = await site.device()
-    await site.links[1].send(tts_start())
-    await again.receive_message()
-    await device.close()
-    await again.close()
-
-
 async def test_a_port_in_use_is_an_error(site: Site) -> None:
     """The caller hears of it."""
     other = MqttServer(site.authenticate, audio=site.audio, downlink=DOWNLINK)
@@ -454,27 +431,6 @@ async def test_a_handler_that_fails_ends_its_own_link_only(
 
 
 # Conversations
-
-
-async def test_a_conversation_over_the_endpoint(site: Site) -> None:
-    """Hello, audio both ways, goodbye; the device reaches the audio where it reached us."""
-    device = await site.device()
-    await device.send(wire.publish(uplink_topic(MAC), encoded(HELLO)))
-    hello = json.loads((await device.receive_message())[1])
-    assert hello["udp"]["server"] == "127.0.0.1"
-    audio, device_socket = DeviceAudio.from_offer(hello["udp"]), await DeviceSocket.open(hello["udp"]["port"])
-    device_socket.send(audio.seal(opus_packet(b"question")))
-    assert await site.recorders[0].wait_for("audio") == (opus_packet(b"question"), 0)
-    await site.links[0].send_audio(opus_packet(b"answer"))
-    assert audio.open(await device_socket.receive()) == opus_packet(b"answer")
-    await site.links[0].close_channel()
-    goodbye = json.loads((await device.receive_message())[1])
-    assert goodbye == {"type": "goodbye", "session_id": hello["session_id"]}
-    await device.send(wire.PINGREQ)
-    assert await device.receive() == (0xD0, b"")
-    assert site.recorders[0].names == ["opened", "audio", "channel_closed"]
-    device_socket.close()
-    await device.close()
 
 
 async def test_the_owner_may_say_where_devices_reach_the_audio(site: Site) -> None:

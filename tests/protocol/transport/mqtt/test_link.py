@@ -212,21 +212,6 @@ async def test_a_second_hello_ends_the_conversation_before(site: _Site) -> None:
     device_socket.close()
 
 
-async def test_the_answer_starts_with_packet_one_in_every_conversation(site: _Site) -> None:
-    """Or the device would drop it as old."""
-    for _ in range(2):
-        device = DeviceAudio.from_offer((await site.hello())["udp"])
-        device_socket = await DeviceSocket.open(site.audio.port)
-        before = len(site.handler.values("audio"))
-        device_socket.send(device.seal(opus_packet()))
-        await site.handler.wait_for("audio", before + 1)
-        await site.link.send_audio(opus_packet(b"answer"))
-        datagram = await device_socket.receive()
-        assert datagram[12:16] == b"\x00\x00\x00\x01"
-        assert device.open(datagram) == opus_packet(b"answer")
-        device_socket.close()
-
-
 async def test_a_hello_without_a_transport_is_for_this_link(site: _Site) -> None:
     """Some clients leave it out."""
     await site.say({name: value for name, value in HELLO.items() if name != "transport"})

@@ -161,17 +161,6 @@ async def test_a_malformed_message_is_dropped_and_counted(opcode: Opcode, data: 
         await device.hang_up()
 
 
-async def test_bytes_that_are_no_text_are_replaced_in_a_message_that_is_good_otherwise() -> None:
-    """The name of a Wi-Fi network in the device's status may be in any encoding."""
-    async with running() as site:
-        device = await RawDevice.talking(site)
-        device.send_frame(Opcode.TEXT, b'{"type":"mcp","payload":{"ssid":"\xc4\xe3\xba\xc3"}}')
-        message = await site.recorders[0].wait_for("message")
-        assert isinstance(message, McpMessage)
-        assert "\ufffd" in message.payload["ssid"]
-        await device.hang_up()
-
-
 async def test_unknown_messages_are_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     """Old firmware describes itself at length; a goodbye has no meaning here."""
     caplog.set_level(logging.DEBUG, LOGGER)

@@ -127,18 +127,6 @@ async def test_audio_is_framed_as_the_device_asked_for(header: str, version: int
         await device.hang_up()
 
 
-async def test_messages_are_sent_as_text() -> None:
-    """In UTF-8 without escapes."""
-    async with running() as site:
-        device = await RawDevice.talking(site)
-        await site.links[0].send({"type": "alert", "text": "Küche"})
-        frame = await device.receive()
-        assert frame is not None
-        assert frame.opcode is Opcode.TEXT
-        assert bytes(frame.data).decode() == '{"type":"alert","text":"Küche"}'
-        await device.hang_up()
-
-
 async def test_ending_the_conversation_closes_the_connection_although_the_device_does_not_answer() -> None:
     """A close frame, and then the end of TCP: the device would keep it open until it talks again."""
     async with running() as site:
@@ -185,16 +173,6 @@ async def test_what_has_arrived_before_the_end_is_not_handed_on_after_it() -> No
         await device.wait_until_dropped()
         assert site.recorders[0].names == ["opened", "message", "channel_closed", "link_closed"]
         await asyncio.gather(*closing)
-
-
-async def test_a_device_that_answers_the_close_frame_is_fine_too() -> None:
-    """Other clients than the firmware do."""
-    async with running(close=5) as site, dial(site) as device:
-        await device.send(json.dumps(HELLO))
-        await device.recv()
-        async with asyncio.timeout(1):
-            await asyncio.gather(site.links[0].close("moved to another link"), device.wait_closed())
-        assert (device.close_code, device.close_reason) == (1000, "moved to another link")
 
 
 async def test_hanging_up_without_a_close_frame_is_how_a_device_ends_a_conversation() -> None:
