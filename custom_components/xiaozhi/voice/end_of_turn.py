@@ -7,6 +7,7 @@ decide: a command that Home Assistant understands ends the turn at once, anythin
 """
 
 from enum import StrEnum
+from math import inf
 from typing import Final
 
 from homeassistant.components.assist_pipeline import VadSensitivity
@@ -38,7 +39,11 @@ FIXED_PAUSES: Final = {
     VadSensitivity.RELAXED: DetectorSettings(silence=1.0),
 }
 """The other choices."""
-ANSWER_TO_QUESTION: Final = DetectorSettings(silence=FIXED_PAUSE, pause=NOTICED_PAUSE)
+SHORTEST_WORD: Final = 0.15
+"""Seconds of speech that count where a single word is expected, such as "no". No command is as short."""
+ANSWER_TO_QUESTION: Final = DetectorSettings(silence=FIXED_PAUSE, pause=NOTICED_PAUSE, begin=SHORTEST_WORD)
 """An answer to a question is no command, and nothing shows whether it is complete."""
+UNTIL_RELEASED: Final = DetectorSettings(silence=inf, begin=SHORTEST_WORD)
+"""For speech that a button ends: whether there is any."""
 INTERRUPTION: Final = DetectorSettings(begin=0.35, maybe_speech=0.6, speech=0.6)
 """For speech during an answer. The device hears itself, too: what its echo cancellation leaves of it."""

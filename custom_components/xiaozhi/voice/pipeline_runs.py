@@ -39,7 +39,7 @@ class PipelineRuns:
         """
         pipeline = chosen_pipeline(self._hass, self._device, woken_by)
         if by_button:
-            return self._speech_inputs.for_button(pipeline)
+            return await self._speech_inputs.for_button(pipeline)
         return await self._speech_inputs.speech_input(
             self._device.subentry_id,
             pipeline,

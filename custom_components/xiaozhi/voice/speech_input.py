@@ -1,5 +1,6 @@
 """How the turns of all devices are listened to: what ends them, and whether they are transcribed early."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,14 @@ from ..protocol.clock import loop_time
 from ..timeouts import VoiceTimeouts
 from .chinese_script import engine_in_script
 from .early_transcripts import CreateTask, EarlyTranscripts, EngineCalls
-from .end_of_turn import ANSWER_TO_QUESTION, FIXED_PAUSES, QUICK_AND_PATIENT, EndOfTurn
+from .end_of_turn import (
+    ANSWER_TO_QUESTION,
+    FIXED_PAUSES,
+    QUICK_AND_PATIENT,
+    SHORTEST_WORD,
+    UNTIL_RELEASED,
+    EndOfTurn,
+)
 from .engine_override import EngineOverride, OverridingEngine
 from .engine_trial import Trial, kind_of
 from .speech_detectors import SpeechDetectors, TurnDetector
@@ -32,7 +40,7 @@ class SpeechInput:
         calls: EngineCalls | None = None,
         trial: Trial | None = None,
     ) -> None:
-        """Find the end of speech with a detector; None if the pipeline or a button has to."""
+        """Find speech and its end with a detector; None if the pipeline or a button has to find the end."""
         self.detector = detector
         self.early: EarlyTranscripts | None = None
         """Early transcripts, if there are any."""
@@ -115,6 +123,8 @@ class SpeechInputs:
     ) -> SpeechInput:
         """Return how to listen to a turn of a device. None for `sensitivity` is quick and patient."""
         fixed = FIXED_PAUSES[sensitivity or VadSensitivity.DEFAULT]
+        if answers_question:
+            fixed = replace(fixed, begin=SHORTEST_WORD)
         engine = pipeline.stt_engine and stt.async_get_speech_to_text_engine(self._hass, pipeline.stt_engine)
         if not engine or not pipeline.stt_engine:
             return SpeechInput(await self._detectors.async_load(fixed))
@@ -140,11 +150,10 @@ class SpeechInputs:
             speech_input.engine_id = pipeline.stt_engine
         return speech_input
 
-    def for_button(self, pipeline: Pipeline) -> SpeechInput:
+    async def for_button(self, pipeline: Pipeline) -> SpeechInput:
         """Return how to listen to a turn that a button ends."""
-        return (
-            SpeechInput(None, self._calls_of(pipeline.stt_engine)) if pipeline.stt_engine else SpeechInput()
-        )
+        detector = await self._detectors.async_load(UNTIL_RELEASED)
+        return SpeechInput(detector, self._calls_of(pipeline.stt_engine) if pipeline.stt_engine else None)
 
     def describe(self, subentry_id: str) -> list[dict[str, Any]]:
         """Return what a device has found out about its engines, for diagnostics."""

@@ -20,7 +20,7 @@ from .speech_detectors import TurnDetector
 
 _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
 # Seconds after which a detector reports speech that has begun, with a piece of sound to spare.
-_NOTICING: Final = 0.25
+_NOTICING: Final = 0.3
 # Home Assistant's detector gives no valid answer for the first 760 ms of a stream and takes that for silence,
 # so that the end of a short command would never be heard. Leading silence costs no time.
 _LEAD_MS: Final = 760
@@ -33,7 +33,7 @@ class SpeechCallbacks:
     began: Callable[[], None]
     """Somebody speaks."""
     silent: Callable[[], None]
-    """Nobody has spoken in time. The audio does not end, since there is nothing to understand."""
+    """Nobody has spoken. The audio does not end: of a noise, speech recognition would make words."""
     ended: Callable[[float | None], None]
     """All of the audio is there. Speech ended so many seconds before; None if no detector has found that."""
 
@@ -41,8 +41,9 @@ class SpeechCallbacks:
 class SpokenAudio:
     """The audio of a turn on its way from the device to the pipeline.
 
-    With a detector, all of it is held back until somebody speaks, so that speech recognition that costs
-    money gets no silence, and the audio ends with the speech. Without a detector it ends with the turn.
+    With a detector, all of it is held back until somebody speaks, so that speech recognition gets neither
+    silence that costs money nor noise that it takes for words. The audio ends with the speech, or with the
+    turn.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class SpokenAudio:
         self._callbacks = callbacks
         self._early = early
         self._said = bytearray()
-        self._patience_bytes = round((patience + _NOTICING) * _BYTES_PER_SECOND)
+        self._patience_bytes = (patience + _NOTICING) * _BYTES_PER_SECOND
         self._held: list[bytes] = []
         self._heard_bytes = 0
         self._speech = detector is None
@@ -77,7 +78,7 @@ class SpokenAudio:
                 if not self._speech and self._heard_bytes >= self._patience_bytes:
                     self._callbacks.silent()
                     return
-        if self._turn.stopped and not self._speech:
+        if not self._speech:
             self._callbacks.silent()
             return
         self._hand_on()

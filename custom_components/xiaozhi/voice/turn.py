@@ -6,6 +6,7 @@ from contextlib import aclosing
 from enum import StrEnum
 from functools import partial
 import logging
+from math import inf
 from typing import Any, Final
 
 from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType
@@ -218,7 +219,8 @@ class VoiceTurn:
             self._turn,
             self._speech_input.detector,
             callbacks,
-            patience=self._timeouts.no_speech,
+            # Whoever holds a button may think for as long as they hold it.
+            patience=inf if self._is_push_to_talk else self._timeouts.no_speech,
             early=self._speech_input.early,
         )
 

@@ -11,6 +11,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import DOMAIN
 from simulator import Pace, State, converse
 from tests.integration.boxes import COMMAND, LIGHT, Boot, Speech, choose
+from tests.protocol.audio.sounds import hiss
 from tests.virtual_time import VirtualTimeLoop
 
 MAY_PAUSE = {"aggressive": 0.4, "default": 0.6, "relaxed": 1.0}
@@ -85,6 +86,21 @@ async def test_push_to_talk_records_as_long_as_the_button_is_held(
     assert hass.states.is_state(LIGHT, "on")
     assert len(speech.recognizer.streams) == 1
     assert len(speech.recognizer.streams[0]) == pytest.approx(len(spoken), abs=0.5 * 32000)
+
+
+async def test_a_button_that_is_held_while_nobody_speaks_commands_nothing(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    speech.recognizer.lines = [COMMAND]
+    device = await boot()
+    await device.press()
+    device.say(hiss(2, 16000))
+    await device.wait_said()
+    await device.release()
+    await device.wait_for(lambda: not device.channel_open, 30)
+    assert device.screen.captions == ["I did not hear anything."]
+    assert speech.recognizer.ended.empty()
+    assert hass.states.is_state(LIGHT, "off")
 
 
 async def test_a_busy_computer_cuts_nobody_off(speech: Speech, boot: Boot, command: bytes) -> None:

@@ -10,7 +10,9 @@ from pytest_homeassistant_custom_component.common import async_capture_events
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
 from simulator import Misbehaviour, State, converse
+from simulator.audio.espeak import synthesize
 from tests.integration.boxes import COMMAND, LIGHT, SATELLITE, Boot, Speech, say, wait_for_state
+from tests.protocol.audio.sounds import hiss, samples
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
@@ -82,11 +84,20 @@ async def test_an_assistant_without_speech_recognition_says_so_on_the_screen(
 
 
 @pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(no_speech=1.5))], ids=["impatient"])
-async def test_a_turn_in_which_nobody_speaks_costs_the_owner_nothing(speech: Speech, boot: Boot) -> None:
-    """A recognition that is paid for by the second is sent nothing."""
-    await say(await boot(), bytes(16000))
+@pytest.mark.parametrize("sound", ["silence", "noise", "half a word"])
+async def test_a_turn_in_which_nobody_speaks_costs_the_owner_nothing_and_is_no_command(
+    hass: HomeAssistant, speech: Speech, boot: Boot, sound: str
+) -> None:
+    """A recognition that is paid for by the second, or that makes words of noise, is sent nothing."""
+    word, _ = synthesize("no", voice="en+m3", sample_rate=16000)
+    begins = next(number for number, sample in enumerate(samples(word)) if abs(sample) > 300)
+    half = word[2 * begins :][:3200]
+    pcm = {"silence": bytes(16000), "noise": hiss(1, 16000), "half a word": half}[sound]
+    speech.recognizer.lines = [COMMAND]
+    await say(await boot(), bytes(16000) + pcm)
     assert [bytes(stream) for stream in speech.recognizer.streams] == [b""]
     assert speech.recognizer.ended.empty()
+    assert hass.states.is_state(LIGHT, "off")
 
 
 @pytest.mark.parametrize("breaks", ["no sound", "error"])

@@ -123,8 +123,14 @@ def test_a_voice_that_breaks_off_has_more_time_than_one_that_fades_away() -> Non
     assert long_faded == pytest.approx(broken_off - 0.84 * 0.23, abs=0.02)
 
 
-def test_a_click_is_no_speech() -> None:
-    assert judged(DetectorSettings(), *[(0.064, SPEECH), (0.3, SILENCE)] * 10) == []
+@pytest.mark.parametrize("seconds", [0.064, 0.16, 0.19])
+def test_a_click_or_half_a_word_is_no_speech(seconds: float) -> None:
+    assert judged(DetectorSettings(), *[(seconds, SPEECH), (0.3, SILENCE)] * 10) == []
+
+
+def test_half_a_word_is_speech_where_a_single_word_is_expected() -> None:
+    began, _ = judged(DetectorSettings(begin=0.15), (0.16, SPEECH), (1, SILENCE))
+    assert isinstance(began, SpeechBegan)
 
 
 def test_noises_do_not_keep_speech_from_ending() -> None:

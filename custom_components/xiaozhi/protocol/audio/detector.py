@@ -61,7 +61,7 @@ _ONE_AT_A_TIME: Final = Lock()
 
 @dataclass(frozen=True, slots=True)
 class SpeechBegan:
-    """Somebody speaks, since `at` seconds of audio. Comes about 0.15 s later."""
+    """Somebody speaks, since `at` seconds of audio. Comes when it has been `DetectorSettings.begin`."""
 
     at: float
 
@@ -96,8 +96,8 @@ class DetectorSettings:
     """That ends speech: 0.4 is quick, but cuts off people who hesitate; 1.0 gives time to think."""
     pause: float | None = None
     """That is reported while speech may still go on; None to report no pause."""
-    begin: float = 0.15
-    """Of speech that there must be before it counts: less is a cough or a door."""
+    begin: float = 0.2
+    """Of speech that there must be before it counts: less is a cough, a door or half a word."""
     resume: float = 0.06
     """Of speech that interrupts a silence: less is a noise, and the silence goes on."""
     maybe_speech: float = 0.3
