@@ -71,8 +71,6 @@ class StoreTimeouts:
     contact: float = 15 * 60
     """After a sign of life only. A device that shows once a minute that it is there must not wear out a
     memory card."""
-    disk: float = 0.5
-    """For a save that a person waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,11 +127,6 @@ class DeviceModel:
         """Call those who follow something that is no part of the state."""
         self._listeners.notify(keys)
 
-    async def save_session(self, session_id: str) -> None:
-        """Save the id of a conversation before it begins, to end it after a crash."""
-        self.update(session=session_id)
-        await self._store.async_save_at_once(self.mac)
-
     @callback
     def create_task[T](self, work: Coroutine[Any, Any, T], what: str) -> asyncio.Task[T]:
         """Run work that ends with the gateway at the latest."""

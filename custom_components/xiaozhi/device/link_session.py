@@ -112,11 +112,6 @@ class LinkSession(LinkHandler):
         return self.conversation_state is ConversationState.LISTENING
 
     @override
-    async def channel_opening(self, channel: Channel) -> None:
-        """Save the id of the conversation, to end it after a crash."""
-        await self._device.save_session(channel.session_id)
-
-    @override
     @callback
     def channel_opened(self, channel: Channel) -> None:
         """Begin a conversation."""
@@ -137,6 +132,8 @@ class LinkSession(LinkHandler):
             _LOGGER.debug("%s: no voice satellite to hold this conversation", self._device.name)
             self._device.create_task(self.conversation.end(), "end conversation")
         self._device.set_state(self._device.state.after_contact())
+        if self.link.stays_connected:
+            self._device.update(session=channel.session_id)
 
     @override
     @callback

@@ -1,6 +1,5 @@
 """The stored state of every device, so that its entities exist before it connects."""
 
-import asyncio
 from collections.abc import Collection
 import logging
 from typing import Any, Final
@@ -16,7 +15,8 @@ _LOGGER = logging.getLogger(__name__)
 
 _VERSION: Final = 1
 # Without its tools, a device has no entities after a crash. The owner is notified of timers that it ended.
-_SOON: Final = frozenset({"tools", "timers"})
+# The conversation that it cut off is ended when the device comes back.
+_SOON: Final = frozenset({"tools", "timers", "session"})
 _SELDOM: Final = frozenset({"last_contact"})
 
 
@@ -30,7 +30,6 @@ class DeviceStore:
         self._store: Store[dict[str, Any]] = Store(hass, _VERSION, f"{DOMAIN}.{entry_id}", private=True)
         self._states: dict[str, DeviceState] = {}
         self._due: float | None = None
-        self._at_once_from: dict[str, float] = {}
 
     async def async_load(self) -> None:
         """Read all states. With a damaged file, the devices report their state again."""
@@ -66,7 +65,6 @@ class DeviceStore:
         if gone := self._states.keys() - macs:
             for mac in gone:
                 del self._states[mac]
-                self._at_once_from.pop(mac, None)
             self.async_schedule_save()
 
     @callback
@@ -81,20 +79,6 @@ class DeviceStore:
         if self._due is None or due < self._due:
             self._due = due
             self._store.async_delay_save(self._data, delay)
-
-    async def async_save_at_once(self, mac: str) -> None:
-        """Save, and return when the state is on disk, so that a crash cannot lose it.
-
-        A device that requests this often must not wear out a memory card: a second save within a second is
-        only scheduled. This does not wait for a disk that hangs.
-        """
-        now = self._hass.loop.time()
-        if now < self._at_once_from.get(mac, now):
-            self.async_schedule_save(soon=True)
-            return
-        self._at_once_from[mac] = now + self._timeouts.soon
-        saving = self._hass.async_create_task(self.async_save(), "xiaozhi save")
-        await asyncio.wait([saving], timeout=self._timeouts.disk)
 
     async def async_save(self) -> None:
         """Save now."""

@@ -119,24 +119,6 @@ async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_changes_before_
     assert hass_storage[KEY]["data"][MAC]["timers"].keys() == {"a"}
 
 
-async def test_what_is_saved_at_once_is_on_disk_and_a_flood_of_it_is_written_once(
-    hass: HomeAssistant, file: Path
-) -> None:
-    store = DeviceStore(hass, "an_entry")
-    written: list[dict[str, Any]] = []
-    for number in range(30):
-        for mac in (MAC, OTHER_MAC):
-            change(store, mac, session=f"{number} of {mac}")
-            await store.async_save_at_once(mac)
-            if on_disk(file) not in written:
-                written.append(on_disk(file))
-    first, second = written
-    assert first[MAC]["session"] == f"0 of {MAC}"
-    assert second[OTHER_MAC]["session"] == f"0 of {OTHER_MAC}"
-    await store.async_save()
-    assert on_disk(file)[MAC]["session"] == f"29 of {MAC}"
-
-
 @pytest.mark.parametrize("kept", [0, 1, 40, 200, -1])
 async def test_a_file_that_was_cut_off_does_not_stop_the_gateway(
     hass: HomeAssistant, file: Path, kept: int, caplog: pytest.LogCaptureFixture

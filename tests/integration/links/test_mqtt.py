@@ -28,7 +28,7 @@ from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
 from custom_components.xiaozhi.settings import DeviceLink
-from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
+from custom_components.xiaozhi.timeouts import SessionTimeouts, StoreTimeouts, Timeouts
 from simulator import Misbehaviour, State, converse, get_profile
 from tests.integration.boxes import (
     COMMAND,
@@ -333,15 +333,16 @@ async def next_request(client: WireClient) -> Any:
     return message["payload"]
 
 
-async def test_a_conversation_is_on_disk_before_the_device_is_in_it(
+async def test_a_conversation_is_on_disk_soon_after_it_has_begun(
     hass_storage: dict[str, Any], linked_entry: MockConfigEntry
 ) -> None:
-    """Or a crash in this moment would leave it listening."""
+    """To be ended after a crash, which leaves the device listening."""
     client = await WireClient.login(linked_entry.data[CONF_MQTT_PORT], mqtt_client_id(MAC), MAC, TOKEN)
     await client.send(publish(uplink_topic(MAC), encoded(HELLO)))
     message: dict[str, Any] = {}
     while message.get("type") != "hello":
         message = json.loads((await client.receive_message())[1])
+    await asyncio.sleep(StoreTimeouts().soon + 0.5)
     stored = hass_storage[f"{DOMAIN}.{linked_entry.entry_id}"]["data"][MAC]
     assert stored["session"] == message["session_id"]
     await client.close()

@@ -50,9 +50,6 @@ class Channel:
 class LinkHandler(Protocol):
     """Handles the events of one link, in order, on the event loop. Its methods must not block or raise."""
 
-    async def channel_opening(self, channel: Channel) -> None:
-        """A link that stays connected will answer the hello as soon as this returns."""
-
     def channel_opened(self, channel: Channel) -> None:
         """The hellos are exchanged; audio and messages of a conversation follow."""
 

@@ -271,7 +271,6 @@ class MqttLink(Link):
             session_id=secrets.token_hex(16), hello=hello, uplink=hello.audio, downlink=self._downlink
         )
         self._audio = audio
-        await handler.channel_opening(channel)
         try:
             await self.send(
                 server_hello(
