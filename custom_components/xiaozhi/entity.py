@@ -62,7 +62,7 @@ class XiaozhiEntity(Entity):
     @override
     def available(self) -> bool:
         """Whether the state of the device counts as current."""
-        return self.device.available
+        return self.device.state.available
 
     @override
     @callback

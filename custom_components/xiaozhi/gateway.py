@@ -14,7 +14,6 @@ from homeassistant.helpers.event import async_track_time_interval
 from .access_point.access_points import AccessPoints
 from .const import DOMAIN, NO_MODEL_ISSUE
 from .device.device import Device
-from .device.registry import async_register, macs_of
 from .device.state import DETECTORS
 from .device.store import DeviceStore
 from .firmware.library import FirmwareFiles
@@ -59,7 +58,8 @@ def find_device(hass: HomeAssistant, device_id: str) -> Device | None:
     gateway = running_gateway(hass)
     if registered is None or gateway is None:
         return None
-    return next((device for mac in macs_of(registered) if (device := gateway.device(mac))), None)
+    ours = (gateway.device(mac) for domain, mac in registered.identifiers if domain == DOMAIN)
+    return next((device for device in ours if device is not None), None)
 
 
 class Gateway:
@@ -197,6 +197,6 @@ class Gateway:
 
     @callback
     def _register(self, device: Device) -> None:
-        registered = async_register(self.hass, self.entry, device)
+        registered = device.register()
         if (area_id := self._areas.pop(device.mac, None)) is not None:
             dr.async_get(self.hass).async_update_device(registered.id, area_id=area_id)

@@ -12,8 +12,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import ATTR_HINT
 from .device.device import Device
-from .device.last_pictures import PictureKind
-from .device.state import AVAILABLE
+from .device.state import AVAILABLE, PictureKind
 from .entity import XiaozhiEntity, existing, follow
 from .gateway import XiaozhiConfigEntry
 from .texts.translated import known_text

@@ -113,11 +113,11 @@ SENSORS: Final = (
         state_class=SensorStateClass.MEASUREMENT,
         native_unit_of_measurement=UnitOfTime.SECONDS,
         suggested_display_precision=2,
-        value=lambda device: device.conversations.response_time,
+        value=lambda device: device.conversations.last_spoken.response,
         follows=(RESPONSE,),
         always=True,
         stays=True,
-        attributes=lambda device: device.conversations.response_parts,
+        attributes=lambda device: device.conversations.last_spoken.parts(),
     ),
     XiaozhiSensorDescription(
         key="battery",

@@ -68,9 +68,6 @@ class StoreTimeouts:
     next handshake."""
     soon: float = 1
     """After what would be missed after a crash."""
-    contact: float = 15 * 60
-    """After a sign of life only. A device that shows once a minute that it is there must not wear out a
-    memory card."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

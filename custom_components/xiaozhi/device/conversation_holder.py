@@ -65,21 +65,12 @@ class DeviceConversations:
         self._turns.append(times)
         self._events.fire(ConversationEvent.ANSWERED, text, **times.as_dict())
 
-    @property
-    def response_time(self) -> float | None:
-        """Seconds that the last spoken answer took to come; None if there was none."""
-        return self._last_response.response
-
-    @property
-    def response_parts(self) -> dict[str, float | str]:
-        """How speech ended in the last turn with a spoken answer, and the milliseconds of its parts."""
-        return self._last_response.parts()
-
     def describe(self) -> list[dict[str, Any]]:
         """Return the times of the last turns for diagnostics."""
         return [times.as_dict() for times in self._turns]
 
     @property
-    def _last_response(self) -> TurnTimes:
+    def last_spoken(self) -> TurnTimes:
+        """The times of the last turn with a spoken answer; without steps if there was none."""
         spoken = (times for times in reversed(self._turns) if times.response is not None)
         return next(spoken, TurnTimes())

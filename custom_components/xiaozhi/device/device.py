@@ -17,9 +17,8 @@ from ..settings import DeviceSettings
 from ..timeouts import Timeouts
 from .commands import DeviceCommands
 from .device_model import DeviceModel
-from .last_pictures import Picture, PictureKind
 from .link_session import LinkSession
-from .state import INSTALLATION, SETTINGS, DeviceState
+from .state import INSTALLATION, SETTINGS, DeviceState, Picture, PictureKind
 from .store import DeviceStore
 
 
@@ -57,11 +56,6 @@ class Device(DeviceModel):
     def linked(self) -> bool:
         """Whether a command would arrive now."""
         return self.session is not None and self.session.accepts_messages
-
-    @property
-    def available(self) -> bool:
-        """Whether the state of the device counts as current."""
-        return self.state.available
 
     @property
     def conversation_state(self) -> ConversationState:

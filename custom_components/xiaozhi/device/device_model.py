@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import replace
 from functools import partial
+import logging
 from typing import Any, Final
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
@@ -13,7 +14,7 @@ from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.dispatcher import async_dispatcher_send
 from homeassistant.util.signal_type import SignalType
 
-from ..const import DOMAIN
+from ..const import DOMAIN, MANUFACTURER
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.incoming import RequestHandler
 from ..protocol.messages import JsonObject
@@ -22,13 +23,15 @@ from ..timeouts import Timeouts
 from .conversation_holder import DeviceConversations
 from .device_tools import DeviceTools
 from .events import DeviceEvent, DeviceEvents
-from .keyed_listeners import KeyedListeners, Listener
 from .state import DeviceState, changed_keys
 from .store import DeviceStore
+
+_LOGGER = logging.getLogger(__name__)
 
 EVENT_SIGNAL: Final = SignalType["DeviceModel", DeviceEvent](f"{DOMAIN}_event")
 """Sent with each event of any device, for event entities and triggers of automations."""
 
+type Listener = Callable[[], None]
 type HandshakeStep = Callable[[McpClient], Awaitable[None]]
 """Raises `McpError`, and is then tried again."""
 
@@ -57,7 +60,7 @@ class DeviceModel:
         self._entry = entry
         self._store = store
         self._state = store.state(self.mac)
-        self._listeners = KeyedListeners()
+        self._listeners: dict[object, tuple[frozenset[str], Listener]] = {}
         self.tools = DeviceTools(hass, lambda: self._state, self.update)
         self.events = DeviceEvents(
             partial(async_dispatcher_send, hass, EVENT_SIGNAL, self),
@@ -91,6 +94,20 @@ class DeviceModel:
         entry = registry.async_get_device_by_identifier((DOMAIN, self.mac), self._entry.entry_id)
         return entry.id if entry else None
 
+    @callback
+    def register(self) -> dr.DeviceEntry:
+        """Add the device to the device registry, or update its entry."""
+        return dr.async_get(self.hass).async_get_or_create(
+            config_entry_id=self._entry.entry_id,
+            config_subentry_id=self.subentry_id,
+            identifiers={(DOMAIN, self.mac)},
+            connections={(dr.CONNECTION_NETWORK_MAC, self.mac)},
+            manufacturer=MANUFACTURER,
+            model=self.state.board,
+            name=self.name,
+            sw_version=self.state.firmware,
+        )
+
     @property
     def state(self) -> DeviceState:
         """The last known state."""
@@ -98,11 +115,11 @@ class DeviceModel:
 
     @callback
     def set_state(self, state: DeviceState) -> None:
-        """Take a new state, save it in time, and call those who follow what has changed."""
+        """Take a new state, save it in time, and call the listeners that follow what has changed."""
         old, self._state = self._state, state
         changed = set(changed_keys(old, state))
         self._store.replace(self.mac, old, state, changed)
-        self._listeners.notify(changed)
+        self.notify(*changed)
 
     @callback
     def update(self, **fields: Any) -> None:
@@ -120,12 +137,26 @@ class DeviceModel:
 
         Returns a function that ends this.
         """
-        return self._listeners.listen(keys, listener)
+        registration = object()
+        self._listeners[registration] = frozenset(keys), listener
+
+        @callback
+        def remove() -> None:
+            self._listeners.pop(registration, None)
+
+        return remove
 
     @callback
     def notify(self, *keys: str) -> None:
-        """Call those who follow something that is no part of the state."""
-        self._listeners.notify(keys)
+        """Call once each listener that follows one of these keys."""
+        for followed, listener in tuple(self._listeners.values()):
+            if followed.isdisjoint(keys):
+                continue
+            # A failure must affect neither the other listeners nor the source of the change.
+            try:
+                listener()
+            except Exception:
+                _LOGGER.exception("A change of a device could not be shown")
 
     @callback
     def create_task[T](self, work: Coroutine[Any, Any, T], what: str) -> asyncio.Task[T]:

@@ -68,16 +68,10 @@ class Handshake:
 
     @callback
     def start_again(self) -> None:
-        """Start with a device that has restarted unnoticed by its link."""
+        """Repeat a started handshake: the device has restarted, or we announce other capabilities now."""
         if self._running is not None:
             self._running.cancel()
-        self._running = self._create_task(self._run(self._timeouts.starting), "handshake")
-
-    @callback
-    def announce(self) -> None:
-        """Notify the device of a changed offer."""
-        if self.started:
-            self._create_task(self._announce(), "announce")
+            self._running = self._create_task(self._run(self._timeouts.starting), "handshake")
 
     @callback
     def list_again(self) -> None:
@@ -85,9 +79,6 @@ class Handshake:
         if not self._to_list:
             self._to_list = True
             self._create_task(self._list_later(), "list tools")
-
-    async def _announce(self) -> None:
-        await self._take([self._initialize])
 
     async def _run(self, delay: float = 0) -> None:
         await asyncio.sleep(delay)

@@ -26,9 +26,8 @@ from ..protocol.messages import (
 from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandler
 from ..tools.catalogue import STATUS_TOOL
 from .device_model import DeviceModel
-from .events import ConversationEvent
+from .events import EVENT_NOTIFICATION, ConversationEvent
 from .handshake import Handshake
-from .notifications import Notifications
 from .readings import Readings
 from .tool_calls import ToolCalls
 
@@ -79,12 +78,9 @@ class LinkSession(LinkHandler):
         self.handshake = Handshake(
             device, link, self.mcp, self._readings, self.create_task, self._count_silence
         )
-        self._notifications = Notifications(
-            device,
-            list_tools=self.handshake.list_again,
-            in_conversation=lambda: self.conversation is not None,
-        )
-        self.mcp.on_notification = self._notifications.receive
+        self.mcp.on_notification = self._on_notification
+        self._notified_state = ConversationState.IDLE
+        self._limit_logged = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._can_answer = can_answer
         self._talked = False
@@ -104,7 +100,7 @@ class LinkSession(LinkHandler):
     @property
     def conversation_state(self) -> ConversationState:
         """What the device is doing: by its conversation, or else as it last notified."""
-        return self.conversation.state if self.conversation else self._notifications.state
+        return self.conversation.state if self.conversation else self._notified_state
 
     @property
     def listening(self) -> bool:
@@ -118,7 +114,7 @@ class LinkSession(LinkHandler):
         self._can_answer = self._talked = True
         if channel.hello.supports_mcp:
             self.handshake.start()
-        self._notifications.state = ConversationState.IDLE
+        self._notified_state = ConversationState.IDLE
         self._readings.pause()
         self.conversation = Conversation(
             self.link,
@@ -249,6 +245,31 @@ class LinkSession(LinkHandler):
             self.reachable = True
             self.log_connected()
             self._device.refresh()
+
+    @callback
+    def _on_notification(self, method: str, params: JsonObject) -> None:
+        # Before the limit, so that the last change of the tools is not missed.
+        if method == "notifications/tools/list_changed":
+            self.handshake.list_again()
+        device, events = self._device, self._device.events
+        if not events.admit_notification():
+            return
+        match method, params:
+            # During a conversation, its own state is faster and more reliable.
+            case "notifications/state_changed", {"state": str(state)} if (
+                state in ConversationState and self.conversation is None
+            ):
+                self._notified_state = ConversationState(state)
+                device.refresh()
+        if (handle := device.notification_handlers.get(method)) is not None:
+            handle(params)
+        if events.admit_notification_event():
+            data = {"device_id": device.registry_id, "method": method, "params": params}
+            device.hass.bus.async_fire(EVENT_NOTIFICATION, data)
+            events.fire_notification(method, params)
+        elif not self._limit_logged:
+            self._limit_logged = True
+            _LOGGER.warning("%s sends too many notifications: one a minute is an event now", device.name)
 
     @callback
     def _on_conversation_state(self, state: ConversationState) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any, Final, Self
 
 from homeassistant.util import dt as dt_util
@@ -14,7 +15,6 @@ from ..protocol.firmware_version import FirmwareVersion
 from ..protocol.mcp.model import ServerInfo
 from ..protocol.transport.link import LinkKind
 from ..tools.tool_state import NO_TOOLS, ToolList
-from .last_pictures import Picture, PictureKind
 
 # Keys that listeners of a device follow, beside the fields of `DeviceState` and the parts of its mappings.
 AVAILABLE: Final = "available"
@@ -31,8 +31,37 @@ DETECTORS: Final = "detectors"
 """Whether speech can be detected here."""
 
 _MAX_WAKE_WORDS: Final = 8
+_STORED_AS_THEY_ARE: Final[Mapping[str, type]] = {
+    "firmware": str,
+    "board": str,
+    "chip": str,
+    "firmware_space": int,
+    "ip": str,
+    "host": str,
+    "origin": str,
+    "session": str,
+    "listens_while_speaking": bool,
+    "extended": bool,
+    "answers": dict,
+}
+"""Fields whose stored form is their value, with the type of it."""
 # Resolution of the last contact while the device only answers polls.
 _COARSE: Final = timedelta(minutes=15)
+
+
+class PictureKind(StrEnum):
+    """Where a picture is from."""
+
+    PHOTO = "photo"
+    SCREEN = "screen"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A JPEG from a device, which is kept in memory only."""
+
+    data: bytes = field(repr=False)
+    taken: datetime
 
 
 def status_key(member: str) -> str:
@@ -105,51 +134,31 @@ class DeviceState:
     def from_dict(cls, data: Any) -> Self:
         """Read the stored form; missing or damaged values get their defaults."""
         data = data if isinstance(data, dict) else {}
-        last_contact = _get(data, "last_contact", str)
-        calls, timers = _get(data, "calls", dict) or {}, _get(data, "timers", dict) or {}
+        kinds = _STORED_AS_THEY_ARE
+        plain = {name: data[name] for name, kind in kinds.items() if isinstance(data.get(name), kind)}
         return cls(
-            firmware=_get(data, "firmware", str),
-            board=_get(data, "board", str),
-            chip=_get(data, "chip", str),
-            firmware_space=_get(data, "firmware_space", int),
-            ip=_get(data, "ip", str),
-            link=_link(data, "link"),
-            preferred_link=_link(data, "told"),
-            host=_get(data, "host", str),
-            origin=_get(data, "origin", str),
-            session=_get(data, "session", str),
+            **plain,
+            link=_link(data.get("link")),
+            preferred_link=_link(data.get("told")),
             volume_to_restore=_volumes(data.get("volume_to_restore")),
-            listens_while_speaking=_get(data, "listens_while_speaking", bool),
-            wake_words=tuple(word for word in _get(data, "wake_words", list) or () if isinstance(word, str)),
-            extended=_get(data, "extended", bool) or False,
+            wake_words=tuple(word for word in _list(data.get("wake_words")) if isinstance(word, str)),
             tools=ToolList.from_dict(data),
             status=DeviceStatus.from_dict(data.get("status")),
-            answers=_get(data, "answers", dict) or {},
-            calls={name: arguments for name, arguments in calls.items() if isinstance(arguments, dict)},
-            timers={timer_id: timer for timer_id, timer in timers.items() if isinstance(timer, dict)},
-            last_contact=_moment(last_contact) if last_contact else None,
+            calls=_dicts(data.get("calls")),
+            timers=_dicts(data.get("timers")),
+            last_contact=_moment(data.get("last_contact")),
         )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the stored form as JSON values. Its keys are those of version 0.2.0."""
         return {
-            "firmware": self.firmware,
-            "board": self.board,
-            "chip": self.chip,
-            "firmware_space": self.firmware_space,
-            "ip": self.ip,
+            **{name: getattr(self, name) for name in _STORED_AS_THEY_ARE},
             "link": self.link,
             "told": self.preferred_link,
-            "host": self.host,
-            "origin": self.origin,
-            "session": self.session,
             "volume_to_restore": self.volume_to_restore,
-            "listens_while_speaking": self.listens_while_speaking,
             "wake_words": list(self.wake_words),
-            "extended": self.extended,
             **self.tools.as_dict(),
             "status": self.status.as_dict(),
-            "answers": self.answers,
             "calls": self.calls,
             "timers": self.timers,
             "last_contact": self.last_contact.isoformat() if self.last_contact else None,
@@ -255,9 +264,13 @@ def _parts(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _get[ValueT](data: dict[str, Any], key: str, kind: type[ValueT]) -> ValueT | None:
-    value = data.get(key)
-    return value if isinstance(value, kind) else None
+def _list(stored: Any) -> list[Any]:
+    return stored if isinstance(stored, list) else []
+
+
+def _dicts(stored: Any) -> dict[str, dict[str, Any]]:
+    stored = stored if isinstance(stored, dict) else {}
+    return {key: value for key, value in stored.items() if isinstance(value, dict)}
 
 
 def _volumes(stored: Any) -> tuple[int, int] | None:
@@ -267,15 +280,14 @@ def _volumes(stored: Any) -> tuple[int, int] | None:
     return None
 
 
-def _moment(text: str) -> datetime | None:
+def _moment(stored: Any) -> datetime | None:
     """Read a stored moment; None if it is damaged, or has no time zone and so cannot be compared."""
     try:
-        moment = dt_util.parse_datetime(text)
+        moment = dt_util.parse_datetime(stored) if isinstance(stored, str) else None
     except ValueError:
         return None
     return moment if moment is not None and moment.tzinfo is not None else None
 
 
-def _link(data: dict[str, Any], key: str) -> LinkKind | None:
-    kind = _get(data, key, str)
-    return LinkKind(kind) if kind and kind in LinkKind else None
+def _link(stored: Any) -> LinkKind | None:
+    return LinkKind(stored) if stored in LinkKind else None

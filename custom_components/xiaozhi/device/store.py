@@ -17,7 +17,8 @@ _VERSION: Final = 1
 # Without its tools, a device has no entities after a crash. The owner is notified of timers that it ended.
 # The conversation that it cut off is ended when the device comes back.
 _SOON: Final = frozenset({"tools", "timers", "session"})
-_SELDOM: Final = frozenset({"last_contact"})
+# A device that shows once a minute that it is there must not wear out a memory card.
+_SAVED_WITH_OTHERS: Final = frozenset({"last_contact"})
 
 
 class DeviceStore:
@@ -56,8 +57,8 @@ class DeviceStore:
         if self._states.get(mac) is not old:
             return
         self._states[mac] = new
-        if stored := STORED.intersection(changed):
-            self.async_schedule_save(soon=bool(stored & _SOON), seldom=stored <= _SELDOM)
+        if due := STORED.intersection(changed) - _SAVED_WITH_OTHERS:
+            self.async_schedule_save(soon=bool(due & _SOON))
 
     @callback
     def async_keep(self, macs: set[str]) -> None:
@@ -68,13 +69,9 @@ class DeviceStore:
             self.async_schedule_save()
 
     @callback
-    def async_schedule_save(self, *, soon: bool = False, seldom: bool = False) -> None:
-        """Save in a while; later changes do not put it off.
-
-        Save `soon` what would be missed after a crash, and `seldom` the time of the last contact.
-        """
-        timeouts = self._timeouts
-        delay = timeouts.soon if soon else timeouts.contact if seldom else timeouts.change
+    def async_schedule_save(self, *, soon: bool = False) -> None:
+        """Save in a while, or `soon` what would be missed after a crash; later changes do not put it off."""
+        delay = self._timeouts.soon if soon else self._timeouts.change
         due = self._hass.loop.time() + delay
         if self._due is None or due < self._due:
             self._due = due

@@ -54,7 +54,7 @@ class DeviceQuestions:
                 device.handlers.pop(method, None)
                 device.client_capabilities.pop(capability, None)
         if set(device.handlers) != before and device.session is not None:
-            device.session.handshake.announce()
+            device.session.handshake.start_again()
 
 
 class _LimitedQuestions:

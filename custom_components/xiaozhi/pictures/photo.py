@@ -4,7 +4,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er
 
 from ..device.device import Device
-from ..device.last_pictures import PictureKind
+from ..device.state import PictureKind
 from ..errors import UserError
 from ..protocol.untrusted_text import one_line
 from ..tools.catalogue import PHOTO_TOOL, own_name

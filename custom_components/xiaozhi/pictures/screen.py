@@ -9,7 +9,7 @@ from homeassistant.util import dt as dt_util
 from PIL.Image import Image
 
 from ..device.device import Device
-from ..device.last_pictures import Picture, PictureKind
+from ..device.state import Picture, PictureKind
 from ..device_http.transfers import TRANSFERS, Download
 from ..errors import InputError, UserError
 from ..protocol.multipart import FormError, parse_form

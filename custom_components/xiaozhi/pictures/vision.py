@@ -16,7 +16,7 @@ from homeassistant.util import dt as dt_util
 
 from ..const import DOMAIN, NO_MODEL_ISSUE
 from ..device.device import Device
-from ..device.last_pictures import Picture, PictureKind
+from ..device.state import Picture, PictureKind
 from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
 from ..protocol.untrusted_text import clean_text, one_line

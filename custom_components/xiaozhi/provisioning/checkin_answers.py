@@ -10,7 +10,6 @@ from homeassistant.core import HomeAssistant
 from homeassistant.util import dt as dt_util
 
 from ..device.device import Device
-from ..device.registry import async_register
 from ..links.credentials import PairedDevices
 from ..links.link_settings import kind_of_link, link_reply, web_origin
 from ..protocol.checkin import CheckIn
@@ -70,7 +69,7 @@ class CheckIns:
             if not await self._saved.has(device):
                 return None
             device.on_check_in(checkin)
-            async_register(self._hass, self._entry, device)
+            device.register()
             return self._link_settings(device, caller, server_time)
         pending = self._discovery.add(checkin, caller.remote)
         return PairingReply(

@@ -321,6 +321,19 @@ async def test_deleting_a_device_ends_its_link_and_its_token_at_once(
 
 
 @pytest.mark.usefixtures("all_enabled")
+async def test_a_listener_is_called_once_however_much_it_follows_and_not_after_it_has_ended(
+    linked_entry: MockConfigEntry,
+) -> None:
+    device, called = linked_entry.runtime_data.devices[MAC], list[str]()
+    remove = device.listen(["linked", "available"], lambda: called.append("both"))
+    device.listen(["link"], lambda: called.append("link"))
+    device.notify("available", "linked", "conversation")
+    remove()
+    remove()
+    device.notify("available", "link")
+    assert called == ["both", "link"]
+
+
 async def test_the_newest_link_of_a_device_wins(hass: HomeAssistant, speech: Speech, boot: Boot) -> None:
     first = await boot()
     await talk(hass, first)

@@ -19,7 +19,7 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import ATTR_HINT, CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE, VISION_PATH
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device.last_pictures import PictureKind
+from custom_components.xiaozhi.device.state import PictureKind
 from custom_components.xiaozhi.pictures import decoder, vision
 from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.transport.link import LinkKind

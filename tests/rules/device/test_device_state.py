@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import pytest
 
-from custom_components.xiaozhi.device.keyed_listeners import KeyedListeners
 from custom_components.xiaozhi.device.state import DeviceState, changed_keys
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -60,17 +59,6 @@ STORED: Final[dict[str, Any]] = {
 )
 def test_what_changed_follows_from_comparing(changes: dict[str, Any], keys: set[str]) -> None:
     assert set(changed_keys(OLD, replace(OLD, **changes))) == keys
-
-
-def test_a_listener_is_called_once_however_much_it_follows_and_not_after_it_has_ended() -> None:
-    listeners, called = KeyedListeners(), list[str]()
-    remove = listeners.listen(["linked", "available"], lambda: called.append("both"))
-    listeners.listen(["link"], lambda: called.append("link"))
-    listeners.notify(["available", "linked", "conversation"])
-    remove()
-    remove()
-    listeners.notify(["available", "link"])
-    assert called == ["both", "link"]
 
 
 def test_what_0_2_0_stored_is_read() -> None:
