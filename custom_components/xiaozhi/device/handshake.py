@@ -13,7 +13,7 @@ from homeassistant.core import callback
 
 from ..const import VISION_PATH
 from ..protocol.mcp.client import McpClient
-from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError, VisionEndpoint
+from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError
 from ..protocol.transport.link import Link, LinkClosedError
 from ..tools.catalogue import STATUS_TOOL
 from .device_model import DeviceModel
@@ -135,11 +135,11 @@ class Handshake:
         )
         self._device.set_state(self._device.state.after_handshake(server))
 
-    def _vision(self) -> VisionEndpoint | None:
+    def _vision(self) -> dict[str, str] | None:
         """Return where the device sends its photos; None until its address for us is known."""
         if (origin := self._device.state.origin) is None:
             return None
-        return VisionEndpoint(url=origin + VISION_PATH, token=self._device.settings.vision_token)
+        return {"url": origin + VISION_PATH, "token": self._device.settings.vision_token}
 
     async def _list_tools(self) -> None:
         async with self._listing:

@@ -60,7 +60,12 @@ class LinkSession(LinkHandler):
         self._timeouts = device.timeouts
         firmware = device.state.firmware_version
         incoming = IncomingRequests(device.handlers, self.create_task, link.send_mcp)
-        self.mcp = McpClient(link.send_mcp, incoming=incoming, timeouts=self._timeouts.mcp)
+        self.mcp = McpClient(
+            link.send_mcp,
+            on_notification=self._on_notification,
+            incoming=incoming,
+            timeouts=self._timeouts.mcp,
+        )
         """Asks the device's MCP server for anything but tools, which are called with `calls`."""
         self._main_task = MainTask(
             blocked_by_tools=not device.state.extended
@@ -78,7 +83,6 @@ class LinkSession(LinkHandler):
         self.handshake = Handshake(
             device, link, self.mcp, self._readings, self.create_task, self._count_silence
         )
-        self.mcp.on_notification = self._on_notification
         self._notified_state = ConversationState.IDLE
         self._limit_logged = False
         self._tasks: set[asyncio.Task[None]] = set()

@@ -97,12 +97,12 @@ def annotations_of(tool: Tool) -> ToolAnnotations:
     """Return hints about the risks of a tool. No tool acts outside of the house."""
     risks = risks_of(tool)
     sets = not _SETTING_WORDS.isdisjoint(words(tool.name))
-    reads = not risks and (is_reading(tool.name) or (tool.hints.read_only is True and not sets))
+    reads = not risks and (is_reading(tool.name) or (tool.hints.get("readOnlyHint", False) and not sets))
     return ToolAnnotations(
-        read_only=reads and tool.hints.read_only is not False,
+        read_only=reads and tool.hints.get("readOnlyHint", True),
         destructive=bool(risks),
-        idempotent=not risks and (reads or sets if tool.hints.idempotent is None else tool.hints.idempotent),
-        open_world=tool.hints.open_world is True,
+        idempotent=not risks and tool.hints.get("idempotentHint", reads or sets),
+        open_world=tool.hints.get("openWorldHint", False),
     )
 
 

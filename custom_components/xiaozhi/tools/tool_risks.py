@@ -90,7 +90,7 @@ def risks_of(tool: Tool) -> tuple[Risk, ...]:
     reads = is_reading(tool.name)
     found = [*risks_in_name(tool.name), *_in_text(tool.title or "", begins=reads)]
     found += _in_text(tool.description, begins=reads)
-    if tool.hints.destructive:
+    if tool.hints.get("destructiveHint"):
         found.append(Risk.DECLARED)
     return tuple(dict.fromkeys(found))
 

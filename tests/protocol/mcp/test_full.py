@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.incoming import RequestError
-from custom_components.xiaozhi.protocol.mcp.model import VisionEndpoint
 from custom_components.xiaozhi.protocol.mcp.rpc import Progress
 from custom_components.xiaozhi.protocol.messages import JsonObject
 
@@ -31,7 +30,7 @@ async def shake_hands(bench: Any, **options: Any) -> None:
     await bench.client.initialize(
         client_name="Home Assistant",
         client_version="1",
-        vision=VisionEndpoint(url="http://192.0.2.1/vision"),
+        vision={"url": "http://192.0.2.1/vision", "token": "secret"},
         **options,
     )
 

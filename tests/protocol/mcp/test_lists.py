@@ -38,9 +38,8 @@ async def test_an_error_on_a_later_page_ends_the_list_and_keeps_it() -> None:
 async def test_an_error_on_the_first_page_is_raised() -> None:
     """No list is not an empty list."""
     device = Device(tools_list=firmware_pages([]))
-    with pytest.raises(McpCallError, match="Failed to add tool") as raised:
+    with pytest.raises(McpCallError, match="Failed to add tool"):
         await device.client.list_tools(with_user_tools=True)
-    assert raised.value.code is None
     device = Device(tools_list=lambda _: {"result": {"tools": "none"}})
     with pytest.raises(McpProtocolError):
         await device.client.list_tools(with_user_tools=True)
@@ -75,7 +74,7 @@ async def test_an_endless_list_ends_after_64_pages(caplog: pytest.LogCaptureFixt
     )
     assert await device.client.list_tools(with_user_tools=False) == ()
     assert len(device.sent) == 64
-    assert "more than 64 pages" in caplog.text
+    assert "too long" in caplog.text
 
 
 @pytest.mark.parametrize("paged", [True, False])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.model import McpCallError, ServerInfo, VisionEndpoint
+from custom_components.xiaozhi.protocol.mcp.model import McpCallError, ServerInfo
 from custom_components.xiaozhi.protocol.mcp.result import ImageContent
 from custom_components.xiaozhi.protocol.mcp.tool import check_arguments
 
@@ -18,14 +18,14 @@ def sdk() -> Any:
 
 async def handshake(bench: Any) -> ServerInfo:
     """Initialize as the product does, with the firmware's own capability."""
-    vision = VisionEndpoint(url="http://192.0.2.1/vision", token="secret")
+    vision = {"url": "http://192.0.2.1/vision", "token": "secret"}
     return await bench.client.initialize(client_name="Home Assistant", client_version="1", vision=vision)
 
 
 async def test_the_handshake_opens_the_session(sdk: Any) -> None:
     """The server names itself, and is not disturbed by the capability that only the firmware knows."""
     async with sdk.connected() as bench:
-        assert await handshake(bench) == ServerInfo(name="bench", version="9.9", extended=True)
+        assert await handshake(bench) == ServerInfo(version="9.9", extended=True)
 
 
 @pytest.mark.parametrize("with_user_tools", [True, False])
@@ -53,11 +53,10 @@ async def test_a_failed_tool_and_an_unknown_one_are_errors(sdk: Any) -> None:
     """The standard has two ways to refuse."""
     async with sdk.connected() as bench:
         await handshake(bench)
-        with pytest.raises(McpCallError, match="paper jam") as jammed:
+        with pytest.raises(McpCallError, match="paper jam"):
             await bench.client.call_tool("jammed")
-        with pytest.raises(McpCallError, match="no tool dance") as unknown:
+        with pytest.raises(McpCallError, match="no tool dance"):
             await bench.client.call_tool("dance")
-    assert (jammed.value.code, unknown.value.code) == (None, -32602)
 
 
 async def test_progress_and_pings_in_the_middle_of_a_call(sdk: Any) -> None:

@@ -4,13 +4,11 @@ It bends the standard where the firmware does (`main/mcp_server.cc`): tool lists
 that restart the device unanswered.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 import logging
 from typing import Any, Final
 
 from ..messages import JsonObject
-from ..timeouts import McpTimeouts
-from .incoming import IncomingRequests
 from .model import (
     LATEST_VERSION,
     STOCK_VERSION,
@@ -18,7 +16,6 @@ from .model import (
     McpNoAnswerError,
     McpProtocolError,
     ServerInfo,
-    VisionEndpoint,
 )
 from .result import ToolResult
 from .rpc import Progress, Rpc, refusal
@@ -32,72 +29,34 @@ _MAX_PAGES: Final = 64
 _MAX_CURSOR: Final = 1024
 
 
-class McpClient:
-    """Calls the MCP server of one device on one link."""
+class McpClient(Rpc):
+    """What is asked of the MCP server of one device on one link."""
 
-    def __init__(
-        self,
-        send: Callable[[JsonObject], Awaitable[None]],
-        *,
-        on_notification: Callable[[str, JsonObject], None] | None = None,
-        incoming: IncomingRequests | None = None,
-        timeouts: McpTimeouts | None = None,
-    ) -> None:
-        """Use `send` for JSON-RPC objects; it raises `ConnectionError` when the device is gone.
-
-        `incoming` answers the requests of the device.
-        """
-        self._timeouts = timeouts or McpTimeouts()
-        self.on_notification = on_notification
-        """Called with the method and the params of every notification."""
-        self._rpc = Rpc(send, self._timeouts, self._notified, incoming or IncomingRequests())
-        self.extended = False
-        """Whether the device is more than stock firmware, and may be sent what that never gets."""
-
-    @property
-    def dropped(self) -> int:
-        """Invalid messages from the device, including late answers."""
-        return self._rpc.dropped
-
-    def receive(self, payload: JsonObject) -> JsonObject | None:
-        """Handle a JSON-RPC object from the device; return the reply unless it follows. Never raises."""
-        return self._rpc.receive(payload)
-
-    def _notified(self, method: str, params: JsonObject) -> None:
-        if self.on_notification is not None:
-            self.on_notification(method, params)
-
-    def close(self, reason: str) -> None:
-        """Fail all calls, now and later, with `McpDisconnectedError`."""
-        self._rpc.close(reason)
+    extended = False
+    """Whether the device is more than stock firmware, and may be sent what that never gets."""
 
     async def initialize(
         self,
         *,
         client_name: str,
         client_version: str,
-        vision: VisionEndpoint | None = None,
+        vision: Mapping[str, str] | None = None,
         capabilities: Mapping[str, JsonObject] | None = None,
     ) -> ServerInfo:
         """Shake hands. Raises `McpError`.
 
-        `vision` is where the device sends its photos, which it forgets when it restarts. `capabilities` are
-        what the device may ask of us, as no stock firmware does: only with them is the latest version spoken.
+        `vision` is the `url` for the device's photos and the `token` for it, which it forgets when it
+        restarts. `capabilities` are what it may ask of us, as no stock firmware does: only with them is the
+        latest version spoken.
         """
-        announced: JsonObject = dict(capabilities or {})
-        version = LATEST_VERSION if announced else STOCK_VERSION
-        if vision is not None:
-            token = {} if vision.token is None else {"token": vision.token}
-            announced = {"vision": {"url": vision.url, **token}, **announced}
+        announced = {} if vision is None else {"vision": vision}
         params = {
-            "protocolVersion": version,
-            "capabilities": announced,
+            "protocolVersion": LATEST_VERSION if capabilities else STOCK_VERSION,
+            "capabilities": {**announced, **(capabilities or {})},
             "clientInfo": {"name": client_name, "version": client_version},
         }
-        server = ServerInfo.from_dict(
-            await self._rpc.request("initialize", params, self._timeouts.initialize)
-        )
-        await self._rpc.notify("notifications/initialized")
+        server = ServerInfo.from_dict(await self.request("initialize", params, self._timeouts.initialize))
+        await self.notify("notifications/initialized")
         self.extended = server.extended
         return server
 
@@ -126,9 +85,7 @@ class McpClient:
         patience = self._timeouts.tool if timeout is None else timeout
         params: JsonObject = {"name": name, "arguments": dict(arguments or {})}
         try:
-            reply = await self._rpc.request(
-                "tools/call", params, patience, progress=True, on_progress=on_progress
-            )
+            reply = await self.request("tools/call", params, patience, progress=True, on_progress=on_progress)
         except McpNoAnswerError as err:
             if restarts and err.sent:
                 return ToolResult()
@@ -137,10 +94,6 @@ class McpClient:
         if result.is_error:
             raise refusal(result.reason)
         return result
-
-    async def request(self, method: str, params: JsonObject) -> JsonObject:
-        """Ask for something other than tools. Raises `McpError`."""
-        return await self._rpc.request(method, params, self._timeouts.read)
 
     async def list_items[ItemT](
         self,
@@ -159,38 +112,37 @@ class McpClient:
         """
         items: dict[str, ItemT] = {}
         cursor, seen = "", set[str]()
-        cut: str | None = None
-        while cut is None:
+        # The last page has no cursor, as the request for the first.
+        # A cursor that is too long would not fit into the next request.
+        while (
+            cursor not in seen
+            and len(cursor) <= _MAX_CURSOR
+            and len(seen) < _MAX_PAGES
+            and len(items) <= limit
+        ):
+            seen.add(cursor)
             more = {"cursor": cursor} if cursor else {}
             try:
-                entries, next_cursor = await self._page(method, member, {**(params or {}), **more})
+                entries, cursor = await self._page(method, member, {**(params or {}), **more})
             except (McpCallError, McpProtocolError) as err:
                 if not cursor:
                     raise
                 _LOGGER.debug("The answers to %s end with an error: %s", method, err)
-                break
+                entries, cursor = [], ""
             # A longer page could only keep us busy.
             for item in map(parse, entries[: limit + 1]):
                 if item is not None:
                     items.setdefault(key(item), item)
-            seen.add(cursor)
-            if len(items) > limit:
-                cut = "it has more"
-            elif not next_cursor:
-                break
-            elif next_cursor in seen or len(next_cursor) > _MAX_CURSOR:
-                cut = "its pages go in circles"
-            elif len(seen) == _MAX_PAGES:
-                cut = f"it has more than {_MAX_PAGES} pages"
-            cursor = next_cursor
         found = tuple(items.values())[:limit]
-        if cut is not None:
-            _LOGGER.warning("A device's list of %s was cut at %d items: %s", member, len(found), cut)
+        if cursor or len(items) > limit:
+            too_long = len(items) > limit or len(seen) == _MAX_PAGES
+            reason = "it is too long" if too_long else "its pages go in circles"
+            _LOGGER.warning("A device's list of %s was cut at %d items: %s", member, len(found), reason)
         return found
 
     async def _page(self, method: str, member: str, params: JsonObject) -> tuple[list[Any], str]:
         """Return the entries of a page, and the cursor of the next; empty at the end."""
-        page = await self._rpc.request(method, params, self._timeouts.list_tools)
+        page = await self.request(method, params, self._timeouts.list_tools)
         entries, cursor = page.get(member), page.get("nextCursor")
         if not isinstance(entries, list):
             raise McpProtocolError(f"the page of the list has no {member}")

@@ -15,7 +15,6 @@ _MAX_PENDING: Final = 4
 _MAX_DEPTH: Final = 16
 
 INVALID_PARAMS: Final = -32602
-_INVALID_REQUEST: Final = -32600
 _METHOD_NOT_FOUND: Final = -32601
 _INTERNAL_ERROR: Final = -32603
 _BUSY: Final = -32000
@@ -48,7 +47,7 @@ class IncomingRequests:
         self._handlers = handlers if handlers is not None else {}
         self._start = start
         self._send = send
-        self._pending: dict[int | str, asyncio.Task[None]] = {}
+        self._pending: set[asyncio.Task[None]] = set()
 
     def receive(
         self, method: str, request_id: int | str, params: Any, answered: Callable[[], None]
@@ -62,15 +61,13 @@ class IncomingRequests:
         params = {} if params is None else params
         if not isinstance(params, dict) or not is_bounded(params, size=MAX_MESSAGE_BYTES, depth=_MAX_DEPTH):
             return _error(request_id, INVALID_PARAMS, "The params are no object, or too large")
-        if request_id in self._pending:
-            return _error(request_id, _INVALID_REQUEST, "A request with this id is not answered yet")
         if len(self._pending) >= _MAX_PENDING:
             return _error(request_id, _BUSY, f"{_MAX_PENDING} requests are not answered yet")
         task = self._start(self._serve(handler, request_id, params), f"answer {method}")
-        self._pending[request_id] = task
+        self._pending.add(task)
 
         def done(_: asyncio.Task[None]) -> None:
-            del self._pending[request_id]
+            self._pending.remove(task)
             if not self._pending:
                 answered()
 

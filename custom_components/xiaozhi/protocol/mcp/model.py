@@ -4,7 +4,7 @@ Source: the firmware's `main/mcp_server.h`. Everything is bounded and checked, a
 put into events.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 import math
 from typing import Any, Final, Self
 
@@ -39,11 +39,7 @@ class McpDisconnectedError(McpNoAnswerError):
 
 
 class McpCallError(McpError):
-    """The device refused, with its own text. Stock firmware gives no `code`."""
-
-    def __init__(self, message: str, code: int | None = None) -> None:
-        super().__init__(message)
-        self.code = code
+    """The device refused, with its own text."""
 
 
 class McpNoReasonError(McpCallError):
@@ -95,19 +91,9 @@ def is_content_bounded(value: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VisionEndpoint:
-    """Where the device sends its photos, until it restarts."""
-
-    url: str
-    token: str | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
     """The device's answer to `initialize`."""
 
-    name: str | None
-    """Name of the board."""
     version: str | None
     """Firmware version."""
     extended: bool = False
@@ -120,7 +106,6 @@ class ServerInfo:
         info = info if isinstance(info, dict) else {}
         later = isinstance(version, str) and version in _VERSIONS and version != STOCK_VERSION
         return cls(
-            name=label(info.get("name")),
             version=label(info.get("version")),
             extended=later or (version == STOCK_VERSION and _is_more_than_stock(result.get("capabilities"))),
         )

@@ -13,7 +13,7 @@ _MAX_ID: Final = 2**31 - 1
 _BROKEN_ERROR: Final = re.compile(
     r'\{"session_id":"[^"\\]{0,64}","type":"mcp","payload":'
     r'\{"jsonrpc":"2\.0","id":(\d{1,10}),"error":'
-    r'\{(?:"code":(-?\d{1,6}),)?"message":"(.*)"\}\}\}',
+    r'\{(?:"code":-?\d{1,6},)?"message":"(.*)"\}\}\}',
     re.DOTALL,
 )
 # Other clients put spaces between members, and the session id elsewhere.
@@ -27,8 +27,7 @@ def recover_error(frame: str) -> dict[str, Any] | None:
     """Return the error in a frame that is not JSON; None unless the firmware could have written the frame."""
     if (match := _BROKEN_ERROR.fullmatch(frame)) is None or int(match[1]) > _MAX_ID:
         return None
-    code = {} if match[2] is None else {"code": int(match[2])}
-    return {"jsonrpc": "2.0", "id": int(match[1]), "error": code | {"message": match[3]}}
+    return {"jsonrpc": "2.0", "id": int(match[1]), "error": {"message": match[2]}}
 
 
 def reply_to_oversized(head: bytes, size: int, limit: int) -> dict[str, Any] | None:

@@ -80,13 +80,18 @@ class Rpc:
     def __init__(
         self,
         send: Callable[[JsonObject], Awaitable[None]],
-        timeouts: McpTimeouts,
-        on_notification: Callable[[str, JsonObject], None] | None,
-        incoming: IncomingRequests | None,
+        *,
+        on_notification: Callable[[str, JsonObject], None] | None = None,
+        incoming: IncomingRequests | None = None,
+        timeouts: McpTimeouts | None = None,
     ) -> None:
-        """Use `send` for JSON-RPC objects; it raises `ConnectionError` when the device is gone."""
+        """Use `send` for JSON-RPC objects; it raises `ConnectionError` when the device is gone.
+
+        `on_notification` gets the method and the params of every notification, `incoming` the requests of the
+        device.
+        """
         self._send = send
-        self._timeouts = timeouts
+        self._timeouts = timeouts or McpTimeouts()
         self._on_notification = on_notification
         self._incoming = incoming or IncomingRequests()
         self._calls: dict[int, _Call] = {}
@@ -126,15 +131,16 @@ class Rpc:
         self,
         method: str,
         params: JsonObject,
-        patience: float,
+        patience: float | None = None,
         *,
         progress: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> JsonObject:
         """Send a request and return its result. Raises `McpError`.
 
-        `patience` is in seconds; with `progress`, each report of progress starts it again.
+        `patience` is in seconds, by default `McpTimeouts.read`. With `progress`, each report starts it again.
         """
+        patience = self._timeouts.read if patience is None else patience
         if self._closed is not None:
             raise McpDisconnectedError(self._closed, sent=False)
         loop, request_id, sent = asyncio.get_running_loop(), self._take_id(), False
@@ -227,10 +233,10 @@ class Rpc:
             _LOGGER.debug("Dropped %s; later ones are only counted", what)
 
 
-def refusal(reason: str, code: int | None = None) -> McpCallError:
+def refusal(reason: str) -> McpCallError:
     """Return the error for a refusal in the device's words."""
     shown = one_line(reason, _MAX_ERROR)
-    return McpCallError(shown, code) if shown else McpNoReasonError("the device gave no reason", code)
+    return McpCallError(shown) if shown else McpNoReasonError("the device gave no reason")
 
 
 def _number(value: Any) -> float | None:
@@ -245,8 +251,7 @@ def _result_of(reply: JsonObject) -> JsonObject:
         case None:
             pass
         case {"message": str(message)} | str(message):
-            code = error.get("code") if isinstance(error, dict) else None
-            raise refusal(message, code if type(code) is int else None)
+            raise refusal(message)
         case _:
             raise McpProtocolError("the error has no message")
     if not isinstance(result, dict):

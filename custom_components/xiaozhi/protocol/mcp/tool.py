@@ -37,6 +37,7 @@ class ArgumentFault(StrEnum):
 
 
 type PropertyKind = Literal["boolean", "integer", "number", "string", "unknown"]
+type ToolHint = Literal["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
 type Scalar = bool | int | float | str
 
 _KINDS: Final[Mapping[str, tuple[PropertyKind, tuple[type[Scalar], ...]]]] = {
@@ -45,6 +46,9 @@ _KINDS: Final[Mapping[str, tuple[PropertyKind, tuple[type[Scalar], ...]]]] = {
     "number": ("number", (int, float)),
     "string": ("string", (str,)),
 }
+
+_NO_HINTS: Final[Mapping[ToolHint, bool]] = {}
+_HINTS: Final[tuple[ToolHint, ...]] = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,38 +119,6 @@ def _typed[T](schema: JsonObject, key: str, *kinds: type[T]) -> T | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolHints:
-    """A device's hints about the risk of a tool (MCP `annotations`); None where missing.
-
-    They are untrusted: a hint can add a risk, never remove one.
-    """
-
-    read_only: bool | None = None
-    destructive: bool | None = None
-    idempotent: bool | None = None
-    open_world: bool | None = None
-
-    @classmethod
-    def from_dict(cls, annotations: Any) -> Self:
-        """Read `annotations`; missing or wrong values become None."""
-        known = annotations if isinstance(annotations, dict) else {}
-        return cls(**{name: _typed(known, key, bool) for name, key in _HINTS.items()})
-
-    def as_dict(self) -> JsonObject:
-        """Return the form that `from_dict` reads."""
-        hints = {key: getattr(self, name) for name, key in _HINTS.items()}
-        return {key: value for key, value in hints.items() if value is not None}
-
-
-_HINTS: Final = {
-    "read_only": "readOnlyHint",
-    "destructive": "destructiveHint",
-    "idempotent": "idempotentHint",
-    "open_world": "openWorldHint",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """A tool of the device."""
 
@@ -160,7 +132,8 @@ class Tool:
     """Whether it must be hidden from language models."""
     title: str | None = None
     """Name for people; stock firmware has none."""
-    hints: ToolHints = field(default_factory=ToolHints)
+    hints: Mapping[ToolHint, bool] = field(default_factory=lambda: _NO_HINTS, hash=False)
+    """The device's hints about its risk. They are untrusted: one can add a risk, never remove one."""
     schema: JsonObject = field(hash=False, repr=False)
     """`inputSchema` as the device sent it; read-only."""
 
@@ -186,7 +159,7 @@ class Tool:
             required=tuple(key for key in properties if key in required_names),
             user_only=_is_for_user_only(data.get("annotations")),
             title=_title(data),
-            hints=ToolHints.from_dict(data.get("annotations")),
+            hints=_hints(data.get("annotations")),
             schema=schema,
         )
 
@@ -195,7 +168,7 @@ class Tool:
         data: JsonObject = {"name": self.name, "description": self.description, "inputSchema": self.schema}
         if self.title is not None:
             data["title"] = self.title
-        annotations = self.hints.as_dict() | ({"audience": ["user"]} if self.user_only else {})
+        annotations = {**self.hints, **({"audience": ["user"]} if self.user_only else {})}
         return data | ({"annotations": annotations} if annotations else {})
 
 
@@ -204,6 +177,11 @@ def _title(data: JsonObject) -> str | None:
     annotations = data.get("annotations")
     titles = [data.get("title"), annotations.get("title") if isinstance(annotations, dict) else None]
     return next((shown for title in titles if (shown := label(title))), None)
+
+
+def _hints(annotations: Any) -> dict[ToolHint, bool]:
+    known = annotations if isinstance(annotations, dict) else {}
+    return {name: hint for name in _HINTS if isinstance(hint := known.get(name), bool)}
 
 
 def _is_for_user_only(annotations: Any) -> bool:
@@ -240,16 +218,9 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> JsonObject:
 
 
 def _check(name: str, value: Any, expected: ToolProperty) -> Any:
-    checked = _checked(name, value, expected)
-    if expected.choices and checked not in expected.choices:
-        raise ArgumentError(name, ArgumentFault.RANGE, expected)
-    return checked
-
-
-def _checked(name: str, value: Any, expected: ToolProperty) -> Any:
     match expected.kind, value:
         case "boolean", bool():
-            return value
+            fits = True
         case (("integer" | "number"), bool()):
             raise ArgumentError(name, ArgumentFault.TYPE, expected)
         case "integer", int() | float() if value % 1 == 0:
@@ -262,6 +233,6 @@ def _checked(name: str, value: Any, expected: ToolProperty) -> Any:
             fits = is_bounded(value, size=MAX_ARGUMENT_BYTES, depth=_MAX_ARGUMENT_DEPTH)
         case _:
             raise ArgumentError(name, ArgumentFault.TYPE, expected)
-    if not fits:
+    if not fits or (expected.choices and value not in expected.choices):
         raise ArgumentError(name, ArgumentFault.RANGE, expected)
     return value
