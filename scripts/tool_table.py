@@ -33,8 +33,8 @@ writes it from the code. Tools of other firmware become entities by their argume
   off of the same group.
 - Two tools without arguments for on and off (`turn_on` and `turn_off`, `enable` and `disable`, 打开 and 关闭)
   are a switch, or a light if their name says lamp, light, LED or 灯.
-- One argument that takes one of the texts in the schema or in the description, or a whole number whose values
-  the description names ("0: off, 1: low, 2: high"), makes a choice.
+- One argument that takes one of the texts that the schema lists (`enum`), or the description in quotes
+  (`'cool', 'heat' or 'dry'`), makes a choice.
 - One argument that is true or false, or 0 or 1, makes a switch, and a whole number with limits makes a
   number: if the tool is named `set_…`, 设置… or like its argument.
 - A tool without arguments named `get_…`, `read_…` or 获取… is a sensor. If its answer is an object, each

@@ -320,7 +320,6 @@ async def test_deleting_a_device_ends_its_link_and_its_token_at_once(
     assert device.last_error
 
 
-@pytest.mark.usefixtures("all_enabled")
 async def test_a_listener_is_called_once_however_much_it_follows_and_not_after_it_has_ended(
     linked_entry: MockConfigEntry,
 ) -> None:
@@ -334,6 +333,7 @@ async def test_a_listener_is_called_once_however_much_it_follows_and_not_after_i
     assert called == ["both", "link"]
 
 
+@pytest.mark.usefixtures("all_enabled")
 async def test_the_newest_link_of_a_device_wins(hass: HomeAssistant, speech: Speech, boot: Boot) -> None:
     first = await boot()
     await talk(hass, first)

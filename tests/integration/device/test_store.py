@@ -119,6 +119,19 @@ async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_changes_before_
     assert hass_storage[KEY]["data"][MAC]["timers"].keys() == {"a"}
 
 
+async def test_a_flood_of_conversations_is_written_once_a_second(
+    hass: HomeAssistant, hass_storage: dict[str, Any]
+) -> None:
+    store = DeviceStore(hass, "an_entry")
+    written: set[str] = set()
+    for number in range(30):
+        change(store, session=f"conversation {number}")
+        await asyncio.sleep(0.1)
+        if KEY in hass_storage:
+            written.add(hass_storage[KEY]["data"][MAC]["session"])
+    assert len(written) in {2, 3}
+
+
 @pytest.mark.parametrize("kept", [0, 1, 40, 200, -1])
 async def test_a_file_that_was_cut_off_does_not_stop_the_gateway(
     hass: HomeAssistant, file: Path, kept: int, caplog: pytest.LogCaptureFixture

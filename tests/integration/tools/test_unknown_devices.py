@@ -108,22 +108,22 @@ async def test_an_air_monitor_shows_what_it_measures(hass: HomeAssistant, boot: 
     assert er.async_get(hass).async_get_entity_id("sensor", DOMAIN, f"{MAC}_tool_self.air.get_status") is None
 
 
-async def test_a_choice_of_names_sends_their_numbers(hass: HomeAssistant, boot: Boot) -> None:
+async def test_a_text_with_values_in_the_schema_is_a_choice(hass: HomeAssistant, boot: Boot) -> None:
     device = await with_tools(
         hass,
         boot,
         tool(
             "self.ac.set_fan",
-            "0: auto, 1: low, 2: high",
-            properties={"level": {"type": "integer", "minimum": 0, "maximum": 2}},
+            properties={"level": {"type": "string", "enum": ["auto", "low", "high"]}},
             set={"level": "$level"},
         ),
         tool("self.ac.get_fan", get="level"),
+        level="auto",
     )
     choice = "select.kitchen_box_ac_fan"
     await wait_for_state(hass, choice, "auto")
     await act(hass, SELECT, SERVICE_SELECT_OPTION, choice, **{ATTR_OPTION: "high"})
-    assert device.values["level"] == 2
+    assert device.values["level"] == "high"
     await wait_for_state(hass, choice, "high")
 
 

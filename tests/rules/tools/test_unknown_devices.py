@@ -7,11 +7,10 @@ from homeassistant.const import EntityCategory, Platform
 import pytest
 
 from custom_components.xiaozhi.tools.answer_values import as_flag, as_number, members
-from custom_components.xiaozhi.tools.described_choices import described_texts, labelled_numbers
+from custom_components.xiaozhi.tools.described_choices import enumerated_texts
 from custom_components.xiaozhi.tools.entity_descriptions import (
     NumberTool,
     Reading,
-    SelectTool,
     SwitchTool,
     ToolEntity,
 )
@@ -63,8 +62,7 @@ EXPECTED: Final = {
     ],
     "coffee machine": [
         "switch Coffee",
-        "select Coffee brew",
-        "select Coffee strength",
+        "number Coffee strength",
         "sensor Coffee water level %",
         "binary_sensor Coffee brewing",
         "button Coffee clean",
@@ -78,16 +76,15 @@ EXPECTED: Final = {
     ],
     "infrared": [
         "switch AC",
-        "select AC mode",
         "number AC temperature °C",
-        "select AC fan speed",
+        "number AC fan speed",
         "button TV power toggle",
     ],
     "e-ink": [
         "button Eink refresh",
         "button Eink clear",
-        "select Eink page",
         "sensor Eink battery voltage voltage mV",
+        "sensor Eink page",
     ],
     "printer": [
         "button Printer feed paper",
@@ -122,12 +119,17 @@ EXPECTED: Final = {
         "sensor 土壤湿度 %",
         "sensor 光照强度 illuminance lx",
         "binary_sensor 有人",
-        "select 空调模式",
         "number 亮度",
     ],
 }
-# What risk decides: what can do harm waits for its owner.
-OFF: Final = {"switch Coffee", "button Eink clear", "button Door lock", "button Door unlock"}
+# What can do harm waits for its owner, and what may never change costs no readings.
+OFF: Final = {
+    "switch Coffee",
+    "sensor Eink page",
+    "button Eink clear",
+    "button Door lock",
+    "button Door unlock",
+}
 
 
 def entities_of(device: str) -> list[ToolEntity]:
@@ -188,13 +190,6 @@ def test_getter_and_setter_are_one_number_however_they_are_spelt() -> None:
     brightness = next(found for found in entities_of("Chinese names") if found.name == "亮度")
     assert isinstance(brightness, NumberTool)
     assert brightness.state == Reading(tool="获取亮度")
-
-
-def test_names_for_numbers_are_a_choice() -> None:
-    strength = next(found for found in entities_of("coffee machine") if found.key.endswith("set_strength"))
-    assert isinstance(strength, SelectTool)
-    assert strength.choice.options == ("mild", "medium", "strong")
-    assert strength.choice.values == (1, 2, 3)
 
 
 def test_members_of_an_object_are_sensors_and_states_of_their_own() -> None:
@@ -294,51 +289,28 @@ def test_a_unit_is_what_a_description_states(description: str, unit: str | None)
 @pytest.mark.parametrize(
     ("text", "texts"),
     [
-        ("mode: cool, heat, dry or auto", ("cool", "heat", "dry", "auto")),
-        ("Set the mode (cool/heat/auto)", ("cool", "heat", "auto")),
-        ("模式：制冷、制热、除湿", ("制冷", "制热", "除湿")),
-        ("可选 cool(制冷)/heat(制热)", None),
-        ("可选：cool(制冷)/heat(制热)", ("cool", "heat")),
-        ("Set the mode, e.g. (cool/heat)", None),
-        ("Set the mode (cool/heat/...)", None),
-        ("Modes: cool, heat, etc.", None),
-        ("Move left, then right, and stop", None),
-        ("mode: 1, 2 or 3", None),
-        # Types and remarks, and the words of a sentence.
-        ("song: string, the name of the song", None),
+        ("mode: 'cool', 'heat' or 'dry'", ("cool", "heat", "dry")),
+        ("模式：“制冷”、“制热”或“除湿”", ("制冷", "制热", "除湿")),
+        ("mode, e.g. 'cool' or 'heat'", None),
+        ("mode: 'cool', 'heat' etc.", None),
+        ("'a' or 'b', and 'c' or 'd'", None),
+        # Without quotes, it may be a type, a remark or the words of a sentence.
+        ("mode: cool, heat, dry or auto", None),
         ("type: string, required", None),
-        ("style: optional, defaults to happy", None),
-        ("Options: optional, defaults to happy", None),
-        ("The type of the query: name, artist or album of the song", None),
-        ("类型：字符串类型，必填", None),
-        ("可选：字符串，歌名", None),
-        ("Text to show (string/optional)", None),
-        ("Speed (km/h)", None),
+        ("0: off, 1: low, 2: high", None),
+        ("设置" * 1000, None),
+        ("'a'," * 1000, None),
+        ("'" * 4000, None),
     ],
 )
-def test_an_enumeration_without_quotes_is_a_choice(text: str, texts: tuple[str, ...] | None) -> None:
-    assert described_texts(text) == texts
+def test_an_enumeration_in_quotes_is_a_choice(text: str, texts: tuple[str, ...] | None) -> None:
+    assert enumerated_texts(text) == texts
 
 
 def test_the_type_of_an_argument_is_no_choice() -> None:
     for said in ("string, the name of the song", "optional, defaults to 'a' or 'b'", "字符串类型，必填"):
         song = {"type": "string", "description": said}
         assert only(tool("self.music.play", f"播放音乐. song: {said}", song=song)).platform is None
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("0: off, 1: low, 2: high", ("off", "low", "high")),
-        ("off=0, low=1, high=2", ("off", "low", "high")),
-        ("0-关闭 1-低 2-高", ("关闭", "低", "高")),
-        ("0: off, 2: high", None),
-        ("0: on, 1: on, 2: off", None),
-        ("Speed 0-2", None),
-    ],
-)
-def test_numbers_with_names_are_a_choice(text: str, names: tuple[str, ...] | None) -> None:
-    assert labelled_numbers(text, (0, 2)) == names
 
 
 @pytest.mark.parametrize(
@@ -390,12 +362,6 @@ def test_only_some_readings_are_on_at_first() -> None:
     assert news.category is EntityCategory.DIAGNOSTIC
 
 
-@pytest.mark.parametrize("text", ["set " * 400, "设置" * 1000, "a" * 4000, "mode:" * 400, "mode is " * 300])
-def test_a_hostile_description_is_no_choice(text: str) -> None:
-    assert described_texts(text) is None
-    assert labelled_numbers(text, (0, 2)) is None
-
-
 @pytest.mark.parametrize(
     ("tools", "answers", "expected"),
     [
@@ -416,11 +382,6 @@ def test_a_hostile_description_is_no_choice(text: str) -> None:
             ],
             {},
             ["number AC temperature °C", "number Hum target humidity"],
-        ),
-        (
-            [tool("set_wind", "风速模式：auto 自动, low 低, high 高", wind=TEXT)],
-            {},
-            ["select Wind"],
         ),
         # Cameras of other programs.
         ([tool("take_photo", "Take a photo", question=TEXT)], {}, []),

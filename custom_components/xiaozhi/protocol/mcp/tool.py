@@ -37,7 +37,6 @@ class ArgumentFault(StrEnum):
 
 
 type PropertyKind = Literal["boolean", "integer", "number", "string", "unknown"]
-type ToolHint = Literal["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
 type Scalar = bool | int | float | str
 
 _KINDS: Final[Mapping[str, tuple[PropertyKind, tuple[type[Scalar], ...]]]] = {
@@ -47,8 +46,7 @@ _KINDS: Final[Mapping[str, tuple[PropertyKind, tuple[type[Scalar], ...]]]] = {
     "string": ("string", (str,)),
 }
 
-_NO_HINTS: Final[Mapping[ToolHint, bool]] = {}
-_HINTS: Final[tuple[ToolHint, ...]] = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+_HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +130,8 @@ class Tool:
     """Whether it must be hidden from language models."""
     title: str | None = None
     """Name for people; stock firmware has none."""
-    hints: Mapping[ToolHint, bool] = field(default_factory=lambda: _NO_HINTS, hash=False)
-    """The device's hints about its risk. They are untrusted: one can add a risk, never remove one."""
+    hints: Mapping[str, bool] = field(default_factory=dict, hash=False)
+    """The device's hints about its risk (MCP `annotations`). One can add a risk, never remove one."""
     schema: JsonObject = field(hash=False, repr=False)
     """`inputSchema` as the device sent it; read-only."""
 
@@ -168,7 +166,9 @@ class Tool:
         data: JsonObject = {"name": self.name, "description": self.description, "inputSchema": self.schema}
         if self.title is not None:
             data["title"] = self.title
-        annotations = {**self.hints, **({"audience": ["user"]} if self.user_only else {})}
+        annotations: JsonObject = {**self.hints}
+        if self.user_only:
+            annotations["audience"] = ["user"]
         return data | ({"annotations": annotations} if annotations else {})
 
 
@@ -179,7 +179,7 @@ def _title(data: JsonObject) -> str | None:
     return next((shown for title in titles if (shown := label(title))), None)
 
 
-def _hints(annotations: Any) -> dict[ToolHint, bool]:
+def _hints(annotations: Any) -> dict[str, bool]:
     known = annotations if isinstance(annotations, dict) else {}
     return {name: hint for name in _HINTS if isinstance(hint := known.get(name), bool)}
 
