@@ -13,7 +13,8 @@ from .device.device import Device
 from .device.store import DeviceStore
 from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
 from .links.library_versions import async_check_libraries
-from .mcp_extras.setup import async_extend_device, async_setup_mcp_extras
+from .mcp_extras.read_action import async_setup_read_action
+from .mcp_extras.setup import async_extend_device
 from .pictures.views import async_register_picture_views
 from .provisioning.checkin_answers import CheckIns
 from .provisioning.checkin_views import async_register_checkin_views
@@ -67,7 +68,7 @@ async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
     async_register_picture_views(hass, devices)
     async_register_stream_view(hass)
     async_setup_services(hass)
-    async_setup_mcp_extras(hass)
+    async_setup_read_action(hass)
     return True
 
 

@@ -87,7 +87,7 @@ def test_actions_are_there_before_an_entry_is() -> None:
         for node in ast.walk(setup)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
-    assert {"async_setup_services", "async_setup_mcp_extras"} <= called
+    assert {"async_setup_services", "async_setup_read_action"} <= called
 
 
 def test_every_error_that_home_assistant_shows_is_translated() -> None:

@@ -5,10 +5,9 @@ from contextlib import contextmanager
 from typing import Literal
 
 from homeassistant.const import ATTR_NAME
-from homeassistant.core import Context, callback
+from homeassistant.core import Context
 
 from ..const import EVENT_TOOL_CALL
-from ..texts.tool_words import tool_words
 from .device import Device
 
 
@@ -31,18 +30,12 @@ def logged_call(
         yield
         outcome = "done"
     finally:
-        if not (only_failures and outcome == "done"):
-            _fire(device, tool, context, by, outcome)
-
-
-@callback
-def _fire(device: Device, tool: str, context: Context | None, by: str, outcome: str) -> None:
-    known = device.tools.get(tool)
-    data = {
-        "device_id": device.registry_id,
-        ATTR_NAME: device.name,
-        "tool": tool_words(device.hass, tool, (known.title if known else None) or ""),
-        "by": by,
-        "outcome": outcome,
-    }
-    device.hass.bus.async_fire(EVENT_TOOL_CALL, data, context=context)
+        if outcome == "failed" or not only_failures:
+            data = {
+                "device_id": device.registry_id,
+                ATTR_NAME: device.name,
+                "tool": device.commands.words_for(tool),
+                "by": by,
+                "outcome": outcome,
+            }
+            device.hass.bus.async_fire(EVENT_TOOL_CALL, data, context=context)

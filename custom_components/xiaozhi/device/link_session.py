@@ -27,8 +27,7 @@ from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandle
 from ..tools.catalogue import STATUS_TOOL
 from .device_model import DeviceModel
 from .events import EVENT_NOTIFICATION, ConversationEvent
-from .handshake import Handshake
-from .readings import Readings
+from .handshake_and_polls import HandshakeAndPolls
 from .tool_calls import ToolCalls
 
 _LOGGER = logging.getLogger(__name__)
@@ -73,15 +72,14 @@ class LinkSession(LinkHandler):
             probe=self._probe_main_task,
         )
         self.calls = ToolCalls(self.mcp, self._main_task, device.create_task)
-        self._readings = Readings(
+        self.polls = HandshakeAndPolls(
             device,
+            link,
+            self.mcp,
             self.calls,
             self.create_task,
             is_listening=lambda: self.listening,
             on_silence=self._count_silence,
-        )
-        self.handshake = Handshake(
-            device, link, self.mcp, self._readings, self.create_task, self._count_silence
         )
         self._notified_state = ConversationState.IDLE
         self._limit_logged = False
@@ -94,7 +92,7 @@ class LinkSession(LinkHandler):
         """Whether our messages arrive. Most brokers deliver nothing to a device that never subscribes."""
         if link.stays_connected and can_answer:
             self.create_task(self._hang_up(device.state.session), "hang up")
-            self.handshake.start()
+            self.polls.start()
 
     @property
     def accepts_messages(self) -> bool:
@@ -117,9 +115,9 @@ class LinkSession(LinkHandler):
         """Begin a conversation."""
         self._can_answer = self._talked = True
         if channel.hello.supports_mcp:
-            self.handshake.start()
+            self.polls.start()
         self._notified_state = ConversationState.IDLE
-        self._readings.pause()
+        self.polls.pause()
         self.conversation = Conversation(
             self.link,
             channel,
@@ -173,7 +171,7 @@ class LinkSession(LinkHandler):
         if conversation is not None:
             _LOGGER.debug("%s: conversation ended: %s", self._device.name, reason)
             conversation.channel_closed()
-            self._readings.resume()
+            self.polls.resume()
             if self.link.stays_connected and (alerts := conversation.loudspeaker.take_alerts()):
                 self.create_task(self._show_later(alerts), "show alerts")
             self._device.events.fire(ConversationEvent.ENDED)
@@ -183,7 +181,7 @@ class LinkSession(LinkHandler):
     @callback
     def link_closed(self, reason: str) -> None:
         """End all tasks and calls of the link."""
-        self._readings.close()
+        self.polls.close()
         self.mcp.close(reason)
         for task in self._tasks:
             task.cancel()
@@ -193,7 +191,7 @@ class LinkSession(LinkHandler):
     def read_soon(self, *, acted: bool = False) -> None:
         """Read everything soon, between turns; `acted` if an action has changed the device."""
         if self._can_answer:
-            self._readings.read_soon(acted=acted)
+            self.polls.read_soon(acted=acted)
 
     async def read_at_rest(self, *, briefly: bool = False) -> None:
         """Read the status, and tools that are due, after an answer.
@@ -201,16 +199,16 @@ class LinkSession(LinkHandler):
         Between conversations the device may be out of reach. With `briefly`, used when the device is about to
         listen again, only the status is read.
         """
-        if self.link.stays_connected or self.conversation is None or not self.handshake.started:
+        if self.link.stays_connected or self.conversation is None or not self.polls.started:
             return
         if briefly:
-            await self._readings.read_status_briefly()
+            await self.polls.read_status_briefly()
             return
         try:
-            await self._readings.read_before_end()
+            await self.polls.read_before_end()
         finally:
             if self.conversation is not None:
-                self._readings.pause()
+                self.polls.pause()
 
     async def send(self, message: JsonObject) -> None:
         """Send a message that has no answer. Raises `LinkClosedError`."""
@@ -223,7 +221,7 @@ class LinkSession(LinkHandler):
     @callback
     def restart(self) -> None:
         """Repeat the handshake with a device that has restarted unnoticed by its link."""
-        self.handshake.start_again()
+        self.polls.start_again()
         self.create_task(self.link.close_channel(), "close channel")
 
     @callback
@@ -254,7 +252,7 @@ class LinkSession(LinkHandler):
     def _on_notification(self, method: str, params: JsonObject) -> None:
         # Before the limit, so that the last change of the tools is not missed.
         if method == "notifications/tools/list_changed":
-            self.handshake.list_again()
+            self.polls.list_again()
         device, events = self._device, self._device.events
         if not events.admit_notification():
             return
@@ -278,11 +276,11 @@ class LinkSession(LinkHandler):
     @callback
     def _on_conversation_state(self, state: ConversationState) -> None:
         if state is ConversationState.IDLE:
-            self._readings.resume()
+            self.polls.resume()
             # At once: a link that ends would make the device unavailable before it was seen to be idle.
             self._device.refresh()
         else:
-            self._readings.pause()
+            self.polls.pause()
             # After what is about to be sent to the device: Home Assistant takes its time to show a state.
             self._device.hass.loop.call_soon(self._device.refresh)
 
@@ -313,7 +311,7 @@ class LinkSession(LinkHandler):
 
     async def _probe_main_task(self) -> bool:
         """Have a tool run at once, behind what the device was sent before; return whether it did."""
-        if not self.handshake.started or STATUS_TOOL not in self._device.tools:
+        if not self.polls.started or STATUS_TOOL not in self._device.tools:
             return False
         try:
             await self.mcp.call_tool(STATUS_TOOL)

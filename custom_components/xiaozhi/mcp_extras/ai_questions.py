@@ -29,54 +29,49 @@ _TASK_NAME: Final = "XiaoZhi question"
 _AI_TASK: Final = "ai_task"
 
 
-class AiQuestions:
-    """Answers the questions of one device."""
+async def ask_ai(device: Device, params: JsonObject) -> JsonObject:
+    """Return the result of `sampling/createMessage`. Raises `RequestError`."""
+    question, limit = read_question(params)
+    text = await _generate(device, question)
+    return {
+        "role": "assistant",
+        "content": {"type": "text", "text": clean_text(text, limit)},
+        "model": "Home Assistant AI Task",
+        "stopReason": "maxTokens" if len(text) > limit else "endTurn",
+    }
 
-    def __init__(self, hass: HomeAssistant, device: Device) -> None:
-        self._hass = hass
-        self._device = device
 
-    async def answer(self, params: JsonObject) -> JsonObject:
-        """Return the result of `sampling/createMessage`. Raises `RequestError`."""
-        question, limit = read_question(params)
-        text = await self._generate(question)
-        return {
-            "role": "assistant",
-            "content": {"type": "text", "text": clean_text(text, limit)},
-            "model": "Home Assistant AI Task",
-            "stopReason": "maxTokens" if len(text) > limit else "endTurn",
-        }
+async def _generate(device: Device, question: str) -> str:
+    entity = _preferred_model(device.hass)
+    from homeassistant.components.ai_task import GenDataTask  # noqa: PLC0415 - loaded: there is an entity
 
-    async def _generate(self, question: str) -> str:
-        entity = self._entity()
-        from homeassistant.components.ai_task import GenDataTask  # noqa: PLC0415 - loaded: there is an entity
+    # No LLM API: the words of a device can influence what the model says, but cannot call tools.
+    task = GenDataTask(name=_TASK_NAME, instructions=question)
+    try:
+        async with asyncio.timeout(device.timeouts.session.ai_answer):
+            with async_get_chat_session(device.hass) as session:
+                result: Any = await entity.internal_async_generate_data(session, task)
+    except TimeoutError as err:
+        raise RequestError("The language model took too long", _REJECTED) from err
+    except Exception as err:
+        # An AI integration may raise anything, and the device waits for an answer.
+        _LOGGER.warning("The AI Task that a device has asked failed: %s", one_line(str(err)))
+        raise RequestError("The language model failed", _REJECTED) from err
+    return str(result.data)
 
-        # No LLM API: the words of a device can influence what the model says, but cannot call tools.
-        task = GenDataTask(name=_TASK_NAME, instructions=question)
-        try:
-            async with asyncio.timeout(self._device.timeouts.session.ai_answer):
-                with async_get_chat_session(self._hass) as session:
-                    result: Any = await entity.internal_async_generate_data(session, task)
-        except TimeoutError as err:
-            raise RequestError("The language model took too long", _REJECTED) from err
-        except Exception as err:
-            # An AI integration may raise anything, and the device waits for an answer.
-            _LOGGER.warning("The AI Task that a device has asked failed: %s", one_line(str(err)))
-            raise RequestError("The language model failed", _REJECTED) from err
-        return str(result.data)
 
-    def _entity(self) -> AITaskEntity:
-        """Return the AI Task that the owner prefers, which alone is asked. Raises `RequestError`."""
-        if _AI_TASK not in self._hass.config.components:
-            raise RequestError(_NO_MODEL, _REJECTED)
-        from homeassistant.components.ai_task import AITaskEntityFeature  # noqa: PLC0415
-        from homeassistant.components.ai_task.const import DATA_COMPONENT, DATA_PREFERENCES  # noqa: PLC0415
+def _preferred_model(hass: HomeAssistant) -> AITaskEntity:
+    """Return the AI Task that the owner prefers, which alone is asked. Raises `RequestError`."""
+    if _AI_TASK not in hass.config.components:
+        raise RequestError(_NO_MODEL, _REJECTED)
+    from homeassistant.components.ai_task import AITaskEntityFeature  # noqa: PLC0415
+    from homeassistant.components.ai_task.const import DATA_COMPONENT, DATA_PREFERENCES  # noqa: PLC0415
 
-        entity_id = self._hass.data[DATA_PREFERENCES].gen_data_entity_id
-        entity = self._hass.data[DATA_COMPONENT].get_entity(entity_id) if entity_id else None
-        if entity is None or AITaskEntityFeature.GENERATE_DATA not in entity.supported_features:
-            raise RequestError(_NO_MODEL, _REJECTED)
-        return entity
+    entity_id = hass.data[DATA_PREFERENCES].gen_data_entity_id
+    entity = hass.data[DATA_COMPONENT].get_entity(entity_id) if entity_id else None
+    if entity is None or AITaskEntityFeature.GENERATE_DATA not in entity.supported_features:
+        raise RequestError(_NO_MODEL, _REJECTED)
+    return entity
 
 
 def read_question(params: JsonObject) -> tuple[str, int]:

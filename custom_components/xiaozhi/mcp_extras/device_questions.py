@@ -1,9 +1,10 @@
 """What a device may ask: a language model, and people. Off by default, bounded, and shown in Activity."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import callback
 
 from ..const import EVENT_QUESTION
 from ..device.device import Device
@@ -11,8 +12,8 @@ from ..device.state import SETTINGS
 from ..protocol.limits import TokenBucket
 from ..protocol.mcp.incoming import RequestError, RequestHandler
 from ..protocol.messages import JsonObject
-from .ai_questions import AiQuestions
-from .person_questions import PersonQuestions
+from .ai_questions import ask_ai
+from .person_questions import ask_people
 
 _BUSY: Final = -32000
 # A device that asks without end is shown in Activity a few times, and then once in ten minutes.
@@ -23,7 +24,7 @@ _REFUSAL_BURST: Final = 3
 class DeviceQuestions:
     """Serves the questions of one device that its owner allows."""
 
-    def __init__(self, hass: HomeAssistant, device: Device) -> None:
+    def __init__(self, device: Device) -> None:
         self._device = device
         refusals = TokenBucket(rate=_REFUSAL_RATE, burst=_REFUSAL_BURST)
 
@@ -32,8 +33,8 @@ class DeviceQuestions:
             return _LimitedQuestions(device, kind, answer, bucket, refusals).answer
 
         # Each question to a model may cost the owner money; more questions to people would only annoy.
-        ai = limited("ai", AiQuestions(hass, device).answer, rate=1 / 30, burst=5)
-        people = limited("people", PersonQuestions(hass, device).answer, rate=1 / 60, burst=3)
+        ai = limited("ai", partial(ask_ai, device), rate=1 / 30, burst=5)
+        people = limited("people", partial(ask_people, device), rate=1 / 60, burst=3)
         self._served: tuple[tuple[str, str, JsonObject, RequestHandler, Callable[[], bool]], ...] = (
             ("sampling/createMessage", "sampling", {}, ai, lambda: device.settings.may_ask_ai),
             ("elicitation/create", "elicitation", {}, people, lambda: device.settings.may_ask_people),
@@ -54,7 +55,7 @@ class DeviceQuestions:
                 device.handlers.pop(method, None)
                 device.client_capabilities.pop(capability, None)
         if set(device.handlers) != before and device.session is not None:
-            device.session.handshake.start_again()
+            device.session.polls.start_again()
 
 
 class _LimitedQuestions:

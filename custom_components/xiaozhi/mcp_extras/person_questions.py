@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from uuid import uuid4
 
 from homeassistant.components import persistent_notification
-from homeassistant.core import Event, HomeAssistant, callback
+from homeassistant.core import Event, callback
 from homeassistant.helpers import issue_registry as ir
 from homeassistant.util.hass_dict import HassKey
 
@@ -44,59 +44,52 @@ OPEN_QUESTIONS: Final[HassKey[dict[str, OpenQuestion]]] = HassKey(f"{DOMAIN}_ope
 """By id of the repair issue."""
 
 
-class PersonQuestions:
-    """Asks the questions of one device."""
+async def ask_people(device: Device, params: JsonObject) -> JsonObject:
+    """Return the result of `elicitation/create`. Raises `RequestError`."""
+    form = parse_question_form(params)
+    hass, issue_id = device.hass, f"device_question_{uuid4().hex}"
+    described = (f"{field.title}: {field.description}" for field in form.fields if field.description)
+    question = OpenQuestion(
+        form=form,
+        placeholders={
+            "name": plain_markdown(one_line(device.name, _MAX_NAME)),
+            "message": plain_markdown(form.message),
+            "fields": "\n\n".join(map(plain_markdown, described)),
+        },
+        answer=hass.loop.create_future(),
+    )
+    notice = await async_text(hass, "device_asks", **question.placeholders)
+    title = await async_text(hass, "device_asks_title", **question.placeholders)
+    open_questions = hass.data.setdefault(OPEN_QUESTIONS, {})
 
-    def __init__(self, hass: HomeAssistant, device: Device) -> None:
-        self._hass = hass
-        self._device = device
+    @callback
+    def dismissed(event: Event[Any]) -> None:
+        issue = ir.async_get(hass).async_get_issue(DOMAIN, issue_id)
+        if event.data["issue_id"] == issue_id and issue is not None and issue.dismissed_version:
+            question.resolve("cancel")
 
-    async def answer(self, params: JsonObject) -> JsonObject:
-        """Return the result of `elicitation/create`. Raises `RequestError`."""
-        form = parse_question_form(params)
-        hass, issue_id = self._hass, f"device_question_{uuid4().hex}"
-        described = (f"{field.title}: {field.description}" for field in form.fields if field.description)
-        question = OpenQuestion(
-            form=form,
-            placeholders={
-                "name": plain_markdown(one_line(self._device.name, _MAX_NAME)),
-                "message": plain_markdown(form.message),
-                "fields": "\n\n".join(map(plain_markdown, described)),
-            },
-            answer=hass.loop.create_future(),
+    stop = hass.bus.async_listen(ir.EVENT_REPAIRS_ISSUE_REGISTRY_UPDATED, dismissed)
+    open_questions[issue_id] = question
+    try:
+        ir.async_create_issue(
+            hass,
+            DOMAIN,
+            issue_id,
+            is_fixable=True,
+            severity=ir.IssueSeverity.WARNING,
+            translation_key="device_question",
+            translation_placeholders=question.placeholders,
         )
-        notice = await async_text(hass, "device_asks", **question.placeholders)
-        title = await async_text(hass, "device_asks_title", **question.placeholders)
-        open_questions = hass.data.setdefault(OPEN_QUESTIONS, {})
-
-        @callback
-        def dismissed(event: Event[Any]) -> None:
-            issue = ir.async_get(hass).async_get_issue(DOMAIN, issue_id)
-            if event.data["issue_id"] == issue_id and issue is not None and issue.dismissed_version:
-                question.resolve("cancel")
-
-        stop = hass.bus.async_listen(ir.EVENT_REPAIRS_ISSUE_REGISTRY_UPDATED, dismissed)
-        open_questions[issue_id] = question
-        try:
-            ir.async_create_issue(
-                hass,
-                DOMAIN,
-                issue_id,
-                is_fixable=True,
-                severity=ir.IssueSeverity.WARNING,
-                translation_key="device_question",
-                translation_placeholders=question.placeholders,
-            )
-            persistent_notification.async_create(hass, notice, title, issue_id)
-            async with asyncio.timeout(self._device.timeouts.session.person_answers):
-                return await question.answer
-        except TimeoutError:
-            return {"action": "cancel"}
-        finally:
-            stop()
-            open_questions.pop(issue_id, None)
-            ir.async_delete_issue(hass, DOMAIN, issue_id)
-            persistent_notification.async_dismiss(hass, issue_id)
+        persistent_notification.async_create(hass, notice, title, issue_id)
+        async with asyncio.timeout(device.timeouts.session.person_answers):
+            return await question.answer
+    except TimeoutError:
+        return {"action": "cancel"}
+    finally:
+        stop()
+        open_questions.pop(issue_id, None)
+        ir.async_delete_issue(hass, DOMAIN, issue_id)
+        persistent_notification.async_dismiss(hass, issue_id)
 
 
 def plain_markdown(text: str) -> str:

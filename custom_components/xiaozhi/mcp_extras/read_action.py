@@ -49,10 +49,6 @@ def async_setup_read_action(hass: HomeAssistant) -> None:
 
 
 async def _read(call: ServiceCall) -> ServiceResponse:
-    return await _answer(call)
-
-
-async def _answer(call: ServiceCall) -> dict[str, Any]:
     device, data = target_device(call), call.data
     # A device may reserve some of it for its users.
     await require_admin(call.hass, call.context)
@@ -68,7 +64,7 @@ async def _answer(call: ServiceCall) -> dict[str, Any]:
 
         return {ATTR_URI: uri, "contents": await device.commands.ask(one_line(uri), read)}
     if (prompt := data.get(ATTR_PROMPT)) is not None:
-        messages = await device.commands.ask(
+        messages: list[Any] = await device.commands.ask(
             one_line(prompt), lambda mcp: get_prompt(mcp, prompt, data[ATTR_ARGUMENTS])
         )
         return {"messages": messages}

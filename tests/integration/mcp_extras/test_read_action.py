@@ -125,7 +125,7 @@ async def test_a_resource_is_followed_again_after_the_next_handshake(
         await act(hass, device_id, "read_resource", uri=uri, follow=True)
     full.refused.add(window)
     for _ in range(2):
-        ready.session.handshake.start_again()
+        ready.session.polls.start_again()
         await asyncio.sleep(60)
     assert full.subscribed == [TEMPERATURE, window, TEMPERATURE, window, TEMPERATURE]
 
