@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from homeassistant.runner import create_event_loop
 
-from . import downlink, end_of_speech, latency, media, memory, turn, uplink_cpu
+from . import downlink, end_of_speech, media, memory, turn, uplink_cpu
 from .house import house
 from .report import Finding
 from .soak.measure import SoakError, measure as soak
@@ -24,7 +24,6 @@ type Benchmark = Callable[..., Awaitable[Finding]]
 BENCHMARKS: Final[dict[str, Benchmark]] = {
     # First, while the process is fresh.
     "memory": memory.measure,
-    "latency": latency.measure,
     "turn": turn.measure,
     "downlink": downlink.measure,
     "uplink_cpu": uplink_cpu.measure,

@@ -6,7 +6,6 @@ Run by `fleet.py`. All times are those of the system's monotonic clock, which bo
 import asyncio
 from collections import deque
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from itertools import count, pairwise
 import os
 from pathlib import Path
@@ -83,7 +82,6 @@ class DeviceGroup:
         """Start without devices."""
         self._devices: list[SimulatedDevice] = []
         self._sounds: dict[str, bytes] = {}
-        self._calls: list[tuple[str, float]] = []
         # Home Assistant takes the same wake word within two seconds for one user whom two satellites heard,
         # even if one of them belongs to another process.
         self._wake_words = map(f"hi box {os.getpid()} {{}}".format, count())
@@ -102,8 +100,6 @@ class DeviceGroup:
             for number, who in enumerate(devices)
         ]
         self._devices += fresh
-        for device in fresh:
-            device.listen(partial(self._note, device))
         await asyncio.gather(*(device.boot(_PATIENCE) for device in fresh))
         for device in fresh:
             if device.state is not State.IDLE:
@@ -150,11 +146,6 @@ class DeviceGroup:
                 await device.click()
         await asyncio.gather(*(device.wait_state(State.IDLE, _PATIENCE) for device in self._devices))
 
-    async def calls(self) -> list[tuple[str, float]]:
-        """Return the tool calls since the last time: name and time."""
-        calls, self._calls = self._calls, []
-        return calls
-
     def wake_word(self) -> str:
         """Return a wake word that was not used before."""
         return next(self._wake_words)
@@ -170,10 +161,6 @@ class DeviceGroup:
                 synthesize, text, voice=_VOICE, speed=_WORDS_PER_MINUTE, sample_rate=UPLINK_RATE
             )
         return self._sounds[text]
-
-    def _note(self, device: SimulatedDevice, event: Event) -> None:
-        if event.kind == "tool":
-            self._calls.append((event.data["name"], _monotonic(device, event)))
 
     async def _play(self, device: SimulatedDevice, sound: bytes) -> Played:
         first = len(device.transcript)

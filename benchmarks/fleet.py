@@ -58,10 +58,6 @@ class Fleet:
         """End the conversations of all listening devices."""
         await self.do("hang_up")
 
-    async def calls(self, tool: str) -> list[float]:
-        """Return the times of the tool's calls since the last time, in seconds of the monotonic clock."""
-        return [time for name, time in await self.do("calls") if name == tool]
-
     async def power_off(self) -> None:
         """Switch all off."""
         await self.do("power_off")

@@ -53,8 +53,6 @@ def test_every_benchmark_has_something_to_tell(both: list[Rows]) -> None:
     figures = {row["figure"]: row["value"] for row in found["memory"]}
     assert figures["entities of each device"] > 10
     assert figures["KiB more for each linked device, allocated by Python"] > 1
-    assert [row["calls"] for row in found["latency"]] == [5, 5, 5]
-    assert all(0 < row["tool median"] < row["end median"] for row in found["latency"])
     # The second voice takes half a second.
     first_packets = [row["first packet median"] for row in found["turn"]]
     assert first_packets[0] > 0
