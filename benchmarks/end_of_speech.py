@@ -1,4 +1,4 @@
-"""How soon, and how rightly, *Quick and patient* and Home Assistant's detector find the end of a sentence.
+"""How soon, and how rightly, *By what was said* and Home Assistant's detector find the end of a sentence.
 
 The detector, the recogniser of commands and the pauses are the product's, in a real Home Assistant. Audio
 goes through the device's codec, and the clock is the audio's, so that no load of the computer shows. Speech

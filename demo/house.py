@@ -182,7 +182,7 @@ async def change_link(client: Client, device: SimulatedDevice, link: str) -> Non
     """Choose `mqtt` or `websocket` for an idle device on MQTT, and restart it, so that it checks in."""
     paired = await _paired(client, device.mac)
     form = await client.change_subentry(paired.entry_id, "device", paired.subentry_id)
-    end = await client.submit(form, conversation_style="single", link=link, restart_now=True)
+    end = await client.submit(form, link=link, restart_now=True)
     if end.get("reason") != "device_restarting":
         raise DemoError(f"the device does not get another link: {end.get('reason', end['type'])}")
     try:

@@ -51,7 +51,7 @@ from .forms.gateway_form import (
     gateway_schema,
     gateway_suggestions,
 )
-from .forms.pairing_form import PairingFlow, address_placeholders
+from .forms.pairing_form import PairingFlow, address_placeholders, async_https_hint
 from .gateway import gateway_of
 from .links.link_settings import AUTO_SUBSCRIBE_TOPIC
 from .provisioning.address import check_in_url
@@ -124,11 +124,13 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
                 return await self._continue()
             self._remember_warning(errors)
             shown |= errors.keys()
-            suggested = {**self._settings, SECTION_ADVANCED: self._settings}
+            shown_again = gateway_suggestions(self._settings)
+            suggested = {**shown_again, SECTION_ADVANCED: shown_again}
         return self.async_show_form(
             step_id="gateway",
             data_schema=self.add_suggested_values_to_schema(gateway_schema(shown), suggested),
             errors=errors,
+            description_placeholders={"problem": await async_https_hint(self.hass)},
         )
 
     async def async_step_broker(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:

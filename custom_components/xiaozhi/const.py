@@ -13,6 +13,7 @@ CONF_ADDRESS: Final = "address"
 CONF_LINK: Final = "link"
 CONF_MQTT_PORT: Final = "mqtt_port"
 CONF_UDP_PORT: Final = "udp_port"
+CONF_STOCK_RELEASES: Final = "stock_releases"
 CONF_FIRMWARE_RELEASES: Final = "firmware_releases"
 CONF_BROKER: Final = "broker"
 CONF_TLS: Final = "tls"
@@ -35,6 +36,7 @@ CONF_LOOK_AT_PHOTOS: Final = "look_at_photos"
 CONF_SHARE_TRANSCRIPTS: Final = "share_transcripts"
 CONF_SHOW_ANNOUNCEMENTS: Final = "show_announcements"
 CONF_WAKE_WORD_PIPELINES: Final = "wake_word_pipelines"
+STOCK_FIRMWARE_PAGE: Final = "https://github.com/78/xiaozhi-esp32/releases"
 DEFAULT_FOLLOW_UP_WAIT: Final = 8
 
 # An access point: a subentry, whose unique id is the host and the agent.

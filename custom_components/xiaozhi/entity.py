@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, override
 
+from homeassistant.const import Platform
 from homeassistant.core import Context, callback
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.device_registry import DeviceInfo
@@ -183,6 +184,12 @@ def existing[DescriptionT: EntityDescription](
 ) -> Wanted[DescriptionT]:
     """Return that a device is to have those of these entities that exist on it."""
     return lambda device: {each.key: each for each in descriptions if exists(device, each)}
+
+
+def is_registered(device: Device, platform: Platform, key: str) -> bool:
+    """Whether an entity of the device was added before: what has none at first stays from then on."""
+    registry = er.async_get(device.hass)
+    return registry.async_get_entity_id(platform, DOMAIN, f"{device.mac}_{key}") is not None
 
 
 @callback

@@ -6,7 +6,7 @@ from functools import partial
 import logging
 
 from homeassistant.config_entries import ConfigEntry, ConfigEntryState
-from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.core import CALLBACK_TYPE, Event, HomeAssistant, callback
 from homeassistant.exceptions import ConfigEntryNotReady
 from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
@@ -103,6 +103,11 @@ class Gateway:
                 translation_key=err.key,
                 translation_placeholders={"port": str(err.port)},
             ) from err
+        self.entry.async_on_unload(
+            self.hass.bus.async_listen(dr.EVENT_DEVICE_REGISTRY_UPDATED, self._device_registry_updated)
+        )
+        for registered in dr.async_entries_for_config_entry(dr.async_get(self.hass), self.entry.entry_id):
+            self._take_name(registered)
         self.access_points.async_start()
         self._engines_check.async_start()
         # The owner is to know at once where there is none, and the first turn need not wait for the library.
@@ -151,8 +156,9 @@ class Gateway:
                 self._close(known)
                 known = None
             if known is not None:
+                renamed = known.name != subentry.title
                 known.apply(subentry)
-                self._register(known)
+                self._register(known, renamed=renamed)
                 continue
             device = Device(self.hass, self.entry, subentry, self._store, self._timeouts)
             device.listen(("conversation",), self._engines_check.async_check)
@@ -191,12 +197,31 @@ class Gateway:
             self._areas[mac] = area_id
 
     @callback
+    def _device_registry_updated(self, event: Event[dr.EventDeviceRegistryUpdatedData]) -> None:
+        if event.data["action"] == "update" and "name_by_user" in event.data["changes"]:
+            registered = dr.async_get(self.hass).async_get(event.data["device_id"])
+            if registered is not None and registered.config_entry_id == self.entry.entry_id:
+                self._take_name(registered)
+
+    @callback
+    def _take_name(self, registered: dr.AnyDeviceEntry) -> None:
+        """Name a device or an access point as its owner has renamed it on its page."""
+        subentry = self.entry.subentries.get(registered.config_subentry_id or "")
+        if subentry is not None and registered.name_by_user not in {None, subentry.title}:
+            self.hass.config_entries.async_update_subentry(
+                self.entry, subentry, title=registered.name_by_user
+            )
+
+    @callback
     def _detectors_unavailable(self) -> None:
         for device in self.devices.values():
             device.notify(DETECTORS)
 
     @callback
-    def _register(self, device: Device) -> None:
+    def _register(self, device: Device, *, renamed: bool = False) -> None:
         registered = device.register()
+        if renamed and registered.name_by_user not in {None, device.name}:
+            # It was renamed in the list of devices after it had been on its own page.
+            dr.async_get(self.hass).async_update_device(registered.id, name_by_user=None)
         if (area_id := self._areas.pop(device.mac, None)) is not None:
             dr.async_get(self.hass).async_update_device(registered.id, area_id=area_id)

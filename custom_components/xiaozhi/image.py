@@ -6,17 +6,20 @@ from datetime import datetime
 from typing import Any, Final, override
 
 from homeassistant.components.image import ImageEntity, ImageEntityDescription
-from homeassistant.const import EntityCategory
+from homeassistant.const import EntityCategory, Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from homeassistant.helpers.restore_state import RestoreEntity
+from homeassistant.util import dt as dt_util
 
 from .const import ATTR_HINT
 from .device.device import Device
-from .device.state import AVAILABLE, PictureKind
-from .entity import XiaozhiEntity, existing, follow
+from .device.state import AVAILABLE, PICTURE_ENTITY, PictureKind
+from .entity import XiaozhiEntity, existing, follow, is_registered
 from .gateway import XiaozhiConfigEntry
+from .pictures.image_entities import PICTURE_TOOLS
 from .texts.translated import known_text
-from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
+from .tools.catalogue import own_name
 
 PARALLEL_UPDATES = 0
 
@@ -26,8 +29,6 @@ class XiaozhiImageDescription(ImageEntityDescription):
     """Describes an image entity."""
 
     kind: PictureKind
-    tool: str
-    """The tool that takes the pictures."""
     hint: str
     """Key of the sentence that says how to get the first one."""
 
@@ -38,14 +39,12 @@ IMAGES: Final = (
         translation_key="screen",
         entity_category=EntityCategory.DIAGNOSTIC,
         kind=PictureKind.SCREEN,
-        tool=SNAPSHOT_TOOL,
         hint="no_screenshot_yet",
     ),
     XiaozhiImageDescription(
         key="photo",
         translation_key="photo",
         kind=PictureKind.PHOTO,
-        tool=PHOTO_TOOL,
         hint="no_photo_yet",
     ),
 )
@@ -54,17 +53,23 @@ IMAGES: Final = (
 async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
-    """Add the image entities that each device has tools for."""
+    """Add the image entities of each device, with the first picture."""
     follow(
         entry,
         async_add_entities,
-        existing(IMAGES, lambda device, image: own_name(image.tool, device.tools) is not None),
+        existing(IMAGES, _exists),
         lambda device, description: XiaozhiImage(hass, device, description),
+        keys=("tools", "pictures"),
     )
 
 
-class XiaozhiImage(XiaozhiEntity, ImageEntity):
-    """The last picture of a kind, since Home Assistant started."""
+def _exists(device: Device, image: XiaozhiImageDescription) -> bool:
+    able = own_name(PICTURE_TOOLS[image.kind], device.tools) is not None
+    return able and (image.kind in device.state.pictures or is_registered(device, Platform.IMAGE, image.key))
+
+
+class XiaozhiImage(XiaozhiEntity, ImageEntity, RestoreEntity):
+    """The last picture of a kind; after a restart of Home Assistant, only when it was taken."""
 
     entity_description: XiaozhiImageDescription
     _attr_content_type = "image/jpeg"
@@ -72,6 +77,19 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
     def __init__(self, hass: HomeAssistant, device: Device, description: XiaozhiImageDescription) -> None:
         XiaozhiEntity.__init__(self, device, description)
         ImageEntity.__init__(self, hass)
+        self._taken_before: datetime | None = None
+
+    @override
+    async def async_added_to_hass(self) -> None:
+        """Follow the device, and go on knowing when the last picture was taken."""
+        await super().async_added_to_hass()
+        if (last := await self.async_get_last_state()) is not None:
+            self._taken_before = dt_util.parse_datetime(last.state)
+        self.device.notify(PICTURE_ENTITY)
+
+    @property
+    def _has_picture(self) -> bool:
+        return self.entity_description.kind in self.device.state.pictures
 
     @property
     @override
@@ -84,19 +102,19 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
     def image_last_updated(self) -> datetime | None:
         """When the picture was taken."""
         picture = self.device.state.pictures.get(self.entity_description.kind)
-        return picture.taken if picture else None
+        return picture.taken if picture else self._taken_before
 
     @property
     @override
     def entity_picture(self) -> str | None:
         """Return the address of the picture; None shows the icon."""
-        return super().entity_picture if self.image_last_updated else None
+        return super().entity_picture if self._has_picture else None
 
     @property
     @override
     def extra_state_attributes(self) -> dict[str, Any]:
         """Return how to get the first picture."""
-        if self.image_last_updated:
+        if self._has_picture:
             return {}
         return {ATTR_HINT: known_text(self.hass, self.entity_description.hint)}
 

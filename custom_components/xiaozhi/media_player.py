@@ -137,7 +137,10 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     @override
     def supported_features(self) -> MediaPlayerEntityFeature:
         """Return what can be done; the volume only where the device has a tool for it."""
-        return _FEATURES | _VOLUME_FEATURES if self._volume.adjustable else _FEATURES
+        features = _FEATURES | _VOLUME_FEATURES if self._volume.adjustable else _FEATURES
+        # There is nothing to go on with while it is idle.
+        idle = self._player.state is PlayerState.IDLE
+        return features & ~MediaPlayerEntityFeature.PLAY if idle else features
 
     @property
     @override

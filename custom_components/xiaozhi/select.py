@@ -1,6 +1,6 @@
-"""Selects of a device: its tools' choices, its pipeline and what ends the user's speech."""
+"""Selects of a device: choices of its tools, its pipeline, and what ends speech and conversations."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, override
 
 from homeassistant.components.assist_pipeline import (
@@ -9,14 +9,17 @@ from homeassistant.components.assist_pipeline import (
     VadSensitivitySelect,
 )
 from homeassistant.components.select import SelectEntity, SelectEntityDescription
+from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData
 
-from .const import DOMAIN
+from .const import CONF_CONVERSATION_STYLE, DOMAIN
 from .device.device import Device
-from .entity import XiaozhiToolEntity, describe, follow, follow_tools
+from .device.state import SETTINGS
+from .entity import XiaozhiEntity, XiaozhiToolEntity, describe, existing, follow, follow_tools
 from .gateway import Gateway, XiaozhiConfigEntry
+from .settings import ConversationStyle
 from .tools.entity_descriptions import SelectTool
 
 # The device runs one tool at a time.
@@ -24,6 +27,12 @@ PARALLEL_UPDATES = 1
 
 _QUICK_AND_PATIENT: Final = "quick_and_patient"
 _CHOSEN: Final = "chosen"
+_CONVERSATIONS: Final = SelectEntityDescription(
+    key=CONF_CONVERSATION_STYLE,
+    translation_key=CONF_CONVERSATION_STYLE,
+    entity_category=EntityCategory.CONFIG,
+    options=[style.value for style in ConversationStyle],
+)
 
 
 async def async_setup_entry(
@@ -32,6 +41,7 @@ async def async_setup_entry(
     """Add the selects of each device."""
     gateway = entry.runtime_data
     follow_tools(entry, async_add_entities, SelectTool, XiaozhiSelect)
+    follow(entry, async_add_entities, existing([_CONVERSATIONS]), XiaozhiConversationsSelect)
     follow(entry, async_add_entities, lambda _device: _ASSIST, lambda device, kind: kind(gateway, device))
 
 
@@ -63,6 +73,33 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
     async def async_select_option(self, option: str) -> None:
         """Call the tool with the option."""
         await self._call(self.tool.choice.call(option))
+
+
+class XiaozhiConversationsSelect(XiaozhiEntity, SelectEntity):
+    """When the conversations of a device end."""
+
+    @property
+    @override
+    def follows(self) -> Iterable[str]:
+        """Return the keys of what it shows."""
+        return (SETTINGS,)
+
+    @property
+    @override
+    def available(self) -> bool:
+        """Return True: the setting is ours, not the device's."""
+        return True
+
+    @property
+    @override
+    def current_option(self) -> str:
+        """Return the setting."""
+        return self.device.settings.conversation_style
+
+    @override
+    async def async_select_option(self, option: str) -> None:
+        """Store the setting."""
+        self.device.set_option(CONF_CONVERSATION_STYLE, option)
 
 
 class XiaozhiPipelineSelect(AssistPipelineSelect):

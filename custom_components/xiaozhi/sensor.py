@@ -11,7 +11,7 @@ from homeassistant.components.sensor import (
     SensorEntityDescription,
     SensorStateClass,
 )
-from homeassistant.const import PERCENTAGE, EntityCategory, UnitOfTemperature, UnitOfTime
+from homeassistant.const import PERCENTAGE, EntityCategory, Platform, UnitOfTemperature, UnitOfTime
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
@@ -26,6 +26,7 @@ from .entity import (
     existing,
     follow,
     follow_tools,
+    is_registered,
 )
 from .gateway import XiaozhiConfigEntry
 from .protocol.conversation.state_table import ConversationState
@@ -63,8 +64,9 @@ def _ip(device: Device) -> str | None:
 
 
 def _has_timers(device: Device) -> bool:
-    """Whether timers can be set on a device: one on WebSocket is out of reach when they end."""
-    return device.state.link is LinkKind.MQTT or bool(device.state.timers)
+    """Whether a timer was ever set on a device that can be reached when it ends."""
+    known = device.state.link is LinkKind.MQTT and is_registered(device, Platform.SENSOR, "next_timer")
+    return known or bool(device.state.timers)
 
 
 def _timer_hint(device: Device) -> dict[str, Any]:

@@ -173,8 +173,8 @@ async def _take_photo(call: ServiceCall) -> ServiceResponse:
 
 async def _show_text(call: ServiceCall) -> None:
     data = call.data
-    message = messages.alert(status=data[ATTR_STATUS], message=data[ATTR_MESSAGE], emotion=data[ATTR_FACE])
-    await _on_each(call, lambda device: device.commands.send(message))
+    text = {"status": data[ATTR_STATUS], "message": data[ATTR_MESSAGE], "emotion": data[ATTR_FACE]}
+    await _on_each(call, lambda device: device.commands.show(**text))
 
 
 async def _set_face(call: ServiceCall) -> None:

@@ -23,6 +23,8 @@ class CallTimeouts:
 
     body: float = 10
     """To send a check-in. The device itself waits 30 s for an answer."""
+    probe: float = 3
+    """For a name to be resolved, and for ourselves to answer at an address that the owner has typed."""
     hang_up: float = 0.5
     """To close the connection. The HTTP client of firmware 2.1.0 to 2.4.x uses a freed object when the server
     closes before the device does (component ml307, src/esp/esp_tcp.cc). Devices close it well within this
@@ -111,6 +113,8 @@ class PictureTimeouts:
     photo."""
     upload: float = 20
     """For a picture, which the device sends while it compresses it."""
+    entity: float = 2
+    """For Home Assistant to add the entity of the first picture."""
     answer: float = 25
     """For the vision model. The device gives up after 30 s."""
     fetch: float = 15

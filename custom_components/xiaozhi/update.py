@@ -91,11 +91,11 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @property
     @override
     def latest_version(self) -> str | None:
-        """Return the newest version for the device; without one, its own: nothing newer is known."""
-        for firmware in self._found:
-            if _objection(self.device, firmware) is None:
-                return firmware.version
-        return self.installed_version
+        """Return the newest version for the device; its own if none suits, None if none was found."""
+        if not (found := self._found):
+            return None
+        suitable = (firmware.version for firmware in found if _objection(self.device, firmware) is None)
+        return next(suitable, self.installed_version)
 
     @property
     @override

@@ -7,6 +7,7 @@ import secrets
 import socket
 import sys
 from typing import Any
+from unittest.mock import AsyncMock
 
 from homeassistant import runner
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN, HOME_ASSISTANT_AGENT
@@ -43,6 +44,7 @@ from custom_components.xiaozhi.const import (
     GATEWAY_UNIQUE_ID,
     OTA_PATH,
 )
+from custom_components.xiaozhi.forms import gateway_form
 from custom_components.xiaozhi.protocol.audio.silero_probe import probe_key
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import OfferedLink
@@ -201,9 +203,10 @@ def taken_port() -> Generator[int]:
 
 
 @pytest.fixture
-async def own_address(hass: HomeAssistant, home_assistant: None) -> None:
-    """Home Assistant knows its address in the home network: that of `forms.ADDRESS`."""
+async def own_address(hass: HomeAssistant, home_assistant: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Home Assistant knows its address at home, that of `forms.ADDRESS`; every other name is its own, too."""
     hass.config.internal_url = "http://192.168.1.10:8123"
+    monkeypatch.setattr(gateway_form, "async_leads_here", AsyncMock(return_value=True))
 
 
 @pytest.fixture

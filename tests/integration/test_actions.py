@@ -68,7 +68,7 @@ def link() -> LinkKind:
 async def camera(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
     """A device with camera and screen that Home Assistant knows."""
     device = await boot(get_profile("camera"))
-    await wait_for_state(hass, PHOTO, "unknown")
+    await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
     return device
 
 
@@ -215,7 +215,7 @@ async def test_what_is_no_answer_to_a_photo_is_an_error(
 async def test_the_screen_becomes_a_picture(
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str
 ) -> None:
-    assert hass.states.is_state(SCREEN, "unknown")
+    assert hass.states.get(SCREEN) is None
     await act(hass, SERVICE_SCREENSHOT, device_id)
     assert (await async_get_image(hass, SCREEN)).content == jpeg(320, 240)
     [call] = [event for event in camera.events("tool") if event["name"] == "self.screen.snapshot"]
@@ -237,7 +237,7 @@ async def test_a_screen_that_sends_nothing_is_said_to(
     monkeypatch.setattr("simulator.application.device_tools.jpeg", lambda _width, _height: b"no picture")
     with pytest.raises(HomeAssistantError, match="did not send a picture"):
         await act(hass, SERVICE_SCREENSHOT, device_id)
-    assert hass.states.is_state(SCREEN, "unknown")
+    assert hass.states.get(SCREEN) is None
 
 
 async def test_addresses_that_nobody_opened_are_closed(
@@ -363,7 +363,7 @@ class TestWebSocket:
             await ask(hass, SERVICE_TAKE_PHOTO, device_id)
         assert problem.value.translation_key == "only_in_conversation"
         await simulated.wake()
-        await wait_for_state(hass, PHOTO, "unknown")
+        await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
         assert (await ask(hass, SERVICE_TAKE_PHOTO, device_id))["entity_id"] == PHOTO
         await act(hass, SERVICE_SCREENSHOT, device_id)
         assert (await async_get_image(hass, SCREEN)).content == jpeg(320, 240)

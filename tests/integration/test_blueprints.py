@@ -271,7 +271,7 @@ async def test_who_rings_is_shown_and_said_although_one_device_is_out_of_reach(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     device = await boot(get_profile("camera"))
-    await wait_for_state(hass, "image.kitchen_box_photo", "unknown")
+    await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
     speaker = Speaker()
     await hass.data[entity_component.DATA_INSTANCES]["assist_satellite"].async_add_entities([speaker])
     await use(
@@ -311,7 +311,7 @@ async def test_a_device_that_can_speak_says_who_rings_and_makes_no_other_sound(
     hass: HomeAssistant, front_door: str, boot: Boot, device_ids: list[str]
 ) -> None:
     device = await boot(get_profile("camera", version="2.5.0"))
-    await wait_for_state(hass, "image.kitchen_box_photo", "unknown")
+    await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
     await use(
         hass,
         _DOORBELL,
@@ -409,7 +409,7 @@ async def test_the_picture_is_renewed_and_a_condition_forbids_all(
     hass: HomeAssistant, front_door: str, boot: Boot, device_ids: list[str]
 ) -> None:
     device = await boot(get_profile("camera"))
-    await wait_for_state(hass, "image.kitchen_box_photo", "unknown")
+    await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
     hass.states.async_set("input_boolean.party", "on")
     quiet = {"condition": "state", "entity_id": "input_boolean.party", "state": "off"}
     await use(

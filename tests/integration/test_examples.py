@@ -16,6 +16,7 @@ from homeassistant.config_entries import ConfigSubentry
 from homeassistant.core import HomeAssistant, callback, split_entity_id
 from homeassistant.helpers import area_registry as ar, entity_registry as er
 from homeassistant.setup import async_setup_component
+from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 import yaml
@@ -24,6 +25,7 @@ from custom_components.xiaozhi import PLATFORMS
 from custom_components.xiaozhi.const import CONF_SHARE_TRANSCRIPTS, DOMAIN, SUBENTRY_DEVICE
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION, ConversationEvent, NotificationType
+from custom_components.xiaozhi.device.state import Picture, PictureKind
 from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -109,7 +111,7 @@ async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enable
     await hass.async_block_till_done()
     (device,) = gateway.devices.values()
     # Timers are for devices on MQTT.
-    device.update(listens_while_speaking=True, link=LinkKind.MQTT)
+    device.update(listens_while_speaking=True, link=LinkKind.MQTT, timers={"1": {}})
     tools = {tool.name: tool for tools in (*stock_tools().values(), _OWN_TOOLS) for tool in tools}
     await device.tools.set_list(tuple(tools.values()))
     device.update(
@@ -126,6 +128,8 @@ async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enable
             ip="192.168.1.20",
         )
     )
+    for kind in PictureKind:
+        device.set_picture(kind, Picture(data=b"", taken=dt_util.utcnow()))
     await hass.async_block_till_done()
     # Between conversations, it keeps its values as one on WebSocket does.
     device.update(link=LinkKind.WEBSOCKET)

@@ -16,10 +16,11 @@ import pytest
 
 import custom_components.xiaozhi as integration
 
-# Meant for integrations: helpers of flows, how an event is fired, which
+# Meant for integrations: helpers of flows, how an event is fired, how a notification is recorded, which
 # attributes are not recorded, and what triggers and conditions set in their base classes.
 MEANT_FOR_USE = {
     "_abort_if_unique_id_configured",
+    "_async_record_notification",
     "_domain_specs",
     "_excluded_from_states",
     "_get_entry",

@@ -17,6 +17,7 @@ from ..texts.tool_words import tool_words
 from ..tools.catalogue import REBOOT_TOOL, stock_tool
 from .device_model import DeviceModel
 from .link_session import LinkSession
+from .state import SHOWN
 from .tool_calls import call_error
 
 
@@ -78,6 +79,11 @@ class DeviceCommands:
             await session.send(message)
         except LinkClosedError as err:
             raise self._unreachable() from err
+
+    async def show(self, *, status: str, message: str, emotion: str) -> None:
+        """Show a text on the screen, with a sound. Raises as `call_tool`."""
+        await self.send(messages.alert(status=status, message=message, emotion=emotion))
+        self._device.notify(SHOWN)
 
     async def restart(self) -> None:
         """Restart the device. Raises as `call_tool`."""

@@ -19,7 +19,6 @@ from homeassistant.helpers.selector import (
 import voluptuous as vol
 
 from ..const import (
-    CONF_CONVERSATION_STYLE,
     CONF_LINK,
     CONF_SHARE_TRANSCRIPTS,
     CONF_SHOW_ANNOUNCEMENTS,
@@ -28,7 +27,7 @@ from ..const import (
 from ..gateway import Gateway, gateway_of
 from ..links.link_settings import kind_of_link
 from ..provisioning.pairing_codes import PendingDevice
-from ..settings import ConversationStyle, DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
+from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 from .device_permissions import merged, permissions_schema
 from .pairing_form import CODE_SELECTOR, PairingFlow
 
@@ -43,18 +42,7 @@ _CODE_SCHEMA: Final = vol.Schema(
     }
 )
 
-_SCHEMA: Final = vol.Schema(
-    {
-        vol.Required(CONF_CONVERSATION_STYLE): SelectSelector(
-            SelectSelectorConfig(
-                options=[style.value for style in ConversationStyle],
-                mode=SelectSelectorMode.LIST,
-                translation_key=CONF_CONVERSATION_STYLE,
-            )
-        ),
-        vol.Required(CONF_SHARE_TRANSCRIPTS, default=False): BooleanSelector(),
-    }
-)
+_SCHEMA: Final = vol.Schema({vol.Required(CONF_SHARE_TRANSCRIPTS, default=False): BooleanSelector()})
 _SCHEMA_WITH_LINK: Final = _SCHEMA.extend(
     {
         vol.Required(CONF_LINK, default=DeviceLink.AUTOMATIC.value): SelectSelector(

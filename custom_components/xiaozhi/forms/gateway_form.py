@@ -32,6 +32,7 @@ from ..const import (
     CONF_FIRMWARE_RELEASES,
     CONF_LINK,
     CONF_MQTT_PORT,
+    CONF_STOCK_RELEASES,
     CONF_TLS,
     CONF_UDP_PORT,
     CONF_WEBSOCKET_PORT,
@@ -40,18 +41,19 @@ from ..const import (
     DEFAULT_UDP_PORT,
     DEFAULT_WEBSOCKET_PORT,
 )
-from ..firmware.library import ReleasesError, async_fetch_releases
+from ..firmware.library import STOCK_RELEASES, ReleasesError, async_fetch_releases
 from ..links.link_settings import is_known_here_only
 from ..protocol.checkin_reply import is_mqtt_name
 from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerProblem
 from ..protocol.transport.udp.udp_server import UdpServer
-from ..provisioning.address import HostProblem, check_in_url, host_problem
+from ..provisioning.address import HostProblem, async_leads_here, check_in_url, host_problem
 from ..settings import OfferedLink, broker_settings
 from ..timeouts import timeouts_of
 
 # The only port on which the firmware encrypts MQTT (its `main/protocols/mqtt_protocol.cc`).
 _TLS_PORT: Final = 8883
 
+_ELSEWHERE: Final = "address_elsewhere"
 _DOES_NOT_PUSH: Final = "broker_does_not_push"
 _ADDRESS_ERRORS: Final = {
     HostProblem.UNUSABLE: "invalid_address",
@@ -60,6 +62,7 @@ _ADDRESS_ERRORS: Final = {
 }
 WARNINGS: Final = {
     _DOES_NOT_PUSH,
+    _ELSEWHERE,
     _ADDRESS_ERRORS[HostProblem.HERE_ONLY],
     _ADDRESS_ERRORS[HostProblem.LOCAL_NAME],
 }
@@ -82,10 +85,14 @@ _FIELDS: Final[Mapping[vol.Marker, Any]] = {
     vol.Required(CONF_UDP_PORT, default=DEFAULT_UDP_PORT): _PORT,
     vol.Optional(CONF_ADDRESS): TextSelector(),
 }
+_STOCK_RELEASES: Final[Mapping[vol.Marker, Any]] = {
+    vol.Required(CONF_STOCK_RELEASES, default=False): BooleanSelector()
+}
 SECTION_ADVANCED: Final = "advanced"
 RECONFIGURE_SCHEMA: Final = vol.Schema(
     {
         **_FIELDS,
+        **_STOCK_RELEASES,
         vol.Optional(CONF_FIRMWARE_RELEASES): TextSelector(TextSelectorConfig(type=TextSelectorType.URL)),
     }
 )
@@ -126,12 +133,14 @@ type _Ports = dict[str, tuple[SocketKind, int]]
 
 
 def gateway_schema(shown: Collection[str]) -> vol.Schema:
-    """Return the form of a new gateway, with all fields below *Advanced* except the `shown` ones.
+    """Return the form of a new gateway: the choice to look for firmware, and the `shown` fields.
 
-    All have defaults. A form shows no errors within a section, so that fields with errors must be outside.
+    The others are below *Advanced*, and all have defaults. A form shows no errors within a section, so that
+    fields with errors must be outside.
     """
     above = {field: selector for field, selector in _FIELDS.items() if field in shown}
     below = {field: selector for field, selector in _FIELDS.items() if field not in shown}
+    above |= _STOCK_RELEASES
     if below:
         above[vol.Required(SECTION_ADVANCED)] = section(vol.Schema(below), {"collapsed": True})
     return vol.Schema(above)
@@ -139,16 +148,24 @@ def gateway_schema(shown: Collection[str]) -> vol.Schema:
 
 def gateway_suggestions(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a form's suggestions from a gateway's entry. An entry from before MQTT has no link."""
-    return {CONF_LINK: OfferedLink.WEBSOCKET.value, **data}
+    suggestions = {CONF_LINK: OfferedLink.WEBSOCKET.value, **data}
+    if suggestions.get(CONF_FIRMWARE_RELEASES) == STOCK_RELEASES:
+        del suggestions[CONF_FIRMWARE_RELEASES]
+        suggestions[CONF_STOCK_RELEASES] = True
+    return suggestions
 
 
 def cleaned_gateway(user_input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings as they are stored: without sections and empty addresses."""
+    """Return the settings as they are stored: without sections and empty addresses.
+
+    A list of firmware of the owner's takes the place of GitHub's.
+    """
     user_input = {**user_input, **user_input.get(SECTION_ADVANCED, {})}
     settings = {key: user_input[key] for key in (CONF_LINK, *_OPENED)}
     addresses = {
         CONF_ADDRESS: user_input.get(CONF_ADDRESS, "").strip().lower(),
-        CONF_FIRMWARE_RELEASES: user_input.get(CONF_FIRMWARE_RELEASES, "").strip(),
+        CONF_FIRMWARE_RELEASES: user_input.get(CONF_FIRMWARE_RELEASES, "").strip()
+        or (STOCK_RELEASES if user_input.get(CONF_STOCK_RELEASES) else ""),
     }
     return settings | {key: address for key, address in addresses.items() if address}
 
@@ -188,6 +205,8 @@ async def gateway_errors(
         errors[CONF_ADDRESS] = _ADDRESS_ERRORS[problem]
     elif check_in_url(hass, address) is None:
         errors[CONF_ADDRESS] = "address_needed"
+    elif address and address not in accepted and not await async_leads_here(hass, address):
+        errors[CONF_ADDRESS] = _ELSEWHERE
     releases = settings.get(CONF_FIRMWARE_RELEASES)
     # A list that is saved already may be down for a while; a repair issue says so.
     known = None if running is None else running.data.get(CONF_FIRMWARE_RELEASES)
@@ -195,7 +214,10 @@ async def gateway_errors(
         try:
             await async_fetch_releases(hass, releases, timeouts_of(hass).firmware)
         except ReleasesError:
-            errors[CONF_FIRMWARE_RELEASES] = "no_releases"
+            if releases == STOCK_RELEASES:
+                errors[CONF_STOCK_RELEASES] = "no_stock_releases"
+            else:
+                errors[CONF_FIRMWARE_RELEASES] = "no_releases"
     ports = _ports(settings)
     held = _held(running)
     for field, (transport, port) in ports.items():

@@ -9,7 +9,6 @@ from typing import Any, Final
 from homeassistant.const import ATTR_AREA_ID, CONF_CLIENT_ID, CONF_CODE, CONF_NAME, CONF_TOKEN
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.data_entry_flow import AbortFlow, FlowContext, FlowHandler, FlowResult
-from homeassistant.helpers import area_registry as ar
 from homeassistant.helpers.selector import (
     AreaSelector,
     QrCodeSelector,
@@ -22,7 +21,7 @@ import voluptuous as vol
 
 from ..const import CONF_ADDRESS, CONF_BOARD, CONF_CONVERSATION_STYLE, CONF_LINK, DOMAIN
 from ..gateway import Gateway, running_gateway
-from ..provisioning.address import PORTAL_URL, check_in_url
+from ..provisioning.address import PORTAL_URL, check_in_url, is_https_only
 from ..provisioning.pairing_codes import Outcome, PendingDevice
 from ..settings import ConversationStyle, DeviceLink, device_subentries
 from ..texts.translated import async_text
@@ -36,6 +35,8 @@ _IN_A_LINE: Final = 3
 # 256 bit.
 _TOKEN_BYTES: Final = 32
 
+# Home Assistant's Markdown.
+_ALERT: Final = '<ha-alert alert-type="warning">{}</ha-alert>\n\n'
 _FIELD_QR_CODE: Final = "qr_code"
 CODE_SELECTOR: Final = TextSelector(
     # Phones show digits for a telephone number. A field for numbers would drop leading zeros.
@@ -45,6 +46,7 @@ _CODE_SCHEMA: Final = vol.Schema({vol.Required(CONF_CODE): CODE_SELECTOR})
 _ERRORS: Final = {
     Outcome.WRONG: "wrong_code",
     Outcome.REPLACED: "code_replaced",
+    Outcome.MALFORMED: "not_six_digits",
     Outcome.OLD: "old_code",
     Outcome.EXPIRED: "code_expired",
 }
@@ -74,18 +76,20 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         """Go on when a device has checked in, or show the address again."""
         if self._gateway().discovery.devices:
             return await self.async_step_code()
-        return await self.async_show_address({} if user_input is None else {"base": "no_device_yet"})
+        # An error would stand below the steps, where nobody looks for it.
+        not_yet = "" if user_input is None else await async_text(self.hass, "no_device_yet")
+        return await self.async_show_address(not_yet and _ALERT.format(not_yet))
 
-    async def async_show_address(self, errors: dict[str, str] | None = None) -> ResultT:
-        """Show how to point a device here."""
+    async def async_show_address(self, first: str = "") -> ResultT:
+        """Show how to point a device here, below what is to be read `first`."""
         address = self._gateway().entry.data.get(CONF_ADDRESS)
         url = check_in_url(self.hass, address)
         qr_code = {vol.Optional(_FIELD_QR_CODE): QrCodeSelector({"data": url, "scale": 4})} if url else {}
         return self.async_show_form(
             step_id="wait",
             data_schema=vol.Schema(qr_code),
-            errors=errors or {},
             description_placeholders={
+                "first": first,
                 **await address_placeholders(self.hass, address),
                 "speech": await async_missing_engines_hint(self.hass),
             },
@@ -142,9 +146,6 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             area_id = user_input.get(ATTR_AREA_ID)
             gateway.remember_area(device.mac, area_id)
             name = user_input.get(CONF_NAME, "").strip() or suggested
-            area = None if area_id is None else ar.async_get(self.hass).async_get_area(area_id)
-            if name == suggested and area is not None:
-                name = _free_name(f"{_NAME} {area.name}", taken)
             return self._add_device(
                 device.mac,
                 name,
@@ -200,10 +201,19 @@ async def address_placeholders(hass: HomeAssistant, address: str | None) -> dict
     """
     integration = await async_get_integration(hass, DOMAIN)
     url = check_in_url(hass, address)
-    problem = "address_unknown" if url is None else "address_https" if url.startswith("https:") else None
+    notes = await async_https_hint(hass)
+    if url is None and not notes:
+        notes = f"\n\n**{await async_text(hass, 'address_unknown')}**"
+    if address is not None:
+        notes += f"\n\n{await async_text(hass, 'address_told', address=address)}"
     return {
         "check_in_url": url or "–",
         "portal_url": PORTAL_URL,
         "docs_url": f"{integration.documentation}{_HIDDEN_FIELD_PAGE}",
-        "problem": "" if problem is None else f"\n\n**{await async_text(hass, problem)}**",
+        "problem": notes,
     }
+
+
+async def async_https_hint(hass: HomeAssistant) -> str:
+    """Return a paragraph for an owner whose Home Assistant answers on https only; otherwise an empty text."""
+    return f"\n\n**{await async_text(hass, 'address_https')}**" if is_https_only(hass) else ""

@@ -8,8 +8,8 @@ from ..device.state import PictureKind
 from ..errors import UserError
 from ..protocol.untrusted_text import one_line
 from ..tools.catalogue import PHOTO_TOOL, own_name
+from .image_entities import picture_entity
 from .screen import require_tool
-from .vision import picture_entity
 
 
 async def async_take_photo(

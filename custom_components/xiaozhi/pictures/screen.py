@@ -5,11 +5,10 @@ from functools import partial
 from typing import Final
 
 from homeassistant.core import HomeAssistant
-from homeassistant.util import dt as dt_util
 from PIL.Image import Image
 
 from ..device.device import Device
-from ..device.state import Picture, PictureKind
+from ..device.state import PictureKind
 from ..device_http.transfers import TRANSFERS, Download
 from ..errors import InputError, UserError
 from ..protocol.multipart import FormError, parse_form
@@ -23,6 +22,7 @@ from .decoder import (
     fit,
     open_picture,
 )
+from .image_entities import async_keep_picture
 from .slots import PICTURE_SLOTS
 
 # The largest screen of a supported board has 1280 by 800.
@@ -71,7 +71,7 @@ async def async_screenshot(hass: HomeAssistant, device: Device) -> None:
         )
     except (FormError, PictureError) as err:
         raise UserError("no_screenshot", name=device.name) from err
-    device.set_picture(PictureKind.SCREEN, Picture(data=picture, taken=dt_util.utcnow()))
+    await async_keep_picture(hass, device, PictureKind.SCREEN, picture)
 
 
 def _screenshot(content_type: str, body: bytes) -> bytes:

@@ -12,17 +12,17 @@ from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
 from homeassistant.helpers.json import json_bytes
-from homeassistant.util import dt as dt_util
 
 from ..const import DOMAIN, NO_MODEL_ISSUE
 from ..device.device import Device
-from ..device.state import Picture, PictureKind
+from ..device.state import PictureKind
 from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
 from ..protocol.untrusted_text import clean_text, one_line
 from ..texts.translated import TextError, async_text
 from ..voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
+from .image_entities import async_keep_picture
 from .slots import PICTURE_SLOTS, NoSlotError
 
 _LOGGER = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ async def _look(
             raise _NoAnswerError("photo_not_complete")
         photo, question = await slots.decode(hass, partial(_read_form, content_type, body))
         del body
-    entry = _keep(hass, device, photo)
+    entry = await _keep(hass, device, photo)
     return await _ask(hass, device, entry, question) if question else ""
 
 
@@ -122,17 +122,9 @@ class _NoAnswerError(TextError):
     """There is no answer; the language model reads the reason aloud."""
 
 
-def picture_entity(hass: HomeAssistant, device: Device, kind: PictureKind) -> er.RegistryEntry | None:
-    """Return the image entity for a kind of picture, also a disabled one."""
-    registry = er.async_get(hass)
-    entity_id = registry.async_get_entity_id(Platform.IMAGE, DOMAIN, f"{device.mac}_{kind}")
-    return registry.async_get(entity_id) if entity_id else None
-
-
-def _keep(hass: HomeAssistant, device: Device, photo: bytes) -> er.RegistryEntry | None:
+async def _keep(hass: HomeAssistant, device: Device, photo: bytes) -> er.RegistryEntry | None:
     """Keep a photo; return its entity."""
-    device.set_picture(PictureKind.PHOTO, Picture(data=photo, taken=dt_util.utcnow()))
-    entry = picture_entity(hass, device, PictureKind.PHOTO)
+    entry = await async_keep_picture(hass, device, PictureKind.PHOTO, photo)
     if entry is not None and not entry.disabled_by:
         hass.bus.async_fire(EVENT_PHOTO, {"device_id": entry.device_id, "entity_id": entry.entity_id})
     return entry

@@ -1,17 +1,26 @@
 """Addresses of Home Assistant: which of them devices can use."""
 
+import asyncio
 from enum import StrEnum
 from ipaddress import IPv4Address, ip_address
 import re
+from socket import AF_INET
 from typing import Any, Final
 
+import aiohttp
+from homeassistant.components.network import async_get_adapters
 from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.aiohttp_client import async_get_clientsession
 from homeassistant.util.network import is_ipv4_address, is_loopback
 from yarl import URL
 
 from ..const import OTA_PATH
 from ..links.link_settings import is_known_here_only
+from ..settings import GatewaySettings, gateway_entry
+from ..timeouts import timeouts_of
 
+GATEWAY_HEADER: Final = "X-XiaoZhi-Gateway"
+"""On the page at the check-in address: the name of the gateway."""
 PORTAL_URL: Final = "http://192.168.4.1"
 """The page of a device's own Wi-Fi hotspot (the firmware's component esp-wifi-connect)."""
 
@@ -54,20 +63,43 @@ def check_in_url(hass: HomeAssistant, address: str | None) -> str | None:
     `address` is the host that the owner has set. The scheme is http unless Home Assistant serves https only,
     for which devices require a publicly trusted certificate.
     """
-    api = hass.config.api
-    if api is None:
+    if (server := _web_server(hass)) is None:
         return None
-    scheme, host, port = "https" if api.use_ssl else "http", api.local_ip, api.port
-    internal = URL(hass.config.internal_url or "")
-    # Only an IP address: whether a device resolves names that end in .local depends on its build.
-    if internal.scheme == "http" and internal.host and is_ipv4_address(internal.host):
-        scheme, host, port = internal.scheme, internal.host, internal.port or port
+    scheme, host, port = server
     host = address or host
     # Devices cannot use a loopback address, nor an IP address with https: no certificate fits it.
     if not address and (not is_ipv4_address(host) or is_loopback(ip_address(host)) or scheme == "https"):
         return None
     suffix = "" if port == _DEFAULT_PORTS[scheme] else f":{port}"
     return f"{scheme}://{host}{suffix}{OTA_PATH}"
+
+
+@callback
+def is_https_only(hass: HomeAssistant) -> bool:
+    """Whether devices at home would have to use https."""
+    server = _web_server(hass)
+    return server is not None and server[0] == "https"
+
+
+async def async_leads_here(hass: HomeAssistant, address: str) -> bool:
+    """Whether a host is this computer, or the gateway answers there: it may be published by another one."""
+    timeout = timeouts_of(hass).calls.probe
+    try:
+        async with asyncio.timeout(timeout):
+            found = await hass.loop.getaddrinfo(address, None, family=AF_INET)
+    except OSError, TimeoutError, UnicodeError:
+        return False
+    adapters = await async_get_adapters(hass)
+    if {own["address"] for adapter in adapters for own in adapter["ipv4"]} & {str(ip[4][0]) for ip in found}:
+        return True
+    entry, url = gateway_entry(hass), check_in_url(hass, address)
+    if entry is None or url is None:
+        return False
+    try:
+        async with asyncio.timeout(timeout), async_get_clientsession(hass).get(url) as answer:
+            return answer.headers.get(GATEWAY_HEADER) == GatewaySettings.from_entry(entry).name
+    except TimeoutError, aiohttp.ClientError:
+        return False
 
 
 @callback
@@ -82,6 +114,17 @@ def describe_address(hass: HomeAssistant, address: str | None) -> dict[str, Any]
         "is_ip_address": host is not None and is_ipv4_address(host),
         "problem": None if host is None else host_problem(host),
     }
+
+
+def _web_server(hass: HomeAssistant) -> tuple[str, str, int] | None:
+    """Return scheme, host and port of our web server, as far as Home Assistant knows them."""
+    if (api := hass.config.api) is None:
+        return None
+    internal = URL(hass.config.internal_url or "")
+    # Only an IP address: whether a device resolves names that end in .local depends on its build.
+    if internal.scheme == "http" and internal.host and is_ipv4_address(internal.host):
+        return internal.scheme, internal.host, internal.port or api.port
+    return "https" if api.use_ssl else "http", api.local_ip, api.port
 
 
 def _is_of_no_host(address: IPv4Address) -> bool:

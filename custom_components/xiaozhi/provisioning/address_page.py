@@ -12,11 +12,11 @@ from homeassistant.config_entries import ConfigEntryState
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.http import KEY_HASS
 
-from ..const import CONF_ADDRESS, OTA_PATH
+from ..const import OTA_PATH
 from ..device_http.access import is_outside
-from ..settings import gateway_entry
+from ..settings import GatewaySettings, gateway_entry
 from ..texts.translated import async_text
-from .address import PORTAL_URL, HostProblem, check_in_url, host_problem
+from .address import GATEWAY_HEADER, PORTAL_URL, HostProblem, check_in_url, host_problem
 
 _HOST_TEXTS: Final = {
     HostProblem.UNUSABLE: "page_host_unusable",
@@ -66,6 +66,8 @@ class _Finding:
     """Why the gateway does not run, in Home Assistant's words."""
     url: str | None = None
     """The address to type into devices."""
+    gateway: GatewaySettings | None = None
+    """Settings of the gateway if it runs."""
 
 
 async def async_address_page(request: web.Request) -> web.Response:
@@ -83,6 +85,12 @@ async def async_address_page(request: web.Request) -> web.Response:
         items = "".join(f"<li>{escape(step)}</li>" for step in steps.splitlines()).replace(PORTAL_URL, _LINK)
         paragraphs.append(f"<p>{escape(intro)}</p><code>{escape(finding.url)}</code><ol>{items}</ol>")
         paragraphs.append(f"<p>{escape(await async_text(hass, 'page_next'))}</p>")
+    headers = dict(_HEADERS)
+    if (gateway := finding.gateway) is not None:
+        headers[GATEWAY_HEADER] = gateway.name
+        if gateway.address is not None:
+            told = await async_text(hass, "address_told", address=gateway.address)
+            paragraphs.append(f"<p>{escape(told)}</p>")
     page = _PAGE.format(
         language=escape(hass.config.language),
         mark=finding.mark,
@@ -90,7 +98,7 @@ async def async_address_page(request: web.Request) -> web.Response:
         body="\n".join(paragraphs),
     )
     return web.Response(
-        text=page, status=finding.status, content_type="text/html", charset="utf-8", headers=_HEADERS
+        text=page, status=finding.status, content_type="text/html", charset="utf-8", headers=headers
     )
 
 
@@ -104,7 +112,8 @@ def _find(hass: HomeAssistant, request: web.Request) -> _Finding:
     if entry.state is not ConfigEntryState.LOADED:
         return _failure("page_not_running", reason=entry.reason or "")
     host = request.host.rpartition(":")[0] or request.host
-    address: str | None = entry.data.get(CONF_ADDRESS)
+    gateway = GatewaySettings.from_entry(entry)
+    address = gateway.address
     problem: str | None = None
     if X_FORWARDED_FOR in request.headers:
         problem = "page_proxy"
@@ -115,8 +124,9 @@ def _find(hass: HomeAssistant, request: web.Request) -> _Finding:
         problem = "page_https"
     if problem is None:
         called = f"{request.scheme}://{request.host}{OTA_PATH}"
-        return _Finding(title="page_works", mark="✓", url=called)
-    return _Finding(title="page_doubtful", mark="⚠", problem=problem, url=check_in_url(hass, address))
+        return _Finding(title="page_works", mark="✓", url=called, gateway=gateway)
+    url = check_in_url(hass, address)
+    return _Finding(title="page_doubtful", mark="⚠", problem=problem, url=url, gateway=gateway)
 
 
 def _failure(problem: str, status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE, reason: str = "") -> _Finding:

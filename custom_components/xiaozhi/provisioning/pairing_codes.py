@@ -24,6 +24,7 @@ MAX_TRIES: Final = 5
 MAX_PENDING: Final = 16
 MAX_PENDING_FROM_ADDRESS: Final = 4
 _CODE_DIGITS: Final = 6
+_SIX_DIGITS: Final = re.compile(rb"[0-9]{6}")
 # Longer input cannot be a code.
 _MAX_TYPED: Final = 64
 _MAX_BOARD: Final = 40
@@ -69,6 +70,8 @@ class Outcome(StrEnum):
     WRONG = "wrong"
     REPLACED = "replaced"
     """Too many wrong tries: the device has a new code, and shows it after its next check-in."""
+    MALFORMED = "malformed"
+    """Not six digits. It costs no try."""
     OLD = "old"
     """The code before a replaced one. It costs no try."""
     EXPIRED = "expired"
@@ -138,8 +141,8 @@ class PairingRegistry:
     def verify(self, typed: str, now: float, mac: str | None = None) -> Verdict:
         """Check a typed code against the waiting devices with this MAC, or against all.
 
-        A wrong code counts as a try for each of them, unless it is the old code of one; after `MAX_TRIES`, a
-        device gets a new code. An accepted device goes on waiting until it is removed.
+        A wrong code of six digits counts as a try for each of them, unless it is the old code of one; after
+        `MAX_TRIES`, a device gets a new code. An accepted device goes on waiting until it is removed.
         """
         candidates = [
             device
@@ -149,6 +152,8 @@ class PairingRegistry:
         if not candidates:
             return Verdict(outcome=Outcome.EXPIRED)
         code = _normalised(typed)
+        if not _SIX_DIGITS.fullmatch(code):
+            return Verdict(outcome=Outcome.MALFORMED)
         if device := _device_with(code, candidates):
             return Verdict(outcome=Outcome.ACCEPTED, device=device)
         if device := next((known for known in candidates if _same(known.old_code, code)), None):

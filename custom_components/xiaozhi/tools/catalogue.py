@@ -104,6 +104,7 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         key="volume",
         translation_key="volume",
         unit=PERCENTAGE,
+        category=EntityCategory.CONFIG,
         state=Reading(tool=STATUS_TOOL, member="volume"),
     ),
     "self.screen.set_brightness": StockTool(
@@ -216,6 +217,8 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         translation_key="light_effect",
         options=("blink", "breathe_slowly", "breathe_quickly", "flow"),
         values=(3, 4, 5, 6),
+        # Unknown until it is chosen here.
+        enabled=False,
     ),
     "self.chassis.get_light_mode": _ACTION,
     "self.camera.set_camera_flipped": StockTool(

@@ -21,12 +21,14 @@ from ..protocol.messages import ListenMode
 from ..protocol.tasks import log_failure
 from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle
+from ..texts.translated import async_text
 from ..timeouts import VoiceTimeouts
+from .announcements.announcement_speech import text_utterance
 from .announcements.in_conversation import ConversationAnnouncements
 from .end_of_turn import INTERRUPTION
 from .interruption import listen_for_interruption
 from .pipeline_runs import PipelineRuns
-from .pipelines import spoken_language
+from .pipelines import chosen_pipeline, spoken_language
 from .satellite_states import SatelliteStates, TakeEvent
 from .speech_detectors import SpeechDetectors
 from .speech_input import SpeechInput
@@ -234,9 +236,11 @@ class _HeldConversation:
         if followed_up:
             timeouts = replace(timeouts, no_speech=self._device.settings.follow_up_wait)
             turn.extend(timeouts.no_speech)
+        answers_question = False
         if turn.start.question is not None:
             end = await self._run_typed(turn, turn.start.question, timeouts)
         else:
+            answers_question = self._voice.satellite.question_pending
             end = await self._run_spoken(turn, timeouts, followed_up=followed_up)
         self._asked_back = end is TurnEnd.ASKS_BACK
         if end is TurnEnd.ELSEWHERE or (voice_turn := self._voice_turn) is None:
@@ -247,6 +251,8 @@ class _HeldConversation:
         goes_on = end is TurnEnd.ASKS_BACK or (is_open and end is TurnEnd.ANSWERED)
         if end in _SHOWN_ENDS or (end is TurnEnd.SILENT and not followed_up):
             await voice_turn.show_error(spoken_language(self._device.hass, self._device))
+        if answers_question and end is TurnEnd.ANSWERED:
+            await self._thank()
         if await self._announcements.speak(self._conversation) or goes_on:
             await self._device.commands.read_at_rest(briefly=True)
             await self._conversation.end_answer()
@@ -254,6 +260,13 @@ class _HeldConversation:
         await self._conversation.loudspeaker.wait_played()
         await self._device.commands.read_at_rest()
         return False
+
+    async def _thank(self) -> None:
+        """Acknowledge the answer to a question of an automation: no assistant has one for it."""
+        hass = self._device.hass
+        text = await async_text(hass, "question_answered", spoken_language(hass, self._device))
+        pipeline = chosen_pipeline(hass, self._device, self._woken_by)
+        await self._announcements.acknowledge(self._conversation, text_utterance(hass, text, pipeline))
 
     async def _run_spoken(self, turn: Turn, timeouts: VoiceTimeouts, *, followed_up: bool) -> TurnEnd:
         start = turn.start

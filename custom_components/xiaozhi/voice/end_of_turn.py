@@ -1,6 +1,6 @@
-"""The pauses that end a turn, by what the owner has chosen in *When I stop speaking*.
+"""The pauses that end a turn, by what the owner has chosen in *End of speech*.
 
-A fixed pause is either slow, or cuts off people who hesitate. *Quick and patient* lets what was said so far
+A fixed pause is either slow, or cuts off people who hesitate. *By what was said* lets what was said so far
 decide: a command that Home Assistant understands ends the turn at once, anything else after a second.
 `early_transcripts.py` finds out what was said, `understood_commands.py` whether it is understood. Tuned with
 `benchmarks/end_of_speech.py`.

@@ -27,6 +27,7 @@ _INTERVAL: Final = timedelta(seconds=10)
 _ENGINES: Final = (stt.DOMAIN, tts.DOMAIN)
 # The page of Home Assistant on which a pipeline gets its engines.
 _PAGE: Final = "/config/voice-assistants/assistants"
+_GUIDE: Final = "https://www.home-assistant.io/voice_control/voice_remote_local_assistant/"
 # What is missing, by whether the pipelines hear and speak.
 _MISSING: Final = {
     (False, False): "no_speech",
@@ -42,7 +43,7 @@ async def async_missing_engines_hint(hass: HomeAssistant) -> str:
     if missing is None:
         return ""
     hint = await async_text(hass, f"{missing}_hint", pipeline=pipeline.name, page=_PAGE)
-    return f"\n\n{hint}"
+    return f"\n\n{hint} {await async_text(hass, 'engines_guide', guide=_GUIDE)}"
 
 
 class MissingEnginesCheck:

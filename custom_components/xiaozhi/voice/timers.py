@@ -23,7 +23,6 @@ from homeassistant.util.hass_dict import HassKey
 from ..const import DOMAIN
 from ..device.device import Device
 from ..device.state import STATUS_READ
-from ..protocol import messages
 from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
 from ..protocol.faces import Face
 from ..protocol.transport.link import LinkKind
@@ -291,12 +290,11 @@ class VoiceTimers:
     async def _show(self, text: str) -> bool:
         """Show it with the sound of an alert, repeatedly; return whether the user has woken the device."""
         status = await async_text(self._hass, "timer", spoken_language(self._hass, self._device))
-        alert = messages.alert(status=status, message=text, emotion=Face.HAPPY)
         woken = asyncio.Event()
         accept = self._device.conversations.refuse(woken.set)
         try:
             for number in range(round(self._timeouts.show / self._timeouts.between_alerts)):
-                await self._device.commands.send(alert)
+                await self._device.commands.show(status=status, message=text, emotion=Face.HAPPY)
                 if number == 0 and STATUS_TOOL in self._device.tools:
                     # Nothing else shows that the device has not lost its power.
                     await self._device.commands.call_tool(STATUS_TOOL)

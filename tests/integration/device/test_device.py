@@ -144,15 +144,38 @@ async def test_a_device_without_screen_and_battery_has_no_entities_for_them(
         "assist_satellite.kitchen_box",
         "light.kitchen_box_led_strip",
         "media_player.kitchen_box_speaker",
-        "number.kitchen_box_follow_up_wait",
+        "number.kitchen_box_keep_listening_after_an_answer",
         "number.kitchen_box_status_light_brightness",
         RESTART,
         VOLUME,
         "notify.kitchen_box_screen_message",
         "select.kitchen_box_assistant",
-        "select.kitchen_box_when_i_stop_speaking",
+        "select.kitchen_box_conversations",
+        "select.kitchen_box_end_of_speech",
         "update.kitchen_box_firmware",
     }
+
+
+async def test_a_name_from_the_page_of_the_device_counts_everywhere(
+    hass: HomeAssistant, linked_entry: MockConfigEntry
+) -> None:
+    """In the list of devices and in every message; and a name from that list on the page."""
+    registry = dr.async_get(hass)
+    entry = registry.async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
+    assert entry is not None
+    registry.async_update_device(entry.id, name_by_user="Robbie")
+    await hass.async_block_till_done()
+    (subentry,) = linked_entry.subentries.values()
+    assert subentry.title == "Robbie"
+    device = linked_entry.runtime_data.devices[MAC]
+    with pytest.raises(HomeAssistantError, match="Robbie can be reached only while"):
+        await device.commands.restart()
+    hass.config_entries.async_update_subentry(linked_entry, subentry, title="Box")
+    await hass.async_block_till_done()
+    entry = registry.async_get(entry.id)
+    assert entry is not None
+    assert (entry.name, entry.name_by_user, device.name) == ("Box", None, "Box")
+    assert hass.states.get("assist_satellite.kitchen_box") is not None
 
 
 async def test_a_command_in_a_conversation_reaches_the_device_and_is_read_back(

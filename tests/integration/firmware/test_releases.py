@@ -11,14 +11,16 @@ from aiohttp.test_utils import TestServer
 from homeassistant.components.update import (
     ATTR_VERSION,
 )
-from homeassistant.const import STATE_OFF, STATE_ON
+from homeassistant.const import STATE_OFF, STATE_ON, STATE_UNKNOWN
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import ServiceValidationError
 from homeassistant.helpers import issue_registry as ir
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.test_util.aiohttp import AiohttpClientMocker
 
 from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, DOMAIN
+from custom_components.xiaozhi.firmware.library import STOCK_RELEASES
 from simulator import build_image
 from tests.integration.boxes import Boot
 from tests.integration.firmware.updates import (
@@ -166,7 +168,7 @@ async def test_a_list_that_cannot_be_used_is_told(
     await point_to(hass, linked_entry, releases.url)
     await boot_linked(hass, boot)
     await look(hass)
-    assert versions(hass) == (STATE_OFF, "2.4.1", "2.4.1")
+    assert versions(hass) == (STATE_UNKNOWN, "2.4.1", None)
     issue = ir.async_get(hass).async_get_issue(DOMAIN, "firmware_releases")
     assert issue is not None
     assert issue.translation_placeholders is not None
@@ -195,5 +197,33 @@ async def test_the_form_tries_the_address_of_a_list(
     assert linked_entry.data[CONF_FIRMWARE_RELEASES] == releases.url
     await hass.async_block_till_done()
     assert (await submit(None))["reason"] == "reconfigure_successful"
+    assert CONF_FIRMWARE_RELEASES not in linked_entry.data
+    await hass.async_block_till_done()
+
+
+async def test_a_switch_looks_for_the_stock_firmware_on_github(
+    hass: HomeAssistant,
+    linked_entry: MockConfigEntry,
+    own_address: None,
+    aioclient_mock: AiohttpClientMocker,
+) -> None:
+    settings = dict(linked_entry.data)
+
+    async def submit(**fields: Any) -> Any:
+        form: Any = await linked_entry.start_reconfigure_flow(hass)
+        return await hass.config_entries.flow.async_configure(form["flow_id"], settings | fields)
+
+    aioclient_mock.get(STOCK_RELEASES, text="<html>")
+    assert (await submit(stock_releases=True))["errors"] == {"stock_releases": "no_stock_releases"}
+    aioclient_mock.clear_requests()
+    aioclient_mock.get(STOCK_RELEASES, json=release("2.4.2", "https://github.com/file"))
+    assert (await submit(stock_releases=True))["reason"] == "reconfigure_successful"
+    assert linked_entry.data[CONF_FIRMWARE_RELEASES] == STOCK_RELEASES
+    await hass.async_block_till_done()
+    form: Any = await linked_entry.start_reconfigure_flow(hass)
+    fields = form["data_schema"].schema
+    shown = {str(field): (field.description or {}).get("suggested_value") for field in fields}
+    assert (shown["stock_releases"], shown["firmware_releases"]) == (True, None)
+    assert (await submit(stock_releases=False))["reason"] == "reconfigure_successful"
     assert CONF_FIRMWARE_RELEASES not in linked_entry.data
     await hass.async_block_till_done()

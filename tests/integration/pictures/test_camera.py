@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.usefixtures("all_enabled"), pytest.mark.own_home]
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 PHOTO = "image.kitchen_box_photo"
 QUESTION = "What do you see?"
-SETTINGS = {"conversation_style": "single", "share_transcripts": False}
+SETTINGS = {"share_transcripts": False}
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def link() -> LinkKind:
 async def camera(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
     """A device with a camera that Home Assistant knows."""
     device = await boot(get_profile("camera"))
-    await wait_for_state(hass, PHOTO, "unknown")
+    await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
     return device
 
 
@@ -109,21 +109,24 @@ async def test_a_photo_without_question_is_only_kept(
     assert not open_issues(hass)
 
 
-async def test_the_button_takes_the_first_photo_which_takes_the_hint_away(
-    hass: HomeAssistant, camera: SimulatedDevice
+async def test_the_first_photo_adds_its_entity_which_knows_after_a_restart_when_that_was(
+    hass: HomeAssistant, camera: SimulatedDevice, linked_entry: MockConfigEntry
 ) -> None:
-    state = hass.states.get(PHOTO)
-    assert state is not None
-    # Its icon is shown, and not a picture that cannot be loaded.
-    assert "entity_picture" not in state.attributes
-    assert "Press Take photo" in state.attributes[ATTR_HINT]
+    assert hass.states.get(PHOTO) is None
     button = {"entity_id": "button.kitchen_box_take_photo"}
     await hass.services.async_call("button", "press", button, blocking=True)
     assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
-    state = hass.states.get(PHOTO)
-    assert state is not None
-    assert "entity_picture" in state.attributes
-    assert ATTR_HINT not in state.attributes
+    before = hass.states.get(PHOTO)
+    assert before is not None
+    assert "entity_picture" in before.attributes
+    assert ATTR_HINT not in before.attributes
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await wait_for_state(hass, PHOTO, before.state)
+    after = hass.states.get(PHOTO)
+    assert after is not None
+    # Its icon is shown, and not a picture that cannot be loaded.
+    assert "entity_picture" not in after.attributes
+    assert "Press Take photo" in after.attributes[ATTR_HINT]
 
 
 async def test_the_owner_decides_whether_a_model_looks_at_photos(
@@ -222,7 +225,6 @@ async def test_a_photo_without_an_entity_is_no_disabled_entity(
     announce(camera)
     await until(lambda: "self.eye.look" in device.tools)
     await hass.async_block_till_done()
-    er.async_get(hass).async_remove(PHOTO)
     result = await device.commands.call_tool("self.eye.look", {"question": QUESTION})
     answer = json.loads(result.text or "")
     assert answer == {"success": False, "message": sentence("photo_no_camera")}
@@ -231,6 +233,7 @@ async def test_a_photo_without_an_entity_is_no_disabled_entity(
 async def test_a_disabled_entity_is_named(
     hass: HomeAssistant, eyes: ScriptedEyes, camera: SimulatedDevice, device: Device
 ) -> None:
+    await take_photo(device, "")
     er.async_get(hass).async_update_entity(PHOTO, disabled_by=er.RegistryEntryDisabler.USER)
     await hass.async_block_till_done()
     assert (await take_photo(device))["message"] == sentence("photo_no_entity")
@@ -407,5 +410,5 @@ class TestWebSocket:
         eyes = await open_eyes(hass)
         simulated = await boot(get_profile("camera"))
         await simulated.wake()
-        await wait_for_state(hass, PHOTO, "unknown")
+        await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
         assert await take_photo(device) == {"success": True, "result": eyes.sees}

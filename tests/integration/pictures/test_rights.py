@@ -80,7 +80,7 @@ async def site() -> AsyncGenerator[Site]:
 async def box(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
     """A device with a screen."""
     device = await boot(get_profile("camera"))
-    await wait_for_state(hass, "image.kitchen_box_photo", "unknown")
+    await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
     return device
 
 
@@ -193,7 +193,7 @@ class TestManyDevices:
 
             monkeypatch.setattr(screen, name, counted)
         other = await boot(get_profile("camera"), mac=OTHER_MAC)
-        await wait_for_state(hass, "image.other_box_photo", "unknown")
+        await wait_for_state(hass, "button.other_box_take_photo", "unknown")
         entries = dr.async_entries_for_config_entry(dr.async_get(hass), linked_entry.entry_id)
         ids = [entry.id for entry in entries if {(DOMAIN, MAC), (DOMAIN, OTHER_MAC)} & entry.identifiers]
         assert len(ids) == 2

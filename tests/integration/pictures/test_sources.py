@@ -50,7 +50,7 @@ async def cameras(hass: HomeAssistant) -> None:
 async def box(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
     """A device with a screen of 320 by 240."""
     device = await boot(get_profile("camera"))
-    await wait_for_state(hass, PHOTO, "unknown")
+    await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
     return device
 
 
@@ -240,7 +240,7 @@ async def test_a_screen_without_a_sensible_size_is_shown_nothing(
 ) -> None:
     profile = get_profile("camera")
     device = await boot(replace(profile, board=replace(profile.board, width=width, height=height)))
-    await wait_for_state(hass, PHOTO, "unknown")
+    await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
     with pytest.raises(HomeAssistantError, match="Kitchen box does not report the size of its screen"):
         await show(image=await add_poster(hass, png(64, 48)))
     assert not shown_on(device)

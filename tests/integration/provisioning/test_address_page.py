@@ -2,8 +2,9 @@
 
 from html.parser import HTMLParser
 from http import HTTPStatus
+import socket
 from typing import override
-from unittest.mock import patch
+from unittest.mock import AsyncMock, patch
 
 from homeassistant.components.http import ApiConfig
 from homeassistant.core import HomeAssistant
@@ -14,6 +15,9 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import OTA_PATH
 from custom_components.xiaozhi.device_http import access
+from custom_components.xiaozhi.provisioning import address
+from custom_components.xiaozhi.provisioning.address import async_leads_here
+from tests.integration.conftest import unused_port
 from tests.integration.http_device import MakeEntry
 from tests.integration.provisioning.forms import ADDRESS, texts
 
@@ -146,6 +150,24 @@ async def test_a_host_that_the_owner_has_set_works(
     await hass.config_entries.async_setup(make_entry(address="ha.local").entry_id)
     page = await open_page(hass_client_no_auth, HTTPStatus.OK, Host="ha.local:8123")
     assert (page.title, page.address) == (WORKS, "http://ha.local:8123/api/xiaozhi/ota")
+    assert "Devices that check in are told to connect to ha.local" in " ".join(page.texts["p"])
+
+
+async def test_an_address_is_right_if_it_is_this_computers_or_the_gateway_answers_there(
+    hass: HomeAssistant,
+    gateway_entry: MockConfigEntry,
+    hass_client_no_auth: ClientSessionGenerator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A container has another address than its computer, which publishes its ports."""
+    own: list[dict[str, str]] = [{"address": "127.0.0.1"}]
+    monkeypatch.setattr(address, "async_get_adapters", AsyncMock(return_value=[{"ipv4": own}]))
+    assert await async_leads_here(hass, "127.0.0.1")
+    own.clear()
+    client = await hass_client_no_auth()
+    for port, right in ((client.port, True), (unused_port(socket.SOCK_STREAM), False)):
+        hass.config.internal_url = f"http://192.168.1.10:{port}"
+        assert await async_leads_here(hass, "127.0.0.1") is right
 
 
 @pytest.mark.own_home

@@ -5,7 +5,7 @@ from http import HTTPStatus
 import json
 import socket
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import AsyncMock, patch
 
 from homeassistant.components.http import ApiConfig
 from homeassistant.config_entries import (
@@ -26,6 +26,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN, GATEWAY_UNIQUE_ID
+from custom_components.xiaozhi.forms import gateway_form
 from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, MakeDevice, MakeEntry, paired_device
 from tests.integration.provisioning.forms import (
     ADDRESS,
@@ -69,7 +70,10 @@ async def test_the_gateway_is_set_up_and_says_what_to_type_into_devices(
     (qr_code,) = form["data_schema"].schema.values()
     assert qr_code.config["data"] == ADDRESS
     shown = form["description_placeholders"]
-    assert "neither hear nor speak" in shown.pop("speech")
+    assert "No device has checked in yet" in shown.pop("first")
+    speech = shown.pop("speech")
+    assert "neither hear nor speak" in speech
+    assert "https://www.home-assistant.io/voice_control/voice_remote_local_assistant/" in speech
     assert shown == {
         "check_in_url": ADDRESS,
         "portal_url": "http://192.168.4.1",
@@ -106,7 +110,8 @@ async def test_ports_and_the_link_without_a_broker_are_suggested(hass: HomeAssis
     """Who knows nothing about ports just goes on: all is below *Advanced*."""
     form = await start(hass)
     assert form["data_schema"]({"advanced": {}}) == {
-        "advanced": {"link": "mqtt", "websocket_port": 8765, "mqtt_port": 1884, "udp_port": 8765}
+        "stock_releases": False,
+        "advanced": {"link": "mqtt", "websocket_port": 8765, "mqtt_port": 1884, "udp_port": 8765},
     }
     assert form["data_schema"].schema["advanced"].options == {"collapsed": True}
 
@@ -189,6 +194,18 @@ async def test_an_address_that_devices_hardly_find_is_warned_of_where_it_is_type
     assert form["errors"] == {"address": "address_local_name"}
 
 
+async def test_the_address_of_another_computer_is_warned_of(
+    hass: HomeAssistant, free_port: int, unload_gateway: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device would look for the gateway there. The form cannot know what a router passes on."""
+    monkeypatch.setattr(gateway_form, "async_leads_here", AsyncMock(return_value=False))
+    form = await submit(hass, await start(hass), **websocket_only(free_port, address="192.168.1.99"))
+    assert form["errors"] == {"address": "address_elsewhere"}
+    result = await submit(hass, form, **websocket_only(free_port, address="192.168.1.99"))
+    assert result["type"] is FlowResultType.CREATE_ENTRY
+    assert "told to connect to 192.168.1.99" in result["description_placeholders"]["problem"]
+
+
 async def test_both_fields_can_be_wrong_at_once(hass: HomeAssistant, taken_port: int) -> None:
     """Nobody likes to be told one thing after the other."""
     form = await submit(hass, await start(hass), **websocket_only(taken_port, address="a/b"))
@@ -212,10 +229,11 @@ async def test_without_an_address_of_its_own_home_assistant_asks_for_one(
 async def test_with_https_only_the_limits_are_said(
     hass: HomeAssistant, free_port: int, unload_gateway: None
 ) -> None:
-    """A device accepts no certificate but a publicly trusted one."""
-    form = await start(hass)
+    """A device accepts no certificate but a publicly trusted one, which an IP address cannot have."""
     hass.config.internal_url = None
     hass.config.api = ApiConfig("192.168.1.10", "192.168.1.10", 443, use_ssl=True)
+    form = await start(hass)
+    assert "An IP address cannot have such a certificate" in form["description_placeholders"]["problem"]
     result = await submit(hass, form, **websocket_only(free_port, address="ha.example.org"))
     assert result["type"] is FlowResultType.CREATE_ENTRY
     shown = hass.config_entries.subentries.async_get(result["next_flow"][1])
@@ -373,9 +391,7 @@ async def test_with_a_gateway_a_device_on_the_network_shows_nothing(
 
 
 @with_paired_device
-async def test_how_a_device_converses_can_be_changed(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry
-) -> None:
+async def test_a_device_can_be_changed(hass: HomeAssistant, gateway_entry: MockConfigEntry) -> None:
     """Without restarting the gateway, and without touching its token."""
     running = gateway_entry.runtime_data
     (subentry,) = gateway_entry.subentries.values()
@@ -383,15 +399,15 @@ async def test_how_a_device_converses_can_be_changed(
     assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "reconfigure")
     assert form["description_placeholders"] == {"name": "Kitchen box"}
     with pytest.raises(InvalidData):
-        await submit_device(hass, form, conversation_style="endless")
-    result = await submit_device(hass, form, conversation_style="open")
+        await submit_device(hass, form, conversation_style="open")
+    result = await submit_device(hass, form, share_transcripts=True)
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "reconfigure_successful")
     assert gateway_entry.subentries[subentry.subentry_id].data == {
         "client_id": CLIENT_ID,
         "token": TOKEN,
         "board": "bread-compact-wifi",
-        "conversation_style": "open",
-        "share_transcripts": False,
+        "conversation_style": "single",
+        "share_transcripts": True,
     }
     assert gateway_entry.runtime_data is running
 
@@ -436,6 +452,7 @@ async def test_the_frontend_gets_every_form(
         "mqtt_port",
         "udp_port",
         "address",
+        "stock_releases",
         "firmware_releases",
     ]
     assert link["description"] == {"suggested_value": "websocket"}

@@ -45,8 +45,8 @@ def link_of(entry: MockConfigEntry) -> Any:
 async def choose(hass: HomeAssistant, entry: MockConfigEntry, link: str, **fields: Any) -> Any:
     """Choose a link for the only device; return how the form ends."""
     form = await change_device(hass, entry)
-    assert form["data_schema"]({"conversation_style": "single"})["restart_now"] is True
-    result = await submit_device(hass, form, conversation_style="single", link=link, **fields)
+    assert form["data_schema"]({})["restart_now"] is True
+    result = await submit_device(hass, form, link=link, **fields)
     assert result["type"] is FlowResultType.ABORT
     assert link_of(entry) == link
     return result
@@ -59,8 +59,8 @@ async def test_a_device_without_a_choice_is_not_asked_for_one(
     known = paired_device()
     entry = await running(hass, make_entry({**known, "data": {**known["data"], "link": "mqtt"}}))
     form = await change_device(hass, entry)
-    assert {str(field) for field in form["data_schema"].schema} == {"conversation_style", "share_transcripts"}
-    result = await submit_device(hass, form, conversation_style="open")
+    assert {str(field) for field in form["data_schema"].schema} == {"share_transcripts"}
+    result = await submit_device(hass, form, share_transcripts=True)
     assert result["reason"] == "reconfigure_successful"
     assert link_of(entry) == "mqtt"
 

@@ -141,7 +141,8 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
                 assert "restored" not in state.attributes, f"nothing provides {entity_id} ({suffix}) any more"
                 if kind is LinkKind.MQTT:
                     assert state.state != STATE_UNAVAILABLE, entity_id
-    assert names == {}
+    # What was in the form of the device before 0.4.0.
+    assert names.keys() == {f"select.{kind}_box_conversations" for kind in MACS}
 
 
 async def test_one_device_with_settings_that_cannot_be_read_stops_no_gateway(
@@ -165,10 +166,10 @@ async def test_one_device_with_settings_that_cannot_be_read_stops_no_gateway(
     )
     assert form["type"] is FlowResultType.FORM
     done = await hass.config_entries.subentries.async_configure(
-        form["flow_id"], {"conversation_style": "open", "link": "automatic", "restart_now": False}
+        form["flow_id"], {"share_transcripts": True, "link": "automatic", "restart_now": False}
     )
     assert done["type"] is FlowResultType.ABORT
-    assert entry.runtime_data.devices[bad["unique_id"]].settings.conversation_style == "open"
+    assert entry.runtime_data.devices[bad["unique_id"]].settings.share_transcripts
 
 
 @pytest.mark.own_home

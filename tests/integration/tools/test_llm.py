@@ -252,7 +252,7 @@ async def submit_tools(hass: HomeAssistant, form: Any, permissions: dict[str, An
     words: dict[str, Any] = {}
     if "wake_word_pipelines" in form["data_schema"].schema:
         words = {"wake_word_pipelines": {}}
-    await submit_device(hass, form, conversation_style="single", permissions=permissions, **words)
+    await submit_device(hass, form, permissions=permissions, **words)
 
 
 async def test_the_owner_chooses_what_the_assistant_may_do(
@@ -309,7 +309,7 @@ async def test_a_choice_outlives_a_change_while_the_gateway_is_stopped(
     await hass.config_entries.async_unload(linked_entry.entry_id)
     form = await change_device(hass, linked_entry)
     assert "permissions" not in form["data_schema"].schema
-    await submit_device(hass, form, conversation_style="open")
+    await submit_device(hass, form, share_transcripts=True)
     data = linked_entry.subentries[subentry.subentry_id].data
-    assert (data["conversation_style"], data["assistant_tools"]) == ("open", chosen)
+    assert (data["share_transcripts"], data["assistant_tools"]) == (True, chosen)
     assert await hass.config_entries.async_setup(linked_entry.entry_id)

@@ -466,7 +466,7 @@ class TestTwoDevices:
         assert max(whisper.waited) < 0.05
 
 
-SELECT = "select.kitchen_box_when_i_stop_speaking"
+SELECT = "select.kitchen_box_end_of_speech"
 
 
 @pytest.mark.parametrize(

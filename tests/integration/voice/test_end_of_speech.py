@@ -22,7 +22,7 @@ async def test_the_pause_that_ends_speech_is_the_one_that_was_chosen(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, choice: str
 ) -> None:
     device = await boot()
-    await choose(hass, "select.kitchen_box_when_i_stop_speaking", choice)
+    await choose(hass, "select.kitchen_box_end_of_speech", choice)
     speech.recognizer.lines = [COMMAND]
     await device.wake()
     await device.wait_state(State.LISTENING, 10)

@@ -82,7 +82,7 @@ async def test_it_is_set_changed_paused_and_cancelled(
 ) -> None:
     device = await boot()
     assert async_device_supports_timers(hass, device_id)
-    assert hass.states.is_state(NEXT_TIMER, "unknown")
+    assert hass.states.get(NEXT_TIMER) is None
 
     def seconds() -> float:
         state = hass.states.get(NEXT_TIMER)

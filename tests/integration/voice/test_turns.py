@@ -47,7 +47,10 @@ async def test_a_single_word_answers_a_question(
 async def test_an_open_conversation_goes_on_until_nobody_speaks(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
-    change_settings(hass, linked_entry, conversation_style="open")
+    conversations = {"entity_id": "select.kitchen_box_conversations", "option": "open"}
+    await hass.services.async_call("select", "select_option", conversations, blocking=True)
+    (subentry,) = linked_entry.subentries.values()
+    assert subentry.data["conversation_style"] == "open"
     speech.recognizer.lines = [COMMAND, "turn off the kitchen light"]
     talk = await converse(await boot(), command, command)
     assert hass.states.is_state(LIGHT, "off")

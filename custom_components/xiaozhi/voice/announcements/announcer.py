@@ -11,7 +11,6 @@ from homeassistant.core import HomeAssistant, callback
 
 from ...const import MAX_MESSAGE
 from ...device.device import Device
-from ...protocol import messages
 from ...protocol.clock import loop_time
 from ...protocol.faces import Face, face_of
 from ...protocol.transport.link import LinkKind
@@ -200,7 +199,7 @@ class Announcer:
     async def _show(self, utterance: Utterance) -> None:
         text = one_line(utterance.text, MAX_MESSAGE)
         emotion = face_of(utterance.text) or Face.NEUTRAL
-        await self._device.commands.send(messages.alert(status=_STATUS, message=text, emotion=emotion))
+        await self._device.commands.show(status=_STATUS, message=text, emotion=emotion)
         utterance.on_start()
 
     def _stopped(self, key: str = "announcement_stopped") -> AnnouncementStoppedError:

@@ -105,6 +105,22 @@ class ConversationAnnouncements:
                     await self._there.wait()
         return expects_answer
 
+    async def acknowledge(self, conversation: Conversation, utterance: Utterance) -> None:
+        """Say something short, or only show it where it cannot be said; nothing if something else waits.
+
+        Raises `LinkClosedError`.
+        """
+        if self._waiting is not None:
+            return
+        try:
+            await self._speak(conversation, utterance)
+        except LinkClosedError:
+            raise
+        except Exception as err:  # noqa: BLE001 - speech engines may raise anything
+            # It logs what is worth it.
+            sound_error(err, self._device)
+            await conversation.show(messages.tts_caption(utterance.text))
+
     @callback
     def _take(self) -> _Waiting | None:
         waiting, self._waiting = self._waiting, None

@@ -8,7 +8,7 @@ from typing import Final
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
-from ...const import DOMAIN
+from ...const import DOMAIN, STOCK_FIRMWARE_PAGE
 from ...device.device import Device
 from ...errors import InputError, UserError
 from ...protocol.audio.speech_decoder import SpeechError, SpeechFault
@@ -91,7 +91,9 @@ def refusal(device: Device, *, has_text: bool, expects_answer: bool = False) -> 
         key = "announcement_on_websocket"
     else:
         key = "not_connected"
-    return AnnouncementRefusedError(key, name=device.name)
+    return AnnouncementRefusedError(
+        key, name=device.name, board=device.state.board or "?", releases=STOCK_FIRMWARE_PAGE
+    )
 
 
 @callback

@@ -227,7 +227,7 @@ async def test_a_device_that_is_gone_is_an_error(boot: Boot, announcer: Announce
 
 async def test_a_device_that_cannot_speak_says_what_would_help(boot: Boot, announcer: Announcer) -> None:
     await boot(OLD)
-    for text, advice in (("Hello.", "shown as text"), ("", "while it is in a conversation")):
+    for text, advice in (("Hello.", "text with a sound instead"), ("", "while it is in a conversation")):
         with pytest.raises(AnnouncementRefusedError, match=advice):
             await announcer.say(Utterance(text=text, speech=beep(1)))
 

@@ -48,7 +48,10 @@ class TestIdle:
         announcement = await device.wait_announced()
         assert [text for _, text in announcement.shown] == [QUESTION, "To answer, wake me and speak."]
         await asyncio.sleep(30)
-        await say(device, command)
+        answer = await converse(device, command)
+        # It is acknowledged: no assistant has an answer to it.
+        assert answer.answers == ["Thank you."]
+        assert answer.played_seconds > 0
         assert await asking == {"id": "yes", "sentence": "yes please", "slots": {}}
         assert device.screen.user_text == "yes please" or "yes please" in str(device.events("received"))
         # The next command is one for the assistant again.
@@ -187,7 +190,7 @@ class TestInAConversation:
         await asyncio.sleep(0.1)
         talk = await converse(device, command, command)
         assert await asking == {"id": "later", "sentence": "in ten minutes", "slots": {"minutes": "ten"}}
-        assert talk.answers == ["Turned on the switch", QUESTION]
+        assert talk.answers == ["Turned on the switch", QUESTION, "Thank you."]
         assert not talk.hung_up
 
     async def test_nobody_who_answers_is_a_result(

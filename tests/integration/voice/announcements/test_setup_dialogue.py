@@ -118,7 +118,7 @@ async def choose(hass: HomeAssistant, entry: MockConfigEntry, pipelines: dict[st
         context={"source": SOURCE_RECONFIGURE, "subentry_id": subentry.subentry_id},
     )
     result = await hass.config_entries.subentries.async_configure(
-        form["flow_id"], {"conversation_style": "single", CONF_WAKE_WORD_PIPELINES: pipelines}
+        form["flow_id"], {CONF_WAKE_WORD_PIPELINES: pipelines}
     )
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "reconfigure_successful")
     await hass.async_block_till_done()
