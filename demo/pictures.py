@@ -28,7 +28,7 @@ _FOLDER: Final = ROOT / "docs" / "images"
 _WIFI_PAGE: Final = Path(__file__).parent / "drawings" / "wifi.html"
 _DOMAIN: Final = "xiaozhi"
 _INTEGRATION: Final = "XiaoZhi"
-_DEVICE: Final = "XiaoZhi Kitchen"
+_DEVICE: Final = "XiaoZhi"
 _ROOM: Final = "Kitchen"
 # Shown as the address of Home Assistant, which really runs on loopback.
 _ADDRESS: Final = "192.168.1.10"
