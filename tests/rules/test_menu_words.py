@@ -31,7 +31,6 @@ _WORDS: Final[Mapping[str, str]] = {
 }
 _NAMED: Final[Mapping[str, str]] = {
     "**Discovered**": "ui.panel.config.integrations.discovered",
-    "with Reconfigure": "ui.panel.config.integrations.config_entry.reconfigure",
     "Press Add there": "ui.common.add",
 }
 """Other places where an English text names what is on the page."""

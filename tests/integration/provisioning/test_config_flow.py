@@ -473,8 +473,7 @@ async def test_the_frontend_gets_every_form(
     area, name = form["data_schema"]
     assert (name["default"], area["name"]) == ("XiaoZhi", "area_id")
     form = await post("subentries/flow", {"handler": handler, "subentry_id": subentry_id})
-    style, share, *_ = form["data_schema"]
-    assert style["selector"]["select"]["options"] == ["single", "open"]
+    share, *_ = form["data_schema"]
     assert (share["name"], share["default"]) == ("share_transcripts", False)
 
 
