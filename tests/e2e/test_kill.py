@@ -61,7 +61,12 @@ class Moments:
             # Home Assistant ignores the same wake word at a second device.
             await device.wake(f"hi {link}")
             await device.wait_state(State.LISTENING, 60)
+            sentences = len(device.events("speaking begins"))
             device.say(pcm)
+            # A sentence that has not begun would be said in the next conversation, together with that one's.
+            await device.wait_for(
+                lambda device=device, sentences=sentences: len(device.events("speaking begins")) > sentences
+            )
         return len(pcm) / 2 / UPLINK_RATE
 
     async def mid_sentence(self) -> None:
