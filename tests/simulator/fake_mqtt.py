@@ -10,6 +10,7 @@ from typing import Any, Self, override
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from tests.protocol.transport.mqtt.wire import packet, string
 from tests.simulator.fake_server import Http, Json
 
 CONNECT, PUBLISH, PUBACK, PUBREC, PUBCOMP, SUBSCRIBE, PINGREQ, DISCONNECT = 1, 3, 4, 5, 7, 8, 12, 14
@@ -25,20 +26,6 @@ def ctr(key: bytes, header: bytes, data: bytes) -> bytes:
         stream += block.update((counter % 2**128).to_bytes(16))
         counter += 1
     return bytes(one ^ other for one, other in zip(data, stream, strict=False))
-
-
-def string(text: str) -> bytes:
-    """Encode a string field."""
-    return len(text.encode()).to_bytes(2) + text.encode()
-
-
-def packet(first: int, body: bytes) -> bytes:
-    """Put the fixed header before a body."""
-    length, size = b"", len(body)
-    while size >= 128:
-        length += bytes((size & 127 | 128,))
-        size >>= 7
-    return bytes((first,)) + length + bytes((size,)) + body
 
 
 @dataclass(frozen=True)

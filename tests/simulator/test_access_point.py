@@ -5,23 +5,17 @@ here a few lines over `websockets` are the tool side.
 """
 
 import asyncio
-from contextlib import suppress
 import json
 from typing import Any
 
-import jwt
 import pytest
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from simulator.access_point import (
-    YEAR,
     Cable,
     Cloud,
     CloudFaults,
-    EndpointKey,
     EndpointServer,
-    OpeningFaults,
     SelfHostedAgent,
     Timing,
 )
@@ -56,34 +50,14 @@ async def test_the_cloud_speaks_first_in_the_order_of_the_logs() -> None:
         assert session.violations == []
 
 
-ENDS: dict[str, tuple[dict[str, Any], dict[str, Any], int, float]] = {
-    **{
-        f"{method} unanswered": ({}, {"deaf_to": {method}}, 4004, seconds)
-        for method, seconds in {"initialize": 10, "tools/list": 10, "ping": 70}.items()
-    },
-    "a malformed list": ({}, {"replies": {"tools/list": {"result": {"tools": [{"name": "x"}]}}}}, 4004, 0),
-    "too many tools": ({"faults": CloudFaults(max_tools=1)}, {}, 4004, 0),
-    "too long a list": ({"faults": CloudFaults(max_list_bytes=50)}, {}, 4004, 0),
-    "idle for an hour": ({"faults": CloudFaults(idle_drop=3600)}, {}, 1006, 3600),
-    "half-open": (
-        {"faults": CloudFaults(freeze_after=100)},
-        {"options": {"ping_interval": 20, "ping_timeout": 20, "close_timeout": 1}},
-        1006,
-        121,
-    ),
-    "4004 as soon as it is open": ({"opening": OpeningFaults(close_code=4004)}, {}, 4004, 0),
-}
-
-
-@pytest.mark.parametrize("name", ENDS)
-async def test_the_cloud_ends_a_connection(name: str) -> None:
-    """Sections 4 to 6: with 4004 for what it does not take, and without a word when it is idle."""
-    options, fields, code, seconds = ENDS[name]
-    async with Cloud(**options) as cloud, peer(cloud.url(), **fields) as dialled:
+@pytest.mark.parametrize(("method", "seconds"), [("initialize", 10), ("tools/list", 10), ("ping", 70)])
+async def test_the_cloud_waits_ten_seconds_for_an_answer(method: str, seconds: float) -> None:
+    """Sections 4 to 6."""
+    async with Cloud() as cloud, peer(cloud.url(), deaf_to={method}) as dialled:
         begin = now()
         await dialled.connection.wait_closed()
-        assert dialled.connection.close_code == code
-        assert now() - begin == pytest.approx(seconds, abs=max(1, seconds / 10))
+        assert dialled.connection.close_code == 4004
+        assert now() - begin == pytest.approx(seconds, abs=1)
 
 
 async def test_calls_run_at_once_end_in_any_order_and_may_be_too_long_or_take_too_long() -> None:
@@ -125,28 +99,6 @@ async def test_the_double_notes_what_the_tool_side_must_not_do(frame: str | byte
         await asyncio.sleep(1)
         (noted,) = session.violations
         assert violation in noted
-
-
-async def test_tokens_expire_are_revoked_and_are_like_published_ones() -> None:
-    """Section 2."""
-    time = 1_780_000_000.0
-    async with Cloud(now=lambda: time, faults=CloudFaults(silent=True)) as cloud:
-        payload = jwt.decode(cloud.token(42), options={"verify_signature": False})
-        assert jwt.get_unverified_header(cloud.token(42)) == {"alg": "ES256", "typ": "JWT"}
-        assert (payload["agentId"], payload["endpointId"], payload["exp"]) == (42, "agent_42", time + YEAR)
-        near, endless, past = (cloud.token(valid=valid) for valid in (3600, None, -1))
-        revoked = cloud.token()
-        cloud.revoked.add(revoked)
-
-        async def status(token: str) -> int:
-            with suppress(InvalidStatus):
-                await (await connect(cloud.url(token)).__aenter__()).close()
-            return cloud.attempts[-1].status
-
-        tokens = (near, endless, past, revoked, "x.y", "")
-        assert [await status(token) for token in tokens] == [101, 101, 401, 401, 401, 401]
-        time += 3601
-        assert await status(near) == 401
 
 
 # Self-hosted: section 10
@@ -210,16 +162,6 @@ async def test_ids_are_translated(request_id: object, seen: object, back: object
                 await asyncio.wait_for(agent.recv(), 5)
         else:
             assert json.loads(await agent.recv())["id"] == back
-
-
-async def test_a_bad_token_is_accepted_and_then_closed() -> None:
-    async with EndpointServer() as server:
-        reasons = {"": "缺少token参数", "?token=" + EndpointKey("another").token("x"): "token解密失败"}
-        for query, reason in reasons.items():
-            async with connect(f"{server.origin}/mcp_endpoint/mcp/{query}") as connection:
-                with pytest.raises(ConnectionClosed):
-                    await connection.recv()
-                assert (connection.close_code, connection.close_reason) == (1008, reason)
 
 
 async def test_what_makes_a_server_deaf() -> None:

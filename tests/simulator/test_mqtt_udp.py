@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from simulator import Nvs, UdpImpairment
+from tests.protocol.transport.mqtt.wire import packet, string
 from tests.simulator.fake_mqtt import (
     CONNECT,
     DISCONNECT,
@@ -19,8 +20,6 @@ from tests.simulator.fake_mqtt import (
     SUBSCRIBE,
     Session,
     ctr,
-    packet,
-    string,
 )
 from tests.simulator.fake_server import opus_packets
 from tests.simulator.trace import (
