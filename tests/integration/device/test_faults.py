@@ -73,7 +73,7 @@ def is_about(what: Misbehaviour, text: str) -> bool:
 # Of the lines that an owner sees, those that do not name the device.
 TOLD = {
     Misbehaviour.LOOPING_CURSOR: "list of tools was cut at 12 items: its pages go in circles",
-    Misbehaviour.THOUSAND_TOOLS: "list of tools was cut at 512 items: it has more",
+    Misbehaviour.THOUSAND_TOOLS: "list of tools was cut at 512 items: it is too long",
 }
 ENDED = [Misbehaviour.FLOOD, Misbehaviour.DROP_MID_SENTENCE]
 BORNE = [
