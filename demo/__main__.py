@@ -16,8 +16,9 @@ from . import control
 from .engines import plain
 from .errors import DemoError
 from .hass import PASSWORD, USERNAME
-from .processes import ROOT, last_lines
+from .processes import ROOT, free_port, last_lines
 from .stage import DEVICES, LINKED, LOGS, Demo, Said, demo
+from .talk import PORT
 
 _FOLDER: Final = ROOT / ".demo"
 _START_SECONDS: Final = 180
@@ -41,9 +42,13 @@ _UNDERSTOOD: Final = {
 _WELCOME: Final = """
 Ready.
 
+  Talk       {talk}     (in a browser on this computer, with its microphone)
   Web page   {url}
   Login      {username} / {password}
-  Talk       scripts/demo say "turn on the kitchen light"     (in another terminal)
+
+Without a microphone, in another terminal: scripts/demo say "turn on the kitchen light"
+From another computer, browsers give the microphone to this page only as localhost:
+  ssh -L {port}:localhost:{port} this-computer     and then open {talk} there
 
 There are three devices. {mqtt} is connected all the time, over MQTT. It has a camera, a screen, lights and
 wheels, which are all on its page. To try there, or with Settings > Tools > Actions:
@@ -163,16 +168,19 @@ async def _stay(folder: Path, port: int, *, small: bool) -> int:
                 demo(folder, _tell, port, with_cloud=True, small=small) as running,
             ):
                 limit.reschedule(None)
-                async with control.control(running):
-                    print(_welcome(running), flush=True)
+                talk_port = free_port(PORT if port else 0)
+                async with running.talk_page(talk_port) as talk, control.control(running, talk):
+                    print(_welcome(running, talk), flush=True)
                     await running.wait_for_failure()
         except TimeoutError:
             raise DemoError(f"the demo has not started within {_START_SECONDS} s") from None
     return 0
 
 
-def _welcome(running: Demo) -> str:
+def _welcome(running: Demo, talk: str) -> str:
     return _WELCOME.format(
+        talk=talk,
+        port=talk.rpartition(":")[2],
         url=running.url,
         username=USERNAME,
         password=PASSWORD,

@@ -26,6 +26,7 @@ _ARGUMENTS: Final = [
     "--disable-sync",
     "--no-first-run",
 ]
+_FAKE_MICROPHONE: Final = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
 _PATIENCE_MS: Final = 20_000
 # Attempts to open a page that Home Assistant may leave again, and the wait for each.
 _TRIES: Final = 3
@@ -195,12 +196,20 @@ class WebPage:
 
 
 @asynccontextmanager
-async def web_page(url: str, *, width: int = 1280, height: int = 900) -> AsyncGenerator[WebPage]:
-    """Open a browser without a window, of this many pixels. Raises `DemoError` when there is no browser."""
+async def web_page(
+    url: str, *, width: int = 1280, height: int = 900, microphone: Path | None = None
+) -> AsyncGenerator[WebPage]:
+    """Open a browser without a window, of this many pixels. Raises `DemoError` when there is no browser.
+
+    `microphone` is a WAV file that its microphone hears, once from when it is opened.
+    """
+    arguments = list(_ARGUMENTS)
+    if microphone:
+        arguments += [*_FAKE_MICROPHONE, f"--use-file-for-fake-audio-capture={microphone}%noloop"]
     command = await asyncio.to_thread(_command)
     async with async_playwright() as playwright:
         try:
-            browser = await playwright.chromium.launch(executable_path=command, args=_ARGUMENTS)
+            browser = await playwright.chromium.launch(executable_path=command, args=arguments)
         except Error as err:
             raise DemoError(f"no browser: install chromium or Chrome. {err.message.splitlines()[0]}") from err
         try:

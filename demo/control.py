@@ -35,8 +35,11 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def control(demo: Demo) -> AsyncGenerator[None]:
-    """Serve `say` and `notify` while the block runs, one request after the other."""
+async def control(demo: Demo, talk: str) -> AsyncGenerator[None]:
+    """Serve `say` and `notify` while the block runs, one request after the other.
+
+    `talk` is the address of the page to talk to.
+    """
     token = secrets.token_urlsafe()
     turn = asyncio.Lock()
 
@@ -50,7 +53,8 @@ async def control(demo: Demo) -> AsyncGenerator[None]:
     file = demo.folder / _FILE
     try:
         file.touch(mode=0o600)
-        where = {"port": server.sockets[0].getsockname()[1], "token": token, "url": demo.url}
+        port = server.sockets[0].getsockname()[1]
+        where = {"port": port, "token": token, "url": demo.url, "talk": talk}
         file.write_text(json.dumps(where))
         yield
     finally:

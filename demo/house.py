@@ -15,6 +15,7 @@ from .speech_server import HOST
 
 __all__ = [
     "LAMP",
+    "LAMPS",
     "NAMES",
     "Room",
     "add_access_point",
@@ -49,7 +50,8 @@ class Room(StrEnum):
     HALL = "hall"
 
 
-_ROOMS: Final = {LAMP: Room.KITCHEN, "light.living_room_light": Room.LIVING_ROOM}
+LAMPS: Final = {LAMP: Room.KITCHEN, "light.living_room_light": Room.LIVING_ROOM}
+"""The room of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +65,9 @@ class _Paired:
 async def furnish(client: Client) -> None:
     """Add the hall, assign the lamps to their rooms, and switch them off."""
     await client.command("config/area_registry/create", name=Room.HALL.value.capitalize())
-    for lamp, room in _ROOMS.items():
+    for lamp, room in LAMPS.items():
         await client.command("config/entity_registry/update", entity_id=lamp, area_id=room)
-    await client.call("light", "turn_off", entity_id=list(_ROOMS))
+    await client.call("light", "turn_off", entity_id=list(LAMPS))
 
 
 async def switch_lamp_off(client: Client) -> None:

@@ -23,6 +23,7 @@ from .film import record
 from .hass import PASSWORD, USERNAME, home_assistant
 from .processes import ROOT, free_port
 from .speech_server import HOST
+from .talk import talk_page
 
 _FOLDER: Final = ROOT / "docs" / "images"
 _WIFI_PAGE: Final = Path(__file__).parent / "drawings" / "wifi.html"
@@ -36,6 +37,8 @@ _PORT: Final = 8123
 _BOARD: Final = "electron"
 _MAC: Final = "24:6f:28:aa:a4:5f"
 _SAID: Final = "what time is it"
+# Not in its own room, for which its answer would be a sound.
+_SWITCHED: Final = "turn on the living room light"
 _WIDTH: Final = 1280
 _HEIGHT: Final = 1300
 
@@ -79,6 +82,7 @@ async def _take(folder: Path, work: Path) -> None:
         await _conversation(web, device, folder)
         await _firmware(web, folder)
         await _response_time(web, client, device, folder)
+        await _talk_page(web, client, device, folder)
         await record(web, client, device, folder)
 
 
@@ -174,6 +178,20 @@ async def _response_time(web: WebPage, client: Client, device: SimulatedDevice, 
     await web.open_menu(web.page.locator("ha-more-info-dialog"), "Details")
     await web.read("Attributes")
     await web.pictures(folder / "response-time.png", web.dialog)
+
+
+async def _talk_page(web: WebPage, client: Client, device: SimulatedDevice, folder: Path) -> None:
+    """Show the page to talk to a device while it answers."""
+    page = await web.page.context.new_page()
+    async with talk_page(device, client, free_port(), home=web.url, small=False) as url:
+        await page.goto(url)
+        talking = asyncio.create_task(converse(device, await spoken(_SWITCHED)))
+        await expect(page.locator("#status")).to_have_text("Speaking")
+        await expect(page.locator(".lamp.on")).to_be_visible()
+        talk = WebPage(page, url)
+        await talk.pictures(folder / "talk.png", page.locator(".box"), page.locator("aside"), still=False)
+        await talking
+    await page.close()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from socket import SOCK_DGRAM
@@ -23,6 +23,7 @@ from .errors import DemoError
 from .hass import LOG, home_assistant
 from .processes import Child, free_port
 from .speech_server import HOST
+from .talk import talk_page
 from .unasked import Listener, put_music
 
 __all__ = ["DEVICES", "LINKED", "LOGS", "Demo", "Said", "demo"]
@@ -188,6 +189,10 @@ class Demo:
     def owner(self) -> Owner:
         """The user of the device on MQTT, which can be reached at any time."""
         return self.owner_of("mqtt")
+
+    def talk_page(self, port: int) -> AbstractAsyncContextManager[str]:
+        """Serve the page to talk to the device on MQTT; the block gets its address."""
+        return talk_page(self.devices["mqtt"], self.client, port, home=self.url, small=self.speech.small)
 
     async def wait_for_failure(self) -> None:
         """Wait until a process has ended that should keep running; then raise `DemoError`."""

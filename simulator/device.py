@@ -219,6 +219,13 @@ class SimulatedDevice:
         """
         self._hardware.voice.say(sound if isinstance(sound, bytes) else read_wav(sound))
 
+    def hear(self, room: Callable[[int], bytes] | None) -> None:
+        """Let the microphone hear live sound, besides what is said; None ends that.
+
+        `room` returns so many bytes of 16 kHz mono PCM of 16 bits; it is asked while the device listens.
+        """
+        self._hardware.voice.room = room
+
     async def wait_said(self, timeout: float = 60) -> None:  # noqa: ASYNC109
         """Wait until all has been said."""
         await self.wait_for(self._hardware.voice.spoken.is_set, timeout)

@@ -58,6 +58,8 @@ class Voice:
         self._echoes: deque[array[int]] = deque(maxlen=_LATEST_ECHOES)
         self._utterances: deque[bytes] = deque()
         self._current = b""
+        self.room: Callable[[int], bytes] | None = None
+        """Returns so many bytes of live sound, which is heard instead of the background noise."""
         self.spoken = asyncio.Event()
         """Set while there is nothing left to say."""
         self.spoken.set()
@@ -84,7 +86,7 @@ class Voice:
             self._begun()
         frame, self._current = self._current[:_FRAME_BYTES], self._current[_FRAME_BYTES:]
         self._look_for_end()
-        return self._with_echo(frame + self._silence(_FRAME_BYTES - len(frame)))
+        return self._with_echo(frame + self._background(_FRAME_BYTES - len(frame)))
 
     def _with_echo(self, frame: bytes) -> bytes:
         if not self._echoes:
@@ -105,7 +107,9 @@ class Voice:
             self.spoken.set()
             self._said()
 
-    def _silence(self, size: int) -> bytes:
+    def _background(self, size: int) -> bytes:
+        if self.room is not None:
+            return self.room(size)
         if not self._noise:
             return bytes(size)
         start = self._noise_position

@@ -26,10 +26,9 @@ class DemoProcess:
     folder: Path
     mark: str = field(repr=False)
 
-    @property
-    def url(self) -> str:
-        """Address of Home Assistant."""
-        url: str = json.loads((self.folder / "control.json").read_text())["url"]
+    def where(self, what: str) -> str:
+        """Return the address of Home Assistant, `url`, or of the page to `talk`."""
+        url: str = json.loads((self.folder / "control.json").read_text())[what]
         return url
 
     def say(self, *arguments: str) -> str:

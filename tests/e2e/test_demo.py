@@ -1,6 +1,7 @@
 """The running demo: speech goes in, a lamp goes on, speech comes out; and nothing is left behind."""
 
 import asyncio
+from contextlib import AsyncExitStack
 import json
 import os
 from pathlib import Path
@@ -10,15 +11,25 @@ import subprocess
 import sys
 import wave
 
+import aiohttp
+import numpy as np
+from playwright.async_api import WebSocket, expect
 import pytest
 
+from demo.browser import web_page
 from demo.control import say
+from demo.engines import spoken
 from demo.errors import DemoError
 from demo.processes import ROOT
 from demo.speech_server import HOST
+from simulator.audio.opus import UPLINK_RATE
+from simulator.audio.sound import write_wav
 from tests.e2e.demo_process import DemoProcess
 
 pytestmark = [pytest.mark.timeout(460), pytest.mark.usefixtures("socket_enabled")]
+
+_SILENCE = bytes(2 * UPLINK_RATE)
+_PATIENCE_MS = 60_000
 
 
 def test_a_person_talks_to_the_demo_from_another_terminal(running_demo: DemoProcess) -> None:
@@ -85,6 +96,62 @@ def test_talking_to_a_demo_that_does_not_run_says_how_to_start_it(
         (tmp_path / "control.json").write_text(content)
     with pytest.raises(DemoError, match="Start it with scripts/demo"):
         asyncio.run(say(tmp_path, "stop", "mqtt"))
+
+
+async def test_somebody_presses_speaks_and_hears_the_answer(
+    running_demo: DemoProcess, tmp_path: Path
+) -> None:
+    """The light goes on, words and face are on the screen, and a second page has to wait."""
+    recording = tmp_path / "said.wav"
+    sound = _SILENCE + await spoken("turn on the kitchen light") + _SILENCE * 5
+    await asyncio.to_thread(write_wav, recording, sound, UPLINK_RATE)
+    await asyncio.to_thread(running_demo.run, "cloud", "turn off the kitchen light")
+    url = running_demo.where("talk")
+    heard: list[bytes] = []
+
+    def listen(socket: WebSocket) -> None:
+        socket.on("framereceived", lambda frame: heard.append(frame) if isinstance(frame, bytes) else None)
+
+    async with AsyncExitStack() as stack:
+        try:
+            web = await stack.enter_async_context(web_page(url, microphone=recording))
+        except DemoError as err:
+            pytest.skip(str(err))
+        page, kitchen = web.page, web.page.locator(".lamp", has_text="Kitchen light")
+        page.set_default_timeout(_PATIENCE_MS)
+        page.on("websocket", listen)
+        await page.goto(url)
+        await expect(kitchen).to_contain_text("Off")
+        await page.get_by_role("button", name="Press and speak").click()
+        await expect(page.locator("#status")).to_have_text("Speaking", timeout=_PATIENCE_MS)
+        await expect(page.locator("#heard")).to_have_text("turn on the kitchen light", timeout=_PATIENCE_MS)
+        await expect(kitchen).to_contain_text("On, 100 %", timeout=_PATIENCE_MS)
+        await expect(page.locator("#status")).to_have_text("Standby", timeout=_PATIENCE_MS)
+        await expect(page.locator("#answer")).to_contain_text("light")
+        second = await page.context.new_page()
+        await second.goto(url)
+        await expect(second.get_by_text("Somebody else is talking to it.")).to_be_visible()
+    played = np.frombuffer(b"".join(heard), "<i2").astype(float)
+    assert len(played) > 12_000
+    assert np.sqrt(np.mean(played**2)) > 200
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/talk", {"Origin": "http://example.com"}, 403),
+        ("/talk", {"Host": "example.com"}, 403),
+        ("/", {"Host": "example.com"}, 403),
+        ("/", {}, 200),
+    ],
+)
+async def test_no_other_site_can_use_the_page(
+    running_demo: DemoProcess, path: str, headers: dict[str, str], status: int
+) -> None:
+    """Nor its microphone, by a name that leads to this computer."""
+    url = running_demo.where("talk") + path
+    async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as response:
+        assert response.status == status
 
 
 def test_a_running_demo_ends_when_one_of_its_parts_does(running_demo: DemoProcess) -> None:
