@@ -18,11 +18,11 @@ from demo import house
 from demo.abilities import VIEWS, set_up_vision
 from demo.browser import WebPage, web_page
 from demo.client import Client
+from demo.engines import Speech, small_speech, spoken
 from demo.errors import DemoError
 from demo.hass import PASSWORD, USERNAME, home_assistant
-from demo.processes import free_port, speech_server
+from demo.processes import free_port
 from demo.speech_server import HOST
-from demo.stage import spoken
 from simulator import SimulatedDevice, converse, get_profile
 from tests.e2e.house import COMMAND, PACE
 
@@ -39,17 +39,10 @@ _SIZES = {"computer": (1280, 900), "phone": (390, 844)}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def speech(
-    shared_loop: None, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncGenerator[tuple[int, int]]:
-    """The ports of a speech recogniser and a voice that Home Assistant does not know yet."""
-    logs = tmp_path_factory.mktemp("speech")
-    async with AsyncExitStack() as stack:
-        ports = []
-        for name, module in (("Recogniser", "demo.speech_to_text"), ("Voice", "demo.text_to_speech")):
-            server = speech_server(name, module, logs / f"{name}.log")
-            ports.append((await stack.enter_async_context(server))[1])
-        yield ports[0], ports[1]
+async def speech(shared_loop: None, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Speech]:
+    """Speech engines that Home Assistant does not know yet."""
+    async with small_speech(tmp_path_factory.mktemp("speech")) as speech:
+        yield speech
 
 
 @pytest_asyncio.fixture(
@@ -57,7 +50,7 @@ async def speech(
 )
 async def walk(
     shared_loop: None,
-    speech: tuple[int, int],
+    speech: Speech,
     tmp_path_factory: pytest.TempPathFactory,
     request: pytest.FixtureRequest,
 ) -> AsyncGenerator[Walk]:
@@ -87,7 +80,7 @@ class Walk:
     """The steps of an owner, in their order."""
 
     def __init__(
-        self, web: WebPage, client: Client, device: SimulatedDevice, speech: tuple[int, int], folder: Path
+        self, web: WebPage, client: Client, device: SimulatedDevice, speech: Speech, folder: Path
     ) -> None:
         self.web = web
         self.client = client
@@ -188,9 +181,8 @@ class Walk:
 
     async def give_it_speech(self) -> None:
         """Set up engines for the assistant, as the message says; the message goes."""
-        recogniser, voice = self.speech
         await house.furnish(self.client)
-        await house.set_up_speech(self.client, speech_to_text=recogniser, text_to_speech=voice)
+        await house.set_up_speech(self.client, self.speech)
         await expect(self.web.page.get_by_text(_DEAF)).to_have_count(0)
         await self.look("repaired")
 
