@@ -120,3 +120,9 @@ def test_every_field_of_a_form_says_what_it_is_for() -> None:
                 fields += len(part.get("data", {}))
                 assert part.get("data", {}).keys() <= part.get("data_description", {}).keys(), (flow, step)
     assert fields > 20
+
+
+def test_add_integration_finds_both_names() -> None:
+    """It searches the name in the manifest, whatever the language: a translated title is not looked at."""
+    manifest = json.loads((PACKAGE / "manifest.json").read_text())
+    assert set(manifest["name"].split()) == {"XiaoZhi", "小智"}

@@ -72,12 +72,13 @@ _wifi_setup: Final = partial(
 )
 _MOTION: Final = StockTool(translation_key="motion", device_class="enum", options=("idle", "moving"))
 _TRIMS: Final = StockTool(translation_key="trims")
+_STOP: Final = StockTool(translation_key="stop_moving")
 
 # All arguments of these have defaults.
 _MOVEMENTS: Final = {
     "dog": (
         *("walk", "turn", "lift_left_front_leg", "lift_left_rear_leg"),
-        *("lift_right_front_leg", "lift_right_rear_leg"),
+        *("lift_right_front_leg", "lift_right_rear_leg", "sit", "stand", "stretch", "shake"),
     ),
     "edarobot": (
         *("walk_forward", "turn_left", "jump", "swing", "moonwalk", "bend", "shake_leg", "updown"),
@@ -185,6 +186,8 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         ),
         momentary=True,
     ),
+    **{f"self.{robot}.stop": _STOP for robot in ("dog", "edarobot", "electron", "otto")},
+    "self.electron.home": StockTool(translation_key="rest_position"),
     **{
         f"self.{robot}.{name}": StockTool(translation_key=name)
         for robot, names in _MOVEMENTS.items()
@@ -221,6 +224,11 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         enabled=False,
     ),
     "self.chassis.get_light_mode": _ACTION,
+    "self.chassis.go_forward": StockTool(translation_key="go_forward"),
+    "self.chassis.go_back": StockTool(translation_key="go_back"),
+    "self.chassis.turn_left": StockTool(translation_key="chassis_left"),
+    "self.chassis.turn_right": StockTool(translation_key="chassis_right"),
+    "self.chassis.dance": StockTool(translation_key="dance"),
     "self.camera.set_camera_flipped": StockTool(
         translation_key="flip_camera", category=EntityCategory.CONFIG
     ),

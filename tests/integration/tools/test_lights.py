@@ -67,7 +67,7 @@ async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
     hass: HomeAssistant, boot: Boot
 ) -> None:
     device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
+    await wait_for_state(hass, "button.kitchen_box_stop_moving", STATE_UNKNOWN)
     channel = {"type": "integer", "minimum": 0, "maximum": 255}
     register(
         device,

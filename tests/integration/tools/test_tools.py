@@ -169,8 +169,8 @@ async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_wan
     hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
 ) -> None:
     device = await boot(get_profile("electron"))
-    await wait_for_state(hass, "button.kitchen_box_electron_home", STATE_UNKNOWN)
-    await act(hass, BUTTON, SERVICE_PRESS, "button.kitchen_box_electron_home")
+    await wait_for_state(hass, "button.kitchen_box_rest_position", STATE_UNKNOWN)
+    await act(hass, BUTTON, SERVICE_PRESS, "button.kitchen_box_rest_position")
     assert device.values["motion"] == "home"
     sensors = ("motion", "servo_offsets", "battery_of_the_robot", "ip_address")
     for sensor in sensors:
@@ -200,7 +200,7 @@ async def test_a_tool_that_comes_later_is_there_at_once_and_one_that_goes_can_be
     hass: HomeAssistant, boot: Boot
 ) -> None:
     device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
+    await wait_for_state(hass, "button.kitchen_box_stop_moving", STATE_UNKNOWN)
     fan = "number.kitchen_box_fan_speed"
     pump = "switch.kitchen_box_pump"
     tools = register(
@@ -250,7 +250,7 @@ async def test_a_number_follows_what_changes_about_its_tools(
 ) -> None:
     """A getter that comes later is read, and a unit that comes later is shown, without a reload."""
     device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
+    await wait_for_state(hass, "button.kitchen_box_stop_moving", STATE_UNKNOWN)
     heater = "number.kitchen_box_heater_level"
 
     def setter(maximum: int, description: str = "") -> SimulatedTool:
@@ -314,7 +314,7 @@ async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_we
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_otto_stop", STATE_UNKNOWN)
+    await wait_for_state(hass, "button.kitchen_box_stop_moving", STATE_UNKNOWN)
     gateway: Gateway = linked_entry.runtime_data
 
     def listings() -> int:
@@ -415,7 +415,7 @@ async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, entity_registry: er.EntityRegistry
 ) -> None:
     device = await boot(get_profile("otto"))
-    stop = "button.kitchen_box_otto_stop"
+    stop = "button.kitchen_box_stop_moving"
     await wait_for_state(hass, stop, STATE_UNKNOWN)
     stock = [*device._on.mcp.tools]
     own = of_tools(entity_registry)

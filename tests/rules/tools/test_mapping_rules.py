@@ -39,7 +39,7 @@ from tests.rules.tools.sample_tools import number, only, tool
         ([tool("self.fan.set_swing", on={"type": "boolean"})], SwitchTool, "Fan swing"),
         ([tool("self.ai.enable", on=number(0, 1, default=0))], SwitchTool, "Ai enable"),
         ([tool("self.eyes.set_style", "`a` or `b`.", style={"type": "string"})], SelectTool, "Eyes style"),
-        ([tool("self.chassis.turn_left")], ButtonTool, "Chassis turn left"),
+        ([tool("self.rover.turn_left")], ButtonTool, "Rover turn left"),
         ([tool("self.arm.wave", speed=number(1, 9, default=5))], ButtonTool, "Arm wave"),
         ([tool("self.room.get_temperature")], SensorTool, "Room temperature"),
         ([tool("self.room.is_dark")], BinarySensorTool, "Room dark"),
