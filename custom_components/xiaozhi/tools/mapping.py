@@ -24,8 +24,8 @@ from homeassistant.const import EntityCategory
 
 from ..protocol.mcp.tool import Tool
 from .answer_values import Member, MemberKind
+from .arguments import about, choices_of, colour_of, is_setter, limits_of, on_off_of
 from .catalogue import CATALOGUE, StockTool, stock_tool
-from .described_choices import about, choices_of, limits_of
 from .entity_descriptions import (
     ActionTool,
     BinarySensorTool,
@@ -58,12 +58,9 @@ type Shapes = Mapping[str, tuple[Member, ...]]
 """By the names of tools that answer with an object: its members."""
 type Subject = tuple[str, ...]
 
-_COLOURS: Final = (("red", "green", "blue"), ("r", "g", "b"))
 # The first versions named the entities of a group's lamp after the group, if its tools were called so.
 _NAMED_AFTER_GROUP: Final = frozenset({"turn_on", "switch_on", "power_on", "enable", "on"})
 _BRIGHTNESS: Final = ("brightness", "亮度")
-# An argument with 0 and 1 is a switch if the name of its tool has one of these.
-_ENABLES: Final = word_set("active enable enabled mute on power")
 # Where it is read whether something is on.
 _FLAG_READINGS: Final[tuple[tuple[Action, Subject], ...]] = (
     (Action.GET, ("state",)),
@@ -151,7 +148,7 @@ class _Mapper:
     def _rank(self, name: str) -> tuple[int, bool, str]:
         """Return the order of mapping: of the colours of a group, first that of all its parts."""
         tool = self._tools[name]
-        if _colour(tool) is not None:
+        if colour_of(tool) is not None:
             return 0, "all" not in name, name
         return (1 if parse(name).action is Action.ON else 2 if tool.properties else 3), False, ""
 
@@ -161,7 +158,7 @@ class _Mapper:
         found: ToolEntity | None = None
         if stock.action_only:
             pass
-        elif (colour := _colour(tool)) is not None:
+        elif (colour := colour_of(tool)) is not None:
             found = self._light(tool, colour)
         elif tool.name in self._shapes and not tool.properties:
             return self._sensors(tool) or [_action(tool.name, user_only=tool.user_only)]
@@ -227,9 +224,13 @@ class _Mapper:
             len(tool.properties) > 1 and (tool.required or not stock.argument)
         ):
             return None
-        parsed, sets, limits = parse(tool.name), _sets(tool, argument), limits_of(tool.properties[argument])
+        parsed, sets, limits = (
+            parse(tool.name),
+            is_setter(tool, argument),
+            limits_of(tool.properties[argument]),
+        )
         named = _join(parsed.group, parsed.rest) if parsed.action is Action.SET else tool.name
-        if (on_off := stock.on_off or _on_off(tool, argument)) is not None:
+        if (on_off := stock.on_off or on_off_of(tool, argument)) is not None:
             state = self._known_state(stock) or self._flag_state(parsed.subject)
             on, off = (Call(tool=tool.name, arguments={argument: value}) for value in on_off)
             common = self._common(stock, self._take(tool.name, state), named)
@@ -254,7 +255,7 @@ class _Mapper:
 
     def _button(self, tool: Tool, stock: StockTool) -> ButtonTool | None:
         # A tool with optional arguments can be a button, unless it is there to set an argument.
-        if tool.required or any(_sets(tool, argument) for argument in tool.properties):
+        if tool.required or any(is_setter(tool, argument) for argument in tool.properties):
             return None
         if any(kind.kind in {"string", "unknown"} for kind in tool.properties.values()):
             return None
@@ -393,32 +394,6 @@ def _key(name: str) -> str:
 
 def _join(group: str, rest: str) -> str:
     return ".".join(filter(None, (group, rest)))
-
-
-def _colour(tool: Tool) -> Colour | None:
-    """Return the colour that a tool sets."""
-    for names in _COLOURS:
-        if tool.properties.keys() == set(names):
-            limits = {limits_of(tool.properties[name]) for name in names}
-            found = limits.pop() if len(limits) == 1 else None
-            if found is not None and found[0] == 0:
-                return Colour(tool=tool.name, arguments=names, maximum=found[1])
-    return None
-
-
-def _sets(tool: Tool, argument: str) -> bool:
-    """Whether a tool is there to set an argument."""
-    return parse(tool.name).action is Action.SET or tool.name.rpartition(".")[2].lower() == argument.lower()
-
-
-def _on_off(tool: Tool, argument: str) -> tuple[Any, Any] | None:
-    """Return the values for on and off of the only argument of a switch."""
-    kind, sets = tool.properties[argument], _sets(tool, argument)
-    if kind.kind == "boolean" and (tool.required or sets):
-        return True, False
-    if limits_of(kind) == (0, 1) and (sets or not _ENABLES.isdisjoint(words(tool.name.rpartition(".")[2]))):
-        return 1, 0
-    return None
 
 
 def _is_changing(subject: Subject) -> bool:

@@ -7,7 +7,7 @@ from homeassistant.const import EntityCategory, Platform
 import pytest
 
 from custom_components.xiaozhi.tools.answer_values import as_flag, as_number, members
-from custom_components.xiaozhi.tools.described_choices import enumerated_texts
+from custom_components.xiaozhi.tools.arguments import enumerated_texts
 from custom_components.xiaozhi.tools.entity_descriptions import (
     NumberTool,
     Reading,

@@ -1,12 +1,20 @@
-"""The values allowed for an argument: in its schema, or quoted in a description."""
+"""What a tool's arguments are for an entity: limits, choices, a colour, on and off.
+
+All of it is in the schema, except for choices that a description lists in quotes.
+"""
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from ..protocol.mcp.tool import Tool, ToolProperty
 from .catalogue import StockTool
+from .entity_descriptions import Colour
+from .tool_names import Action, parse, word_set, words
 
 _MAX_OPTIONS: Final = 32
+_COLOURS: Final = (("red", "green", "blue"), ("r", "g", "b"))
+# An argument with 0 and 1 is a switch if the name of its tool has one of these.
+_ENABLES: Final = word_set("active enable enabled mute on power")
 # An enumeration in words: `a`, 'b' or "c".
 _CHOICE: Final = r"[`'\"“‘]([\w-]{1,40})[`'\"”’]"
 _CHOICES: Final = re.compile(rf"{_CHOICE}(?:\s*(?:,|/|\||、|，|or|and|或|和)\s*(?:or\s+)?{_CHOICE})+")
@@ -63,6 +71,32 @@ def enumerated_texts(description: str) -> tuple[str, ...] | None:
 def _is_only_examples(description: str, span: tuple[int, int]) -> bool:
     before, after = description[max(0, span[0] - 40) : span[0]], description[span[1] : span[1] + 40]
     return bool(_BEFORE_EXAMPLES.search(before) or _AFTER_EXAMPLES.match(after))
+
+
+def colour_of(tool: Tool) -> Colour | None:
+    """Return the colour that a tool sets."""
+    for names in _COLOURS:
+        if tool.properties.keys() == set(names):
+            limits = {limits_of(tool.properties[name]) for name in names}
+            found = limits.pop() if len(limits) == 1 else None
+            if found is not None and found[0] == 0:
+                return Colour(tool=tool.name, arguments=names, maximum=found[1])
+    return None
+
+
+def is_setter(tool: Tool, argument: str) -> bool:
+    """Whether a tool is there to set an argument."""
+    return parse(tool.name).action is Action.SET or tool.name.rpartition(".")[2].lower() == argument.lower()
+
+
+def on_off_of(tool: Tool, argument: str) -> tuple[Any, Any] | None:
+    """Return the values for on and off of the only argument of a switch."""
+    kind, sets = tool.properties[argument], is_setter(tool, argument)
+    if kind.kind == "boolean" and (tool.required or sets):
+        return True, False
+    if limits_of(kind) == (0, 1) and (sets or not _ENABLES.isdisjoint(words(tool.name.rpartition(".")[2]))):
+        return 1, 0
+    return None
 
 
 def about(tool: Tool, argument: str) -> str:
