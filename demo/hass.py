@@ -15,8 +15,7 @@ import imageio_ffmpeg
 
 from .client import Client
 from .errors import DemoError
-from .processes import ROOT, Child, started
-from .speech_server import HOST
+from .processes import HOST, ROOT, Child, started
 
 __all__ = ["LOG", "MEDIA", "PASSWORD", "USERNAME", "home_assistant", "home_assistant_again", "write_storage"]
 

@@ -11,7 +11,7 @@ from simulator import DeviceCrashed, SimulatedDevice, State
 from .client import Client
 from .engines import Speech
 from .errors import DemoError
-from .speech_server import HOST
+from .processes import HOST
 
 __all__ = [
     "LAMP",

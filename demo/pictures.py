@@ -21,8 +21,7 @@ from .engines import small_speech, spoken
 from .errors import DemoError
 from .film import record
 from .hass import PASSWORD, USERNAME, home_assistant
-from .processes import ROOT, free_port
-from .speech_server import HOST
+from .processes import HOST, ROOT, free_port
 from .talk import talk_page
 
 _FOLDER: Final = ROOT / "docs" / "images"

@@ -13,10 +13,10 @@ import sys
 from typing import Final
 
 from .errors import DemoError
-from .speech_server import HOST
 
-__all__ = ["ROOT", "Child", "free_port", "last_lines", "started"]
+__all__ = ["HOST", "ROOT", "Child", "free_port", "last_lines", "started"]
 
+HOST: Final = "127.0.0.1"
 ROOT: Final = Path(__file__).parent.parent
 # Of a log, in an error.
 _LINES: Final = 15
@@ -51,11 +51,6 @@ class Child:
         lines = last_lines(self.log, _LINES) or "(empty)"
         return DemoError(f"{self.name} {what}. The end of its log ({self.log}):\n{lines}")
 
-    async def read_line(self) -> str:
-        """Return the next line of its standard output; empty when it has ended."""
-        assert self._process.stdout
-        return (await self._process.stdout.readline()).decode(errors="replace").strip()
-
     async def stop(self) -> None:
         """Ask it to end; if it does not, kill it and all its children."""
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -86,14 +81,12 @@ async def started(
     *,
     folder: Path = ROOT,
     environment: Mapping[str, str] | None = None,
-    readable: bool = False,
 ) -> AsyncGenerator[Child]:
     """Run a command in `folder`; it ends with the block, or with this process at the latest.
 
-    What it writes goes to `log`, unless its output is to be read by `Child.read_line`. `environment` is added
-    to that of this process.
+    What it writes goes to `log`. `environment` is added to that of this process.
     """
-    with log.open("wb") as errors:
+    with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             str(Path(__file__).with_name("tied.py")),
@@ -102,8 +95,8 @@ async def started(
             cwd=folder,
             env=os.environ | (environment or {}),
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE if readable else errors,
-            stderr=errors,
+            stdout=output,
+            stderr=output,
             # Only the demo handles Ctrl-C at the terminal, and ends its children in order.
             start_new_session=True,
         )

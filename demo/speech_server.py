@@ -1,23 +1,15 @@
-"""The common part of the demo's two Wyoming servers."""
+"""The common part of the demo's two small Wyoming servers."""
 
 import argparse
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
-import signal
-from typing import Final, override
+from typing import override
 
 from wyoming.event import Event
 from wyoming.info import Describe, Info
-from wyoming.server import AsyncEventHandler
+from wyoming.server import AsyncEventHandler, AsyncServer
 
-__all__ = ["HOST", "READY", "HandlerFactory", "SpeechHandler", "run", "serve"]
-
-HOST: Final = "127.0.0.1"
-# Printed with the port, as the only line on the standard output, once the server takes connections.
-READY: Final = "ready on port "
-
-type HandlerFactory = Callable[[asyncio.StreamReader, asyncio.StreamWriter], SpeechHandler]
+__all__ = ["SpeechHandler", "run"]
 
 
 class SpeechHandler(AsyncEventHandler):
@@ -41,31 +33,8 @@ class SpeechHandler(AsyncEventHandler):
         raise NotImplementedError
 
 
-async def serve(handler: HandlerFactory, port: int = 0) -> asyncio.Server:
-    """Listen on loopback, on a free port when none is given."""
-
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # Home Assistant closes the connection when the user interrupts an answer.
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
-            await handler(reader, writer).run()
-
-    return await asyncio.start_server(connected, HOST, port)
-
-
-def run(handler: HandlerFactory, description: str) -> None:
-    """Run a server: read `--port`, print `READY`, serve until SIGINT or SIGTERM."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
-    asyncio.run(_serve_until_signal(handler, parser.parse_args().port))
-
-
-async def _serve_until_signal(handler: HandlerFactory, port: int) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    server = await serve(handler, port)
-    print(f"{READY}{server.sockets[0].getsockname()[1]}", flush=True)
-    await stop.wait()
-    server.close()
-    server.close_clients()
-    await server.wait_closed()
+def run(handler: Callable[[asyncio.StreamReader, asyncio.StreamWriter], SpeechHandler]) -> None:
+    """Serve at the address of `--uri` until a signal ends it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--uri", required=True, help="such as tcp://127.0.0.1:10300")
+    asyncio.run(AsyncServer.from_uri(parser.parse_args().uri).run(handler))

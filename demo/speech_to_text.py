@@ -1,7 +1,4 @@
-"""The demo's speech recognition: a Wyoming server with PocketSphinx and a grammar of the demo's sentences.
-
-Run it alone with `python -m demo.speech_to_text`.
-"""
+"""The demo's small speech recognition: a Wyoming server with PocketSphinx and a grammar of few sentences."""
 
 import asyncio
 from collections.abc import Iterator
@@ -158,7 +155,7 @@ _INFO: Final = Info(
 
 def main() -> None:
     """Serve until a signal ends it."""
-    run(partial(SpeechToText, Recognizer()), "Speech recognition of the demo, as a Wyoming server.")
+    run(partial(SpeechToText, Recognizer()))
 
 
 if __name__ == "__main__":

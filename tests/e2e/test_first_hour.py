@@ -21,8 +21,7 @@ from demo.client import Client
 from demo.engines import Speech, small_speech, spoken
 from demo.errors import DemoError
 from demo.hass import PASSWORD, USERNAME, home_assistant
-from demo.processes import free_port
-from demo.speech_server import HOST
+from demo.processes import HOST, free_port
 from simulator import SimulatedDevice, converse, get_profile
 from tests.e2e.house import COMMAND, PACE
 
@@ -33,7 +32,7 @@ pytestmark = [
 ]
 
 _NAME = "XiaoZhi"
-_DEVICE = "XiaoZhi"
+_DEVICE = "XiaoZhi Kitchen"
 _DEAF = "Home Assistant can neither hear nor speak yet"
 _SIZES = {"computer": (1280, 900), "phone": (390, 844)}
 

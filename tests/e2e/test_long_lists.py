@@ -15,8 +15,7 @@ from demo.browser import WebPage, web_page
 from demo.client import Client
 from demo.errors import DemoError
 from demo.hass import PASSWORD, USERNAME, home_assistant
-from demo.processes import free_port
-from demo.speech_server import HOST
+from demo.processes import HOST, free_port
 from simulator import SimulatedDevice, get_profile
 from simulator.board.cjson import JsonObject
 from simulator.board.tools import Tool

@@ -14,8 +14,7 @@ from demo.browser import WebPage, web_page
 from demo.errors import DemoError
 from demo.hass import PASSWORD, USERNAME, home_assistant
 from demo.house import set_up_gateway
-from demo.processes import free_port
-from demo.speech_server import HOST
+from demo.processes import HOST, free_port
 from tests.paths import ROOT
 
 pytestmark = [
