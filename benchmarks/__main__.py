@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from homeassistant.runner import create_event_loop
 
-from . import downlink, end_of_speech, media, memory, turn, uplink_cpu
+from . import downlink, end_of_speech, hearing, media, memory, turn, uplink_cpu, waterfall
 from .house import house
 from .report import Finding
 from .soak.measure import SoakError, measure as soak
@@ -29,13 +29,18 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "uplink_cpu": uplink_cpu.measure,
     "media": media.measure,
     "end_of_speech": end_of_speech.measure,
+    "hearing": hearing.measure,
+    "waterfall": waterfall.measure,
     "soak": soak,
 }
 # Run only when they are named, because they need recordings, or can fail and may take very long.
-_NAMED_ONLY: Final = ("end_of_speech", "soak")
+_NEED_RECORDINGS: Final = ("end_of_speech", "hearing", "waterfall")
+_NAMED_ONLY: Final = (*_NEED_RECORDINGS, "soak")
 _OPTIONS: Final = {
     "turn": ("recordings", "every"),
     "end_of_speech": ("recordings", "every"),
+    "hearing": ("recordings", "every", "labels"),
+    "waterfall": ("recordings", "every"),
     "soak": ("minutes", "seed", "devices"),
 }
 
@@ -64,7 +69,7 @@ def main(arguments: list[str]) -> None:
         prog="scripts/benchmark", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "name", nargs="*", help=f"{', '.join(BENCHMARKS)} (default: all but the last two, in this order)"
+        "name", nargs="*", help=f"{', '.join(BENCHMARKS)} (default: all but the last four, in this order)"
     )
     parser.add_argument("--quick", action="store_true", help="only check that they work, in half a minute")
     group = parser.add_argument_group("soak")
@@ -75,8 +80,10 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     if unknown := set(options.name) - set(BENCHMARKS):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
-    if "end_of_speech" in options.name and not (options.recordings or options.quick):
-        parser.error("end_of_speech needs --recordings")
+    # The end of speech is quickly measured with a synthesiser's.
+    needy = set(options.name) & set(_NEED_RECORDINGS[1:] if options.quick else _NEED_RECORDINGS)
+    if needy and not options.recordings:
+        parser.error(f"{', '.join(sorted(needy))}: --recordings is missing")
     loop = create_event_loop()
     asyncio.set_event_loop(loop)
     with tempfile.TemporaryDirectory(prefix="xiaozhi-benchmark-") as folder:
@@ -93,7 +100,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _add_recordings(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("end_of_speech, and turn with --recordings and --every")
+    group = parser.add_argument_group("end_of_speech, hearing, waterfall, and turn with recordings")
     group.add_argument(
         "--recordings",
         type=Path,
@@ -102,6 +109,12 @@ def _add_recordings(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--every", type=int, default=1, metavar="N", help="play only every n-th recording (default: all)"
+    )
+    group.add_argument(
+        "--labels",
+        type=Path,
+        metavar="FILE",
+        help="for hearing: the names in each recording, as in Picovoice's speech-to-intent-benchmark",
     )
 
 

@@ -171,10 +171,15 @@ class DeviceGroup:
         def transcripts() -> list[Event]:
             return [event for event in events("received") if event.data["message"].get("type") == "stt"]
 
+        def ended() -> bool:
+            states = [event.data["state"] for event in events("state")]
+            return State.LISTENING in states and states[-1] == State.IDLE
+
         await device.wake(self.wake_word())
         device.say(sound)
         try:
-            await device.wait_for(lambda: bool(transcripts()), len(sound) / 2 / UPLINK_RATE + _GIVE_UP)
+            patience = len(sound) / 2 / UPLINK_RATE + _GIVE_UP
+            await device.wait_for(lambda: bool(transcripts()) or ended(), patience)
         except TimeoutError:
             sys.stderr.write(f"{device.mac}: nothing was understood\n")
         stopped = asyncio.get_running_loop().time()

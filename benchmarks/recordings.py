@@ -70,9 +70,11 @@ class Recording:
             before = np.concatenate([before[:middle], hesitation, before[middle:]])
         before = np.concatenate([_filled(background, max(0, -first)), before])
         after = np.concatenate([after, _filled(background, _samples(AFTER) - len(after))])
-        sound = np.concatenate([before, after])
-        pcm = np.clip(np.round(sound), -32768, 32767).astype("<i2").tobytes()
-        return pcm, len(before) / UPLINK_RATE
+        return to_pcm(np.concatenate([before, after])), len(before) / UPLINK_RATE
+
+    def whole(self) -> bytes:
+        """Return all of it as PCM, and 6 s of its own background."""
+        return to_pcm(np.concatenate([self.samples, _filled(self._background(), _samples(AFTER))]))
 
     def _background(self) -> Samples:
         """Return the quietest third of a second outside of speech."""
@@ -132,6 +134,11 @@ def read_sound(path: Path) -> Samples:
     frames += resampler.resample(None)
     samples: Samples = np.concatenate([frame.to_ndarray()[0] for frame in frames]).astype(np.float64)
     return samples
+
+
+def to_pcm(samples: Samples) -> bytes:
+    """Return samples as 16-bit PCM."""
+    return np.clip(np.round(samples), -32768, 32767).astype("<i2").tobytes()
 
 
 def find_bounds(samples: Samples) -> Bounds:

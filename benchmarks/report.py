@@ -1,4 +1,4 @@
-"""The result of a benchmark: a table, and a line of JSON for programs."""
+"""The result of a benchmark: a table in Markdown, and a line of JSON for programs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,15 +21,16 @@ class Finding:
     rows: Sequence[Row]
 
     def table(self) -> str:
-        """Return the table with its heading."""
+        """Return the table, in Markdown, with its heading."""
         columns = list(self.rows[0])
         cells = [columns, *([_text(row[column]) for column in columns] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        cells.insert(1, ["-" * width for width in widths])
         lines = [
-            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) for line in cells
+            f"| {' | '.join(text.ljust(width) for text, width in zip(line, widths, strict=True))} |"
+            for line in cells
         ]
-        lines.insert(1, "  ".join("-" * width for width in widths))
-        return "\n".join([f"{self.benchmark}: {self.claim}", "", *(line.rstrip() for line in lines), ""])
+        return "\n".join([f"{self.benchmark}: {self.claim}", "", *lines, ""])
 
     def json(self) -> str:
         """Return one line of JSON."""

@@ -113,14 +113,15 @@ class InstantAgent(conversation.ConversationEntity):
     def __init__(self) -> None:
         """Start counting answers."""
         self.thinks = 0.0
-        self._answers = 0
+        self.asked_at: list[float] = []
+        """Monotonic times, in seconds."""
 
     @override
     async def _async_handle_message(
         self, user_input: ConversationInput, chat_log: ChatLog
     ) -> ConversationResult:
-        self._answers += 1
-        answer = f"Answer {self._answers}."
+        self.asked_at.append(monotonic())
+        answer = f"Answer {len(self.asked_at)}."
         if self.thinks:
             answer += " It has a few more words, as language models like to say rather much than little."
             await asyncio.sleep(self.thinks)

@@ -91,7 +91,7 @@ async def _rows(house: House, link: LinkKind, sounds: list[Sound], *, turns: int
     async with fleet() as devices, house.site(1, link) as site:
         await devices.boot(house.check_in_url, site.devices)
         for engines in _ENGINES[::2] if sounds else _ENGINES:
-            await _choose_sensitivity(site, engines.setting)
+            await choose_end(site, engines.setting.value)
             house.agent.thinks = engines.thinks
             house.text_to_speech.streams = bool(engines.thinks)
             house.text_to_speech.delay = engines.speaks_after
@@ -115,12 +115,12 @@ async def _recorded_turn(house: House, devices: Fleet, sound: Sound) -> _Times:
     return _times(house, await devices.say_recording(sound.file, sound.end))
 
 
-async def _choose_sensitivity(site: Site, sensitivity: VadSensitivity) -> None:
+async def choose_end(site: Site, option: str) -> None:
     """Select how soon the speech of all devices has ended."""
     registry = er.async_get(site.hass)
     for device in site.devices:
         entity_id = registry.async_get_entity_id(SELECT, DOMAIN, f"{device.mac}-vad_sensitivity")
-        data = {ATTR_ENTITY_ID: entity_id, ATTR_OPTION: sensitivity.value}
+        data = {ATTR_ENTITY_ID: entity_id, ATTR_OPTION: option}
         await site.hass.services.async_call(SELECT, SERVICE_SELECT_OPTION, data, blocking=True)
 
 

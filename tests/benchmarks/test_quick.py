@@ -16,7 +16,7 @@ from tests.paths import ROOT
 # It has a test of its own.
 _NOT_HERE = {"soak"}
 # For a process of its own, so that each waits for half as long.
-_SECOND = ("media",)
+_SECOND = ("media", "hearing", "waterfall")
 
 type Rows = dict[str, list[dict[str, Any]]]
 
@@ -71,6 +71,10 @@ def test_every_benchmark_has_something_to_tell(both: list[Rows]) -> None:
     assert {row["engine s"] for row in found["end_of_speech"]} == {0.05, 0.3, 0.8}
     assert [row["way"] for row in found["media"]] == ["notify", "channel"] * 3 + ["notify"]
     assert all(row["CPU ms for each second"] > 0 for row in found["media"])
+    # Through a device as without one, and nothing of what is no command.
+    assert [(row["transcripts"], row["same"]) for row in found["hearing"]] == [(1, 1), (1, 1), (0, None)]
+    assert [row["not cut off"] for row in found["waterfall"]] == [1] * 4
+    assert all(0 < row["transcript median"] < row["sound median"] for row in found["waterfall"])
 
 
 @pytest.mark.timeout(600)

@@ -1,0 +1,169 @@
+"""Whisper and Piper in the benchmark's Home Assistant, in a home that makes the coffee of the recordings.
+
+Where they are not installed, or in a hurry, the small engines of the demo take their place.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Final, override
+
+from homeassistant.components.assist_pipeline import async_get_pipelines, async_update_pipeline
+from homeassistant.config_entries import SOURCE_USER, ConfigEntry
+from homeassistant.const import CONF_HOST, CONF_PORT
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import entity_registry as er, intent
+from wyoming.asr import Transcribe, Transcript
+from wyoming.audio import AudioChunk, AudioStart, AudioStop
+from wyoming.client import AsyncTcpClient
+
+from demo.engines import Engine, small_speech, speech
+from demo.speech_server import HOST
+from simulator.audio.opus import UPLINK_RATE
+
+from .house import House
+
+type Hear = Callable[[bytes], Awaitable[str]]
+
+_WYOMING: Final = "wyoming"
+_INTENT: Final = "BenchmarkOrder"
+_SLOTS: Final = {
+    "size": (
+        "small",
+        "medium",
+        "large",
+        *(f"{size} ounce" for size in ("eight", "twelve", "sixteen", "twenty")),
+    ),
+    "roast": ("light roast", "medium roast", "dark roast"),
+    "shots": ("single shot", "double shot", "triple shot"),
+    "drink": (
+        *("coffee", "drip coffee", "house coffee", "iced coffee"),
+        *("espresso", "americano", "cappuccino", "latte", "mocha", "iced mocha"),
+    ),
+    "extra": (
+        *("cream", "milk", "almond milk", "skim milk", "soy milk", "whole milk"),
+        *("sugar", "brown sugar", "sweetener"),
+    ),
+}
+# As Whisper also writes it.
+_WRITTEN: Final = {
+    "eight": "(8|eight)",
+    "twelve": "(12|twelve)",
+    "sixteen": "(16|sixteen)",
+    "twenty": "(20|twenty)",
+    "iced": "ice[d]",
+}
+_ASK: Final = "brew|can I get|can I have|I want|get me|give me|I'd like|make me|may I have"
+_SOME: Final = "a lot of|lots of|a bit of|a little bit of|some"
+PROMPT: Final = ", ".join(name for names in _SLOTS.values() for name in names).capitalize() + "."
+"""The names of this home, as its owner gives them to Whisper."""
+
+
+class _Order(intent.IntentHandler):
+    """Takes an order, with an answer that comes from no cache."""
+
+    intent_type = _INTENT
+
+    def __init__(self, asked_at: list[float]) -> None:
+        self._asked_at = asked_at
+
+    @override
+    async def async_handle(self, intent_obj: intent.Intent) -> intent.IntentResponse:
+        self._asked_at.append(monotonic())
+        response = intent_obj.create_response()
+        response.async_set_speech(f"Coffee number {len(self._asked_at)} is coming.")
+        return response
+
+
+@asynccontextmanager
+async def real_speech(house: House, folder: Path, *, small: bool) -> AsyncGenerator[Hear]:
+    """Use the engines in the preferred pipeline; yields one that transcribes PCM without Home Assistant.
+
+    The home understands orders only where the pipeline prefers local commands; see `know_orders`.
+    """
+    hass = house.hass
+    await hass.async_add_executor_job(_write_sentences, Path(hass.config.path("custom_sentences", "en")))
+    await hass.services.async_call("conversation", "reload", {}, blocking=True)
+    intent.async_register(hass, _Order(house.agent.asked_at))
+    async with AsyncExitStack() as stack:
+        engines = small_speech(folder) if small else speech(folder, prompt=PROMPT)
+        running = await stack.enter_async_context(engines)
+        ears = await add_wyoming(hass, running.hearing.port)
+        voice = await add_wyoming(hass, running.speaking.port)
+        pipeline = async_get_pipelines(hass)[0]
+        await async_update_pipeline(
+            hass,
+            pipeline,
+            stt_engine=_entity(hass, ears),
+            stt_language="en",
+            tts_engine=_entity(hass, voice),
+            tts_language="en_US" if not small else "en",
+        )
+        try:
+            yield lambda pcm: _transcribe(running.hearing, pcm)
+        finally:
+            await async_update_pipeline(
+                hass,
+                async_get_pipelines(hass)[0],
+                stt_engine=house.speech_to_text.entity_id,
+                tts_engine=house.text_to_speech.entity_id,
+                tts_language="en",
+                prefer_local_intents=False,
+            )
+            for entry in (ears, voice):
+                await hass.config_entries.async_remove(entry.entry_id)
+
+
+async def know_orders(hass: HomeAssistant, known: bool) -> None:
+    """Let Home Assistant understand orders itself, or leave them to the agent."""
+    await async_update_pipeline(hass, async_get_pipelines(hass)[0], prefer_local_intents=known)
+
+
+async def add_wyoming(hass: HomeAssistant, port: int) -> ConfigEntry:
+    """Add what speaks Wyoming on a port of this machine. Raises `RuntimeError`."""
+    data = {CONF_HOST: HOST, CONF_PORT: port}
+    flow = await hass.config_entries.flow.async_init(_WYOMING, context={"source": SOURCE_USER}, data=data)
+    if (entry := flow.get("result")) is None:
+        raise RuntimeError(f"Wyoming is not set up: {flow}")
+    await hass.async_block_till_done()
+    return entry
+
+
+def _entity(hass: HomeAssistant, entry: ConfigEntry) -> str:
+    (engine,) = er.async_entries_for_config_entry(er.async_get(hass), entry.entry_id)
+    return engine.entity_id
+
+
+async def _transcribe(engine: Engine, pcm: bytes) -> str:
+    sound = {"rate": UPLINK_RATE, "width": 2, "channels": 1}
+    async with AsyncTcpClient(HOST, engine.port) as client:
+        await client.write_event(Transcribe(language="en").event())
+        await client.write_event(AudioStart(**sound).event())
+        for start in range(0, len(pcm), UPLINK_RATE):
+            await client.write_event(AudioChunk(audio=pcm[start : start + UPLINK_RATE], **sound).event())
+        await client.write_event(AudioStop().event())
+        while (event := await client.read_event()) is not None:
+            if Transcript.is_type(event.type):
+                return Transcript.from_event(event).text
+    raise engine.child.failure("does not transcribe")
+
+
+def _write_sentences(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    lists = "".join(
+        f"  {name}:\n    values:\n" + "".join(f"      - {_written(value)}\n" for value in names)
+        for name, names in _SLOTS.items()
+    )
+    sentence = (
+        f"({_ASK}) [a|an] ([{{size}}];[{{roast}}];[{{shots}}]) {{drink}}"
+        f" [with [{_SOME}] {{extra}} [and [{_SOME}] {{extra:more}}]]"
+    )
+    (folder / "orders.yaml").write_text(
+        f'language: "en"\nintents:\n  {_INTENT}:\n    data:\n      - sentences:\n          - "{sentence}"\n'
+        f"lists:\n{lists}"
+    )
+
+
+def _written(name: str) -> str:
+    return " ".join(_WRITTEN.get(word, word) for word in name.split())
