@@ -78,7 +78,10 @@ class TestIdle:
         speech.recognizer.lines = [said]
         asking = hass.async_create_task(ask(hass))
         await device.wait_announced()
-        await say(device, command)
+        # If the voice is gone, the thanks are only shown.
+        await speech.use(tts_engine="tts.gone")
+        answer = await converse(device, command)
+        assert (answer.answers, answer.played_seconds) == (["Thank you."], 0)
         assert await asking == {"id": which, "sentence": said, "slots": slots}
 
     async def test_the_question_may_be_interrupted_by_the_answer(
