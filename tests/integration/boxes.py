@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from homeassistant.components.assist_pipeline import async_get_pipelines, async_update_pipeline
 from homeassistant.config_entries import ConfigEntry, ConfigSubentryData
-from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
+from homeassistant.core import Event, EventStateChangedData, HomeAssistant, State as EntityState, callback
 from homeassistant.helpers.event import async_track_state_change_event
 
 from simulator import Pace, SimulatedDevice, State
@@ -86,6 +86,13 @@ async def wait_for_state(hass: HomeAssistant, entity_id: str, state: str, second
                 await there.wait()
     finally:
         stop()
+
+
+def state_of(hass: HomeAssistant, entity_id: str) -> EntityState:
+    """Return the state of an entity that there must be."""
+    state = hass.states.get(entity_id)
+    assert state is not None, entity_id
+    return state
 
 
 @contextmanager

@@ -44,6 +44,7 @@ from custom_components.xiaozhi.const import (
     GATEWAY_UNIQUE_ID,
     OTA_PATH,
 )
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.forms import gateway_form
 from custom_components.xiaozhi.protocol.audio.silero_probe import probe_key
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -355,9 +356,10 @@ def no_detector(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def link() -> LinkKind:
-    """The link that the gateway offers; modules that hold for both override this with both as parameters."""
-    return LinkKind.WEBSOCKET
+def link(request: pytest.FixtureRequest) -> LinkKind:
+    """The link that the gateway offers: what the module or a parameter says, or WebSocket."""
+    kind: LinkKind = getattr(request.module, "LINK", LinkKind.WEBSOCKET)
+    return kind
 
 
 @pytest.fixture
@@ -366,6 +368,13 @@ def device_id(hass: HomeAssistant, linked_entry: MockConfigEntry) -> str:
     entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
     assert entry is not None
     return entry.id
+
+
+@pytest.fixture
+def known(linked_entry: MockConfigEntry) -> Device:
+    """What Home Assistant knows of the device."""
+    device: Device = linked_entry.runtime_data.devices[MAC]
+    return device
 
 
 @pytest.fixture

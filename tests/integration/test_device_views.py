@@ -128,15 +128,13 @@ async def ask(hass: HomeAssistant, server: TestServer, caller: Caller, name: str
         assert await caller.ask(method, path, headers) == status
 
 
-@pytest.mark.parametrize("name", CALLS)
-async def test_the_server_does_not_close_before_the_device(
-    hass: HomeAssistant, server: TestServer, name: str
-) -> None:
-    async with calling(server) as caller:
-        await ask(hass, server, caller, name)
-        assert not await caller.closed(0.2)
-        await until_waiting(hass, 1)
-    await until_waiting(hass, 0)
+async def test_the_server_does_not_close_before_the_device(hass: HomeAssistant, server: TestServer) -> None:
+    for name in CALLS:
+        async with calling(server) as caller:
+            await ask(hass, server, caller, name)
+            assert not await caller.closed(0.2), name
+            await until_waiting(hass, 1)
+        await until_waiting(hass, 0)
 
 
 @pytest.mark.parametrize("seconds", [0.05])

@@ -19,18 +19,11 @@ from custom_components.xiaozhi.diagnostics import (
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import CLIENT_ID, MAC, SATELLITE, Boot, Speech, wait_for_state
+from tests.integration.boxes import CLIENT_ID, MAC, SATELLITE, Boot, Speech, state_of, wait_for_state
 from tests.integration.http_device import TOKEN, paired_device
 from tests.paths import ROOT
 
 MANIFEST = ROOT / "custom_components/xiaozhi/manifest.json"
-
-
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    """Both links have counters."""
-    kind: LinkKind = request.param
-    return kind
 
 
 async def test_diagnostics_tell_what_happened_and_nothing_private(
@@ -110,6 +103,7 @@ async def test_diagnostics_of_a_gateway_that_does_not_run_tell_its_settings(
     assert await async_get_device_diagnostics(hass, gateway_entry, device) == {}
 
 
+@pytest.mark.parametrize("link", list(LinkKind))
 async def test_the_gateway_is_in_the_system_information(
     hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry, link: LinkKind
 ) -> None:
@@ -145,21 +139,20 @@ async def test_the_gateway_is_in_the_system_information(
     assert (await get_system_health_info(hass, DOMAIN))["running"] is False
 
 
-@pytest.mark.parametrize(
-    ("iot_class", "place"),
-    [("cloud_push", "cloud"), ("local_polling", "local"), ("calculated", "local"), (None, "unknown")],
-)
-async def test_an_owner_sees_where_the_words_go(
-    hass: HomeAssistant, speech: Speech, boot: Boot, iot_class: str | None, place: str
-) -> None:
+async def test_an_owner_sees_where_the_words_go(hass: HomeAssistant, speech: Speech, boot: Boot) -> None:
     """By the attributes of the Assist satellite; what an integration says of itself decides."""
     integration = async_get_loaded_integration(hass, "scripted")
-    integration.manifest["iot_class"] = iot_class
-    integration.__dict__.pop("iot_class", None)
     await boot()
     await speech.use(tts_engine=None, tts_language=None)
-    await async_update_entity(hass, SATELLITE)
-    state = hass.states.get(SATELLITE)
-    assert state is not None
-    parts = ("speech_to_text", "assistant", "text_to_speech")
-    assert [state.attributes[part] for part in parts] == [place, "local", "missing"]
+    for iot_class, place in {
+        "cloud_push": "cloud",
+        "local_polling": "local",
+        "calculated": "local",
+        None: "unknown",
+    }.items():
+        integration.manifest["iot_class"] = iot_class
+        integration.__dict__.pop("iot_class", None)
+        await async_update_entity(hass, SATELLITE)
+        attributes = state_of(hass, SATELLITE).attributes
+        parts = ("speech_to_text", "assistant", "text_to_speech")
+        assert [attributes[part] for part in parts] == [place, "local", "missing"]

@@ -35,8 +35,6 @@ from tests.paths import ROOT
 from tests.rules.tools.invented import DEVICES
 from tests.rules.tools.sample_tools import tool as sample_tool
 
-pytestmark = pytest.mark.own_home
-
 _PAGES: Final = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 _AUTOMATION: Final = re.compile(r"^```yaml\n(alias: .*?)^```", re.MULTILINE | re.DOTALL)
 _TEXTS: Final = [text for page in _PAGES for text in _AUTOMATION.findall(page.read_text())]
@@ -144,6 +142,7 @@ async def components(hass: HomeAssistant, device: Device) -> None:
         assert await async_setup_component(hass, name, {}), name
 
 
+@pytest.mark.own_home
 @pytest.mark.usefixtures("components")
 async def test_home_assistant_takes_every_example_and_runs_it(
     hass: HomeAssistant, caplog: pytest.LogCaptureFixture
@@ -165,6 +164,7 @@ async def test_home_assistant_takes_every_example_and_runs_it(
     assert not [record.message for record in warnings if record.name.startswith("homeassistant.")]
 
 
+@pytest.mark.own_home
 @pytest.mark.usefixtures("components")
 async def test_every_event_is_taken_by_its_example(
     hass: HomeAssistant, device: Device, caplog: pytest.LogCaptureFixture

@@ -8,9 +8,9 @@ from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import Unauthorized, UnknownUser
 from homeassistant.helpers import entity_registry as er
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, get_profile
 from simulator.board.tools import Tool
@@ -18,14 +18,10 @@ from tests.integration.boxes import MAC, Boot, wait_for_state
 from tests.integration.tools.own_tools import announce, register
 from tests.protocol.transport.udp.device import until
 
+LINK = LinkKind.MQTT
+
 SCREEN = "image.kitchen_box_screen"
 RESTART = "button.kitchen_box_restart"
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    """Actions are for devices that can be reached at any time."""
-    return LinkKind.MQTT
 
 
 @pytest.fixture
@@ -61,124 +57,91 @@ async def call(
 FIRMWARE = {"tool": "self.upgrade_firmware", "arguments": {"url": "http://192.168.1.66/bad.bin"}}
 
 
-@pytest.mark.parametrize(
-    ("action", "data"),
-    [
-        ("call_tool", FIRMWARE),
-        ("call_tool", {"tool": "self.reboot"}),
-        ("call_tool", {"tool": "self.get_system_info"}),
-        (
-            "call_tool",
-            {"tool": "self.assets.set_download_url", "arguments": {"url": "http://192.168.1.66/a"}},
-        ),
-        ("set_assets", {"url": "http://192.168.1.66/a"}),
-    ],
+FOR_ADMINISTRATORS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("call_tool", FIRMWARE),
+    ("call_tool", {"tool": "self.reboot"}),
+    ("call_tool", {"tool": "self.get_system_info"}),
+    (
+        "call_tool",
+        {"tool": "self.assets.set_download_url", "arguments": {"url": "http://192.168.1.66/a"}},
+    ),
+    ("set_assets", {"url": "http://192.168.1.66/a"}),
 )
+
+
 async def test_only_an_administrator_reaches_firmware_assets_and_user_tools(
-    hass: HomeAssistant,
-    camera: SimulatedDevice,
-    device_id: str,
-    anna: Context,
-    action: str,
-    data: dict[str, Any],
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, anna: Context
 ) -> None:
     called = len(camera.events("tool"))
-    with pytest.raises(Unauthorized):
-        await call(hass, anna, action, device_id, **data)
+    for action, data in FOR_ADMINISTRATORS:
+        with pytest.raises(Unauthorized):
+            await call(hass, anna, action, device_id, **data)
+    with pytest.raises(UnknownUser):
+        await call(hass, Context(user_id="deleted"), "call_tool", device_id, tool="self.reboot")
     assert len(camera.events("tool")) == called
+    volume = {"tool": "self.audio_speaker.set_volume", "arguments": {"volume": 35}}
+    await call(hass, anna, "call_tool", device_id, **volume)
+    assert camera.values["volume"] == 35
 
 
-@pytest.mark.parametrize("name", ["self.box.restart", "self.box.flash_firmware", "self.network.set_wifi"])
 async def test_only_an_administrator_calls_a_tool_whose_name_tells_of_such_a_risk(
     hass: HomeAssistant,
     camera: SimulatedDevice,
     device_id: str,
     owner: Context,
     anna: Context,
-    linked_entry: MockConfigEntry,
-    name: str,
+    known: Device,
 ) -> None:
     """Also where the device does not keep it for its users."""
-    register(camera, Tool(name=name, description=""))
+    names = ["self.box.restart", "self.box.flash_firmware", "self.network.set_wifi"]
+    register(camera, *(Tool(name=name, description="") for name in names))
     announce(camera)
-    known = linked_entry.runtime_data.devices[MAC]
-    await until(lambda: name in known.tools)
-    with pytest.raises(Unauthorized):
-        await call(hass, anna, "call_tool", device_id, tool=name)
-    await call(hass, owner, "call_tool", device_id, tool=name)
-    assert [event["name"] for event in camera.events("tool")].count(name) == 1
+    await until(lambda: names[-1] in known.tools)
+    for name in names:
+        with pytest.raises(Unauthorized):
+            await call(hass, anna, "call_tool", device_id, tool=name)
+        await call(hass, owner, "call_tool", device_id, tool=name)
+        assert [event["name"] for event in camera.events("tool")].count(name) == 1
 
 
-async def test_a_user_calls_harmless_tools(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, anna: Context
-) -> None:
-    volume = {"tool": "self.audio_speaker.set_volume", "arguments": {"volume": 35}}
-    await call(hass, anna, "call_tool", device_id, **volume)
-    assert camera.values["volume"] == 35
-
-
-@pytest.mark.parametrize(
-    ("action", "data"),
-    [
-        ("ask", {"question": "Shall I open the garage?"}),
-        ("call_tool", {"tool": "self.audio_speaker.set_volume", "arguments": {"volume": 5}}),
-        ("set_face", {"face": "sad"}),
-        ("show_image", {"url": "http://192.168.1.66/a.png"}),
-        ("show_text", {"message": "Out!"}),
-        ("screenshot", {}),
-        ("take_photo", {}),
-    ],
+ACTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("ask", {"question": "Shall I open the garage?"}),
+    ("call_tool", {"tool": "self.audio_speaker.set_volume", "arguments": {"volume": 5}}),
+    ("set_face", {"face": "sad"}),
+    ("show_image", {"url": "http://192.168.1.66/a.png"}),
+    ("show_text", {"message": "Out!"}),
+    ("screenshot", {}),
+    ("take_photo", {}),
 )
-async def test_a_user_who_may_only_read_has_a_device_do_nothing(
-    hass: HomeAssistant,
-    camera: SimulatedDevice,
-    device_id: str,
-    owner: Context,
-    action: str,
-    data: dict[str, Any],
+
+
+async def test_a_user_who_may_only_read_has_a_device_do_nothing_but_sees_its_tools(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context
 ) -> None:
     guest = await hass.auth.async_create_user("Guest", group_ids=[GROUP_ID_READ_ONLY])
+
+    async def ask(action: str, user_id: str, **data: Any) -> Any:
+        return await hass.services.async_call(
+            DOMAIN,
+            action,
+            {"device_id": device_id, **data},
+            blocking=True,
+            context=Context(user_id=user_id),
+            return_response=action in {"ask", "call_tool", "get_tools", "take_photo"},
+        )
 
     def reached() -> int:
         shown = [event for event in camera.events("received") if event["message"]["type"] in {"alert", "llm"}]
         return len(camera.events("tool")) + len(shown)
 
     before = reached()
-    for context in (Context(user_id=guest.id), Context(user_id="deleted")):
-        with pytest.raises(Unauthorized):
-            await hass.services.async_call(
-                DOMAIN,
-                action,
-                {"device_id": device_id, **data},
-                blocking=True,
-                context=context,
-                return_response=action in {"ask", "call_tool", "take_photo"},
-            )
+    for action, data in ACTIONS:
+        for user_id in (guest.id, "deleted"):
+            with pytest.raises(Unauthorized):
+                await ask(action, user_id, **data)
     assert reached() == before
     assert not camera.announcements
-
-
-async def test_a_user_who_may_only_read_sees_what_tools_a_device_has(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context
-) -> None:
-    guest = await hass.auth.async_create_user("Guest", group_ids=[GROUP_ID_READ_ONLY])
-    answer = await hass.services.async_call(
-        DOMAIN,
-        "get_tools",
-        {"device_id": device_id},
-        blocking=True,
-        context=Context(user_id=guest.id),
-        return_response=True,
-    )
-    assert answer is not None
-    assert answer["tools"]
-
-
-async def test_somebody_whose_account_is_gone_calls_nothing_that_is_for_administrators(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
-) -> None:
-    with pytest.raises(UnknownUser):
-        await call(hass, Context(user_id="deleted"), "call_tool", device_id, tool="self.reboot")
+    assert (await ask("get_tools", guest.id))["tools"]
 
 
 async def test_administrators_and_automations_call_everything(

@@ -14,6 +14,8 @@ from custom_components.xiaozhi.protocol.messages import JsonObject
 from custom_components.xiaozhi.protocol.transport.link import Channel, Link, LinkKind
 from tests.integration.boxes import MAC, OTHER_MAC, Boot, paired_boxes, wait_for_state
 
+LINK = LinkKind.MQTT
+
 
 class BrokenLink(Link):
     """A link that takes everything and cannot be closed."""
@@ -38,12 +40,6 @@ class BrokenLink(Link):
     @override
     async def close(self, reason: str) -> None:
         raise RuntimeError("this link cannot be closed")
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    """All ports are open."""
-    return LinkKind.MQTT
 
 
 @pytest.fixture

@@ -19,14 +19,11 @@ from simulator import SimulatedDevice, get_profile
 from tests.integration.boxes import MAC, Boot, mac_of, paired_boxes, wait_for_state
 from tests.paths import ROOT
 
+LINK = LinkKind.MQTT
+
 FIRST, SECOND = "number.box_1_volume", "number.box_2_volume"
 LIGHT = "input_boolean.kitchen_light"
 ACTIONS = set(yaml.safe_load((ROOT / "custom_components/xiaozhi/services.yaml").read_text()))
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    return LinkKind.MQTT
 
 
 @pytest.fixture

@@ -16,12 +16,9 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse
 from tests.integration.boxes import COMMAND, MAC, Boot, Speech, mac_of, paired_boxes, wait_for_state
 
+LINK = LinkKind.MQTT
+
 CONVERSATION = ["woken", "conversation_started", "answered", "conversation_ended"]
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    return LinkKind.MQTT
 
 
 @pytest.fixture

@@ -1,10 +1,12 @@
 """A house with a gateway, and access points of clouds that are doubles."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import ExitStack
 from typing import Any
 
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers import llm
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
@@ -13,6 +15,7 @@ from custom_components.xiaozhi.protocol.access_point.address import AccessPointA
 from simulator.access_point import Cloud, EndpointServer
 from tests.integration.http_device import MakeEntry
 
+type Apis = Callable[[llm.API], object]
 type Offer = Callable[..., Awaitable[MockConfigEntry]]
 
 
@@ -28,6 +31,13 @@ async def server(home_assistant: None) -> AsyncGenerator[EndpointServer]:
     """A self-hosted server."""
     async with EndpointServer() as server:
         yield server
+
+
+@pytest.fixture
+def apis(hass: HomeAssistant) -> Generator[Apis]:
+    """Return what registers an LLM API, until the test ends."""
+    with ExitStack() as registered:
+        yield lambda api: registered.callback(llm.async_register_api(hass, api))
 
 
 def access_point(url: str, title: str = "Robot", **data: Any) -> ConfigSubentryData:

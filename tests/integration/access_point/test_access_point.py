@@ -23,7 +23,7 @@ from custom_components.xiaozhi.logbook import async_describe_events
 from simulator.access_point import Cloud, EndpointServer, SelfHostedAgent
 from tests.integration.access_point.conftest import Offer, access_point
 from tests.integration.access_point.house import LAMP, LIGHT_SET, LIVE, TURN_ON, state, until
-from tests.integration.boxes import LIGHT
+from tests.integration.boxes import LIGHT, state_of
 from tests.simulator.access_point_peers import sdk_client
 
 
@@ -40,13 +40,11 @@ async def test_a_cloud_turns_on_the_lamp(hass: HomeAssistant, offer: Offer, clou
     assert state(hass, LIGHT) == "on"
     await hass.async_block_till_done()
     assert int(state(hass, "sensor.robot_tools_offered")) == len(session.tools) > 3
-    offered = hass.states.get("sensor.robot_tools_offered")
-    assert offered is not None
+    offered = state_of(hass, "sensor.robot_tools_offered")
     compact = json.dumps([*session.tools.values()], ensure_ascii=False, separators=(",", ":"))
     assert offered.attributes["bytes"] == len(compact.encode())
     assert state(hass, "sensor.robot_last_call") != "unknown"
-    called = hass.states.get("event.robot_tool_called")
-    assert called is not None
+    called = state_of(hass, "event.robot_tool_called")
     assert (called.attributes["event_type"], called.attributes["tool"]) == ("done", TURN_ON)
     (event,) = events
     assert event.data.keys() == {"device_id", "name", "tool", "outcome", "milliseconds"}

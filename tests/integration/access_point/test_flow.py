@@ -5,14 +5,13 @@ from typing import Any
 from homeassistant.config_entries import SOURCE_USER
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import FlowResultType
-from homeassistant.helpers import llm
 from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from simulator.access_point import Cloud, EndpointServer
-from tests.integration.access_point.conftest import Offer
+from tests.integration.access_point.conftest import Apis, Offer
 from tests.integration.access_point.house import LIVE, TURN_ON, ScriptedApi, ScriptedTool, state
 from tests.integration.provisioning.forms import check_texts, texts
 
@@ -102,8 +101,10 @@ async def test_the_forms_in_the_web_page(
     assert set(session.tools) == {LIVE}
 
 
-async def test_a_choice_of_tools_is_kept(hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud) -> None:
-    llm.async_register_api(hass, ScriptedApi(hass, ScriptedTool("remote_one"), ScriptedTool("remote_two")))
+async def test_a_choice_of_tools_is_kept(
+    hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud, apis: Apis
+) -> None:
+    apis(ScriptedApi(hass, ScriptedTool("remote_one"), ScriptedTool("remote_two")))
     form = await add(hass, entry, cloud.url())
     assert (await submit(hass, form, llm_hass_api=[], questions_only=False))["errors"] == {
         "llm_hass_api": "no_api"
@@ -117,16 +118,15 @@ async def test_a_choice_of_tools_is_kept(hass: HomeAssistant, entry: MockConfigE
     assert set(session.tools) == {"remote_two"}
 
 
-@pytest.mark.own_home
 async def test_of_many_tools_the_scripts_are_not_proposed(
-    hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud
+    hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud, apis: Apis
 ) -> None:
     """Clouds refuse long lists. The proposal is then a choice: what comes later is not added by itself."""
     scripts = [ScriptedTool(f"script_{number}") for number in range(40)]
     for script in scripts:
         script.integration = "script"
         script.title = f"打开灯 {script.name}"
-    llm.async_register_api(hass, ScriptedApi(hass, ScriptedTool("own", open_world=False), *scripts))
+    apis(ScriptedApi(hass, ScriptedTool("own", open_world=False), *scripts))
     form = await add(hass, entry, cloud.url())
     form = await submit(hass, form, llm_hass_api=["scripted"], questions_only=False)
     (field,) = form["data_schema"].schema.values()
@@ -147,37 +147,28 @@ async def test_questions_only_shows_what_is_left(
     assert TURN_ON not in options
 
 
-@pytest.mark.parametrize(
-    ("url", "error"),
-    [
-        ("https://api.xiaozhi.me/mcp/?token=a", "not_websocket"),
-        ("wss://api.xiaozhi.me/mcp/", "no_token"),
-        ("wss://user:name@host/?token=a", "invalid_url"),
-        ("ws://host:8004/mcp_endpoint/call/?token=a", "agent_side"),
-        ("ws://127.0.0.1:1/mcp/?token=a", "cannot_connect"),
-    ],
-)
-async def test_wrong_addresses(hass: HomeAssistant, entry: MockConfigEntry, url: str, error: str) -> None:
-    form = await add(hass, entry, url)
-    assert form["errors"] == {"url": error}
+async def test_wrong_addresses(hass: HomeAssistant, entry: MockConfigEntry) -> None:
+    for url, error in {
+        "https://api.xiaozhi.me/mcp/?token=a": "not_websocket",
+        "wss://api.xiaozhi.me/mcp/": "no_token",
+        "wss://user:name@host/?token=a": "invalid_url",
+        "ws://host:8004/mcp_endpoint/call/?token=a": "agent_side",
+        "ws://127.0.0.1:1/mcp/?token=a": "cannot_connect",
+    }.items():
+        assert (await add(hass, entry, url))["errors"] == {"url": error}
 
 
-@pytest.mark.parametrize("status", [401, 404, 426])
-async def test_a_server_that_refuses(
-    hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud, status: int
-) -> None:
+async def test_a_server_that_refuses(hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud) -> None:
     """The form says so, with the status, and can be sent again."""
-    cloud.opening.status = status
-    form = await add(hass, entry, cloud.url())
-    assert form["errors"] == {"url": "refused"}
-    assert form["description_placeholders"]["code"] == str(status)
-    cloud.opening.status = None
-    assert (await submit(hass, form, name="Robot", url=cloud.url()))["step_id"] == "offer"
-
-
-async def test_a_server_that_is_broken(hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud) -> None:
     cloud.opening.status = 502
     assert (await add(hass, entry, cloud.url()))["errors"] == {"url": "bad_status"}
+    for status in (401, 404, 426):
+        cloud.opening.status = status
+        form = await add(hass, entry, cloud.url())
+        assert form["errors"] == {"url": "refused"}
+        assert form["description_placeholders"]["code"] == str(status)
+    cloud.opening.status = None
+    assert (await submit(hass, form, name="Robot", url=cloud.url()))["step_id"] == "offer"
 
 
 async def test_a_server_that_accepts_first_and_refuses_later(

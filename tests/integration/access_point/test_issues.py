@@ -8,7 +8,7 @@ from homeassistant.helpers import llm
 import pytest
 
 from simulator.access_point import Cloud, EndpointServer
-from tests.integration.access_point.conftest import Offer
+from tests.integration.access_point.conftest import Apis, Offer
 from tests.integration.access_point.house import ScriptedApi, ScriptedTool, state, until
 from tests.integration.issues import open_issues
 from tests.integration.provisioning.forms import texts
@@ -80,7 +80,7 @@ async def test_an_address_that_is_used_elsewhere(
     assert len(server.attempts) - attempts <= 8
 
 
-async def test_an_api_that_is_gone(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+async def test_an_api_that_is_gone(hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis) -> None:
     """The others are offered as before."""
     gone = llm.async_register_api(hass, ScriptedApi(hass, ScriptedTool("one", open_world=False)))
     await offer(cloud.url(), llm_hass_api=["assist", "scripted"])
@@ -91,13 +91,14 @@ async def test_an_api_that_is_gone(hass: HomeAssistant, offer: Offer, cloud: Clo
     gone()
     await session.call("assist__intent__HassTurnOn", {"name": "Kitchen light"})
     assert issues(hass) == {"api_gone"}
-    llm.async_register_api(hass, ScriptedApi(hass))
+    apis(ScriptedApi(hass))
     await session.call("assist__intent__HassTurnOn", {"name": "Kitchen light"})
     assert issues(hass) == set()
 
 
-@pytest.mark.own_home
-async def test_an_api_that_comes_back_unseen(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+async def test_an_api_that_comes_back_unseen(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
+) -> None:
     """The server of a remote API was away when Home Assistant started; nobody calls a tool meanwhile."""
     await offer(cloud.url(), llm_hass_api=["assist", "scripted"])
     await (await cloud.session()).ready()
@@ -105,7 +106,7 @@ async def test_an_api_that_comes_back_unseen(hass: HomeAssistant, offer: Offer, 
     assert issues(hass) == {"api_gone"}
     # The entities of the gateway, which are set up meanwhile, may have renewed the connection already.
     before = len(cloud.sessions)
-    llm.async_register_api(hass, ScriptedApi(hass, ScriptedTool("one", open_world=False)))
+    apis(ScriptedApi(hass, ScriptedTool("one", open_world=False)))
     await until(lambda: not issues(hass), seconds=3700)
     async with asyncio.timeout(100):
         renewed = await (await cloud.session(before + 1)).ready()

@@ -10,21 +10,19 @@ from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import llm
 from homeassistant.setup import async_setup_component
 import probatio
-import pytest
 
 from simulator.access_point import Cloud
-from tests.integration.access_point.conftest import Offer
+from tests.integration.access_point.conftest import Apis, Offer
 from tests.integration.access_point.house import LIVE, TURN_ON, ScriptedApi, ScriptedTool, state
-
-pytestmark = pytest.mark.own_home
 
 HOME = {"open_world": False}
 
 
-async def test_tools_that_reach_out_are_off_at_first(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+async def test_tools_that_reach_out_are_off_at_first(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
+) -> None:
     """Those of remote servers whatever they say; on when the owner has chosen them."""
-    llm.async_register_api(
-        hass,
+    apis(
         ScriptedApi(
             hass,
             ScriptedTool("at_home", **HOME),
@@ -38,10 +36,10 @@ async def test_tools_that_reach_out_are_off_at_first(hass: HomeAssistant, offer:
 
 
 async def test_chosen_tools_are_offered_and_no_others(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
 ) -> None:
     tools = [ScriptedTool("one", **HOME), ScriptedTool("remote_two"), ScriptedTool("three", **HOME)]
-    llm.async_register_api(hass, ScriptedApi(hass, *tools))
+    apis(ScriptedApi(hass, *tools))
     await offer(cloud.url(), llm_hass_api=["scripted"], tools=["one", "remote_two", "gone"])
     session = await (await cloud.session()).ready()
     assert set(session.tools) == {"one", "remote_two"}
@@ -73,10 +71,12 @@ async def test_questions_only(hass: HomeAssistant, offer: Offer, cloud: Cloud) -
     assert state(hass, "input_boolean.kitchen_light") == "off"
 
 
-async def test_each_call_has_its_own_context(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+async def test_each_call_has_its_own_context(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
+) -> None:
     """With the service device, so that the owner's area counts."""
     tool = ScriptedTool("one", **HOME)
-    llm.async_register_api(hass, ScriptedApi(hass, tool))
+    apis(ScriptedApi(hass, tool))
     await offer(cloud.url(), llm_hass_api=["scripted"])
     session = await (await cloud.session()).ready()
     for _ in range(2):
@@ -89,37 +89,32 @@ async def test_each_call_has_its_own_context(hass: HomeAssistant, offer: Offer, 
     assert first.device_id == second.device_id is not None
 
 
-@pytest.mark.parametrize(
-    ("result", "text"),
-    [
+async def test_results_and_failures_are_texts(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
+) -> None:
+    results: tuple[tuple[Any, Any], ...] = (
         (llm.ToolResult(data={"error": "The oven is hot."}, error=True), {"error": "The oven is hot."}),
         (llm.ToolResult(data={}, error=True), {"error": "The tool failed without saying why."}),
         (HomeAssistantError("No such oven."), {"error": "No such oven."}),
         (HomeAssistantError(), {"error": "The tool failed without saying why."}),
         (probatio.Invalid("expected str"), {"error": "expected str"}),
-        (
-            ValueError("secret detail"),
-            {"error": "The tool failed. The log of Home Assistant says why."},
-        ),
+        (ValueError("secret detail"), {"error": "The tool failed. The log of Home Assistant says why."}),
         ({"action": "bake"}, {"result": {"action": "bake"}}),
-    ],
-)
-async def test_results_and_failures_are_texts(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud, result: Any, text: Any
-) -> None:
-    llm.async_register_api(hass, ScriptedApi(hass, ScriptedTool("one", result, **HOME)))
+    )
+    apis(ScriptedApi(hass, *(ScriptedTool(f"tool_{at}", one, **HOME) for at, (one, _) in enumerate(results))))
     await offer(cloud.url(), llm_hass_api=["scripted"])
     session = await (await cloud.session()).ready()
-    answer = await session.call("one", {})
-    assert not answer.failed
-    assert json.loads(answer.text) == text
+    for at, (_, text) in enumerate(results):
+        answer = await session.call(f"tool_{at}", {})
+        assert not answer.failed
+        assert json.loads(answer.text) == text
 
 
 async def test_a_long_result_is_cut_before_the_cloud_closes(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
 ) -> None:
     long = {"result": "多" * 20_000}
-    llm.async_register_api(hass, ScriptedApi(hass, ScriptedTool("one", long, **HOME)))
+    apis(ScriptedApi(hass, ScriptedTool("one", long, **HOME)))
     await offer(cloud.url(), llm_hass_api=["scripted"])
     session = await (await cloud.session()).ready()
     assert (await session.call("one", {})).text.endswith("(cut: ask for an area, a domain or a name)")
@@ -128,7 +123,7 @@ async def test_a_long_result_is_cut_before_the_cloud_closes(
 
 
 async def test_a_tool_that_cannot_be_described_does_not_take_the_others_with_it(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
 ) -> None:
     broken, good = ScriptedTool("broken", **HOME), ScriptedTool("good", **HOME)
     unreadable = object()
@@ -141,7 +136,7 @@ async def test_a_tool_that_cannot_be_described_does_not_take_the_others_with_it(
 
     api = ScriptedApi(hass, broken, good)
     api.serializer = serialize
-    llm.async_register_api(hass, api)
+    apis(api)
     await offer(cloud.url(), llm_hass_api=["scripted"])
     session = await (await cloud.session()).ready()
     assert session.tools["broken"]["inputSchema"] == {"type": "object", "properties": {}}
@@ -149,11 +144,11 @@ async def test_a_tool_that_cannot_be_described_does_not_take_the_others_with_it(
 
 
 async def test_the_word_of_a_remote_server_does_not_count(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
 ) -> None:
     """It says that its tool changes nothing."""
     tools = ScriptedTool("remote_reader", read_only=True, **HOME), ScriptedTool("reader", read_only=True)
-    llm.async_register_api(hass, ScriptedApi(hass, *tools))
+    apis(ScriptedApi(hass, *tools))
     await offer(
         cloud.url(), llm_hass_api=["scripted"], tools=["remote_reader", "reader"], questions_only=True
     )
@@ -162,11 +157,11 @@ async def test_the_word_of_a_remote_server_does_not_count(
 
 
 async def test_the_tools_are_not_made_again_for_each_request(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
 ) -> None:
     """In a house of 10,000 entities that takes a sixth of a second of Home Assistant's time."""
     api = ScriptedApi(hass, ScriptedTool("one", **HOME))
-    llm.async_register_api(hass, api)
+    apis(api)
     await offer(cloud.url(), llm_hass_api=["scripted"])
     session = await (await cloud.session()).ready()
     await asyncio.sleep(30)

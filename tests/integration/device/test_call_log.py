@@ -14,11 +14,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from tests.integration.boxes import Boot
 from tests.protocol.transport.udp.device import until
 
-
-@pytest.fixture
-def link() -> LinkKind:
-    """On this one a device stays connected."""
-    return LinkKind.MQTT
+LINK = LinkKind.MQTT
 
 
 @pytest.fixture

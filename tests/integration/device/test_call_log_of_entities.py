@@ -16,14 +16,10 @@ from tests.integration.boxes import Boot, Speech, wait_for_state
 from tests.integration.device.test_call_log import lines
 from tests.integration.tools.own_tools import announce, register
 
+LINK = LinkKind.MQTT
+
 _JAMMED: Any = {"choices": {"level": [0]}, "error": "jammed"}
 _LEVEL = {"level": {"type": "integer", "minimum": 0, "maximum": 8}}
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    """On this one a device stays connected."""
-    return LinkKind.MQTT
 
 
 async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attribute(

@@ -1,8 +1,6 @@
 """A device's tools and status become entities, which tell the truth about what can be reached."""
 
 import asyncio
-import errno
-import os
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +12,6 @@ from homeassistant.components.notify import (
     SERVICE_SEND_MESSAGE,
 )
 from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
-from homeassistant.components.select import ATTR_OPTION, DOMAIN as SELECT, SERVICE_SELECT_OPTION
 from homeassistant.config_entries import RELOAD_AFTER_UPDATE_DELAY, ConfigSubentry
 from homeassistant.const import ATTR_ENTITY_ID, EntityCategory
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
@@ -28,7 +25,6 @@ from websockets.exceptions import InvalidStatus
 
 from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.gateway import Gateway
-from custom_components.xiaozhi.links.listeners import PortError
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts
@@ -178,20 +174,6 @@ async def test_a_name_from_the_page_of_the_device_counts_everywhere(
     assert hass.states.get("assist_satellite.kitchen_box") is not None
 
 
-async def test_a_command_in_a_conversation_reaches_the_device_and_is_read_back(
-    hass: HomeAssistant, speech: Speech, boot: Boot
-) -> None:
-    device = await boot()
-    await talk(hass, device)
-    await wait_for_state(hass, VOLUME, "70")
-    await act(hass, NUMBER, SERVICE_SET_VALUE, VOLUME, **{ATTR_VALUE: 35})
-    await act(hass, NUMBER, SERVICE_SET_VALUE, BRIGHTNESS, **{ATTR_VALUE: 20})
-    await act(hass, SELECT, SERVICE_SELECT_OPTION, THEME, **{ATTR_OPTION: "dark"})
-    assert (device.values["volume"], device.values["brightness"], device.values["theme"]) == (35, 20, "dark")
-    await wait_for_state(hass, VOLUME, "35")
-    await wait_for_state(hass, THEME, "dark")
-
-
 @pytest.mark.usefixtures("all_enabled")
 async def test_between_conversations_the_state_stays_and_a_command_says_when_it_can_be_given(
     hass: HomeAssistant, speech: Speech, boot: Boot
@@ -261,13 +243,6 @@ async def test_a_message_shows_on_the_screen(hass: HomeAssistant, speech: Speech
     )
     await device.wait_for(lambda: device.screen.system_text == "The post is here", 3)
     assert device.screen.status == "Door"
-
-
-async def test_a_long_message_is_cut_to_what_a_screen_holds(
-    hass: HomeAssistant, speech: Speech, boot: Boot
-) -> None:
-    device = await boot()
-    await talk(hass, device)
     await act(hass, NOTIFY, SERVICE_SEND_MESSAGE, SCREEN, **{ATTR_MESSAGE: "x" * 501, ATTR_TITLE: "y" * 61})
     await device.wait_for(lambda: device.screen.system_text == "x" * 499 + "…", 3)
     assert device.screen.status == "y" * 59 + "…"
@@ -328,21 +303,6 @@ async def test_what_was_learnt_is_there_after_a_restart_of_home_assistant(
     assert registry_device.sw_version == "2.4.2"
 
 
-async def test_deleting_a_device_ends_its_link_and_its_token_at_once(
-    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot()
-    await talk(hass, device)
-    subentry_id = next(iter(linked_entry.subentries))
-    hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
-    await device.wait_state(State.IDLE, 3)
-    await hass.async_block_till_done()
-    assert not [state for state in hass.states.async_all() if "kitchen_box" in state.entity_id]
-    await device.wake("hello again")
-    assert device.state is State.IDLE
-    assert device.last_error
-
-
 async def test_a_listener_is_called_once_however_much_it_follows_and_not_after_it_has_ended(
     linked_entry: MockConfigEntry,
 ) -> None:
@@ -354,17 +314,6 @@ async def test_a_listener_is_called_once_however_much_it_follows_and_not_after_i
     remove()
     device.notify("available", "link")
     assert called == ["both", "link"]
-
-
-@pytest.mark.usefixtures("all_enabled")
-async def test_the_newest_link_of_a_device_wins(hass: HomeAssistant, speech: Speech, boot: Boot) -> None:
-    first = await boot()
-    await talk(hass, first)
-    second = await boot()
-    await second.wake("hello again")
-    await first.wait_state(State.IDLE, 3)
-    assert second.state is State.LISTENING
-    assert hass.states.is_state(CONNECTED, "on")
 
 
 async def test_adding_and_removing_a_device_does_not_disturb_another(
@@ -385,34 +334,6 @@ async def test_adding_and_removing_a_device_does_not_disturb_another(
     assert hass.states.get("assist_satellite.hall_box") is None
     assert device.state is State.LISTENING
     assert device.channel_open
-
-
-async def test_unloading_frees_the_port_and_ends_the_conversation(
-    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot()
-    await talk(hass, device)
-    assert await hass.config_entries.async_unload(linked_entry.entry_id)
-    await device.wait_state(State.IDLE, 3)
-    port = linked_entry.data[CONF_WEBSOCKET_PORT]
-    server = await asyncio.start_server(lambda _reader, _writer: None, port=port)
-    server.close()
-    await server.wait_closed()
-    assert await hass.config_entries.async_setup(linked_entry.entry_id)
-
-
-@pytest.mark.parametrize(
-    ("number", "key"),
-    [
-        (errno.EADDRINUSE, "port_in_use"),
-        (errno.EACCES, "port_not_allowed"),
-        (errno.EPERM, "port_not_allowed"),
-        (errno.ENOBUFS, "port_failed"),
-    ],
-)
-async def test_why_a_port_cannot_be_opened_is_told_by_a_translation(number: int, key: str) -> None:
-    """The words of the operating system are English; only a rare reason is told with them."""
-    assert PortError(80, OSError(number, os.strerror(number))).key == key
 
 
 async def test_a_busy_port_is_named_and_tried_again(

@@ -14,20 +14,13 @@ from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, converse
-from tests.integration.boxes import COMMAND, MAC, Boot, Speech, wait_for_state
+from tests.integration.boxes import COMMAND, MAC, Boot, Speech, change_settings, say, state_of, wait_for_state
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
 NOTIFICATION = "event.kitchen_box_notification"
 MOMENTS = "event.kitchen_box_conversation"
 DOING = "sensor.kitchen_box_conversation_state"
-
-
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    """Events are the same over both links."""
-    kind: LinkKind = request.param
-    return kind
 
 
 @pytest.fixture
@@ -94,8 +87,7 @@ async def test_a_notification_is_an_event_of_the_device_and_on_the_bus(
     assert entry is not None
     params = {"level": "info", "data": {"clicks": 2}}
     assert event.data == {"device_id": entry.id, "method": method, "params": params}
-    state = hass.states.get(NOTIFICATION)
-    assert state is not None
+    state = state_of(hass, NOTIFICATION)
     assert (state.attributes["event_type"], state.attributes["method"]) == (kind, method)
     assert state.attributes["params"] == params
 
@@ -105,8 +97,7 @@ async def test_large_params_are_on_the_bus_only(hass: HomeAssistant, speech: Spe
     await talking(device, hass)
     event = await notify(hass, device, "notifications/message", data="x" * 3000)
     assert event.data["params"] == {"data": "x" * 3000}
-    state = hass.states.get(NOTIFICATION)
-    assert state is not None
+    state = state_of(hass, NOTIFICATION)
     assert "params" not in state.attributes
     assert state.attributes["params_too_large"] is True
 
@@ -128,17 +119,15 @@ async def test_a_flood_of_notifications_is_dropped_and_counted(
     assert known.describe()["dropped_events"] == known.events.dropped == 60 - len(events)
 
 
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_after_a_hundred_in_an_hour_one_notification_a_minute_is_an_event(
     hass: HomeAssistant,
     speech: Speech,
     boot: Boot,
     linked_entry: MockConfigEntry,
-    link: LinkKind,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """At a rate that no limit of a moment cuts: each would be a row of the database."""
-    if link is not LinkKind.MQTT:
-        pytest.skip("a device is on WebSocket only while it talks")
     events = async_capture_events(hass, EVENT_NOTIFICATION)
     device = await boot()
     for number in range(220):
@@ -151,15 +140,15 @@ async def test_after_a_hundred_in_an_hour_one_notification_a_minute_is_an_event(
     caplog.clear()
 
 
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_a_told_state_counts_between_conversations_only(
-    hass: HomeAssistant, speech: Speech, boot: Boot, link: LinkKind
+    hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:
     device = await boot()
-    if link is LinkKind.MQTT:
-        device.notify("notifications/state_changed", state="thinking")
-        await wait_for_state(hass, DOING, "thinking")
-        await notify(hass, device, "notifications/state_changed", state="juggling")
-        assert hass.states.is_state(DOING, "thinking")
+    device.notify("notifications/state_changed", state="thinking")
+    await wait_for_state(hass, DOING, "thinking")
+    await notify(hass, device, "notifications/state_changed", state="juggling")
+    assert hass.states.is_state(DOING, "thinking")
     await talking(device, hass)
     await notify(hass, device, "notifications/state_changed", state="speaking")
     assert hass.states.is_state(DOING, "listening")
@@ -186,10 +175,7 @@ async def test_the_owner_may_have_automations_told_what_was_said(
     moments: list[dict[str, Any]],
     linked_entry: MockConfigEntry,
 ) -> None:
-    (subentry,) = linked_entry.subentries.values()
-    hass.config_entries.async_update_subentry(
-        linked_entry, subentry, data={**subentry.data, "share_transcripts": True}
-    )
+    change_settings(hass, linked_entry, share_transcripts=True)
     device = await boot()
     speech.recognizer.lines = [COMMAND]
     await converse(device, command, word="hi\\nxiaozhi")
@@ -206,9 +192,7 @@ async def test_the_owner_may_have_automations_told_what_was_said(
 async def test_an_interruption_is_told(
     speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
 ) -> None:
-    await speech.use(conversation_engine=speech.agent.entity_id)
-    speech.agent.lines = ["word " * 60]
-    speech.recognizer.lines = [COMMAND]
+    await speech.answer_with("word " * 60)
     device = await boot()
     await device.wake()
     device.say(command)
@@ -226,9 +210,7 @@ async def test_a_failure_is_told_with_its_reason(
 ) -> None:
     speech.recognizer.lines = [None]
     device = await boot()
-    await device.wake()
-    device.say(command)
-    await device.wait_state(State.IDLE, 15)
+    await say(device, command)
     await wait_for_state(speech.hass, DOING, "idle")
     assert types(moments)[-2:] == ["failed", "ended"]
     assert moments[-2]["reason"] == "stt-stream-failed"
@@ -242,6 +224,5 @@ async def test_a_device_that_vanishes_ends_its_conversation(
     await device.power_off()
     await wait_for_state(hass, DOING, "idle")
     assert types(moments)[-1] == "ended"
-    state = hass.states.get(MOMENTS)
-    assert state is not None
+    state = state_of(hass, MOMENTS)
     assert state.state != "unavailable"

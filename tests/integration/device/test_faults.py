@@ -38,13 +38,6 @@ CONNECTED = "binary_sensor.kitchen_box_connectivity"
 VOLUME = "number.kitchen_box_volume"
 
 
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    """What is not said to be about one link holds for both."""
-    kind: LinkKind = request.param
-    return kind
-
-
 @pytest.fixture
 def crowd(request: pytest.FixtureRequest) -> list[Misbehaviour]:
     """How others misbehave, one each; nobody does unless a test says so."""
@@ -75,28 +68,32 @@ TOLD = {
     Misbehaviour.LOOPING_CURSOR: "list of tools was cut at 12 items: its pages go in circles",
     Misbehaviour.THOUSAND_TOOLS: "list of tools was cut at 512 items: it is too long",
 }
-ENDED = [Misbehaviour.FLOOD, Misbehaviour.DROP_MID_SENTENCE]
-BORNE = [
-    Misbehaviour.GARBAGE_JSON,
-    Misbehaviour.WRONG_TYPES,
-    Misbehaviour.UNKNOWN_TYPES,
-    Misbehaviour.NEVER_ANSWER_MCP,
-    Misbehaviour.THOUSAND_TOOLS,
-    Misbehaviour.LOOPING_CURSOR,
-    Misbehaviour.STATUS_NOT_JSON,
-    Misbehaviour.NO_AUDIO,
-    Misbehaviour.OPUS_GARBAGE,
-]
-# Over MQTT a hello begins a new conversation, and there is no way to send audio before the first one.
-ENDED_ON_WEBSOCKET = [Misbehaviour.OVERSIZE_TEXT, Misbehaviour.SECOND_HELLO, Misbehaviour.BINARY_BEFORE_HELLO]
-ENDED_ON_MQTT = [Misbehaviour.FOREIGN_TOPIC, Misbehaviour.MQTT_GARBAGE, Misbehaviour.MQTT_GIANT_LENGTH]
-BORNE_ON_MQTT = [
-    Misbehaviour.OVERSIZE_TEXT,
-    Misbehaviour.SECOND_HELLO,
-    Misbehaviour.UDP_REPLAY,
-    Misbehaviour.UDP_FORGERY,
-    Misbehaviour.UDP_UNKNOWN,
-]
+# What has to be ended, and what is put up with. Over MQTT a hello begins a new conversation, and there is no
+# way to send audio before the first one.
+ENDED = {
+    LinkKind.WEBSOCKET: [
+        Misbehaviour.FLOOD,
+        Misbehaviour.DROP_MID_SENTENCE,
+        Misbehaviour.OVERSIZE_TEXT,
+        Misbehaviour.SECOND_HELLO,
+        Misbehaviour.BINARY_BEFORE_HELLO,
+    ],
+    LinkKind.MQTT: [Misbehaviour.FOREIGN_TOPIC, Misbehaviour.MQTT_GARBAGE, Misbehaviour.MQTT_GIANT_LENGTH],
+}
+BORNE = {
+    LinkKind.WEBSOCKET: [Misbehaviour.GARBAGE_JSON, Misbehaviour.NEVER_ANSWER_MCP, Misbehaviour.OPUS_GARBAGE],
+    LinkKind.MQTT: [
+        Misbehaviour.GARBAGE_JSON,
+        Misbehaviour.WRONG_TYPES,
+        Misbehaviour.UNKNOWN_TYPES,
+        Misbehaviour.THOUSAND_TOOLS,
+        Misbehaviour.LOOPING_CURSOR,
+        Misbehaviour.STATUS_NOT_JSON,
+        Misbehaviour.NO_AUDIO,
+        Misbehaviour.OVERSIZE_TEXT,
+        Misbehaviour.SECOND_HELLO,
+    ],
+}
 
 
 async def misbehave(device: SimulatedDevice, word: str, *, is_ended: bool) -> None:
@@ -114,15 +111,7 @@ async def misbehave(device: SimulatedDevice, word: str, *, is_ended: bool) -> No
 # A silent device stays for longer than the gateway waits for speech.
 @pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(no_speech=60))], ids=["patient"])
 @pytest.mark.parametrize(
-    ("link", "crowd", "is_ended"),
-    [
-        (LinkKind.WEBSOCKET, ENDED + ENDED_ON_WEBSOCKET, True),
-        (LinkKind.WEBSOCKET, BORNE, False),
-        (LinkKind.MQTT, ENDED + ENDED_ON_MQTT, True),
-        (LinkKind.MQTT, BORNE + BORNE_ON_MQTT, False),
-    ],
-    ids=["websocket-ended", "websocket-borne", "mqtt-ended", "mqtt-borne"],
-    indirect=["link", "crowd"],
+    ("link", "crowd"), [(kind, ENDED[kind] + BORNE[kind]) for kind in LinkKind], ids=str, indirect=["crowd"]
 )
 async def test_another_device_goes_on(
     hass: HomeAssistant,
@@ -132,7 +121,7 @@ async def test_another_device_goes_on(
     caplog: pytest.LogCaptureFixture,
     subtests: pytest.Subtests,
     crowd: list[Misbehaviour],
-    is_ended: bool,
+    link: LinkKind,
 ) -> None:
     """While all the others do what they do at the same time, and after it."""
     speech.recognizer.lines = [COMMAND] * (len(crowd) + 2)
@@ -145,7 +134,7 @@ async def test_another_device_goes_on(
     meanwhile, *ends = await asyncio.gather(
         converse(good, command, word="hello"),
         *(
-            misbehave(device, f"hi {what}", is_ended=is_ended)
+            misbehave(device, f"hi {what}", is_ended=what in ENDED[link])
             for what, device in zip(crowd, bad, strict=True)
         ),
         return_exceptions=True,

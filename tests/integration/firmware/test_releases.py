@@ -22,7 +22,7 @@ from pytest_homeassistant_custom_component.test_util.aiohttp import AiohttpClien
 from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, DOMAIN
 from custom_components.xiaozhi.firmware.library import STOCK_RELEASES
 from simulator import build_image
-from tests.integration.boxes import Boot
+from tests.integration.boxes import Boot, state_of
 from tests.integration.firmware.updates import (
     BOARD,
     FIRMWARE,
@@ -115,8 +115,7 @@ async def test_releases_on_the_web_are_offered_and_fetched_when_they_are_wanted(
     box = await boot_linked(hass, boot)
     await look(hass)
     assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
-    state = hass.states.get(FIRMWARE)
-    assert state is not None
+    state = state_of(hass, FIRMWARE)
     assert state.attributes["release_url"].endswith("/tag/v2.4.2")
     assert releases.fetched == 0
     await install(hass)

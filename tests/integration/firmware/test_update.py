@@ -1,7 +1,6 @@
 """The firmware of a device: what is found for it, and how it is installed, or not."""
 
 import asyncio
-import errno
 import os
 from pathlib import Path
 import re
@@ -27,7 +26,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from simulator import SimulatedDevice, build_image, get_profile
 from simulator.firmware.partitions import AppPartitions
-from tests.integration.boxes import Boot, wait_for_state
+from tests.integration.boxes import Boot, state_of, wait_for_state
 from tests.integration.firmware.updates import (
     BOARD,
     CONNECTED,
@@ -65,8 +64,7 @@ async def test_a_device_gets_a_new_firmware_from_a_file(
 ) -> None:
     """Nothing happens before its owner wants it; then it is fetched once, and the progress seen."""
     assert versions(hass) == (STATE_UNKNOWN, "2.4.1", None)
-    state = hass.states.get(FIRMWARE)
-    assert state is not None
+    state = state_of(hass, FIRMWARE)
     assert "folder xiaozhi/firmware" in state.attributes["release_summary"]
     put(folder)
     put(folder, "2.4.0")
@@ -144,8 +142,7 @@ class TestWebSocket:
         await look(hass)
         task = asyncio.create_task(install(hass))
         await asyncio.sleep(0.1)
-        state = hass.states.get(FIRMWARE)
-        assert state is not None
+        state = state_of(hass, FIRMWARE)
         assert state.attributes["in_progress"] is True
         assert fetches(device) == 0
         with pytest.raises(HomeAssistantError, match="already in progress"):
@@ -180,27 +177,21 @@ class TestWebSocket:
             await task
 
 
-@pytest.mark.parametrize(
-    ("version", "options", "reason"),
-    [
-        ("2.4.2", {"chip": "esp32c3"}, "is for the chip esp32c3, and the device has esp32s3"),
-        ("2.4.2", {"size": 5 * 1024 * 1024}, "and the device has room for"),
-        ("1.9.4", {}, "only be installed over a cable"),
-    ],
-)
 async def test_what_does_not_suit_a_device_is_not_offered(
-    hass: HomeAssistant,
-    box: SimulatedDevice,
-    folder: Path,
-    version: str,
-    options: dict[str, Any],
-    reason: str,
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path
 ) -> None:
-    put(folder, version, **options)
+    unsuitable: tuple[tuple[str, dict[str, Any], str], ...] = (
+        ("2.4.2", {"chip": "esp32c3"}, "is for the chip esp32c3, and the device has esp32s3"),
+        ("2.4.3", {"size": 5 * 1024 * 1024}, "and the device has room for"),
+        ("1.9.4", {}, "only be installed over a cable"),
+    )
+    for version, options, _ in unsuitable:
+        put(folder, version, **options)
     await look(hass)
     assert versions(hass) == (STATE_OFF, "2.4.1", "2.4.1")
-    with pytest.raises(ServiceValidationError, match=reason):
-        await install(hass, **{ATTR_VERSION: version})
+    for version, _, reason in unsuitable:
+        with pytest.raises(ServiceValidationError, match=reason):
+            await install(hass, **{ATTR_VERSION: version})
     assert fetches(box) == 0
 
 
@@ -278,13 +269,6 @@ async def test_a_folder_that_cannot_be_read_is_told(
         "file": "firmware",
         "reason": "The file cannot be read. Copy it again.",
     }
-
-
-async def test_a_file_that_may_not_be_read_is_told_by_a_translation() -> None:
-    """The tests may run as root, who may read every file."""
-    assert (
-        library._unreadable(PermissionError(errno.EACCES, "Permission denied")).key == "firmware_not_allowed"
-    )
 
 
 async def test_while_a_firmware_is_read_a_second_wish_is_refused_and_the_end_of_the_device_ends_it(

@@ -1,21 +1,17 @@
 """A client on a computer, as other people write them. It shares no code with integration or simulator.
 
 It differs from a device in what it leaves out (the transport in its hello), in what it adds (pings, a close
-handshake, a subscription at QoS 1) and in the length of its packets.
+handshake) and in the length of its packets.
 """
 
-from abc import ABC, abstractmethod
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 import json
-import socket
-from typing import Any, override
+from typing import Any
 
 from aiohttp.test_utils import TestClient
-import aiomqtt
 import av
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from websockets.asyncio.client import ClientConnection, connect
 
 MAC = "3c:52:82:10:00:07"
@@ -27,26 +23,56 @@ _RATE = 16000
 _PING_SECONDS = 0.5
 
 
-class PcClient(ABC):
-    """A conversation, over whatever carries its messages and packets."""
+class PcClient:
+    """A conversation over a WebSocket, with the standard's pings and close handshake."""
 
-    def __init__(self) -> None:
+    def __init__(self, connection: ClientConnection) -> None:
+        self.close_code: int | None = None
         self.messages: list[dict[str, Any]] = []
         self.packets: list[bytes] = []
         self.answers: dict[str, str | None] = {}
         """Its tools, with what they answer; None for one that fails."""
         self.ended = asyncio.Event()
         """The server has ended the conversation."""
+        self._connection = connection
         self._session_id = ""
         self._news = asyncio.Event()
 
-    @abstractmethod
+    @classmethod
+    @asynccontextmanager
+    async def connected(cls, settings: dict[str, Any]) -> AsyncIterator[PcClient]:
+        """Connect with the `websocket` section of a check-in's reply."""
+        headers = {
+            "Authorization": f"Bearer {settings['token']}",
+            "Protocol-Version": "1",
+            "Device-Id": MAC,
+            "Client-Id": CLIENT_ID,
+        }
+        async with connect(
+            settings["url"],
+            additional_headers=headers,
+            ping_interval=_PING_SECONDS,
+            ping_timeout=20,
+            proxy=None,
+        ) as connection:
+            client = cls(connection)
+            reading = asyncio.create_task(client._read())
+            yield client
+            await connection.close()
+            await reading
+            client.close_code = connection.close_code
+
+    async def _read(self) -> None:
+        async for frame in self._connection:
+            if isinstance(frame, bytes):
+                self.packets.append(frame)
+            else:
+                await self.received(json.loads(frame))
+        self.ended.set()
+
     async def send(self, message: dict[str, Any]) -> None:
         """Send a message."""
-
-    @abstractmethod
-    async def send_packet(self, packet: bytes) -> None:
-        """Send an Opus packet."""
+        await self._connection.send(json.dumps(message))
 
     async def received(self, message: dict[str, Any]) -> None:
         """Keep a message, and answer it as an MCP server."""
@@ -63,10 +89,6 @@ class PcClient(ABC):
             case str() if "id" in request:
                 error = {"code": -32601, "message": "no such tool"}
                 await self.send(self._mcp({"id": request["id"], "error": error}))
-
-    def packet_received(self, packet: bytes) -> None:
-        """Keep a packet."""
-        self.packets.append(packet)
 
     async def wait_for(self, kind: str, **fields: str) -> dict[str, Any]:
         """Wait for a message."""
@@ -153,7 +175,7 @@ class PcClient(ABC):
         silence = bytes(_RATE * 2)
         while True:
             for packet in encoder.encode(silence + pcm if not sent else silence):
-                await self.send_packet(packet)
+                await self._connection.send(packet)
                 sent += 1
                 await asyncio.sleep(begun + sent * PACKET_MS / 1000 - loop.time())
 
@@ -198,130 +220,3 @@ async def check_in(http: TestClient[Any, Any], path: str) -> dict[str, Any]:
     assert answer.status == 200
     reply: dict[str, Any] = await answer.json()
     return reply
-
-
-class WebSocketClient(PcClient):
-    """Talks over a WebSocket, with the standard's pings and close handshake."""
-
-    def __init__(self, connection: ClientConnection) -> None:
-        super().__init__()
-        self._connection = connection
-        self.close_code: int | None = None
-
-    @classmethod
-    @asynccontextmanager
-    async def connected(cls, settings: dict[str, Any]) -> AsyncIterator[WebSocketClient]:
-        """Connect with the `websocket` section of a check-in's reply."""
-        headers = {
-            "Authorization": f"Bearer {settings['token']}",
-            "Protocol-Version": "1",
-            "Device-Id": MAC,
-            "Client-Id": CLIENT_ID,
-        }
-        async with connect(
-            settings["url"],
-            additional_headers=headers,
-            ping_interval=_PING_SECONDS,
-            ping_timeout=20,
-            proxy=None,
-        ) as connection:
-            client = cls(connection)
-            reading = asyncio.create_task(client._read())
-            yield client
-            await connection.close()
-            await reading
-            client.close_code = connection.close_code
-
-    async def _read(self) -> None:
-        async for frame in self._connection:
-            if isinstance(frame, bytes):
-                self.packet_received(frame)
-            else:
-                await self.received(json.loads(frame))
-        self.ended.set()
-
-    @override
-    async def send(self, message: dict[str, Any]) -> None:
-        await self._connection.send(json.dumps(message))
-
-    @override
-    async def send_packet(self, packet: bytes) -> None:
-        await self._connection.send(packet)
-
-
-class MqttClient(PcClient):
-    """Talks over MQTT and UDP, and subscribes to its topic as an ordinary client does."""
-
-    def __init__(self, client: aiomqtt.Client, settings: dict[str, Any]) -> None:
-        super().__init__()
-        self._client = client
-        self._settings = settings
-        self._udp: socket.socket | None = None
-        self._key = self._nonce = b""
-        self._sequence = 0
-
-    @classmethod
-    @asynccontextmanager
-    async def connected(cls, settings: dict[str, Any]) -> AsyncIterator[MqttClient]:
-        """Connect with the `mqtt` section of a check-in's reply."""
-        host, port = settings["endpoint"].split(":")
-        async with aiomqtt.Client(
-            host,
-            int(port),
-            identifier=settings["client_id"],
-            username=settings["username"],
-            password=settings["password"],
-            keepalive=settings["keepalive"],
-        ) as mqtt:
-            await mqtt.subscribe(settings["subscribe_topic"], qos=1)
-            client = cls(mqtt, settings)
-            reading = asyncio.create_task(client._read())
-            try:
-                yield client
-            finally:
-                reading.cancel()
-                await asyncio.wait([reading])
-                client._close_audio()
-
-    async def _read(self) -> None:
-        async for published in self._client.messages:
-            assert isinstance(published.payload, bytes)
-            message = json.loads(published.payload)
-            if message["type"] == "hello":
-                self._open_audio(message["udp"])
-            await self.received(message)
-            if message["type"] == "goodbye":
-                self.ended.set()
-
-    def _open_audio(self, offer: dict[str, Any]) -> None:
-        self._key, self._nonce = bytes.fromhex(offer["key"]), bytes.fromhex(offer["nonce"])
-        self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._udp.setblocking(False)
-        self._udp.connect((offer["server"], offer["port"]))
-        asyncio.get_running_loop().add_reader(self._udp, self._datagram_received, self._udp)
-
-    def _close_audio(self) -> None:
-        if self._udp is not None:
-            asyncio.get_running_loop().remove_reader(self._udp)
-            self._udp.close()
-
-    def _datagram_received(self, udp: socket.socket) -> None:
-        datagram = udp.recv(4096)
-        self.packet_received(self._crypt(datagram[:16], datagram[16:]))
-
-    def _crypt(self, header: bytes, payload: bytes) -> bytes:
-        return Cipher(algorithms.AES(self._key), modes.CTR(header)).encryptor().update(payload)
-
-    @override
-    async def send(self, message: dict[str, Any]) -> None:
-        await self._client.publish(self._settings["publish_topic"], json.dumps(message), qos=1)
-
-    @override
-    async def send_packet(self, packet: bytes) -> None:
-        assert self._udp is not None
-        self._sequence += 1
-        header = self._nonce[:2] + len(packet).to_bytes(2) + self._nonce[4:12] + self._sequence.to_bytes(4)
-        self._udp.send(header + self._crypt(header, packet))
-
-
-CLIENTS = {"websocket": WebSocketClient, "mqtt": MqttClient}

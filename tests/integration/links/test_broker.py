@@ -252,7 +252,7 @@ async def test_a_device_without_a_status_is_pinged(
     await wait_for_state(hass, VOLUME, "70")
     (known,) = linked_entry.runtime_data.devices.values()
     await known.tools.set_list(tuple(tool for tool in known.tools.values() if "status" not in tool.name))
-    await asyncio.sleep(30)
+    await asyncio.sleep(3)
     assert hass.states.is_state(CONNECTED, "on")
     await device.lose_power()
     await wait_for_state(hass, CONNECTED, "off", 60)

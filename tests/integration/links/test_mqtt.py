@@ -32,10 +32,10 @@ from custom_components.xiaozhi.timeouts import SessionTimeouts, StoreTimeouts, T
 from simulator import Misbehaviour, State, converse, get_profile
 from tests.integration.boxes import (
     COMMAND,
-    LIGHT,
     MAC,
     Boot,
     Speech,
+    change_settings,
     mqtt_client_id,
     wait_for_state,
 )
@@ -44,16 +44,12 @@ from tests.protocol.transport.mqtt.device import HELLO, encoded
 from tests.protocol.transport.mqtt.wire import WireClient, connect, publish
 from tests.protocol.transport.udp.device import until
 
+LINK = LinkKind.MQTT
+
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
 VOLUME = "number.kitchen_box_volume"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    """This is about MQTT."""
-    return LinkKind.MQTT
 
 
 async def set_volume(hass: HomeAssistant, volume: int) -> None:
@@ -117,10 +113,7 @@ async def test_a_device_that_is_told_to_use_websocket_is_not_connected_over_mqtt
     """Its old connection, of which nobody has heard that it is gone, would swallow commands."""
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
-    (paired,) = linked_entry.subentries.values()
-    hass.config_entries.async_update_subentry(
-        linked_entry, paired, data={**paired.data, CONF_LINK: DeviceLink.WEBSOCKET.value}
-    )
+    change_settings(hass, linked_entry, **{CONF_LINK: DeviceLink.WEBSOCKET.value})
     await hass.async_block_till_done()
     await device.lose_power()
     assert hass.states.is_state(CONNECTED, "on")
@@ -177,7 +170,7 @@ async def test_a_device_that_only_is_there_is_not_saved_again_and_again(
 
 
 async def test_a_device_that_goes_is_unavailable_and_a_command_says_so(
-    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "custom_components.xiaozhi")
     device = await boot()
@@ -186,53 +179,15 @@ async def test_a_device_that_goes_is_unavailable_and_a_command_says_so(
     await wait_for_state(hass, VOLUME, "unavailable")
     assert hass.states.is_state(CONNECTED, "off")
     assert hass.states.is_state("sensor.kitchen_box_conversation_state", "unavailable")
+    known = linked_entry.runtime_data.devices[MAC]
+    with pytest.raises(HomeAssistantError, match="Kitchen box is not connected") as failure:
+        await known.commands.call_tool("self.audio_speaker.set_volume", {"volume": 1})
+    assert failure.value.translation_key == "not_connected"
     await device.boot()
     await wait_for_state(hass, VOLUME, "70")
     said = [record.getMessage() for record in caplog.records if "Kitchen box" in record.getMessage()]
     assert len([text for text in said if "is not connected any more" in text]) == 1
     assert len([text for text in said if "is connected over mqtt" in text]) == 2
-
-
-async def test_a_command_to_a_device_that_is_away_names_it(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot()
-    await wait_for_state(hass, VOLUME, "70")
-    await device.power_off()
-    await wait_for_state(hass, VOLUME, "unavailable")
-    gateway = linked_entry.runtime_data
-    with pytest.raises(HomeAssistantError, match="Kitchen box is not connected") as failure:
-        await gateway.devices[device.mac].commands.call_tool("self.audio_speaker.set_volume", {"volume": 1})
-    assert failure.value.translation_key == "not_connected"
-
-
-async def test_after_a_conversation_the_device_is_idle_and_still_linked(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
-) -> None:
-    device = await boot()
-    speech.recognizer.lines = [COMMAND]
-    talk = await converse(device, command)
-    assert talk.played_seconds > 0.9
-    assert not talk.hung_up
-    assert hass.states.is_state(LIGHT, "on")
-    assert device.state is State.IDLE
-    assert hass.states.is_state(CONNECTED, "on")
-    await set_volume(hass, 20)
-    assert device.values["volume"] == 20
-
-
-async def test_the_device_comes_back_by_itself_when_home_assistant_has_restarted(
-    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot()
-    await wait_for_state(hass, VOLUME, "70")
-    assert await hass.config_entries.async_unload(linked_entry.entry_id)
-    await asyncio.sleep(0.3)
-    assert await hass.config_entries.async_setup(linked_entry.entry_id)
-    await wait_for_state(hass, CONNECTED, "on", 10)
-    await wait_for_state(hass, VOLUME, "70")
-    await set_volume(hass, 20)
-    assert device.values["volume"] == 20
 
 
 async def test_a_device_left_listening_by_a_lost_connection_is_made_idle(

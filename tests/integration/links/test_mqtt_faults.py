@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
 import contextlib
-from functools import partial
 import json
 import logging
 from typing import Any
@@ -20,7 +19,7 @@ from custom_components.xiaozhi.const import CONF_MQTT_PORT, DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
-from simulator import Conversation, Misbehaviour, Pace, SimulatedDevice, State, UdpImpairment, converse
+from simulator import Misbehaviour, Pace, SimulatedDevice, State, UdpImpairment, converse
 from tests.integration.boxes import (
     CLIENT_ID,
     COMMAND,
@@ -38,6 +37,8 @@ from tests.integration.http_device import TOKEN, paired_device
 from tests.protocol.transport.mqtt.wire import WireClient, connect, publish
 from tests.protocol.transport.udp.device import until
 
+LINK = LinkKind.MQTT
+
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
 VOLUME = "number.kitchen_box_volume"
@@ -45,12 +46,6 @@ CONNECTED = "binary_sensor.kitchen_box_connectivity"
 OTHER_VOLUME = "number.hall_box_volume"
 # Quick to try again; shows every second that it is there.
 STEADY = Pace(waits=0.02, timeouts=0.2, main_loop_delay=0.001)
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    """This is about MQTT."""
-    return LinkKind.MQTT
 
 
 @pytest.fixture
@@ -107,8 +102,9 @@ def said_of(caplog: pytest.LogCaptureFixture, text: str) -> list[str]:
 
 
 async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     speech.recognizer.lines = [COMMAND] * 3
     device = await boot(pace=STEADY)
     other = await boot(mac=OTHER_MAC, pace=STEADY)
@@ -124,27 +120,6 @@ async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging(
     await wait_for_state(hass, CONNECTED, "on", 10)
     await device.wait_state(State.IDLE, 10)
     assert (await converse(device, command, word="hello again")).heard == [COMMAND]
-
-
-async def test_an_idle_device_that_is_cut_off_becomes_unavailable_and_comes_back(
-    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    device = await boot(pace=STEADY)
-    other = await boot(mac=OTHER_MAC, pace=STEADY)
-    await wait_for_state(hass, VOLUME, "70")
-    await wait_for_state(hass, OTHER_VOLUME, "70")
-    device.cut_network()
-    await wait_for_state(hass, VOLUME, "unavailable", 120)
-    assert hass.states.is_state(CONNECTED, "off")
-    await set_volume(hass, other, 40)
-    device.restore_network()
-    await wait_for_state(hass, VOLUME, "70", 10)
-    await set_volume(hass, device, 20)
-    assert said_of(caplog, "Kitchen box is not connected") == [
-        "Kitchen box is not connected any more: nothing heard from the device in time"
-    ]
-    assert len(said_of(caplog, "Kitchen box is connected")) == 2
 
 
 # Its answers to more questions would keep the connection alive.
@@ -202,54 +177,37 @@ def _stored(hass_storage: dict[str, Any], entry: MockConfigEntry, mac: str) -> d
     return record
 
 
-IMPAIRMENTS = {
-    "loss-5": UdpImpairment(loss=5),
-    "loss-10": UdpImpairment(loss=10),
-    "disorder": UdpImpairment(jitter=80, reorder=10, duplicate=10),
-    "all": UdpImpairment(loss=10, jitter=80, reorder=10, duplicate=10),
+# What is lost is silence as long as it was: speech ends when it ends, and the answer is heard.
+TROUBLE: dict[str, tuple[dict[str, Any], float]] = {
+    "loss": ({"impairment": UdpImpairment(loss=5)}, 0.7),
+    "disorder": ({"impairment": UdpImpairment(jitter=80, reorder=10, duplicate=10)}, 0.7),
+    "all": ({"impairment": UdpImpairment(loss=10, jitter=80, reorder=10, duplicate=10)}, 0.7),
+    **{str(what): ({"misbehaviours": (what,)}, 1) for what in Misbehaviour if what.name.startswith("UDP_")},
 }
 
 
-@pytest.mark.parametrize("paired", [paired_boxes(len(IMPAIRMENTS))], ids=["together"])
-async def test_audio_over_a_bad_network_stays_on_the_clock(
+@pytest.mark.parametrize("paired", [paired_boxes(len(TROUBLE))], ids=["together"])
+async def test_audio_over_a_bad_network_stays_on_the_clock_and_that_of_strangers_is_dropped(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
-    """What is lost is silence as long as it was: speech ends when it ends, and the answer is heard."""
     devices = [
-        await boot(mac=mac_of(number), impairment=impairment)
-        for number, impairment in enumerate(IMPAIRMENTS.values(), 1)
+        await boot(mac=mac_of(number), **options) for number, (options, _) in enumerate(TROUBLE.values(), 1)
     ]
-    talks = await converse_together(speech, devices, command)
-    said = len(speech.voice.spoken[0]) / 20
-    for number, (name, talk) in enumerate(zip(IMPAIRMENTS, talks, strict=True)):
-        with subtests.test(name):
-            played = assert_understood(talk, speech.recognizer.streams[number], command).played_seconds
-            assert played > 0.7 * said
-
-
-async def converse_together(
-    speech: Speech, devices: list[SimulatedDevice], sound: bytes
-) -> list[Conversation | BaseException]:
-    """Have devices say the same at the same time; the streams that are recognised are in their order."""
     speech.recognizer.lines = [COMMAND] * len(devices)
+    # The streams that are recognised are in their order.
     for number, device in enumerate(devices, 1):
         await device.wake(f"hello {number}")
-        await until(partial(_heard, speech, number))
-    return await asyncio.gather(*(converse(device, sound) for device in devices), return_exceptions=True)
-
-
-def _heard(speech: Speech, number: int) -> bool:
-    return len(speech.recognizer.streams) == number
-
-
-def assert_understood(talk: Conversation | BaseException, stream: bytearray, sound: bytes) -> Conversation:
-    """Return a conversation that was as it should be."""
-    if isinstance(talk, BaseException):
-        raise talk
-    assert talk.heard == [COMMAND]
-    assert not talk.hung_up
-    assert_on_the_clock(stream, sound)
-    return talk
+        await until(lambda number=number: len(speech.recognizer.streams) == number)
+    talks = await asyncio.gather(*(converse(device, command) for device in devices))
+    said = len(speech.voice.spoken[0]) / 20
+    for (name, (_, least)), talk, stream in zip(
+        TROUBLE.items(), talks, speech.recognizer.streams, strict=True
+    ):
+        with subtests.test(name):
+            assert talk.heard == [COMMAND]
+            assert not talk.hung_up
+            assert_on_the_clock(stream, command)
+            assert least * said <= talk.played_seconds < said + 0.3
 
 
 def assert_on_the_clock(stream: bytearray, sound: bytes) -> None:
@@ -260,24 +218,6 @@ def assert_on_the_clock(stream: bytearray, sound: bytes) -> None:
 
 
 # Others in the network
-
-
-STRANGE = (Misbehaviour.UDP_REPLAY, Misbehaviour.UDP_FORGERY, Misbehaviour.UDP_UNKNOWN)
-
-
-@pytest.mark.parametrize("paired", [paired_boxes(len(STRANGE))], ids=["together"])
-async def test_datagrams_that_are_not_the_device_s_do_not_disturb_its_conversation(
-    speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
-) -> None:
-    devices = [
-        await boot(mac=mac_of(number), misbehaviours=(what,)) for number, what in enumerate(STRANGE, 1)
-    ]
-    talks = await converse_together(speech, devices, command)
-    said = len(speech.voice.spoken[0]) / 20
-    for number, (what, talk) in enumerate(zip(STRANGE, talks, strict=True)):
-        with subtests.test(str(what)):
-            played = assert_understood(talk, speech.recognizer.streams[number], command).played_seconds
-            assert said <= played < said + 0.2
 
 
 async def test_wrong_passwords_at_speed_lock_nobody_out(
@@ -303,9 +243,9 @@ async def test_wrong_passwords_at_speed_lock_nobody_out(
             # Locking out is what is tried, not taking all of the processor.
             await asyncio.sleep(0.02)
 
-    attackers = [asyncio.create_task(attack()) for _ in range(100)]
+    attackers = [asyncio.create_task(attack()) for _ in range(20)]
     try:
-        await until(lambda: tried >= 200)
+        await until(lambda: tried >= 100)
         await set_volume(hass, device, 20)
         other = await boot(mac=OTHER_MAC)
         await wait_for_state(hass, OTHER_VOLUME, "70")

@@ -7,19 +7,10 @@ from homeassistant.exceptions import HomeAssistantError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import State, converse, get_profile
 from tests.integration.boxes import COMMAND, MAC, Boot, Speech, introduce, wait_for_state
 
 
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    """What is not said to be about one link holds for both."""
-    kind: LinkKind = request.param
-    return kind
-
-
-@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET], indirect=True)
 async def test_a_long_text_does_not_end_a_conversation_of_firmware_with_a_small_buffer(
     hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
@@ -44,7 +35,7 @@ async def test_a_long_text_does_not_end_a_conversation_of_firmware_with_a_small_
 
 
 async def test_a_refusal_that_is_no_good_json_is_told_at_once(
-    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry, link: LinkKind
+    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     """The firmware repeats a name in quotes as it is."""
     device = await boot()
@@ -58,9 +49,8 @@ async def test_a_refusal_that_is_no_good_json_is_told_at_once(
     assert not known.session.mcp.dropped
 
 
-@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET], indirect=True)
 async def test_a_device_that_misses_a_quick_answer_to_its_request_talks(
-    speech: Speech, boot: Boot, command: bytes, link: LinkKind
+    speech: Speech, boot: Boot, command: bytes
 ) -> None:
     """The answer would come within a millisecond, before the client of the firmware looks for it."""
     speech.recognizer.lines = [COMMAND]

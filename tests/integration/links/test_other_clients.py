@@ -1,4 +1,4 @@
-"""Programs that are no device are served like one on each link."""
+"""Programs that are no device are served like one."""
 
 import asyncio
 from typing import Any
@@ -10,20 +10,12 @@ import pytest
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import OTA_PATH
-from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from tests.integration.boxes import COMMAND, LIGHT, Speech, wait_for_state
 from tests.integration.http_device import paired_device
 from tests.integration.links import pc_client
-from tests.integration.links.pc_client import WebSocketClient, check_in
+from tests.integration.links.pc_client import PcClient, check_in
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
-
-
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    """Each link has its own kind of client."""
-    kind: LinkKind = request.param
-    return kind
 
 
 @pytest.fixture
@@ -38,12 +30,11 @@ async def test_a_client_on_a_computer_talks_like_a_device(
     linked_entry: Any,
     hass_client_no_auth: ClientSessionGenerator,
     command: bytes,
-    link: LinkKind,
 ) -> None:
     """Its 20 ms packets are understood, its answer is heard to the end, and it is let go without a fuss."""
     speech.recognizer.lines = [COMMAND]
-    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))[link]
-    async with pc_client.CLIENTS[link].connected(settings) as client:
+    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))["websocket"]
+    async with PcClient.connected(settings) as client:
         await client.converse(command)
         assert hass.states.is_state(LIGHT, "on")
         assert (await client.wait_for("stt"))["text"] == COMMAND
@@ -56,8 +47,7 @@ async def test_a_client_on_a_computer_talks_like_a_device(
         assert "tools/call" not in client.methods
         # A second before it and some after, and no silence between the packets.
         assert len(command) < len(heard) < len(command) + 3.2 * 32000
-    if isinstance(client, WebSocketClient):
-        assert client.close_code == 1000
+    assert client.close_code == 1000
     await wait_for_state(hass, "sensor.kitchen_box_conversation_state", "idle")
 
 
@@ -66,7 +56,6 @@ async def test_a_question_that_is_typed_is_answered(
     speech: Speech,
     linked_entry: Any,
     hass_client_no_auth: ClientSessionGenerator,
-    link: LinkKind,
 ) -> None:
     """Such clients open the microphone first, and want emoji and session id in what they are sent."""
     heard: list[str | None] = []
@@ -76,8 +65,8 @@ async def test_a_question_that_is_typed_is_answered(
             heard.append(state.attributes.get("event_type"))
 
     async_track_state_change_event(hass, ["event.kitchen_box_conversation"], changed)
-    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))[link]
-    async with pc_client.CLIENTS[link].connected(settings) as client:
+    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))["websocket"]
+    async with PcClient.connected(settings) as client:
         await client.ask(COMMAND)
         assert hass.states.is_state(LIGHT, "on")
         assert (await client.wait_for("stt"))["text"] == COMMAND
@@ -93,10 +82,10 @@ async def test_a_question_that_is_typed_is_answered(
 
 
 async def test_a_microphone_that_is_stopped_before_anything_was_said_ends_quietly(
-    speech: Speech, linked_entry: Any, hass_client_no_auth: ClientSessionGenerator, link: LinkKind
+    speech: Speech, linked_entry: Any, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
-    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))[link]
-    async with pc_client.CLIENTS[link].connected(settings) as client:
+    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))["websocket"]
+    async with PcClient.connected(settings) as client:
         await client.give_up()
         assert not [message for message in client.messages if message["type"] in {"stt", "tts", "llm"}]
         assert not [text for text in speech.recognizer.streams if text]
@@ -105,21 +94,20 @@ async def test_a_microphone_that_is_stopped_before_anything_was_said_ends_quietl
 async def test_tools_are_read_of_a_client_whose_status_fails(
     hass: HomeAssistant, speech: Speech, linked_entry: Any, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
-    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))[LinkKind.WEBSOCKET]
+    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))["websocket"]
     for _ in range(2):
-        async with pc_client.CLIENTS[LinkKind.WEBSOCKET].connected(settings) as client:
+        async with PcClient.connected(settings) as client:
             client.answers = {"self.get_device_status": None, "self.room.get_temperature": "21.5"}
             await client.ask(COMMAND)
     await wait_for_state(hass, "sensor.kitchen_box_room_temperature", "21.5")
 
 
-@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET], indirect=True)
 async def test_nothing_is_read_of_a_client_that_has_not_opened_its_microphone_yet(
-    linked_entry: Any, hass_client_no_auth: ClientSessionGenerator, link: LinkKind
+    linked_entry: Any, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     """A tool would keep a device from it that still plays a sound of its own."""
-    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))[link]
-    async with pc_client.CLIENTS[link].connected(settings) as client:
+    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))["websocket"]
+    async with PcClient.connected(settings) as client:
         await client.hello()
         await client.wait_for_method("tools/list")
         await asyncio.sleep(2)

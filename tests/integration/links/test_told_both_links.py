@@ -13,18 +13,14 @@ from custom_components.xiaozhi.const import CONF_LINK
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import DeviceLink
 from simulator import SimulatedDevice
-from tests.integration.boxes import CLIENT_ID, MAC, Boot, wait_for_state
+from tests.integration.boxes import CLIENT_ID, MAC, Boot, change_settings, wait_for_state
 from tests.integration.http_device import HttpDevice
+
+LINK = LinkKind.MQTT
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
 CONNECTIVITY = "binary_sensor.kitchen_box_connectivity"
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    """The gateway offers both."""
-    return LinkKind.MQTT
 
 
 async def test_a_client_that_knows_only_websocket_is_told_where_and_stays_available(
@@ -62,15 +58,12 @@ async def test_firmware_that_is_told_both_takes_mqtt_and_gets_one_section_when_i
     box: SimulatedDevice = await boot()
     await wait_for_state(hass, CONNECTIVITY, "on")
     assert box.link == "mqtt"
-    (subentry,) = linked_entry.subentries.values()
     client = HttpDevice(client=await hass_client_no_auth(), mac=MAC, client_id=CLIENT_ID)
     for wanted, sections in (
         (DeviceLink.WEBSOCKET, {"websocket", "server_time"}),
         (DeviceLink.AUTOMATIC, {"mqtt", "websocket", "server_time"}),
     ):
-        hass.config_entries.async_update_subentry(
-            linked_entry, subentry, data={**subentry.data, CONF_LINK: wanted.value}
-        )
+        change_settings(hass, linked_entry, **{CONF_LINK: wanted.value})
         await hass.async_block_till_done()
         assert (await client.check_in()).keys() == sections
         expected = LinkKind.WEBSOCKET if wanted is DeviceLink.WEBSOCKET else LinkKind.MQTT

@@ -1,4 +1,4 @@
-"""A device on either link whose MCP server is one of the official SDK that offers everything."""
+"""A device whose MCP server is one of the official SDK that offers everything."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -23,11 +23,9 @@ PEOPLE_HAVE_40_SECONDS = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    """Everything is the same over both links."""
-    kind: LinkKind = request.param
-    return kind
+@pytest.fixture
+def link() -> LinkKind:
+    return LinkKind.MQTT
 
 
 @pytest.fixture
@@ -40,7 +38,7 @@ def full() -> Any:
 async def boot_full(
     hass: HomeAssistant, speech: Any, linked_entry: MockConfigEntry, boot: Boot, full: Any
 ) -> BootFull:
-    """Return what switches the device on, and opens a channel: over WebSocket it needs that to be reached."""
+    """Return what switches the device on, and opens a channel."""
     program = importlib.import_module("tests.protocol.mcp.sdk_program").SdkProgram
 
     async def start() -> SimulatedDevice:

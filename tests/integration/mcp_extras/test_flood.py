@@ -12,13 +12,9 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from tests.integration.boxes import CLIENT_ID, MAC, OTHER_MAC, Boot, paired_device
 from tests.protocol.transport.udp.device import until
 
+LINK = LinkKind.MQTT
+
 type Json = dict[str, Any]
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    """On this one a device stays connected."""
-    return LinkKind.MQTT
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION
+from tests.integration.boxes import change_settings
 from tests.integration.mcp_extras.conftest import PEOPLE_HAVE_40_SECONDS, BootFull
 from tests.integration.pictures.eyes import ScriptedEyes, open_eyes
 from tests.paths import ROOT
@@ -223,9 +224,7 @@ async def test_a_question_ends_with_the_link(
 async def test_the_owner_takes_it_back_at_once(
     hass: HomeAssistant, ready: Any, device_id: str, linked_entry: MockConfigEntry, full: Any
 ) -> None:
-    (subentry,) = linked_entry.subentries.values()
-    data = {**subentry.data, "ask_ai": False, "ask_people": False}
-    hass.config_entries.async_update_subentry(linked_entry, subentry, data=data)
+    change_settings(hass, linked_entry, ask_ai=False, ask_people=False)
     await until(lambda: full.offer.capabilities.sampling is None)
     assert full.offer.capabilities.elicitation is None
     assert (await use(hass, device_id, "ask_ai"))["message"] == "Method not found"

@@ -12,7 +12,6 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUs
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.errors import InputError
-from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from tests.integration.mcp_extras.conftest import BootFull
 from tests.protocol.transport.udp.device import until
 
@@ -115,7 +114,6 @@ async def test_an_update_of_a_followed_resource_is_an_event(
     assert raised.value.translation_key == "too_many_followed"
 
 
-@pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_a_resource_is_followed_again_after_the_next_handshake(
     hass: HomeAssistant, ready: Any, device_id: str, full: Any
 ) -> None:

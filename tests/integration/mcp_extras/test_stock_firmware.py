@@ -7,17 +7,9 @@ from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State
-from tests.integration.boxes import Boot
+from tests.integration.boxes import Boot, change_settings
 from tests.protocol.transport.udp.device import until
-
-
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    """Everything is the same over both links."""
-    kind: LinkKind = request.param
-    return kind
 
 
 async def talking(device: SimulatedDevice, entry: MockConfigEntry) -> Any:
@@ -40,9 +32,7 @@ async def test_stock_firmware_is_sent_not_a_message_more(
     allowed: bool,
 ) -> None:
     """Only what it has always been sent: a handshake, its list of tools, and calls."""
-    (subentry,) = linked_entry.subentries.values()
-    data = {**subentry.data, "ask_ai": allowed, "ask_people": allowed}
-    hass.config_entries.async_update_subentry(linked_entry, subentry, data=data)
+    change_settings(hass, linked_entry, ask_ai=allowed, ask_people=allowed)
     got: list[dict[str, Any]] = []
     device = await boot()
     handle = device._on.mcp.handle

@@ -17,19 +17,16 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, Pace, SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Announcement, Outcome
-from tests.integration.boxes import SATELLITE, Boot, Speech, wait_for_state
+from tests.integration.boxes import SATELLITE, Boot, Speech, change_settings, state_of, wait_for_state
 from tests.integration.media.media_server import MediaServer, children, music, with_titles
 from tests.integration.tools.acting import act
 from tests.protocol.audio.sounds import pitch_level
 
+LINK = LinkKind.MQTT
+
 PLAYER = "media_player.kitchen_box_speaker"
 NEW = get_profile(version="2.5.0")
 OLD = get_profile()
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    return LinkKind.MQTT
 
 
 @pytest.fixture(autouse=True)
@@ -60,9 +57,7 @@ async def do(hass: HomeAssistant, service: str, **data: Any) -> None:
 
 def player(hass: HomeAssistant) -> EntityState:
     """Return its state."""
-    state = hass.states.get(PLAYER)
-    assert state is not None
-    return state
+    return state_of(hass, PLAYER)
 
 
 def taken(device: SimulatedDevice) -> list[Announcement]:
@@ -337,7 +332,6 @@ def ask_for(assistant: Speech, address: str) -> None:
     assistant.agent.uses = [ToolInput("media_player__play_media", media)]
 
 
-@pytest.mark.parametrize("link", [LinkKind.MQTT, LinkKind.WEBSOCKET])
 async def test_what_is_asked_for_in_a_conversation_plays_after_the_answer(
     hass: HomeAssistant, boot: Boot, assistant: Speech, server: MediaServer, command: bytes
 ) -> None:
@@ -356,7 +350,6 @@ async def test_what_is_asked_for_in_a_conversation_plays_after_the_answer(
     await server.wait_unused()
 
 
-@pytest.mark.parametrize("link", [LinkKind.MQTT, LinkKind.WEBSOCKET])
 @pytest.mark.parametrize("how", ["wake word", "button", "stop", "power"])
 async def test_in_a_conversation_the_music_plays_until_somebody_ends_it(
     hass: HomeAssistant, boot: Boot, assistant: Speech, server: MediaServer, command: bytes, how: str
@@ -415,10 +408,7 @@ async def test_a_singer_is_not_taken_for_the_user(
     command: bytes,
     linked_entry: MockConfigEntry,
 ) -> None:
-    (subentry,) = linked_entry.subentries.values()
-    hass.config_entries.async_update_subentry(
-        linked_entry, subentry, data={**subentry.data, "interrupt_by_speaking": True}
-    )
+    change_settings(hass, linked_entry, interrupt_by_speaking=True)
     device = await boot(get_profile("s3", mode=ListeningMode.REALTIME))
     ask_for(assistant, endless(server))
     await device.wake()

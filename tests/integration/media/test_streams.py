@@ -374,18 +374,6 @@ async def test_closing_ends_ffmpeg_also_behind_a_script(
         await server.wait_unused()
 
 
-async def test_without_ffmpeg_the_error_says_what_to_install(
-    hass: HomeAssistant, server: MediaServer, speech: Speech
-) -> None:
-    hass.data[DATA_FFMPEG] = FFmpegManager(hass, "/nowhere/ffmpeg")
-    with pytest.raises(UserError, match="media_no_ffmpeg"):
-        await play(hass, server.file("/song.mp3", music(1)))
-    assert server.asked == []
-    # Nothing else needs it.
-    said = await play(hass, f"media-source://tts/{speech.voice.entity_id}?message=Hello&cache=false")
-    assert said.seconds > 0.2
-
-
 def box(name: bytes, body: bytes, *, full: bool = False) -> bytes:
     """Return a box of an MP4."""
     body = bytes(4) + body if full else body

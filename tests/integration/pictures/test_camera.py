@@ -27,7 +27,7 @@ from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from custom_components.xiaozhi.tools.catalogue import PHOTO_TOOL
 from simulator import SimulatedDevice, get_profile
 from simulator.board.picture import jpeg
-from tests.integration.boxes import CLIENT_ID, MAC, Boot, Speech, wait_for_state
+from tests.integration.boxes import CLIENT_ID, MAC, Boot, state_of, wait_for_state
 from tests.integration.http_device import TOKEN
 from tests.integration.issues import open_issues
 from tests.integration.pictures.eyes import FAILURE, ScriptedEyes, open_eyes, sentence
@@ -35,18 +35,14 @@ from tests.integration.provisioning.forms import change_device, submit_device
 from tests.integration.tools.own_tools import announce, register
 from tests.protocol.transport.udp.device import until
 
+LINK = LinkKind.MQTT
+
 pytestmark = [pytest.mark.usefixtures("all_enabled"), pytest.mark.own_home]
 
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 PHOTO = "image.kitchen_box_photo"
 QUESTION = "What do you see?"
 SETTINGS = {"share_transcripts": False}
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    """Photos are taken at any time."""
-    return LinkKind.MQTT
 
 
 @pytest.fixture
@@ -70,9 +66,7 @@ async def eyes(hass: HomeAssistant, linked_entry: MockConfigEntry) -> ScriptedEy
 
 
 @pytest.fixture
-def device(linked_entry: MockConfigEntry) -> Device:
-    """What Home Assistant knows of the simulated device."""
-    known: Device = linked_entry.runtime_data.devices[MAC]
+def device(known: Device) -> Device:
     return known
 
 
@@ -92,8 +86,7 @@ async def test_a_photo_is_kept_told_and_answered(
     assert eyes.photos == [jpeg(320, 240)]
     assert eyes.tools == [None], "what is written on a photo must not be able to do anything"
     assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
-    state = hass.states.get(PHOTO)
-    assert state is not None
+    state = state_of(hass, PHOTO)
     assert state.state.startswith("20")
     [event] = events
     entry = er.async_get(hass).async_get(PHOTO)
@@ -116,14 +109,12 @@ async def test_the_first_photo_adds_its_entity_which_knows_after_a_restart_when_
     button = {"entity_id": "button.kitchen_box_take_photo"}
     await hass.services.async_call("button", "press", button, blocking=True)
     assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
-    before = hass.states.get(PHOTO)
-    assert before is not None
+    before = state_of(hass, PHOTO)
     assert "entity_picture" in before.attributes
     assert ATTR_HINT not in before.attributes
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await wait_for_state(hass, PHOTO, before.state)
-    after = hass.states.get(PHOTO)
-    assert after is not None
+    after = state_of(hass, PHOTO)
     # Its icon is shown, and not a picture that cannot be loaded.
     assert "entity_picture" not in after.attributes
     assert "Press Take photo" in after.attributes[ATTR_HINT]
@@ -296,34 +287,27 @@ class TestUploads:
         text: str = answer["message"]
         return text
 
-    @pytest.mark.parametrize(
-        "change",
-        [
+    async def test_strangers_are_refused_without_being_banned(
+        self, client: TestClient[Any, Any], headers: dict[str, str]
+    ) -> None:
+        for change in (
             {"Authorization": f"Bearer {TOKEN}"},
             {"Authorization": ""},
             {"Authorization": "Bearer ü"},
             {"Device-Id": "24:6f:28:aa:bb:02"},
             {"Device-Id": ""},
-        ],
-    )
-    async def test_strangers_are_refused_without_being_banned(
-        self, client: TestClient[Any, Any], headers: dict[str, str], change: dict[str, str]
-    ) -> None:
-        response = await client.post(VISION_PATH, headers=headers | change, data=self.form())
-        assert response.status == HTTPStatus.FORBIDDEN
+        ):
+            response = await client.post(VISION_PATH, headers=headers | change, data=self.form())
+            assert response.status == HTTPStatus.FORBIDDEN
 
-    @pytest.mark.parametrize(
-        "photo", [b"", b"GIF89a" + bytes(100), b"\xff\xd8\xff" + bytes(500), jpeg(320, 240)[:400]]
-    )
     async def test_what_is_no_whole_jpeg_is_not_kept(
-        self,
-        client: TestClient[Any, Any],
-        headers: dict[str, str],
-        device: Device,
-        photo: bytes,
+        self, client: TestClient[Any, Any], headers: dict[str, str], device: Device
     ) -> None:
-        response = await client.post(VISION_PATH, headers=headers, data=self.form(photo))
-        assert await self.message(response) == sentence("photo_broken")
+        for photo in (b"", b"GIF89a" + bytes(100), b"\xff\xd8\xff" + bytes(500), jpeg(320, 240)[:400]):
+            response = await client.post(VISION_PATH, headers=headers, data=self.form(photo))
+            assert await self.message(response) == sentence("photo_broken")
+        response = await client.post(VISION_PATH, headers=headers, data=jpeg(320, 240))
+        assert await self.message(response) == sentence("photo_broken"), "no form"
         assert not device.state.pictures
 
     async def test_a_picture_with_too_many_pixels_is_not_decoded(
@@ -343,12 +327,6 @@ class TestUploads:
         )
         assert await self.message(response) == sentence("photo_not_complete")
         assert not device.state.pictures
-
-    async def test_what_is_no_form_is_said_to_be_broken(
-        self, client: TestClient[Any, Any], headers: dict[str, str]
-    ) -> None:
-        response = await client.post(VISION_PATH, headers=headers, data=jpeg(320, 240))
-        assert await self.message(response) == sentence("photo_broken")
 
     async def test_an_upload_that_stalls_is_ended(
         self, client: TestClient[Any, Any], headers: dict[str, str]
@@ -395,20 +373,3 @@ class TestUploads:
         assert await self.message(second) == sentence("photo_busy")
         eyes.ready.set()
         assert (await first)["success"]
-
-
-class TestWebSocket:
-    """The same, on the link that lasts for a conversation only."""
-
-    @pytest.fixture
-    def link(self) -> LinkKind:
-        return LinkKind.WEBSOCKET
-
-    async def test_a_photo_is_taken_in_the_middle_of_a_conversation(
-        self, hass: HomeAssistant, speech: Speech, boot: Boot, device: Device
-    ) -> None:
-        eyes = await open_eyes(hass)
-        simulated = await boot(get_profile("camera"))
-        await simulated.wake()
-        await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
-        assert await take_photo(device) == {"success": True, "result": eyes.sees}

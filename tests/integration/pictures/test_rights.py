@@ -26,15 +26,9 @@ from simulator import SimulatedDevice, get_profile
 from tests.integration.boxes import CLIENT_ID, MAC, OTHER_MAC, Boot, wait_for_state
 from tests.integration.http_device import paired_device
 
-pytestmark = pytest.mark.own_home
+LINK = LinkKind.MQTT
 
 type Show = Callable[..., Awaitable[None]]
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    """Pictures are shown at any time."""
-    return LinkKind.MQTT
 
 
 @dataclass

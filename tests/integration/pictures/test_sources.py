@@ -26,18 +26,14 @@ from custom_components.xiaozhi.services import SERVICE_SHOW_IMAGE
 from simulator import SimulatedDevice, get_profile
 from tests.integration.boxes import Boot, wait_for_state
 
+LINK = LinkKind.MQTT
+
 pytestmark = pytest.mark.own_home
 
 type Show = Callable[..., Awaitable[None]]
 
 PHOTO = "image.kitchen_box_photo"
 TOO_LARGE = bytes(16 * 1024 * 1024 + 1)
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    """Pictures are shown at any time."""
-    return LinkKind.MQTT
 
 
 @pytest.fixture

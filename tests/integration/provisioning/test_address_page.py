@@ -82,12 +82,11 @@ async def open_page(
     return Page(await response.text())
 
 
-@pytest.mark.parametrize("path", [OTA_PATH, f"{OTA_PATH}/"])
 async def test_an_address_that_works_says_so_and_what_to_do_next(
-    gateway_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator, path: str
+    gateway_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     """With the address to copy; the page stays while the phone is in the network of the device."""
-    page = await open_page(hass_client_no_auth, HTTPStatus.OK, path)
+    page = await open_page(hass_client_no_auth, HTTPStatus.OK, f"{OTA_PATH}/")
     assert (page.title, page.address) == (WORKS, ADDRESS)
     assert page.steps == 5
     assert page.texts["a"] == ["http://192.168.4.1"]
@@ -121,23 +120,20 @@ async def test_a_gateway_that_does_not_run_says_why(
     assert f"Another program uses port {taken_port}." in " ".join(page.texts["p"])
 
 
-@pytest.mark.parametrize(
-    ("host", "problem"),
-    [
-        ("homeassistant.local:8123", "page_host_local_name"),
-        ("localhost:8123", "page_host_here_only"),
-        ("127.0.0.1:8123", "page_host_here_only"),
-        ("[fd12::1]:8123", "page_host_unusable"),
-        ("<b>", "page_host_unusable"),
-    ],
-)
 async def test_a_host_that_devices_cannot_use_is_named_and_another_one_offered(
-    gateway_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator, host: str, problem: str
+    gateway_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     """It works in the browser, which is why nobody would suspect it."""
-    page = await open_page(hass_client_no_auth, HTTPStatus.OK, Host=host)
-    assert (page.title, page.address) == (DOUBTFUL, ADDRESS)
-    assert page.says(problem)
+    for host, problem in {
+        "homeassistant.local:8123": "page_host_local_name",
+        "localhost:8123": "page_host_here_only",
+        "127.0.0.1:8123": "page_host_here_only",
+        "[fd12::1]:8123": "page_host_unusable",
+        "<b>": "page_host_unusable",
+    }.items():
+        page = await open_page(hass_client_no_auth, HTTPStatus.OK, Host=host)
+        assert (page.title, page.address) == (DOUBTFUL, ADDRESS)
+        assert page.says(problem)
 
 
 async def test_a_host_that_the_owner_has_set_works(

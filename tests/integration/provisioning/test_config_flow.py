@@ -35,7 +35,6 @@ from tests.integration.provisioning.forms import (
     stored,
     submit,
     submit_device,
-    texts,
     websocket_only,
 )
 from tests.paths import ROOT
@@ -119,9 +118,9 @@ async def test_ports_and_the_link_without_a_broker_are_suggested(hass: HomeAssis
 async def test_a_taken_port_is_said_and_another_one_taken(
     hass: HomeAssistant, taken_port: int, free_port: int, unload_gateway: None
 ) -> None:
-    """The form tries the port before it accepts it."""
-    form = await submit(hass, await start(hass), **websocket_only(taken_port))
-    assert form["errors"] == {"websocket_port": "port_in_use"}
+    """The form tries the port before it accepts it, and says at once what else is wrong."""
+    form = await submit(hass, await start(hass), **websocket_only(taken_port, address="a/b"))
+    assert form["errors"] == {"websocket_port": "port_in_use", "address": "invalid_address"}
     result = await submit(hass, form, **websocket_only(free_port))
     assert result["type"] is FlowResultType.CREATE_ENTRY
 
@@ -137,22 +136,22 @@ async def test_a_forbidden_port_is_said_and_another_one_taken(
     assert result["type"] is FlowResultType.CREATE_ENTRY
 
 
-@pytest.mark.parametrize("port", [0, 65536, "x"])
-async def test_what_is_no_port_is_refused(hass: HomeAssistant, port: Any) -> None:
+async def test_what_is_no_port_is_refused(hass: HomeAssistant) -> None:
     """By the form itself."""
-    with pytest.raises(InvalidData):
-        await submit(hass, await start(hass), **websocket_only(port))
+    ports: tuple[Any, ...] = (0, 65536, "x")
+    for port in ports:
+        with pytest.raises(InvalidData):
+            await submit(hass, await start(hass), **websocket_only(port))
 
 
-@pytest.mark.parametrize(
-    "address", ["http://192.168.1.10:8123", "192.168.1", "fe80::1", "a b", "-", "0.0.0.0", "224.0.0.1"]
-)
 async def test_what_is_no_address_is_said_and_a_right_one_taken(
-    hass: HomeAssistant, free_port: int, unload_gateway: None, address: str
+    hass: HomeAssistant, free_port: int, unload_gateway: None
 ) -> None:
     """People paste what their browser shows. Case and blanks do not matter."""
-    form = await submit(hass, await start(hass), **websocket_only(free_port, address=address))
-    assert form["errors"] == {"address": "invalid_address"}
+    form = await start(hass)
+    for address in ("http://192.168.1.10:8123", "192.168.1", "fe80::1", "a b", "-", "0.0.0.0", "224.0.0.1"):
+        form = await submit(hass, form, **websocket_only(free_port, address=address))
+        assert form["errors"] == {"address": "invalid_address"}
     result = await submit(hass, form, **websocket_only(free_port, address=" HA.lan "))
     assert result["description_placeholders"]["check_in_url"] == "http://ha.lan:8123/api/xiaozhi/ota"
     assert result["data"] == stored(free_port, address="ha.lan")
@@ -164,33 +163,26 @@ async def start_reconfigure(hass: HomeAssistant, entry: ConfigEntry) -> Any:
     return await hass.config_entries.flow.async_init(DOMAIN, context=context)
 
 
-@pytest.mark.parametrize(
-    ("address", "warning"),
-    [
-        ("homeassistant.local", "address_local_name"),
-        ("localhost", "address_known_here_only"),
-        ("127.0.0.1", "address_known_here_only"),
-        ("a0d7b954-emqx", "address_known_here_only"),
-    ],
-)
 async def test_an_address_that_devices_hardly_find_is_warned_of_where_it_is_typed(
-    hass: HomeAssistant, free_port: int, unload_gateway: None, address: str, warning: str
+    hass: HomeAssistant, free_port: int, unload_gateway: None
 ) -> None:
     """Some do find it: submitted again, it is accepted, and later not warned of again."""
-    form = await submit(hass, await start(hass), **websocket_only(free_port, address=address))
-    assert form["errors"] == {"address": warning}
-    other = "other.local"
-    form = await submit(hass, form, **websocket_only(free_port, address=other))
-    assert form["errors"] == {"address": "address_local_name"}
-    form = await submit(hass, form, **websocket_only(free_port, address=address))
-    assert form["errors"] == {"address": warning}
+    form = await start(hass)
+    for address, warning in {
+        "homeassistant.local": "address_local_name",
+        "localhost": "address_known_here_only",
+        "127.0.0.1": "address_known_here_only",
+        "a0d7b954-emqx": "address_known_here_only",
+    }.items():
+        form = await submit(hass, form, **websocket_only(free_port, address=address))
+        assert form["errors"] == {"address": warning}
     result = await submit(hass, form, **websocket_only(free_port, address=address))
     assert result["type"] is FlowResultType.CREATE_ENTRY
     form = await start_reconfigure(hass, result["result"])
     form = await submit(hass, form, **websocket_only(free_port, address=address))
     assert form["reason"] == "reconfigure_successful"
     form = await start_reconfigure(hass, result["result"])
-    form = await submit(hass, form, **websocket_only(free_port, address=other))
+    form = await submit(hass, form, **websocket_only(free_port, address="other.local"))
     assert form["errors"] == {"address": "address_local_name"}
 
 
@@ -204,12 +196,6 @@ async def test_the_address_of_another_computer_is_warned_of(
     result = await submit(hass, form, **websocket_only(free_port, address="192.168.1.99"))
     assert result["type"] is FlowResultType.CREATE_ENTRY
     assert "told to connect to 192.168.1.99" in result["description_placeholders"]["problem"]
-
-
-async def test_both_fields_can_be_wrong_at_once(hass: HomeAssistant, taken_port: int) -> None:
-    """Nobody likes to be told one thing after the other."""
-    form = await submit(hass, await start(hass), **websocket_only(taken_port, address="a/b"))
-    assert form["errors"] == {"websocket_port": "port_in_use", "address": "invalid_address"}
 
 
 async def test_without_an_address_of_its_own_home_assistant_asks_for_one(
@@ -475,17 +461,3 @@ async def test_the_frontend_gets_every_form(
     form = await post("subentries/flow", {"handler": handler, "subentry_id": subentry_id})
     share, *_ = form["data_schema"]
     assert (share["name"], share["default"]) == ("share_transcripts", False)
-
-
-# Texts.
-
-
-async def test_every_field_is_described() -> None:
-    """In all steps of all forms."""
-    steps = [*texts("config")["step"].items(), *texts("config_subentries")["device"]["step"].items()]
-    assert steps
-    for name, step in steps:
-        assert step["title"], name
-        for part in (step, *step.get("sections", {}).values()):
-            assert part.get("data", {}).keys() == part.get("data_description", {}).keys(), name
-            assert all(part.get("data_description", {}).values()), name

@@ -40,48 +40,34 @@ async def pass_time(hass: HomeAssistant, **duration: float) -> None:
     await hass.async_block_till_done(wait_background_tasks=True)
 
 
-async def test_an_unknown_device_gets_one_card(hass: HomeAssistant, make_device: MakeDevice) -> None:
-    """However often it calls while its owner looks for the code."""
+async def test_each_unknown_device_gets_one_card(hass: HomeAssistant, make_device: MakeDevice) -> None:
+    """However often it calls while its owner looks for the code; the end of the MAC tells two apart."""
     device = make_device()
     codes = {await device.code() for _ in range(3)}
     await hass.async_block_till_done(wait_background_tasks=True)
     assert len(codes) == 1
     assert card_names(hass) == ["bread-compact-wifi (A4:5F)"]
-
-
-async def test_each_unknown_device_gets_its_card(hass: HomeAssistant, make_device: MakeDevice) -> None:
-    """Two of the same kind are told apart by the end of their MAC."""
-    await make_device().check_in()
     await make_device(mac=OTHER_MAC).check_in()
     await hass.async_block_till_done(wait_background_tasks=True)
     assert card_names(hass) == ["bread-compact-wifi (00:01)", "bread-compact-wifi (A4:5F)"]
 
 
+@pytest.mark.parametrize(("minutes", "count"), [(0, 1), (11, 0)], ids=["waits", "has gone"])
+# Home Assistant holds back such cards until it has started, which it does once.
+@pytest.mark.own_home
 async def test_a_device_that_calls_while_home_assistant_starts_gets_its_card_later(
-    hass: HomeAssistant, make_device: MakeDevice
+    hass: HomeAssistant, make_device: MakeDevice, minutes: int, count: int
 ) -> None:
-    """After a power cut both start at once."""
+    """After a power cut both start at once. Nobody could type the code of one that has gone meanwhile."""
     hass.set_state(CoreState.starting)
     await make_device().check_in()
     await make_device().check_in()
     assert cards(hass) == []
+    await pass_time(hass, minutes=minutes)
     hass.set_state(CoreState.running)
     hass.bus.async_fire("homeassistant_started")
     await hass.async_block_till_done(wait_background_tasks=True)
-    assert len(cards(hass)) == 1
-
-
-async def test_a_device_that_has_gone_while_home_assistant_starts_gets_no_card(
-    hass: HomeAssistant, make_device: MakeDevice
-) -> None:
-    """Nobody could type its code."""
-    hass.set_state(CoreState.starting)
-    await make_device().check_in()
-    await pass_time(hass, minutes=11)
-    hass.set_state(CoreState.running)
-    hass.bus.async_fire("homeassistant_started")
-    await hass.async_block_till_done(wait_background_tasks=True)
-    assert cards(hass) == []
+    assert len(cards(hass)) == count
 
 
 async def test_an_ignored_device_gets_a_code_but_no_card(
@@ -196,7 +182,7 @@ async def test_the_code_of_the_owner_works_while_a_stranger_checks_in_with_the_s
 
 @with_paired_device
 async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
-    hass: HomeAssistant, make_device: MakeDevice
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
     """Either the device was reset, or something poses as it: only its owner can tell."""
     reset = make_device(client_id="after-the-reset")
@@ -212,18 +198,14 @@ async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
         "name": "Kitchen box",
         "device": "bread-compact-wifi (A4:5F)",
     }
-
-
-@with_paired_device
-async def test_the_real_device_goes_on_while_something_poses_as_it(
-    hass: HomeAssistant, make_device: MakeDevice
-) -> None:
-    """A stranger cannot take a device away from its owner."""
-    await make_device(client_id="a-stranger").check_in()
+    # A stranger cannot take a device away from its owner.
     assert (await make_device().check_in())["websocket"]["token"] == TOKEN
     assert await make_device().activate() == 200
-    await hass.async_block_till_done(wait_background_tasks=True)
-    assert len(open_issues(hass)) == 1
+    # Only pairing again or removing it settles the question.
+    (subentry,) = gateway_entry.subentries.values()
+    hass.config_entries.async_update_subentry(gateway_entry, subentry, title="Another name")
+    await hass.async_block_till_done()
+    assert open_issues(hass) == [issue]
 
 
 @with_paired_device
@@ -265,18 +247,6 @@ async def test_removing_the_device_clears_its_issue_and_leaves_the_code_valid(
     flow_id = cards(hass)[0]["flow_id"]
     assert (await submit(hass, flow_id, code=code))["step_id"] == "details"
     assert (await submit(hass, flow_id, name="Box"))["reason"] == "device_added"
-
-
-@with_paired_device
-async def test_renaming_a_device_leaves_its_issue(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
-) -> None:
-    """Only pairing again or removing it settles the question."""
-    await make_device(client_id="a-stranger").check_in()
-    (subentry,) = gateway_entry.subentries.values()
-    hass.config_entries.async_update_subentry(gateway_entry, subentry, title="Another name")
-    await hass.async_block_till_done()
-    assert len(open_issues(hass)) == 1
 
 
 @with_paired_device

@@ -137,9 +137,7 @@ async def test_the_gateway_offers_mqtt_and_opens_its_ports(
     hass: HomeAssistant, settings: dict[str, Any], unload_gateway: None
 ) -> None:
     """They are tried, stored and open at once."""
-    form = await submit(hass, await start(hass), **settings)
-    assert form["type"] is FlowResultType.CREATE_ENTRY
-    result = form
+    result = await submit(hass, await start(hass), **settings)
     await hass.async_block_till_done()
     assert result["type"] is FlowResultType.CREATE_ENTRY
     assert result["data"] == settings
@@ -277,16 +275,14 @@ async def to_broker(hass: HomeAssistant, settings: dict[str, Any]) -> Any:
     return await submit_twice(hass, await start(hass), **settings | HERE)
 
 
-@pytest.mark.parametrize(
-    "host", ["localhost", "127.0.0.1", "127.1.2.3", "box.localhost", "core-mosquitto", "a0d7b954-emqx"]
-)
 async def test_a_broker_that_only_this_computer_knows_is_refused(
-    hass: HomeAssistant, settings: dict[str, Any], host: str
+    hass: HomeAssistant, settings: dict[str, Any]
 ) -> None:
     """Devices are told the same host; that they are on this computer, too, is the exception."""
     form = await submit(hass, await start(hass), **settings | {"link": "broker"})
-    form = await submit(hass, form, host=host, port=1, tls=False)
-    assert form["errors"] == {"host": "broker_known_here_only"}
+    for host in ("localhost", "127.0.0.1", "127.1.2.3", "box.localhost", "core-mosquitto", "a0d7b954-emqx"):
+        form = await submit(hass, form, host=host, port=1, tls=False)
+        assert form["errors"] == {"host": "broker_known_here_only"}
 
 
 async def test_a_broker_whose_name_devices_hardly_find_is_warned_of(
@@ -341,9 +337,10 @@ async def test_a_broker_is_tried_and_stored(
     settings |= {**HERE, "mqtt_port": taken_port}
     form = await to_broker(hass, settings)
     assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "broker")
-    form = await submit_twice(hass, form, **at(broker, host=" 127.0.0.1 ", username=" ha "))
-    assert form["type"] is FlowResultType.CREATE_ENTRY
-    result = form
+    # Exactly as it is to be typed into the broker.
+    assert form["description_placeholders"]["subscribe_topic"] == "xiaozhi/${clientid}/down"
+    result = await submit_twice(hass, form, **at(broker, host=" 127.0.0.1 ", username=" ha "))
+    assert result["type"] is FlowResultType.CREATE_ENTRY
     await hass.async_block_till_done()
     assert result["data"] == settings | {"broker": at(broker)}
     assert result["result"].state is ConfigEntryState.LOADED
@@ -361,48 +358,28 @@ async def test_a_broker_may_ask_for_no_password(
     assert form["type"] is FlowResultType.CREATE_ENTRY
 
 
-async def test_the_form_shows_what_to_put_into_the_broker(
-    hass: HomeAssistant, settings: dict[str, Any]
-) -> None:
-    """Exactly as it is to be typed."""
-    form = await to_broker(hass, settings)
-    assert form["description_placeholders"]["subscribe_topic"] == "xiaozhi/${clientid}/down"
-
-
-@pytest.mark.parametrize(
-    ("wrong", "errors", "reason"),
-    [
-        ({"password": "wrong"}, {"username": "broker_refused"}, "Not authorized"),
-        ({"username": "", "password": ""}, {"username": "broker_refused"}, "Not authorized"),
-        ({"tls": True}, {"tls": "broker_tls"}, "reset"),
-    ],
-    ids=["wrong password", "no password", "TLS at a plain port"],
-)
 async def test_what_is_wrong_with_a_broker_is_said(
-    hass: HomeAssistant,
-    settings: dict[str, Any],
-    broker: Mosquitto,
-    caplog: pytest.LogCaptureFixture,
-    wrong: dict[str, Any],
-    errors: dict[str, str],
-    reason: str,
+    hass: HomeAssistant, settings: dict[str, Any], broker: Mosquitto, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In our words, and in those of the broker in the log; then the right thing can be typed."""
     caplog.set_level(logging.INFO)
-    form = await submit(hass, await to_broker(hass, settings), **at(broker, **wrong))
-    assert form["errors"] == errors
-    assert form["description_placeholders"] == {"subscribe_topic": AUTO_SUBSCRIBE_TOPIC}
-    assert reason in caplog.text
-    assert (await submit_twice(hass, form, **at(broker)))["type"] is FlowResultType.CREATE_ENTRY
-
-
-async def test_a_port_without_a_broker_is_said(
-    hass: HomeAssistant, settings: dict[str, Any], broker: Mosquitto
-) -> None:
     form = await to_broker(hass, settings)
+    wrongs: tuple[tuple[dict[str, Any], dict[str, str], str], ...] = (
+        ({"password": "wrong"}, {"username": "broker_refused"}, "Not authorized"),
+        ({"username": "", "password": ""}, {"username": "broker_refused"}, "Not authorized"),
+        ({"tls": True}, {"tls": "broker_tls"}, "reset"),
+    )
+    for wrong, errors, reason in wrongs:
+        caplog.clear()
+        form = await submit(hass, form, **at(broker, **wrong))
+        assert form["errors"] == errors
+        assert form["description_placeholders"] == {"subscribe_topic": AUTO_SUBSCRIBE_TOPIC}
+        assert reason in caplog.text
     await broker.stop()
     form = await submit(hass, form, **at(broker))
     assert form["errors"] == {"host": "broker_unreachable"}
+    await broker.start()
+    assert (await submit_twice(hass, form, **at(broker)))["type"] is FlowResultType.CREATE_ENTRY
 
 
 async def test_a_user_that_may_not_listen_to_devices_is_said(
@@ -421,9 +398,13 @@ async def test_a_user_that_may_not_listen_to_devices_is_said(
     assert form["errors"] == {"base": "broker_forbidden"}
 
 
-@pytest.mark.parametrize(
-    ("wrong", "errors"),
-    [
+async def test_what_devices_could_not_be_told_is_refused(
+    hass: HomeAssistant, settings: dict[str, Any]
+) -> None:
+    """A check-in reply with it would harm them."""
+    form = await to_broker(hass, settings)
+    good = {"host": "127.0.0.1", "port": 1, "username": "ha", "password": "secret", "tls": False}
+    for wrong, errors in (
         ({"host": "mqtt://broker.lan"}, {"host": "invalid_address"}),
         ({"host": "fe80::1"}, {"host": "invalid_address"}),
         ({"username": "häuschen"}, {"username": "not_for_devices"}),
@@ -434,18 +415,9 @@ async def test_a_user_that_may_not_listen_to_devices_is_said(
             {"host": "-", "username": "a b", "password": "ö"},
             {"host": "invalid_address", "username": "not_for_devices", "password": "not_for_devices"},
         ),
-    ],
-)
-async def test_what_devices_could_not_be_told_is_refused(
-    hass: HomeAssistant,
-    settings: dict[str, Any],
-    broker: Mosquitto,
-    wrong: dict[str, Any],
-    errors: dict[str, str],
-) -> None:
-    """A check-in reply with it would harm them."""
-    form = await submit(hass, await to_broker(hass, settings), **at(broker, **wrong))
-    assert form["errors"] == errors
+    ):
+        form = await submit(hass, form, **good | wrong)
+        assert form["errors"] == errors
 
 
 async def test_a_port_on_which_devices_would_encrypt_and_we_do_not_is_refused(

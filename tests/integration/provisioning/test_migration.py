@@ -15,21 +15,23 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.const import DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
+from custom_components.xiaozhi.const import CONF_LINK, DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
 from custom_components.xiaozhi.links import library_versions
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import get_profile
-from tests.integration.both_links import MACS, paired_on_both
-from tests.integration.boxes import CLIENT_ID, Boot, Speech, introduce
-from tests.integration.http_device import HttpDevice, MakeEntry
+from tests.integration.boxes import CLIENT_ID, Boot, Speech, introduce, mac_of, state_of
+from tests.integration.http_device import HttpDevice, MakeEntry, paired_device
 from tests.integration.issues import open_issues
 from tests.integration.provisioning.forms import running
 from tests.paths import ROOT
+
+LINK = LinkKind.MQTT
 
 # As 0.2.0 made them: of a stock device on WebSocket, and of a rover on MQTT.
 _ENTITIES: Final[dict[str, dict[str, list[str]]]] = json.loads(
     (ROOT / "tests/integration/provisioning/entities_of_0_2_0.json").read_text()
 )
+MACS: Final = {kind: mac_of(number) for number, kind in enumerate(LinkKind, 1)}
 _BOARDS: Final = {LinkKind.WEBSOCKET: "s3", LinkKind.MQTT: "rover"}
 _FORMER: Final = (
     ("climate", "_tool_self.ac.turn_on"),
@@ -62,13 +64,10 @@ _NONSENSE: Final = dict.fromkeys(
 
 
 @pytest.fixture
-def link() -> LinkKind:
-    return LinkKind.MQTT
-
-
-@pytest.fixture
 def paired() -> tuple[ConfigSubentryData, ...]:
-    return paired_on_both()
+    """A device for each link."""
+    boxes = {kind: paired_device(mac, CLIENT_ID, title=f"{kind} box") for kind, mac in MACS.items()}
+    return tuple({**box, "data": {**box["data"], CONF_LINK: kind.value}} for kind, box in boxes.items())
 
 
 @pytest.fixture
@@ -131,13 +130,12 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
     now = er.async_entries_for_config_entry(registry, linked_entry.entry_id)
     assert {entity.entity_id for entity in now} == {entity.entity_id for entity in known}
     names = {entity.entity_id: entity.name for entity in now}
-    for kind, mac in MACS.items():
+    for kind in MACS:
         for domain, suffixes in _ENTITIES[kind].items():
             for number, suffix in enumerate(suffixes):
                 entity_id = f"{domain}.{kind}_{number}"
                 assert names.pop(entity_id) == f"My {suffix}"
-                state = hass.states.get(entity_id)
-                assert state is not None, f"{mac}{suffix}"
+                state = state_of(hass, entity_id)
                 assert "restored" not in state.attributes, f"nothing provides {entity_id} ({suffix}) any more"
                 if kind is LinkKind.MQTT:
                     assert state.state != STATE_UNAVAILABLE, entity_id
@@ -151,9 +149,10 @@ async def test_one_device_with_settings_that_cannot_be_read_stops_no_gateway(
     mqtt_data: dict[str, Any],
     unload_gateway: None,
     hass_client_no_auth: ClientSessionGenerator,
+    paired: tuple[ConfigSubentryData, ...],
 ) -> None:
     """As a downgrade leaves them behind. Both devices are answered, and the form mends them."""
-    good, bad = paired_on_both()
+    good, bad = paired
     broken: dict[str, Any] = {**bad, "data": {**bad["data"], **_NONSENSE}}
     entry = await running(hass, make_entry(good, cast("ConfigSubentryData", broken), **mqtt_data))
     client = await hass_client_no_auth()

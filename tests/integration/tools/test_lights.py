@@ -11,24 +11,19 @@ from homeassistant.const import (
 )
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er
-import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import get_profile
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import MAC, Boot, wait_for_state
+from tests.integration.boxes import MAC, Boot, state_of, wait_for_state
 from tests.integration.tools.acting import LAMP, STATUS_LIGHT, STRIP, act, calls, colour
 from tests.integration.tools.own_tools import announce, register
 
+LINK = LinkKind.MQTT
+
 DOG_LIGHT = "light.kitchen_box_light"
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    """A device on MQTT can be reached while it is idle."""
-    return LinkKind.MQTT
 
 
 async def test_a_strip_of_leds_is_darkened_by_its_colour_and_not_by_its_status_light(
@@ -36,14 +31,12 @@ async def test_a_strip_of_leds_is_darkened_by_its_colour_and_not_by_its_status_l
 ) -> None:
     device = await boot(get_profile("led-strip"))
     await wait_for_state(hass, STRIP, STATE_UNKNOWN)
-    state = hass.states.get(STRIP)
-    assert state is not None
+    state = state_of(hass, STRIP)
     assert state.attributes["supported_color_modes"] == ["rgb"]
     assert state.attributes[ATTR_ASSUMED_STATE] is True
     await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [255, 64, 0], ATTR_BRIGHTNESS: 191})
     assert colour(device) == (191, 48, 0)
-    state = hass.states.get(STRIP)
-    assert state is not None
+    state = state_of(hass, STRIP)
     assert state.state == "on"
     assert state.attributes[ATTR_RGB_COLOR] == (255, 64, 0)
     assert state.attributes[ATTR_BRIGHTNESS] == 191
@@ -99,8 +92,7 @@ async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
     # One tool at a time: what is called next waits for that answer.
     await act(hass, LIGHT, SERVICE_TURN_ON, bar)
     assert colour(device) == (255, 64, 0)
-    state = hass.states.get(bar)
-    assert state is not None
+    state = state_of(hass, bar)
     assert state.state == "on"
     assert state.attributes[ATTR_RGB_COLOR] == (255, 64, 0)
     assert state.attributes[ATTR_BRIGHTNESS] == 191
@@ -135,8 +127,7 @@ async def test_what_was_last_set_stays_known_after_a_restart_of_home_assistant(
     await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [10, 20, 30]})
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await wait_for_state(hass, STRIP, "on", 30)
-    state = hass.states.get(STRIP)
-    assert state is not None
+    state = state_of(hass, STRIP)
     assert state.attributes[ATTR_RGB_COLOR] == (85, 170, 255)
     assert state.attributes[ATTR_BRIGHTNESS] == 30
     await device.wait_for(lambda: device.connected, 5)
@@ -147,8 +138,7 @@ async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
 ) -> None:
     device = await boot(get_profile("dog"))
     await wait_for_state(hass, DOG_LIGHT, "off")
-    state = hass.states.get(DOG_LIGHT)
-    assert state is not None
+    state = state_of(hass, DOG_LIGHT)
     assert state.attributes[ATTR_ASSUMED_STATE] is True
     await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT)
     assert calls(device)[-1] == "self.light.turn_on"
@@ -156,8 +146,7 @@ async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
     # Half as bright: without a scale of its own it is in the colour.
     await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT, **{ATTR_RGB_COLOR: [0, 0, 255], ATTR_BRIGHTNESS: 128})
     assert [device.values[f"light_{part}"] for part in "rgb"] == [0, 0, 128]
-    state = hass.states.get(DOG_LIGHT)
-    assert state is not None
+    state = state_of(hass, DOG_LIGHT)
     assert state.attributes[ATTR_RGB_COLOR] == (0, 0, 255)
     assert state.attributes[ATTR_BRIGHTNESS] == 128
     await act(hass, LIGHT, SERVICE_TURN_OFF, DOG_LIGHT)
@@ -168,8 +157,7 @@ async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
     # An assistant switches it on by name, and the device chooses the colour.
     gateway: Gateway = linked_entry.runtime_data
     await gateway.devices[MAC].commands.call_tool("self.light.turn_on", {})
-    state = hass.states.get(DOG_LIGHT)
-    assert state is not None
+    state = state_of(hass, DOG_LIGHT)
     assert (state.attributes[ATTR_RGB_COLOR], state.attributes[ATTR_BRIGHTNESS]) == (None, None)
     await act(hass, LIGHT, SERVICE_TURN_OFF, DOG_LIGHT)
     await act(hass, LIGHT, SERVICE_TURN_ON, DOG_LIGHT)
@@ -179,8 +167,7 @@ async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
 async def test_a_lamp_without_colour_can_only_be_on_or_off(hass: HomeAssistant, boot: Boot) -> None:
     device = await boot(get_profile("lamp"))
     await wait_for_state(hass, LAMP, "off")
-    state = hass.states.get(LAMP)
-    assert state is not None
+    state = state_of(hass, LAMP)
     assert state.attributes["supported_color_modes"] == ["onoff"]
     assert ATTR_ASSUMED_STATE not in state.attributes
     await act(hass, LIGHT, SERVICE_TURN_ON, LAMP)

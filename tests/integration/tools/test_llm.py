@@ -12,11 +12,10 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
-from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, converse
 from simulator.audio.espeak import synthesize
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import MAC, Boot, Speech, introduce, wait_for_state
+from tests.integration.boxes import Boot, Speech, introduce, wait_for_state
 from tests.integration.provisioning.forms import change_device, submit_device
 from tests.integration.tools.own_tools import announce, register
 from tests.protocol.transport.udp.device import until
@@ -27,13 +26,6 @@ VOLUME = "number.kitchen_box_volume"
 DOING = "sensor.kitchen_box_conversation_state"
 SET_VOLUME = "xiaozhi__audio_speaker_set_volume"
 SENTENCE = "turn your volume down"
-
-
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    """The assistant is the same over both links."""
-    kind: LinkKind = request.param
-    return kind
 
 
 @pytest.fixture(scope="session")
@@ -48,12 +40,6 @@ async def assistant(speech: Speech) -> Speech:
     """A language model answers."""
     await speech.use(conversation_engine=speech.agent.entity_id)
     return speech
-
-
-def registry_id(hass: HomeAssistant, entry: MockConfigEntry) -> str:
-    device = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), entry.entry_id)
-    assert device is not None
-    return device.id
 
 
 async def talking(device: SimulatedDevice, hass: HomeAssistant) -> None:
@@ -92,31 +78,25 @@ async def test_turn_your_volume_down_reaches_the_device(
     assert "xiaozhi__reboot" not in assistant.agent.offered
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
+async def test_wrong_arguments_are_told_to_the_assistant(
+    hass: HomeAssistant, assistant: Speech, boot: Boot, device_id: str
+) -> None:
+    device = await boot()
+    await talking(device, hass)
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"volume": 500}, "volume must be a whole number from 0 to 100"),
         ({}, "volume must be a whole number from 0 to 100"),
         ({"volume": None}, "volume must be a whole number from 0 to 100"),
         ({"loudness": 3, "volume": 3}, "loudness is not an argument"),
-    ],
-)
-async def test_a_wrong_argument_is_told_to_the_assistant(
-    hass: HomeAssistant,
-    assistant: Speech,
-    boot: Boot,
-    linked_entry: MockConfigEntry,
-    arguments: dict[str, Any],
-    words: str,
-) -> None:
-    device = await boot()
-    await talking(device, hass)
-    assistant.agent.uses = [llm.ToolInput(tool_name=SET_VOLUME, tool_args=arguments)]
+    )
+    assistant.agent.uses = [
+        llm.ToolInput(tool_name=SET_VOLUME, tool_args=arguments) for arguments, _ in wrong
+    ]
     assistant.agent.lines = ["Sorry."]
-    await ask(hass, assistant, registry_id(hass, linked_entry))
-    (result,) = assistant.agent.results
-    assert result.result.error
-    assert words in str(result.result.data["error_text"])
+    await ask(hass, assistant, device_id)
+    for result, (_, words) in zip(assistant.agent.results, wrong, strict=True):
+        assert result.result.error
+        assert words in str(result.result.data["error_text"])
     assert device.values["volume"] == 70
 
 
@@ -137,7 +117,7 @@ async def add(device: SimulatedDevice, entry: MockConfigEntry, tool: SimulatedTo
 
 
 async def test_chinese_arguments_are_named_both_ways(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
 ) -> None:
     device = await boot()
     await talking(device, hass)
@@ -146,7 +126,7 @@ async def test_chinese_arguments_are_named_both_ways(
         name="self.robot.dance", description="跳舞", properties={"速度": speed, "times": speed}
     )
     await add(device, linked_entry, dance)
-    offered = {tool.name: tool for tool in await own_tools(hass, registry_id(hass, linked_entry))}
+    offered = {tool.name: tool for tool in await own_tools(hass, device_id)}
     told = {str(key): key.description for key in offered["xiaozhi__robot_dance"].parameters.schema}
     assert told == {"argument_1": "Name on the device: 速度.", "times": None}
     assistant.agent.uses = [
@@ -154,7 +134,7 @@ async def test_chinese_arguments_are_named_both_ways(
         llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 7, "times": 2}),
     ]
     assistant.agent.lines = ["I dance."]
-    await ask(hass, assistant, registry_id(hass, linked_entry))
+    await ask(hass, assistant, device_id)
     refused, done = assistant.agent.results
     assert "argument_1 must be a whole number from 0 to 9" in str(refused.result.data["error_text"])
     assert done.result.data == {"result": True}
@@ -163,12 +143,12 @@ async def test_chinese_arguments_are_named_both_ways(
 
 
 async def test_a_tool_that_has_become_user_only_is_refused_by_name(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
 ) -> None:
     device = await boot()
     await talking(device, hass)
     await add(device, linked_entry, SimulatedTool(name="self.robot.dance", description="Dance."))
-    offered = {tool.name: tool for tool in await own_tools(hass, registry_id(hass, linked_entry))}
+    offered = {tool.name: tool for tool in await own_tools(hass, device_id)}
     dance = offered["xiaozhi__robot_dance"]
     await add(
         device, linked_entry, SimulatedTool(name="self.robot.dance", description="Dance.", user_only=True)
@@ -183,7 +163,7 @@ async def test_a_tool_that_has_become_user_only_is_refused_by_name(
 
 
 async def test_a_user_only_tool_cannot_be_asked_for_by_name(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
 ) -> None:
     device = await boot()
     await talking(device, hass)
@@ -193,47 +173,43 @@ async def test_a_user_only_tool_cannot_be_asked_for_by_name(
         llm.ToolInput(tool_name=name, tool_args={}) for name in ("xiaozhi__reboot", "self.reboot")
     ]
     assistant.agent.lines = ["No."]
-    await ask(hass, assistant, registry_id(hass, linked_entry))
+    await ask(hass, assistant, device_id)
     assert all(result.result.error for result in assistant.agent.results)
     assert "self.reboot" not in [event["name"] for event in device.events("tool")]
 
 
 async def test_typed_chat_and_other_satellites_get_nothing(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
 ) -> None:
     device = await boot()
     await talking(device, hass)
     other = dr.async_get(hass).async_get_or_create(
         config_entry_id=linked_entry.entry_id, identifiers={("other", "satellite")}
     )
-    for device_id, count in ((None, 0), (other.id, 0), (registry_id(hass, linked_entry), 1)):
+    for asked_from, count in ((None, 0), (other.id, 0), (device_id, 1)):
         assistant.agent.lines = ["Well."]
-        await ask(hass, assistant, device_id)
+        await ask(hass, assistant, asked_from)
         assert assistant.agent.offered.count(SET_VOLUME) == count
 
 
 async def test_a_device_that_cannot_be_reached_gets_nothing(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, assistant: Speech, boot: Boot, device_id: str
 ) -> None:
     device = await boot()
     await talking(device, hass)
-    assert await own_tools(hass, registry_id(hass, linked_entry))
+    assert await own_tools(hass, device_id)
     await device.power_off()
     await wait_for_state(hass, "binary_sensor.kitchen_box_connectivity", "off")
-    assert not await own_tools(hass, registry_id(hass, linked_entry))
+    assert not await own_tools(hass, device_id)
 
 
 async def test_every_tool_follows_the_rules_of_home_assistant(
-    hass: HomeAssistant,
-    assistant: Speech,
-    boot: Boot,
-    linked_entry: MockConfigEntry,
-    caplog: pytest.LogCaptureFixture,
+    hass: HomeAssistant, assistant: Speech, boot: Boot, caplog: pytest.LogCaptureFixture, device_id: str
 ) -> None:
     device = await boot()
     await talking(device, hass)
     caplog.clear()
-    tools = await own_tools(hass, registry_id(hass, linked_entry))
+    tools = await own_tools(hass, device_id)
     assert {tool.name for tool in tools} >= {SET_VOLUME, "xiaozhi__get_device_status"}
     assert all(tool.name.startswith("xiaozhi__") and tool.description for tool in tools)
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
@@ -256,12 +232,11 @@ async def submit_tools(hass: HomeAssistant, form: Any, permissions: dict[str, An
 
 
 async def test_the_owner_chooses_what_the_assistant_may_do(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
 ) -> None:
     device = await boot()
     await talking(device, hass)
     (subentry_id,) = linked_entry.subentries
-    device_id = registry_id(hass, linked_entry)
     automatic = {tool.name for tool in await own_tools(hass, device_id)}
     form = await change_device(hass, linked_entry)
     field, selector = tools_field(form)

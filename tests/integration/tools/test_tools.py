@@ -41,20 +41,16 @@ from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
 from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import MAC, Boot, wait_for_state
+from tests.integration.boxes import MAC, Boot, state_of, wait_for_state
 from tests.integration.tools.acting import LAMP, STATUS_LIGHT, STRIP, act, calls
 from tests.integration.tools.own_tools import announce, register
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
 
+LINK = LinkKind.MQTT
+
 PAGE = ROOT / "docs/entities.md"
 VOLUME = "number.kitchen_box_volume"
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    """A device on MQTT can be reached while it is idle."""
-    return LinkKind.MQTT
 
 
 @pytest.mark.usefixtures("all_enabled")
@@ -69,8 +65,7 @@ async def test_a_board_is_believed_only_what_it_tells(hass: HomeAssistant, boot:
     assert device.values["chassis_light_mode"] == 5
     await wait_for_state(hass, echo, "on")
     # What the device says of its effect, it always says.
-    state = hass.states.get(effect)
-    assert state is not None
+    state = state_of(hass, effect)
     assert (state.state, state.attributes[ATTR_ASSUMED_STATE]) == ("breathe_quickly", True)
     assert "self.chassis.get_light_mode" not in calls(device)
     await act(hass, SWITCH, SERVICE_TURN_OFF, echo)
@@ -109,8 +104,7 @@ async def test_a_choice_that_the_device_does_not_tell_is_assumed(
     device = await boot(get_profile("c3"))
     entity_id = "select.kitchen_box_talk_button"
     await wait_for_state(hass, entity_id, STATE_UNKNOWN)
-    state = hass.states.get(entity_id)
-    assert state is not None
+    state = state_of(hass, entity_id)
     assert state.attributes[ATTR_ASSUMED_STATE] is True
     await act(hass, SELECT, SERVICE_SELECT_OPTION, entity_id, **{ATTR_OPTION: "press_to_talk"})
     assert device.values["talk_mode"] == "press_to_talk"
@@ -134,8 +128,7 @@ async def test_what_another_caller_sets_is_known_too(
         await gateway.devices[MAC].commands.call_tool(
             "self.led_strip.set_all_color", {**arguments, "red": 256}
         )
-    state = hass.states.get(STRIP)
-    assert state is not None
+    state = state_of(hass, STRIP)
     assert state.attributes[ATTR_RGB_COLOR] == (85, 170, 255)
     assert state.attributes[ATTR_BRIGHTNESS] == 3
 
@@ -188,11 +181,9 @@ async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_wan
     await wait_for_state(hass, "sensor.kitchen_box_ip_address", device.values["ip"])
     offsets = "right_pitch: 0, right_roll: 0, left_pitch: 0, left_roll: 0, body: 0, head: 7"
     await wait_for_state(hass, "sensor.kitchen_box_servo_offsets", offsets)
-    state = hass.states.get("sensor.kitchen_box_battery_of_the_robot")
-    assert state is not None
+    state = state_of(hass, "sensor.kitchen_box_battery_of_the_robot")
     assert state.attributes["charging"] is False
-    state = hass.states.get("sensor.kitchen_box_servo_offsets")
-    assert state is not None
+    state = state_of(hass, "sensor.kitchen_box_servo_offsets")
     assert state.attributes["head"] == 7
 
 
@@ -220,8 +211,7 @@ async def test_a_tool_that_comes_later_is_there_at_once_and_one_that_goes_can_be
     await act(hass, NUMBER, SERVICE_SET_VALUE, fan, **{ATTR_VALUE: 3})
     assert device.values["fan"] == 3
     await wait_for_state(hass, fan, "3")
-    state = hass.states.get(fan)
-    assert state is not None
+    state = state_of(hass, fan)
     assert (state.attributes["min"], state.attributes["max"]) == (0, 5)
     await wait_for_state(hass, pump, STATE_UNKNOWN)
     await act(hass, SWITCH, SERVICE_TURN_ON, pump)
@@ -234,8 +224,7 @@ async def test_a_tool_that_comes_later_is_there_at_once_and_one_that_goes_can_be
         tools.remove(tool)
     announce(device)
     await wait_for_state(hass, fan, STATE_UNAVAILABLE)
-    state = hass.states.get(fan)
-    assert state is not None
+    state = state_of(hass, fan)
     # Home Assistant lets an owner delete what its integration no longer has.
     assert state.attributes[ATTR_RESTORED] is True
     assert hass.states.is_state(pump, "off")
@@ -264,8 +253,7 @@ async def test_a_number_follows_what_changes_about_its_tools(
     tools = register(device, setter(10))
     announce(device)
     await wait_for_state(hass, heater, STATE_UNKNOWN)
-    state = hass.states.get(heater)
-    assert state is not None
+    state = state_of(hass, heater)
     assert (state.attributes["max"], state.attributes[ATTR_ASSUMED_STATE]) == (10, True)
     assert ATTR_UNIT_OF_MEASUREMENT not in state.attributes
     entity_registry.async_update_entity(heater, icon="mdi:fire")
@@ -277,8 +265,7 @@ async def test_a_number_follows_what_changes_about_its_tools(
     ]
     announce(device)
     await wait_for_state(hass, heater, "40")
-    state = hass.states.get(heater)
-    assert state is not None
+    state = state_of(hass, heater)
     assert ATTR_ASSUMED_STATE not in state.attributes
     assert (state.attributes["max"], state.attributes[ATTR_UNIT_OF_MEASUREMENT]) == (100, PERCENTAGE)
     assert state.attributes[ATTR_ICON] == "mdi:fire"

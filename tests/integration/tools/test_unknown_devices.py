@@ -12,27 +12,22 @@ from homeassistant.const import (
     SERVICE_OPEN_COVER,
     STATE_UNKNOWN,
 )
-from homeassistant.core import HomeAssistant, State
+from homeassistant.core import HomeAssistant
 from homeassistant.helpers import device_registry as dr, entity_registry as er
 from homeassistant.setup import async_setup_component
 from homeassistant.util import yaml
-import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, get_profile
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import MAC, Boot, wait_for_state
+from tests.integration.boxes import MAC, Boot, state_of, wait_for_state
 from tests.integration.tools.acting import act
 from tests.integration.tools.own_tools import announce, register
 from tests.paths import ROOT
 
-
-@pytest.fixture
-def link() -> LinkKind:
-    """A device on MQTT can be reached while it is idle."""
-    return LinkKind.MQTT
+LINK = LinkKind.MQTT
 
 
 def tool(name: str, description: str = "", **fields: Any) -> SimulatedTool:
@@ -49,12 +44,6 @@ async def with_tools(
     register(device, *tools)
     announce(device)
     return device
-
-
-def state_of(hass: HomeAssistant, entity_id: str) -> State:
-    state = hass.states.get(entity_id)
-    assert state is not None, entity_id
-    return state
 
 
 async def test_what_opens_and_closes_is_two_buttons_of_which_an_owner_makes_a_cover(

@@ -14,6 +14,8 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Misbehaviour, SimulatedDevice, State, get_profile
 from tests.integration.boxes import MAC, Boot, Speech, assert_nothing_lost
 
+LINK = LinkKind.MQTT
+
 VOLUME = "self.audio_speaker.set_volume"
 PHOTO = "self.camera.take_photo"
 STATUS = "self.get_device_status"
@@ -22,11 +24,6 @@ SLOW = 75
 ANSWER = "This is what you wanted to know."
 
 type Run = Callable[[Device, SimulatedDevice], Awaitable[None]]
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    return LinkKind.MQTT
 
 
 @pytest.fixture

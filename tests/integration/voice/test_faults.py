@@ -14,16 +14,13 @@ from simulator.audio.espeak import synthesize
 from tests.integration.boxes import COMMAND, LIGHT, SATELLITE, Boot, Speech, say, wait_for_state
 from tests.protocol.audio.sounds import hiss, samples
 
+LINK = LinkKind.MQTT
+
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
 CONVERSATION = "event.kitchen_box_conversation"
 CONVERSATION_STATE = "sensor.kitchen_box_conversation_state"
 NOT_UNDERSTOOD = "Sorry, I did not understand that."
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    return LinkKind.MQTT
 
 
 async def test_silence_is_answered_on_the_screen_and_ends_the_conversation(

@@ -16,13 +16,10 @@ from tests.integration.boxes import (
     say,
 )
 
+LINK = LinkKind.MQTT
+
 STATUS = "self.get_device_status"
 QUICK = Pace(waits=0.02, timeouts=1, main_loop_delay=0.01)
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    return LinkKind.MQTT
 
 
 def time_of(device: SimulatedDevice, **data: object) -> float:

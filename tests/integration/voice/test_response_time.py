@@ -7,12 +7,9 @@ from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
-from custom_components.xiaozhi.gateway import Gateway
-from custom_components.xiaozhi.protocol.conversation.state_table import ConversationState
 from simulator import converse
-from tests.integration.boxes import COMMAND, MAC, Boot, Speech, say, wait_for_state
+from tests.integration.boxes import COMMAND, Boot, Speech, say, state_of, wait_for_state
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
@@ -25,33 +22,6 @@ async def _turns(hass: HomeAssistant, entry: MockConfigEntry) -> list[dict[str, 
     report = await async_get_config_entry_diagnostics(hass, entry)
     turns: list[dict[str, Any]] = report["devices"][0]["turns"]
     return turns
-
-
-class _Witness:
-    """Notes how many packets the device was sent when it is shown to speak."""
-
-    def __init__(self, device: Device) -> None:
-        self.sent: list[int] = []
-        self._device = device
-        device.listen(["conversation"], self._changed)
-
-    def _changed(self) -> None:
-        link = self._device.session and self._device.session.link
-        if link and self._device.conversation_state is ConversationState.SPEAKING:
-            self.sent.append(link.counters.packets_out)
-
-
-async def test_the_first_packet_is_on_its_way_before_home_assistant_shows_that_the_device_speaks(
-    speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
-) -> None:
-    """States and events take Home Assistant milliseconds, which the user would wait."""
-    speech.recognizer.lines = [COMMAND]
-    simulated = await boot()
-    gateway: Gateway = linked_entry.runtime_data
-    witness = _Witness(gateway.devices[MAC])
-    await converse(simulated, command)
-    assert witness.sent
-    assert all(witness.sent)
 
 
 async def test_a_slow_voice_shows_in_its_part_of_the_response_time(
@@ -71,8 +41,7 @@ async def test_a_slow_voice_shows_in_its_part_of_the_response_time(
     assert {"recognition", "assistant", "speech", "device", "speaking"} <= {*slow}
     assert slow["speech"] - quick["speech"] > 1500
     assert abs(slow["speaking"] - quick["speaking"]) < 1000
-    state = hass.states.get(SENSOR)
-    assert state is not None
+    state = state_of(hass, SENSOR)
     assert float(state.state) == pytest.approx(slow["response_time"], abs=0.001)
     waited = sum(part for name, part in slow.items() if name in PARTS and name != "speaking")
     assert 1000 * slow["response_time"] == pytest.approx(waited, abs=10)

@@ -16,19 +16,15 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts, TimerTimeouts
 from simulator import SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Outcome
-from tests.integration.boxes import Boot, Speech, wait_for_state
+from tests.integration.boxes import Boot, Speech, state_of, wait_for_state
+
+LINK = LinkKind.MQTT
 
 NEXT_TIMER = "sensor.kitchen_box_next_timer"
 
 NEW = get_profile(version="2.5.0")
 
 type Say = Callable[..., Awaitable[str]]
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    """A device on WebSocket is out of reach when a timer ends."""
-    return LinkKind.MQTT
 
 
 @pytest.fixture
@@ -85,8 +81,7 @@ async def test_it_is_set_changed_paused_and_cancelled(
     assert hass.states.get(NEXT_TIMER) is None
 
     def seconds() -> float:
-        state = hass.states.get(NEXT_TIMER)
-        assert state is not None
+        state = state_of(hass, NEXT_TIMER)
         end = dt_util.parse_datetime(state.state)
         assert end is not None
         return (end - dt_util.utcnow()).total_seconds()

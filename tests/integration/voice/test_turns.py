@@ -9,14 +9,11 @@ from simulator import State, converse
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import COMMAND, LIGHT, Boot, Speech, change_settings, wait_for_state
 
+LINK = LinkKind.MQTT
+
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
 ONE_TURN = ["listening", "processing", "responding", "idle"]
-
-
-@pytest.fixture
-def link() -> LinkKind:
-    return LinkKind.MQTT
 
 
 async def test_a_question_back_opens_the_microphone_again(

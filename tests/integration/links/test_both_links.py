@@ -1,0 +1,212 @@
+"""A device from its pairing to its removal, over each link; what else there is, is tested over one."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+import json
+
+from homeassistant.components.image import async_get_image
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
+
+from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.tools.catalogue import PHOTO_TOOL
+from custom_components.xiaozhi.voice.announcements.utterance import Utterance
+from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
+from simulator.board.picture import jpeg
+from tests.integration.boxes import (
+    COMMAND,
+    LIGHT,
+    MAC,
+    Boot,
+    Speech,
+    assert_nothing_lost,
+    change_settings,
+    introduce,
+    wait_for_state,
+)
+from tests.integration.provisioning.forms import start_device, submit_device
+from tests.integration.voice.announcements.sounds import beep
+from tests.protocol.transport.udp.device import until
+
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
+type Connect = Callable[..., Awaitable[SimulatedDevice]]
+
+VOLUME = "number.kitchen_box_volume"
+CONNECTED = "binary_sensor.kitchen_box_connectivity"
+
+
+@pytest.fixture(params=list(LinkKind))
+def link(request: pytest.FixtureRequest) -> LinkKind:
+    kind: LinkKind = request.param
+    return kind
+
+
+@pytest.fixture
+def connect(hass: HomeAssistant, speech: Speech, boot: Boot) -> Connect:
+    """Return what boots a device that Home Assistant knows, and opens a channel, which WebSocket needs."""
+
+    async def connect(board: str = "s3") -> SimulatedDevice:
+        device = await boot(get_profile(board))
+        await introduce(hass, device)
+        await wait_for_state(hass, VOLUME, "70")
+        await device.wake()
+        await device.wait_state(State.LISTENING, 5)
+        await wait_for_state(hass, CONNECTED, "on")
+        return device
+
+    return connect
+
+
+@pytest.fixture
+def known(linked_entry: MockConfigEntry) -> Device:
+    """What Home Assistant knows of the device."""
+    device: Device = linked_entry.runtime_data.devices[MAC]
+    return device
+
+
+async def set_volume(hass: HomeAssistant, value: int) -> None:
+    await hass.services.async_call(
+        "number", "set_value", {"entity_id": VOLUME, "value": value}, blocking=True
+    )
+
+
+@pytest.mark.parametrize("paired", [()], ids=["new"])
+async def test_a_new_device_is_paired_with_its_code_and_answers(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+    link: LinkKind,
+) -> None:
+    device = await boot()
+    form = await submit_device(hass, await start_device(hass, linked_entry), code=device.pairing_code)
+    await submit_device(hass, form, name="Kitchen box")
+    await device.wait_for(lambda: device.pairing_code is None, 10)
+    await device.wait_state(State.IDLE, 10)
+    assert device.link == link
+    speech.recognizer.lines = [COMMAND]
+    assert (await converse(device, command)).answers == ["Turned on the switch"]
+
+
+async def test_tools_become_entities_that_set_and_show_values(hass: HomeAssistant, connect: Connect) -> None:
+    device = await connect()
+    await set_volume(hass, 35)
+    assert device.values["volume"] == 35
+    await wait_for_state(hass, VOLUME, "35")
+    assert hass.states.is_state("sensor.kitchen_box_battery", "82")
+
+
+async def test_a_notification_is_an_event(hass: HomeAssistant, connect: Connect) -> None:
+    events = async_capture_events(hass, EVENT_NOTIFICATION)
+    device = await connect()
+    device.notify("notifications/button", clicks=2)
+    await until(lambda: bool(events))
+    assert events[0].data["params"] == {"clicks": 2}
+
+
+async def test_a_spoken_command_and_a_question_back_are_answered(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str]
+) -> None:
+    device = await boot()
+    speech.recognizer.lines = [COMMAND]
+    talk = await converse(device, command)
+    assert hass.states.is_state(LIGHT, "on")
+    assert (talk.heard, talk.answers) == ([COMMAND], ["Turned on the switch"])
+    await speech.answer_with("Which light?", "Done.", heard=[COMMAND, "that one"])
+    talk = await converse(device, command, command, word="hello again")
+    assert (talk.heard, talk.answers) == ([COMMAND, "that one"], ["Which light?", "Done."])
+    assert not talk.hung_up
+    assert_nothing_lost(device)
+    assert states == ["listening", "processing", "responding", "idle"] * 3
+
+
+@pytest.mark.parametrize("how", ["button", "speaking"])
+async def test_an_answer_is_interrupted(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry, how: str
+) -> None:
+    change_settings(hass, linked_entry, interrupt_by_speaking=True)
+    await speech.answer_with("word " * 60, "Good.", heard=[COMMAND, "thank you"])
+    device = await boot(get_profile("s3", mode=ListeningMode.REALTIME))
+    await device.wake()
+    device.say(command)
+    await device.wait_for(lambda: device.played_seconds > 1, 20)
+    if how == "button":
+        await device.click()
+        await device.wait_state(State.LISTENING, 5)
+    device.say(command)
+    await device.wait_state(State.IDLE, 20)
+    assert device.played_seconds < 5
+    assert speech.agent.heard == [COMMAND, "thank you"]
+
+
+async def test_an_announcement_is_spoken_between_two_turns(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+) -> None:
+    speech.recognizer.lines = [COMMAND]
+    device = await boot()
+    await device.wake()
+    gateway = linked_entry.runtime_data
+    utterance = Utterance(text="Dinner is ready.", speech=beep(1))
+    announcing = hass.async_create_task(gateway.announcer(gateway.devices[MAC]).say(utterance))
+    talk = await converse(device, command)
+    await announcing
+    assert talk.answers == ["Turned on the switch", "Dinner is ready."]
+    assert_nothing_lost(device)
+
+
+async def test_a_photo_is_taken_and_kept(hass: HomeAssistant, connect: Connect, known: Device) -> None:
+    await connect("camera")
+    answer = await known.commands.call_tool(PHOTO_TOOL, {"question": ""})
+    assert json.loads(answer.text or "")["success"] is True
+    assert (await async_get_image(hass, "image.kitchen_box_photo")).content == jpeg(320, 240)
+
+
+async def test_a_reload_ends_the_conversation_and_the_device_comes_back(
+    hass: HomeAssistant, connect: Connect, speech: Speech, command: bytes, linked_entry: MockConfigEntry
+) -> None:
+    device = await connect()
+    assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    await device.wait_state(State.IDLE, 3)
+    port = linked_entry.data[CONF_WEBSOCKET_PORT]
+    server = await asyncio.start_server(lambda _reader, _writer: None, port=port)
+    server.close()
+    await server.wait_closed()
+    assert await hass.config_entries.async_setup(linked_entry.entry_id)
+    speech.recognizer.lines = [COMMAND]
+    await device.wait_for(lambda: device.connected or device.link == "websocket", 10)
+    assert (await converse(device, command, word="hello again")).heard == [COMMAND]
+    await wait_for_state(hass, VOLUME, "70")
+
+
+async def test_a_device_that_checks_in_again_takes_over_from_itself(
+    hass: HomeAssistant, connect: Connect, boot: Boot
+) -> None:
+    first = await connect()
+    second = await boot()
+    await second.wake("hello again")
+    await second.wait_state(State.LISTENING, 5)
+    await first.wait_state(State.IDLE, 5)
+    assert hass.states.is_state(CONNECTED, "on")
+
+
+async def test_a_removed_device_is_cut_off_and_gets_in_no_more(
+    hass: HomeAssistant, connect: Connect, linked_entry: MockConfigEntry, known: Device
+) -> None:
+    device = await connect()
+    (subentry_id,) = linked_entry.subentries
+    hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
+    await device.wait_state(State.IDLE, 3)
+    await hass.async_block_till_done()
+    assert not [state for state in hass.states.async_all() if "kitchen_box" in state.entity_id]
+    await device.wake("hello again")
+    assert device.state is State.IDLE
+    assert device.last_error
+    with pytest.raises(HomeAssistantError):
+        await known.commands.call_tool("self.get_device_status")
