@@ -7,8 +7,9 @@ from functools import partial
 import logging
 from typing import Final
 
+from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType
+from homeassistant.components.assist_pipeline.error import PipelineError
 from homeassistant.core import callback
-from homeassistant.helpers import device_registry as dr
 
 from ..device.device import Device
 from ..device.events import ConversationEvent
@@ -33,10 +34,13 @@ from .satellite_states import SatelliteStates, TakeEvent
 from .speech_detectors import SpeechDetectors
 from .speech_input import SpeechInput
 from .turn import RunPipeline, TurnEnd, VoiceTurn
+from .turn_errors import ANSWERED_ELSEWHERE
 from .wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
 
 _LOGGER = logging.getLogger(__name__)
 
+# Seconds between two comparisons with other devices that may have heard the same person.
+_COMPARISONS: Final = 0.25
 # Bounds on the pipeline runs of one device, above what a person can cause.
 _RUNS_PER_SECOND: Final = 1.0
 _RUNS_AT_ONCE: Final = 6
@@ -133,6 +137,8 @@ class _HeldConversation:
         """The answer that the user interrupted by speaking."""
         self._asked_back = False
         """Whether the last turn ended with a question of the assistant."""
+        self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when another device answers this turn."""
 
     async def take_turns(self) -> None:
         followed_up = False
@@ -176,18 +182,19 @@ class _HeldConversation:
     async def _take_turn(self, turn: Turn, *, followed_up: bool) -> bool:
         """Run a turn, and return whether the conversation goes on."""
         conversation = self._conversation
+        lost = self._lost = asyncio.get_running_loop().create_future()
         running = asyncio.create_task(self._finish_turn(turn, followed_up=followed_up), name="turn")
         running.add_done_callback(log_failure)
         listening = self._listen_meanwhile(turn.start)
         interruption = asyncio.create_task(conversation.interruption())
         try:
-            await asyncio.wait((running, interruption), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((running, interruption, lost), return_when=asyncio.FIRST_COMPLETED)
             if running.done():
                 return running.result()
             said = self._end_turn()
             running.cancel()
             await asyncio.wait((running,), timeout=self._timeouts.ending)
-            if interruption.result() is Interruption.CLOSED:
+            if lost.done() or interruption.result() is Interruption.CLOSED:
                 return False
             if interruption.result() is Interruption.SPOKEN_OVER:
                 self._interrupted_answer = said
@@ -197,6 +204,7 @@ class _HeldConversation:
             return True
         finally:
             self._end_turn()
+            lost.cancel()
             running.cancel()
             listening.cancel()
             interruption.cancel()
@@ -277,7 +285,7 @@ class _HeldConversation:
         claim = Claim.NEW
         # After an answer, the device listens by itself.
         if not by_button and (start.wake_word is not None or not followed_up):
-            claim = self._claim(start.wake_word)
+            claim = self._claim(turn)
         if claim is Claim.ELSEWHERE:
             _LOGGER.debug("%s: another device answers this wake word", self._device.name)
             return TurnEnd.ELSEWHERE
@@ -285,17 +293,24 @@ class _HeldConversation:
             self._woken_by, by_button=by_button, asked_back=self._asked_back
         )
         ends_speech = speech_input.detector is None and not by_button
-        run = partial(
-            self._voice.runs.run_spoken,
-            wake_word=start.wake_word,
-            woken_by=self._woken_by,
-            is_repeated=claim is Claim.AGAIN,
-            ends_speech=ends_speech,
-            speech_input=speech_input,
-        )
+
+        async def run(audio: AsyncIterable[bytes], take_event: TakeEvent) -> None:
+            await self._voice.runs.run_spoken(
+                audio,
+                partial(self._take_unless_lost, take_event),
+                wake_word=start.wake_word,
+                woken_by=self._woken_by,
+                is_repeated=claim is Claim.AGAIN,
+                ends_speech=ends_speech,
+                speech_input=speech_input,
+            )
+
+        comparing = asyncio.create_task(self._compare(), name="comparing")
+        comparing.add_done_callback(log_failure)
         try:
             end = await self._begin_turn(turn, timeouts, speech_input, run, ends_speech=ends_speech).run()
         finally:
+            comparing.cancel()
             speech_input.close()
         if end is TurnEnd.ELSEWHERE:
             self._voice.arbitration.withdraw(self._device.mac)
@@ -331,13 +346,28 @@ class _HeldConversation:
         return self._voice_turn
 
     @callback
-    def _claim(self, wake_word: str | None) -> Claim:
+    def _claim(self, turn: Turn) -> Claim:
         device = self._device
-        entry = dr.async_get(device.hass).async_get(device.registry_id or "")
         return self._voice.arbitration.claim(
             device.mac,
-            wake_word,
+            turn.start.wake_word,
             loop_time(),
-            area=entry.area_id if entry else None,
+            turn.loudness,
+            self._lost,
             silent=hears_silently(device.state.chip, device.state.wake_words),
         )
+
+    async def _compare(self) -> None:
+        """Find out which of the devices that were there before this one, and this one, is nearest."""
+        while self._voice.arbitration.competes(self._device.mac):
+            await asyncio.sleep(_COMPARISONS)
+            self._voice.arbitration.compare(loop_time())
+
+    @callback
+    def _take_unless_lost(self, take_event: TakeEvent, event: PipelineEvent) -> bool:
+        """Hand an event on. What another device answers is not acted on, which raises `PipelineError`."""
+        if event.type is PipelineEventType.STT_END:
+            self._voice.arbitration.answer(self._device.mac, loop_time())
+            if self._lost.done():
+                raise PipelineError(ANSWERED_ELSEWHERE, "A nearer device answers")
+        return take_event(event)

@@ -1,28 +1,42 @@
-"""Which device answers when several hear the same wake word."""
+"""Which device answers when several hear the same person: the nearest.
 
+All of them listen meanwhile. The others are let go before anything is done with what they have heard.
+"""
+
+import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import combinations
 from typing import Final
+
+from ..protocol.audio.loudness import Loudness, above_noise, are_alike
 
 # Without a voice engine, which never report that they have heard their wake word.
 _SILENT_CHIPS: Final = frozenset({"esp32", "esp32c3", "esp32c5", "esp32c6"})
-# In which Home Assistant, too, takes the same wake word for one person.
-_SAME_WORD: Final = 2.0
 # Devices that hear the same word begin to listen within so many seconds of each other.
-_SAME_MOMENT: Final = 1.0
+_SAME_MOMENT: Final = 0.5
+# In which Home Assistant takes the same wake word for one person. A device that is too late to be compared is
+# let go.
+_SAME_WORD: Final = 2.0
 # Home Assistant would take a device's own repetition for a second device. Longer than its two seconds, which
 # it counts from a moment later.
 _REPETITION: Final = 3.0
+# For the sound of the wake word, which may arrive after the message, and the first of what follows.
+_FIRST_SOUND: Final = 0.2
+# What is to be louder by so many dB to be nearer.
+_NEARER: Final = 1.0
+# Boards that do not report a wake word play a sound for it at first, which they hear themselves.
+_POP_UP: Final = 0.4
 
 
 class Claim(Enum):
     """Decision about a turn that may have begun with a wake word."""
 
     NEW = auto()
-    """The device answers, unless Home Assistant knows of another satellite that does."""
+    """The device listens, unless Home Assistant knows of another satellite that does."""
     AGAIN = auto()
-    """The device answers: it is the one that answered the same word a moment ago."""
+    """The same, but Home Assistant knows of this word already: from this device or a rival of it."""
     ELSEWHERE = auto()
     """Another device of ours answers."""
 
@@ -32,48 +46,102 @@ def hears_silently(chip: str | None, wake_words: Collection[str]) -> bool:
     return chip in _SILENT_CHIPS and not wake_words
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class _Start:
     mac: str
     wake_word: str | None
-    area: str | None
+    """None if its button was pressed, or the device hears silently, which looks the same."""
     at: float
+    loudness: Loudness
+    lost: asyncio.Future[None]
+    """Done when the device is let go, cancelled when its turn is over."""
+    answers: bool = False
+
+    def competes_with(self, other: _Start) -> bool:
+        """Return whether both may have heard the same person, and both still listen."""
+        return (
+            abs(other.at - self.at) <= _SAME_MOMENT
+            and (self.wake_word == other.wake_word or None in {self.wake_word, other.wake_word})
+            and not (self.lost.done() or other.lost.done())
+        )
 
 
 class WakeWordArbitration:
-    """The wake words that the devices of a gateway have heard. Times are seconds of one monotonic clock."""
+    """The devices of a gateway that have just begun to listen. Times are seconds of one monotonic clock."""
 
     def __init__(self) -> None:
         self._starts: list[_Start] = []
 
     def claim(
-        self, mac: str, wake_word: str | None, now: float, *, area: str | None = None, silent: bool = False
+        self,
+        mac: str,
+        wake_word: str | None,
+        now: float,
+        loudness: Loudness,
+        lost: asyncio.Future[None],
+        *,
+        silent: bool = False,
     ) -> Claim:
-        """Decide whether a device that begins to listen answers; `area` is the room that it is in.
+        """Decide whether a device that begins to hear this may listen; `lost` is done when it no longer may.
 
-        Without a wake word its button was pressed, or it `hears_silently`: then it looks the same as a
-        press, and counts as a wake word where another device in the same area hears one at that moment.
+        Without a wake word its button was pressed, and that is all, unless it `hears_silently`.
         """
         self._starts = [start for start in self._starts if now - start.at < _REPETITION]
         if wake_word is None and not silent:
             return Claim.NEW
-        new = _Start(mac, wake_word, area, now)
-        if any(_is_same(start, new) for start in self._starts):
+        new = _Start(mac, wake_word, now, loudness, lost)
+        same = [start for start in self._starts if start.wake_word == wake_word is not None]
+        if any(start.mac != mac and _SAME_MOMENT < now - start.at < _SAME_WORD for start in same):
             return Claim.ELSEWHERE
-        again = any(start.mac == mac and start.wake_word == wake_word for start in self._starts)
-        self.withdraw(mac)
-        self._starts.append(new)
-        return Claim.AGAIN if again else Claim.NEW
+        self._starts = [*(start for start in self._starts if start.mac != mac), new]
+        known = any(start.mac == mac or now - start.at <= _SAME_MOMENT for start in same)
+        return Claim.AGAIN if known else Claim.NEW
 
     def withdraw(self, mac: str) -> None:
-        """Forget what a device has heard: it does not answer."""
-        self._starts = [start for start in self._starts if start.mac != mac]
+        """Let go of what has heard the same as a device that Home Assistant has refused, and forget them."""
+        for refused in [start for start in self._starts if start.mac == mac]:
+            same = (start for start in self._starts if start.wake_word == refused.wake_word)
+            for start in {refused, *(start for start in same if refused.competes_with(start))}:
+                self._let_go(start)
+
+    def competes(self, mac: str) -> bool:
+        """Return whether a device may yet have to be compared with another one."""
+        return any(mac in {one.mac, other.mac} for one, other in self._pairs())
+
+    def compare(self, now: float) -> None:
+        """Let go of each device that another one hears better, as far as that is known by now."""
+        for one, other in self._pairs():
+            if one.competes_with(other) and (farther := _farther(one, other, now)) is not None:
+                self._let_go(farther)
+
+    def answer(self, mac: str, now: float) -> None:
+        """Note that a device has understood what it has heard. It answers unless `compare` lets it go now."""
+        self.compare(now)
+        for start in self._starts:
+            start.answers |= start.mac == mac
+
+    def _pairs(self) -> list[tuple[_Start, _Start]]:
+        return [pair for pair in combinations(self._starts, 2) if pair[0].competes_with(pair[1])]
+
+    def _let_go(self, start: _Start) -> None:
+        self._starts.remove(start)
+        if not start.lost.done():
+            start.lost.set_result(None)
 
 
-def _is_same(old: _Start, new: _Start) -> bool:
-    """Whether a device has heard what another one has heard before."""
-    if old.mac == new.mac:
-        return False
-    if old.wake_word is not None and new.wake_word is not None:
-        return old.wake_word == new.wake_word and new.at - old.at < _SAME_WORD
-    return old.area is not None and old.area == new.area and new.at - old.at < _SAME_MOMENT
+def _farther(one: _Start, other: _Start, now: float) -> _Start | None:
+    """Return which of two is not to answer; None if that is not known, or both are to."""
+    if one.wake_word is not None and other.wake_word is not None:
+        if now - other.at < _FIRST_SOUND:
+            return None
+        heard = [[*start.loudness.wake_word, *start.loudness.turn] for start in (one, other)]
+    else:
+        since = max(one.loudness.began, other.loudness.began) + _POP_UP
+        heard = [start.loudness.since(since) for start in (one, other)]
+        if not are_alike(*heard):
+            return None
+    if one.answers or other.answers:
+        return None if one.answers and other.answers else other if one.answers else one
+    first, second = map(above_noise, heard)
+    nearer = first is not None and second is not None and second > first + _NEARER
+    return one if nearer else other

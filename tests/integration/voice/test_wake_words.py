@@ -1,16 +1,18 @@
 """One wake word that several devices hear, and one that is said again."""
 
 import asyncio
+from collections import deque
 import time
-from typing import Any
 
 from homeassistant.components.assist_pipeline.const import DATA_LAST_WAKE_UP
 from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import area_registry as ar, device_registry as dr
+import numpy as np
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import async_capture_events
 
+from custom_components.xiaozhi.protocol.audio.loudness import Loudness
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.voice.wake_word_arbitration import (
     Claim,
@@ -18,7 +20,8 @@ from custom_components.xiaozhi.voice.wake_word_arbitration import (
     hears_silently,
 )
 from simulator import SimulatedDevice, State, converse, get_profile
-from tests.integration.boxes import COMMAND, LIGHT, OTHER_MAC, Boot, Speech, paired_boxes
+from simulator.audio.espeak import synthesize
+from tests.integration.boxes import COMMAND, LIGHT, MAC, OTHER_MAC, Boot, Speech, paired_boxes
 
 
 @pytest.fixture
@@ -31,14 +34,6 @@ def link(request: pytest.FixtureRequest) -> LinkKind:
     """The same over both links."""
     kind: LinkKind = request.param
     return kind
-
-
-def put_into_one_room(hass: HomeAssistant, entry: MockConfigEntry) -> None:
-    """All devices of a gateway are in the kitchen."""
-    kitchen = ar.async_get(hass).async_get_or_create("Kitchen")
-    registry = dr.async_get(hass)
-    for device in dr.async_entries_for_config_entry(registry, entry.entry_id):
-        registry.async_update_device(device.id, area_id=kitchen.id)
 
 
 async def until_idle(device: SimulatedDevice) -> float:
@@ -67,45 +62,68 @@ async def test_a_word_that_the_same_device_hears_again_is_not_dropped(
     assert hass.states.is_state(LIGHT, "on")
 
 
-@pytest.mark.parametrize("boards", [("s3", "s3"), ("c3", "c3"), ("s3", "c3"), ("c3", "s3")], ids="-".join)
-async def test_of_two_devices_that_hear_the_same_word_one_answers_and_the_other_is_idle_at_once(
-    hass: HomeAssistant,
-    linked_entry: MockConfigEntry,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    boards: tuple[str, str],
-) -> None:
-    """Boards of the kind C3 do not tell of the word: what counts is when they begin to listen, and where."""
-    put_into_one_room(hass, linked_entry)
-    near = await boot(get_profile(boards[0]))
-    far = await boot(get_profile(boards[1]), mac=OTHER_MAC)
-    speech.recognizer.lines = [COMMAND]
-    talking = asyncio.create_task(converse(near, command, word="hi"))
-    await near.wait_state(State.LISTENING, 10)
-    await far.wake("hi")
-    assert await until_idle(far) < 0.5
-    talk = await talking
-    assert talk.answers == ["Turned on the switch"]
-    assert not far.screen.captions
-    assert len(speech.recognizer.streams) == 1
+def in_a_room(sound: bytes, share: float) -> bytes:
+    """Return what a device with a noise of its own hears of a sound, after a second without it."""
+    heard = np.concatenate([np.zeros(16000), share * np.frombuffer(sound, "<i2")])
+    noise = np.random.default_rng(1).normal(0, 60, len(heard))
+    return (heard + noise).astype("<i2").tobytes()
 
 
-async def test_two_buttons_are_two_people(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, speech: Speech, boot: Boot, command: bytes
+@pytest.mark.parametrize("louder", ["the first", "the second", "neither"])
+async def test_of_two_devices_that_hear_the_same_word_the_nearer_one_answers(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, louder: str
 ) -> None:
-    """Boards that tell of a wake word, and tell of none: their buttons were pressed."""
-    put_into_one_room(hass, linked_entry)
+    """The other one is idle at once, has said and shown nothing, and can be woken again."""
     one, other = await boot(), await boot(mac=OTHER_MAC)
-    speech.recognizer.lines = [COMMAND] * 2
-
-    async def press(device: SimulatedDevice) -> list[str]:
-        await device.click()
+    near, far = (other, one) if louder == "the second" else (one, other)
+    speech.recognizer.lines = [COMMAND]
+    events = async_capture_events(hass, EVENT_STATE_CHANGED)
+    for device in (one, other):
+        share = 0.7 if device is near or louder == "neither" else 0.2
+        await device.wake("hi", in_a_room(command, share))
         device.say(command)
+    assert await until_idle(far) < 0.5
+    await near.wait_state(State.IDLE, 20)
+    assert near.screen.captions == ["Turned on the switch"]
+    assert not far.screen.captions
+    assert not far.speaker.played
+    assert speech.recognizer.ended.qsize() == 1
+    assert not [event for event in events if event.data["new_state"].attributes.get("event_type") == "failed"]
+    await far.click()
+    await far.wait_state(State.LISTENING, 10)
+
+
+@pytest.mark.parametrize("boards", [("c3", "c3"), ("s3", "c3"), ("c3", "s3")], ids="-".join)
+async def test_a_board_that_does_not_report_its_wake_word_is_known_by_what_it_hears(
+    speech: Speech, boot: Boot, command: bytes, boards: tuple[str, str]
+) -> None:
+    one, other = [
+        await boot(get_profile(board), mac=mac) for board, mac in zip(boards, (MAC, OTHER_MAC), strict=True)
+    ]
+    speech.recognizer.lines = [COMMAND] * 2
+    await asyncio.gather(one.wake("hi"), other.wake("hi"))
+    for device, share in ((one, 0.2), (other, 0.7)):
+        device.say(in_a_room(command, share)[16000:])
+    await asyncio.gather(*(device.wait_state(State.IDLE, 20) for device in (one, other)))
+    assert other.screen.captions == ["Turned on the switch"]
+    assert not one.screen.captions
+    assert not one.speaker.played
+
+
+@pytest.mark.parametrize("board", ["s3", "c3"])
+async def test_two_buttons_are_two_people(speech: Speech, boot: Boot, command: bytes, board: str) -> None:
+    """Of boards that report a wake word, also if both hear the same; of others, what is said counts."""
+    one, other = await boot(get_profile(board)), await boot(get_profile(board), mac=OTHER_MAC)
+    speech.recognizer.lines = [COMMAND] * 2
+    others_words = command if board == "s3" else synthesize("Make it warmer", sample_rate=16000)[0]
+
+    async def press(device: SimulatedDevice, words: bytes) -> list[str]:
+        await device.click()
+        device.say(words)
         await device.wait_state(State.IDLE, 20)
         return device.screen.captions
 
-    answers = await asyncio.gather(press(one), press(other))
+    answers = await asyncio.gather(press(one, command), press(other, others_words))
     assert [*answers] == [["Turned on the switch"]] * 2
 
 
@@ -131,42 +149,79 @@ async def test_a_word_that_another_satellite_of_home_assistant_has_heard_is_left
 
 
 NEW, AGAIN, ELSEWHERE = Claim.NEW, Claim.AGAIN, Claim.ELSEWHERE
-KITCHEN = {"area": "kitchen"}
-SILENT_IN_KITCHEN = {"area": "kitchen", "silent": True}
+
+
+class Room:
+    """Devices that begin to listen at certain times."""
+
+    def __init__(self) -> None:
+        self.words = WakeWordArbitration()
+        self.lost: dict[str, asyncio.Future[None]] = {}
+
+    def claim(
+        self, mac: str, word: str | None, now: float, level: float = 0, *, silent: bool = False
+    ) -> Claim:
+        """Let a device hear a word so many dB above its noise, or speech after a press of its button."""
+        loudness = Loudness(deque([0.0] * 50 + [level] * 50 if word else ()))
+        loudness.began = now
+        loudness.turn = [level * (number // 7 % 3) for number in range(100)]
+        self.lost[mac] = asyncio.get_running_loop().create_future()
+        return self.words.claim(mac, word, now, loudness, self.lost[mac], silent=silent)
+
+    @property
+    def listening(self) -> str:
+        """The devices that have not been let go."""
+        return "".join(mac for mac, lost in self.lost.items() if not lost.done())
 
 
 @pytest.mark.parametrize(
     "starts",
     [
-        # Device, word, seconds, where it is and whether it hears silently, what becomes of it.
-        [
-            ("a", "hi", 0, {}, NEW),
-            ("b", "hi", 0.3, {}, ELSEWHERE),
-            ("a", "hi", 1.2, {}, AGAIN),
-            ("b", "hi", 2.5, {}, ELSEWHERE),
-        ],
-        [("a", "hi", 0, {}, NEW), ("a", "hi", 2.1, {}, AGAIN), ("a", "hi", 5.2, {}, NEW)],
-        [("a", "hi", 0, {}, NEW), ("b", "hi", 2.1, {}, NEW)],
-        [("a", "hi", 0, {}, NEW), ("b", "hello", 0.1, {}, NEW), ("b", "hi", 0.2, {}, ELSEWHERE)],
-        [
-            ("a", None, 0, SILENT_IN_KITCHEN, NEW),
-            ("b", None, 0.5, SILENT_IN_KITCHEN, ELSEWHERE),
-            ("b", None, 1.5, SILENT_IN_KITCHEN, NEW),
-        ],
-        [("a", "hi", 0, KITCHEN, NEW), ("b", None, 0.5, SILENT_IN_KITCHEN, ELSEWHERE)],
-        [("a", None, 0, SILENT_IN_KITCHEN, NEW), ("b", "hi", 0.5, KITCHEN, ELSEWHERE)],
-        # Two presses are two people: of devices that would tell of a word, in two rooms, and in none.
-        [("a", None, 0, KITCHEN, NEW), ("b", None, 0.1, KITCHEN, NEW)],
-        [("a", "hi", 0, KITCHEN, NEW), ("b", None, 0.1, KITCHEN, NEW)],
-        [("a", None, 0, SILENT_IN_KITCHEN, NEW), ("b", None, 0.1, {"area": "hall", "silent": True}, NEW)],
-        [("a", None, 0, {"silent": True}, NEW), ("b", None, 0.1, {"silent": True}, NEW)],
+        # Device, word, seconds, what becomes of it.
+        [("a", "hi", 0, NEW), ("b", "hi", 0.3, AGAIN), ("c", "hi", 0.6, ELSEWHERE)],
+        [("a", "hi", 0, NEW), ("a", "hi", 2.1, AGAIN), ("a", "hi", 5.2, NEW)],
+        [("a", "hi", 0, NEW), ("b", "hi", 2.1, NEW)],
+        [("a", "hi", 0, NEW), ("b", "hello", 0.1, NEW), ("b", "hi", 0.2, AGAIN)],
+        [("a", None, 0, NEW), ("b", None, 0.2, NEW), ("c", "hi", 0.3, NEW)],
     ],
 )
-async def test_who_answers(starts: list[tuple[str, str | None, float, dict[str, Any], Claim]]) -> None:
-    words = WakeWordArbitration()
-    assert [words.claim(mac, word, 1000 + at, **place) for mac, word, at, place, _ in starts] == [
-        claim for *_, claim in starts
-    ]
+async def test_who_listens(starts: list[tuple[str, str | None, float, Claim]]) -> None:
+    room = Room()
+    assert [room.claim(mac, word, at) for mac, word, at, _ in starts] == [claim for *_, claim in starts]
+
+
+@pytest.mark.parametrize(
+    ("starts", "nearest"),
+    [
+        # Device, word, seconds, dB above its noise.
+        ([("a", "hi", 0, 20), ("b", "hi", 0.4, 22)], "b"),
+        ([("a", "hi", 0, 20), ("b", "hi", 0.4, 20.5)], "a"),
+        ([("a", "hi", 0, 20), ("b", "hi", 0.3, 22), ("c", "hi", 0.4, 30)], "c"),
+        ([("a", "hi", 0, 20), ("b", "hello", 0.1, 30)], "ab"),
+        # The first one of those that do not report a word presses its button, or hears it.
+        ([("a", None, 0, 20), ("b", None, 0, 30)], "b"),
+        ([("a", None, 0, 20), ("b", "hi", 0.2, 30)], "ab"),
+        ([("a", None, 0, 20), ("b", None, 0.6, 30)], "ab"),
+    ],
+)
+async def test_the_one_that_hears_it_best_is_the_nearest(
+    starts: list[tuple[str, str | None, float, float]], nearest: str
+) -> None:
+    room = Room()
+    for mac, word, at, level in starts:
+        room.claim(mac, word, at, level, silent=word is None)
+    room.words.compare(0.5)
+    room.words.compare(1)
+    assert room.listening == nearest
+
+
+async def test_one_that_has_understood_is_not_let_go_any_more() -> None:
+    room = Room()
+    room.claim("a", "hi", 0, 10)
+    room.words.answer("a", 0.4)
+    room.claim("b", "hi", 0.4, 30)
+    room.words.compare(0.7)
+    assert room.listening == "a"
 
 
 async def test_which_devices_hear_a_wake_word_without_telling() -> None:
@@ -176,8 +231,11 @@ async def test_which_devices_hear_a_wake_word_without_telling() -> None:
     assert not hears_silently(None, ()), "one that nothing is known of"
 
 
-async def test_one_that_does_not_answer_after_all_leaves_the_word_to_others() -> None:
-    words = WakeWordArbitration()
-    assert words.claim("a", "hi", 0) is Claim.NEW
-    words.withdraw("a")
-    assert words.claim("a", "hi", 1) is Claim.NEW
+async def test_what_home_assistant_refuses_is_refused_to_the_others_that_have_heard_it() -> None:
+    room = Room()
+    room.claim("c", "hello", 0)
+    room.claim("a", "hi", 0)
+    assert room.claim("b", "hi", 0.2) is AGAIN
+    room.words.withdraw("a")
+    assert room.listening == "c"
+    assert room.claim("b", "hi", 1) is NEW

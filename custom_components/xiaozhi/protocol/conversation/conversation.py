@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Final
 
 from ..audio.codec import OpusDecoder
+from ..audio.loudness import Loudness, levels, wake_word_levels
 from ..clock import loop_time
 from ..firmware_version import FirmwareVersion
 from ..messages import AudioFormat, DeviceMessage, JsonObject, ListenMode
@@ -73,6 +74,7 @@ class Conversation:
         self._decoder = OpusDecoder(channel.uplink.sample_rate, channel.uplink.frame_duration)
         self._shown = self.state
         self._turn: Turn | None = None
+        self._wake_word = wake_word_levels()
         self._barge_in = BargeInBuffer(self._timeouts.turn)
         self._next_words_since = float("inf")
         """Since when what is heard between turns belongs to the next one."""
@@ -109,12 +111,14 @@ class Conversation:
         self._do(self._table.receive(message, loop_time()))
 
     def audio_received(self, packet: bytes, missing: int) -> None:
-        """Take an Opus packet; one that comes while nothing listens is dropped."""
+        """Take an Opus packet; one that comes while nothing listens is dropped, or belongs to a wake word."""
         now = loop_time()
         if self._table.hears(now) and self._turn is not None:
             self._turn.put(self._decoder.decode(packet), missing)
         elif self._table.hears_between_turns:
             self._barge_in.put(self._decoder.decode(packet), missing, now)
+        elif self._table.hears_wake_word:
+            self._wake_word.extend(levels(self._decoder.decode(packet)))
 
     def channel_closed(self) -> None:
         """End all waiting: the channel is gone."""
@@ -249,7 +253,8 @@ class Conversation:
 
     def _make_turn(self, start: TurnStart) -> Turn:
         longest = self._timeouts.held if start.mode is ListenMode.MANUAL else self._timeouts.turn
-        return Turn(start, self._channel.uplink.frame_duration, longest=longest)
+        loudness = Loudness(self._wake_word)
+        return Turn(start, self._channel.uplink.frame_duration, loudness, longest=longest)
 
     def _set_deadline(self) -> None:
         deadline = self._table.deadline

@@ -250,6 +250,11 @@ class ConversationTable:
         """Whether audio that belongs to no turn comes from a microphone that is on all the time."""
         return self._mode is ListenMode.REALTIME and self.state in _BETWEEN_TURNS
 
+    @property
+    def hears_wake_word(self) -> bool:
+        """Whether audio that belongs to no turn is the sound of a wake word."""
+        return self.state in _SILENT or self.state is State.LISTENING
+
     def _detected(self, text: str | None, now: float) -> Actions:
         if self.state is State.LISTENING:
             # The firmware sends its wake word before it listens. Programs on computers type like this.

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from ..audio.concealment import Concealment
+from ..audio.loudness import Loudness, wake_word_levels
 from ..audio.timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, silence
 from ..clock import loop_time
 from .state_table import TurnStart
@@ -15,9 +16,13 @@ class Turn:
     Time is counted in audio: what reaches us late, or what we are late to read, ends nothing.
     """
 
-    def __init__(self, start: TurnStart, frame_duration: int, *, longest: float) -> None:
+    def __init__(
+        self, start: TurnStart, frame_duration: int, loudness: Loudness | None = None, *, longest: float
+    ) -> None:
         """Begin to collect frames of `frame_duration` ms. The audio ends after `longest` seconds of it."""
         self.start = start
+        self.loudness = loudness or Loudness(wake_word_levels())
+        """How loud it begins, for comparison with other devices."""
         self._frame_duration = frame_duration
         self._timeline = UplinkTimeline(frame_duration)
         self._timeline.start(loop_time())
@@ -69,6 +74,7 @@ class Turn:
 
     def _add(self, pcm: bytes) -> None:
         pcm = pcm[: self._room]
+        self.loudness.heard(pcm, loop_time())
         self._room -= len(pcm)
         self._frames.put_nowait(pcm)
         if not self._room:
