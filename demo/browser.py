@@ -100,11 +100,11 @@ class WebPage:
         await expect(self.page.get_by_role("heading", name="Device info")).to_be_visible()
 
     async def add_integration(self, name: str) -> None:
-        """Choose *Add integration*, search for a name and choose the result."""
+        """Choose *Add integration*, search for a name and choose the result that begins with it."""
         await self.show_integrations()
         await self.press("Add integration")
         await self.page.get_by_placeholder("Search for a brand name").fill(name)
-        await self.press(name)
+        await self.page.get_by_role("button", name=re.compile(rf"^{re.escape(name)}( |$)")).click()
 
     async def add_discovered(self, name: str) -> None:
         """Press *Add* on the card of something that was discovered."""

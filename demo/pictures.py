@@ -33,7 +33,7 @@ _ROOM: Final = "Kitchen"
 # Shown as the address of Home Assistant, which really runs on loopback.
 _ADDRESS: Final = "192.168.1.10"
 _PORT: Final = 8123
-_BOARD: Final = "electron"
+_BOARD: Final = "s3"
 _MAC: Final = "24:6f:28:aa:a4:5f"
 _SAID: Final = "what time is it"
 # Not in its own room, for which its answer would be a sound.
