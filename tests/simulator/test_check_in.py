@@ -51,7 +51,7 @@ def old_settings() -> Nvs:
 
 
 NO_ANSWERS: dict[str, Reply] = {
-    "500": 500,
+    "500": b'HTTP/1.1 500 X\r\nContent-Length: 16\r\n\r\n{"websocket":{}}',
     "a redirect": b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n",
     "no JSON": b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nnot json",
     "half a body": b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{}",

@@ -273,9 +273,13 @@ ALERTS = {
     "needs three texts": trace(
         "D.2",
         *LISTENING,
-        server({"type": "alert", "status": "Half", "message": "no emotion"}, ALERT),
+        server(
+            {"type": "alert", "status": "Half", "message": "no emotion"}, {"type": "stt", "text": "after"}
+        ),
+        sees(user_text="after"),
+        still(status="Listening..."),
+        server(ALERT),
         sees(system_text="It rang", status="Door", emotion="surprised", state="listening"),
-        still(status_changes=lambda number: number < 12),
     ),
     "stays while idle": trace("M (f)", *RANG, waits(60), still(status="Door"), link="mqtt"),
     **{
