@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, override
+from typing import Any, override
 
 from homeassistant.config_entries import (
     SOURCE_RECONFIGURE,
@@ -56,8 +56,7 @@ from .gateway import gateway_of
 from .links.link_settings import AUTO_SUBSCRIBE_TOPIC
 from .provisioning.address import check_in_url
 from .settings import OfferedLink, device_subentries, gateway_entry
-
-_TITLE: Final = "XiaoZhi"
+from .texts.translated import async_text
 
 
 class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], ConfigFlow, domain=DOMAIN):
@@ -245,7 +244,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         if self.source != SOURCE_RECONFIGURE:
             self._abort_if_unique_id_configured()
             return self.async_create_entry(
-                title=_TITLE,
+                title=await async_text(self.hass, "gateway_default_name"),
                 data=self._settings,
                 description_placeholders=await address_placeholders(
                     self.hass, self._settings.get(CONF_ADDRESS)

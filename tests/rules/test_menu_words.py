@@ -36,7 +36,7 @@ _NAMED: Final[Mapping[str, str]] = {
 """Other places where an English text names what is on the page."""
 _OWN: Final[Mapping[str, Keys]] = {
     "**Add device**": ("config_subentries", "device", "initiate_flow", "user"),
-    "Change access point": ("config_subentries", "access_point", "initiate_flow", "reconfigure"),
+    "Change XiaoZhi cloud": ("config_subentries", "access_point", "initiate_flow", "reconfigure"),
 }
 """The same, for what has its name from these translations."""
 _SAME: Final = frozenset({"XiaoZhi", "⋮"})
@@ -54,9 +54,8 @@ def _frontend(language: str) -> Mapping[str, str]:
                 path for path in part.glob(f"{code}-*.json") if _HASH.fullmatch(path.stem.removeprefix(code))
             )
             words |= json.loads(file.read_text())
-    return {shown: words[key] for shown, key in (*_WORDS.items(), *_NAMED.items())} | {
-        name: name for name in _SAME
-    }
+    named = {shown: words[key] for shown, key in (*_WORDS.items(), *_NAMED.items())}
+    return named | {"XiaoZhi": _texts(language)[("title",)], "⋮": "⋮"}
 
 
 @cache

@@ -27,7 +27,7 @@ from .settings import AccessPointSettings
 
 _LOGGER = logging.getLogger(__name__)
 
-_MODEL: Final = "Access point"
+_MODEL: Final = "MCP access point"
 # Calls are limited to 60 a minute; of those that are refused, no more than these are worth a record.
 _RECORDS_A_SECOND: Final = 1
 _RECORDS_AT_ONCE: Final = 100

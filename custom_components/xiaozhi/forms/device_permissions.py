@@ -19,6 +19,7 @@ from ..const import (
 from ..device.device import Device
 from ..protocol.mcp.tool import Tool
 from ..settings import DeviceSettings
+from ..texts.translated import known_text
 from ..tools.assistant_tools import automatic_tools, choosable_tools
 from ..tools.catalogue import PHOTO_TOOL, own_name
 from ..tools.tool_risks import risks_of
@@ -81,7 +82,7 @@ async def _tool_options(hass: HomeAssistant, tools: Mapping[str, Tool]) -> dict[
 
     def label(name: str) -> str:
         shown = " · ".join(filter(None, (tools[name].title, name.removeprefix("self."))))
-        why = [texts.get(reasons + risk, risk) for risk in risks_of(tools[name])]
-        return f"{shown} ({', '.join(why)})" if why else shown
+        why = ", ".join(texts.get(reasons + risk, risk) for risk in risks_of(tools[name]))
+        return f"{shown} ({known_text(hass, 'tool_off_at_first', reasons=why)})" if why else shown
 
     return {name: label(name) for name in choosable_tools(tools)}

@@ -21,7 +21,7 @@ def checked(result: Any) -> Any:
 
 
 async def add(hass: HomeAssistant, entry: MockConfigEntry, url: str, name: str = "Robot") -> Any:
-    """Press *Add access point* and submit the address."""
+    """Press *Connect a XiaoZhi cloud* and submit the address."""
     form = checked(
         await hass.config_entries.subentries.async_init(
             (entry.entry_id, "access_point"), context={"source": SOURCE_USER}

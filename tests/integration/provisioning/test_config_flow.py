@@ -55,7 +55,7 @@ async def test_the_gateway_is_set_up_and_says_what_to_type_into_devices(
     form = await start(hass)
     assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "gateway")
     result = await submit(hass, form, **websocket_only(free_port))
-    assert (result["type"], result["title"]) == (FlowResultType.CREATE_ENTRY, "XiaoZhi")
+    assert (result["type"], result["title"]) == (FlowResultType.CREATE_ENTRY, "XiaoZhi gateway")
     entry = result["result"]
     assert (entry.unique_id, dict(entry.data)) == (GATEWAY_UNIQUE_ID, stored(free_port))
     assert entry.state is ConfigEntryState.LOADED

@@ -262,13 +262,16 @@ async def test_the_form_says_what_is_off_and_why(
     device = await boot()
     await talking(device, hass)
     (box,) = linked_entry.runtime_data.devices.values()
-    found = Tool.from_dict({"name": "lock.open", "title": "Front door"})
-    assert found is not None
-    await box.tools.set_list((*box.tools.values(), found))
+    found = [
+        Tool.from_dict({"name": "lock.open", "title": "Front door"}),
+        Tool.from_dict({"name": "lock.restart"}),
+    ]
+    await box.tools.set_list((*box.tools.values(), *filter(None, found)))
     form = await change_device(hass, linked_entry)
     field, selector = tools_field(form)
     labels = {each["value"]: each["label"] for each in selector.config["options"]}
     assert labels["lock.open"] == "Front door · lock.open (off at first: locks, doors and gates)"
+    assert labels["lock.restart"] == "lock.restart (off at first: locks, doors and gates, restarts or resets)"
     assert labels["self.audio_speaker.set_volume"] == "audio_speaker.set_volume"
     assert "lock.open" not in field.description["suggested_value"]
 
