@@ -1,6 +1,7 @@
 """Numbers of a device: volume, screen brightness and others that its tools set, and settings of ours."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Final, override
 
 from homeassistant.components.number import NumberDeviceClass, NumberEntity, NumberEntityDescription
@@ -20,73 +21,64 @@ from .entity import (
     follow_tools,
 )
 from .gateway import XiaozhiConfigEntry
+from .settings import DeviceSettings
 from .tools.catalogue import VOLUME_TOOL
 from .tools.entity_descriptions import NumberTool
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
 
-_ANNOUNCEMENT_VOLUME: Final = NumberEntityDescription(
-    key=CONF_ANNOUNCEMENT_VOLUME,
-    translation_key=CONF_ANNOUNCEMENT_VOLUME,
-    entity_category=EntityCategory.CONFIG,
-    entity_registry_enabled_default=False,
-    native_unit_of_measurement=PERCENTAGE,
-    native_min_value=0,
-    native_max_value=100,
-    native_step=1,
-)
-_FOLLOW_UP_WAIT: Final = NumberEntityDescription(
-    key=CONF_FOLLOW_UP_WAIT,
-    translation_key=CONF_FOLLOW_UP_WAIT,
-    device_class=NumberDeviceClass.DURATION,
-    entity_category=EntityCategory.CONFIG,
-    native_unit_of_measurement=UnitOfTime.SECONDS,
-    native_min_value=3,
-    native_max_value=30,
-    native_step=1,
+
+@dataclass(frozen=True, kw_only=True)
+class XiaozhiSettingDescription(NumberEntityDescription):
+    """Describes a number that is a setting of the device's; its key is that of the setting."""
+
+    value: Callable[[DeviceSettings], int | None]
+    needs: str | None = None
+    """The tool without which the setting has no effect."""
+
+
+SETTING_NUMBERS: Final = (
+    XiaozhiSettingDescription(
+        key=CONF_FOLLOW_UP_WAIT,
+        translation_key=CONF_FOLLOW_UP_WAIT,
+        device_class=NumberDeviceClass.DURATION,
+        entity_category=EntityCategory.CONFIG,
+        native_unit_of_measurement=UnitOfTime.SECONDS,
+        native_min_value=3,
+        native_max_value=30,
+        native_step=1,
+        value=lambda settings: settings.follow_up_wait,
+    ),
+    # Unknown while the volume is left alone, which 0 stands for.
+    XiaozhiSettingDescription(
+        key=CONF_ANNOUNCEMENT_VOLUME,
+        translation_key=CONF_ANNOUNCEMENT_VOLUME,
+        entity_category=EntityCategory.CONFIG,
+        entity_registry_enabled_default=False,
+        native_unit_of_measurement=PERCENTAGE,
+        native_min_value=0,
+        native_max_value=100,
+        native_step=1,
+        value=lambda settings: settings.announcement_volume or None,
+        needs=VOLUME_TOOL,
+    ),
 )
 
 
 async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
-    """Add the follow-up wait of each device, and the numbers that it has tools for."""
-    follow(entry, async_add_entities, existing([_FOLLOW_UP_WAIT]), XiaozhiFollowUpWait)
-    has_volume = existing([_ANNOUNCEMENT_VOLUME], lambda device, _description: VOLUME_TOOL in device.tools)
-    follow(entry, async_add_entities, has_volume, XiaozhiAnnouncementVolume)
+    """Add the settings of each device that are numbers, and the numbers that it has tools for."""
+    useful = existing(SETTING_NUMBERS, lambda device, each: each.needs is None or each.needs in device.tools)
+    follow(entry, async_add_entities, useful, XiaozhiSettingNumber)
     follow_tools(entry, async_add_entities, NumberTool, XiaozhiNumber)
 
 
-class XiaozhiFollowUpWait(XiaozhiEntity, NumberEntity):
-    """How long a device listens after an answer before the conversation ends."""
+class XiaozhiSettingNumber(XiaozhiEntity, NumberEntity):
+    """A setting of a device."""
 
-    @property
-    @override
-    def follows(self) -> Iterable[str]:
-        """Return the keys of what it shows."""
-        return (SETTINGS,)
-
-    @property
-    @override
-    def available(self) -> bool:
-        """Return True: the setting is ours, not the device's."""
-        return True
-
-    @property
-    @override
-    def native_value(self) -> int:
-        """Return the seconds."""
-        return self.device.settings.follow_up_wait
-
-    @override
-    async def async_set_native_value(self, value: float) -> None:
-        """Store the seconds."""
-        self.device.set_option(CONF_FOLLOW_UP_WAIT, int(value))
-
-
-class XiaozhiAnnouncementVolume(XiaozhiEntity, NumberEntity):
-    """How loud a device makes announcements; unknown while the volume is left alone."""
+    entity_description: XiaozhiSettingDescription
 
     @property
     @override
@@ -103,13 +95,13 @@ class XiaozhiAnnouncementVolume(XiaozhiEntity, NumberEntity):
     @property
     @override
     def native_value(self) -> int | None:
-        """Return the percentage."""
-        return self.device.settings.announcement_volume or None
+        """Return the setting."""
+        return self.entity_description.value(self.device.settings)
 
     @override
     async def async_set_native_value(self, value: float) -> None:
-        """Store the percentage; 0 leaves the volume alone from now on."""
-        self.device.set_option(CONF_ANNOUNCEMENT_VOLUME, int(value))
+        """Store the setting."""
+        self.device.set_option(self.entity_description.key, int(value))
 
 
 class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):

@@ -10,6 +10,10 @@ _SILENT: Final = 150
 # Of the loudest so far: pauses of a noisy voice are not silent.
 _PAUSE_LEVEL: Final = 0.02
 _SAMPLE: Final = 2
+# Seconds of silence that are left before the speech.
+_LEAD: Final = 0.03
+# Seconds after which silence is a pause.
+_PAUSE: Final = 0.15
 
 
 class SpeechShape:
@@ -18,13 +22,13 @@ class SpeechShape:
     `take` is for the thread that decodes. `resumed` may be read from another one.
     """
 
-    def __init__(self, sample_rate: int, *, lead: float = 0.03, pause: float = 0.15) -> None:
-        """Take 16-bit mono PCM. `lead` seconds of silence are left before it; pauses last `pause` seconds."""
+    def __init__(self, sample_rate: int) -> None:
+        """Take 16-bit mono PCM."""
         self.resumed: list[float] = []
         """Seconds of what `take` returned at which speech goes on after a pause."""
         self._window = _SAMPLE * round(sample_rate * _WINDOW)
-        self._lead = _SAMPLE * round(sample_rate * lead)
-        self._pause = round(pause / _WINDOW)
+        self._lead = _SAMPLE * round(sample_rate * _LEAD)
+        self._pause = round(_PAUSE / _WINDOW)
         self._begun = False
         self._held = bytearray()
         self._checked = 0
