@@ -160,7 +160,7 @@ class HandshakeAndPolls:
             answers = await self._take(missing)
             self._listed.set()
             if missing and self._link.notices_loss and self._device.state.firmware_version is None:
-                # The device may be one that sounds an alarm for every question. Its next hello starts again.
+                # Old firmware sounds an alarm for every question before its hello, which starts this again.
                 self._running = None
                 return
             # Reading the status shows whether the device is there; without one, nothing else does.

@@ -277,11 +277,11 @@ class LinkSession(LinkHandler):
     def _on_conversation_state(self, state: ConversationState) -> None:
         if state is ConversationState.IDLE:
             self.polls.resume()
-            # At once: a link that ends would make the device unavailable before it was seen to be idle.
+            # At once: the link may end next, and the device would be unavailable before it was shown as idle.
             self._device.refresh()
         else:
             self.polls.pause()
-            # After what is about to be sent to the device: Home Assistant takes its time to show a state.
+            # Showing a state takes time, so what is about to be sent to the device goes first.
             self._device.hass.loop.call_soon(self._device.refresh)
 
     async def _show_later(self, alerts: list[JsonObject]) -> None:

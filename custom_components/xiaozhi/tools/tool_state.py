@@ -86,7 +86,7 @@ def shape_of(answer: Any, known: tuple[Member, ...]) -> tuple[Member, ...]:
     """Return the members of an answer, with those known: a member may be missing once."""
     kinds = dict(known)
     for path, kind in members(answer):
-        # A number that is a text now, such as "--", is a number all the same.
+        # A number stays a number while a text stands in its place, such as "--".
         if kinds.get(path, MemberKind.TEXT) is MemberKind.TEXT:
             kinds[path] = kind
     return tuple(Member(path, kind) for path, kind in kinds.items())[:MAX_MEMBERS]

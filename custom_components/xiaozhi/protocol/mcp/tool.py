@@ -14,8 +14,8 @@ from .model import is_bounded
 
 # The MCP standard's own limit; the longest name in stock firmware has 31 characters.
 _MAX_NAME: Final = 128
-# The longest description in stock firmware explains a JSON format in some 2,000 Chinese characters, and what
-# breaks the robot at its end; a page of the device's list holds 8,000 bytes.
+# The longest description in stock firmware explains a JSON format in some 2,000 Chinese characters, and
+# ends with what would break the robot. A page of the device's list holds 8,000 bytes.
 _MAX_DESCRIPTION: Final = 4096
 _MAX_SCHEMA: Final = 4096
 _MAX_SCHEMA_DEPTH: Final = 8
