@@ -43,7 +43,9 @@ async def async_missing_engines_hint(hass: HomeAssistant) -> str:
     if missing is None:
         return ""
     hint = await async_text(hass, f"{missing}_hint", pipeline=pipeline.name, page=_PAGE)
-    return f"\n\n{hint} {await async_text(hass, 'engines_guide', guide=_GUIDE)}"
+    guide = await async_text(hass, "engines_guide", guide=_GUIDE)
+    # Chinese and Japanese have no space after a full stop.
+    return f"\n\n{hint}{'' if hint.endswith('。') else ' '}{guide}"
 
 
 class MissingEnginesCheck:
