@@ -32,6 +32,7 @@ _DEVICE: Final = "XiaoZhi"
 _ROOM: Final = "Kitchen"
 # Shown as the address of Home Assistant, which really runs on loopback.
 _ADDRESS: Final = "192.168.1.10"
+_ADDRESS_WARNING: Final = "This is not an address of this computer"
 _PORT: Final = 8123
 _BOARD: Final = "s3"
 _MAC: Final = "24:6f:28:aa:a4:5f"
@@ -116,6 +117,9 @@ async def _gateway(web: WebPage, folder: Path) -> None:
     await web.field("Port for MQTT").fill(str(ports["mqtt_port"]))
     await web.field("Port for speech over UDP").fill(str(ports["udp_port"]))
     await web.field("Address of Home Assistant").fill(_ADDRESS)
+    await web.press("Submit")
+    # It is not this computer's, of which the form warns once.
+    await web.read(_ADDRESS_WARNING)
     await web.press("Submit")
     await web.read("Point a device here")
     await web.pictures(folder / "address.png", web.dialog)
