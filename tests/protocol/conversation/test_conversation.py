@@ -506,3 +506,30 @@ async def test_a_stop_does_not_overtake_the_start() -> None:
     answered.set_result(True)
     await stopping
     assert [message["state"] for message in link.shown("tts")] == ["start", "stop"]
+
+
+async def test_a_device_that_never_listens_is_given_up() -> None:
+    _, conversation, _ = make(timeouts=ConversationTimeouts(listen=0.01))
+    assert await conversation.next_turn() is None
+
+
+async def test_a_text_without_a_microphone_is_a_question() -> None:
+    _, conversation, states = make(timeouts=ConversationTimeouts(typed=0.05))
+    conversation.message_received(ListenDetect(" what time is it "))
+    turn = await conversation.next_turn()
+    assert turn is not None
+    assert (turn.start.question, turn.start.wake_word) == ("what time is it", None)
+    assert states == [ConversationState.THINKING]
+
+
+async def test_in_realtime_the_next_turn_needs_no_listen_start_but_waits_for_a_tool() -> None:
+    main_task = MainTask()
+    _, conversation, _, _ = await in_turn(mode=ListenMode.REALTIME, main_task=main_task)
+    await conversation.begin_answer()
+    await conversation.stop_speaking()
+    with main_task.call():
+        waiting = asyncio.create_task(conversation.next_turn())
+        await asyncio.sleep(1)
+        assert not waiting.done()
+    assert await waiting
+    assert conversation.state is ConversationState.LISTENING
