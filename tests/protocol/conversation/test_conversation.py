@@ -205,6 +205,8 @@ async def test_old_firmware_is_stopped_only_when_all_was_played(
 async def test_abort_interrupts_and_the_next_listen_start_is_a_new_turn() -> None:
     link, conversation, _, _ = await in_turn()
     await conversation.begin_answer()
+    await conversation.play(tone(0.06), nothing)
+    assert conversation.state is ConversationState.SPEAKING
     conversation.message_received(Abort(None))
     assert await conversation.interruption() is Interruption.ABORTED
     await conversation.stop_speaking()
