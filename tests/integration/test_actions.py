@@ -178,7 +178,7 @@ async def test_a_photo_is_taken_with_an_answer_and_without(
     assert answer == {"answer": "A cat on the sofa.", "entity_id": PHOTO}
     assert eyes.questions == ["What is there?"]
     eyes.sees = FAILURE
-    with pytest.raises(HomeAssistantError, match="could not look at it"):
+    with pytest.raises(HomeAssistantError, match="could not look at the photo"):
         await ask(hass, SERVICE_TAKE_PHOTO, device_id, question="And now?")
 
 
