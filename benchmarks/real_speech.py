@@ -19,7 +19,7 @@ from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.client import AsyncTcpClient
 
 from demo.engines import Engine, small_speech, speech
-from demo.speech_server import HOST
+from demo.processes import HOST
 from simulator.audio.opus import UPLINK_RATE
 
 from .house import House

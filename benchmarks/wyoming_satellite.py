@@ -16,7 +16,7 @@ from wyoming.pipeline import PipelineStage, RunPipeline
 from wyoming.satellite import RunSatellite
 from wyoming.snd import Played
 
-from demo.speech_server import HOST
+from demo.processes import HOST
 from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE
 
 from .real_speech import add_wyoming
