@@ -7,7 +7,7 @@ from typing import Any
 
 from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
 from homeassistant.core import HomeAssistant, State as EntityState
-from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
+from homeassistant.exceptions import HomeAssistantError, ServiceNotSupported, ServiceValidationError
 from homeassistant.helpers import intent
 from homeassistant.helpers.llm import ToolInput
 from homeassistant.setup import async_setup_component
@@ -143,8 +143,9 @@ async def test_a_file_is_paused_and_goes_on_where_it_was(
     second = taken(device)[1]
     assert second.outcome is Outcome.PLAYED
     assert len(second.pcm) / 2 / device.speaker.rate == pytest.approx(20 - position, abs=1)
-    # Nothing is paused any more, and nothing is played.
-    await do(hass, "media_play")
+    # Nothing is paused any more, so there is no button to go on.
+    with pytest.raises(ServiceNotSupported):
+        await do(hass, "media_play")
     await do(hass, "media_pause")
     await do(hass, "media_stop")
     assert player(hass).state == "idle"
