@@ -31,7 +31,7 @@ async def test_a_client_that_knows_only_websocket_is_told_where_and_stays_availa
     device = linked_entry.runtime_data.devices[MAC]
     reply = await client.check_in()
     assert reply.keys() == {"mqtt", "websocket", "server_time"}
-    assert not device.available
+    assert not device.state.available
     headers = {
         "Device-Id": MAC,
         "Client-Id": CLIENT_ID,
@@ -45,7 +45,7 @@ async def test_a_client_that_knows_only_websocket_is_told_where_and_stays_availa
         assert device.linked, "a check-in does not end the link of a client that prefers the other"
     await wait_for_state(hass, CONNECTIVITY, "off")
     await client.check_in()
-    assert device.available, "as for every device on WebSocket, its last state stands"
+    assert device.state.available, "as for every device on WebSocket, its last state stands"
     assert device.state.link is LinkKind.WEBSOCKET
 
 
