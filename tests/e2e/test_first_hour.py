@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 _NAME = "XiaoZhi"
-_DEVICE = "XiaoZhi Kitchen"
+_DEVICE = "XiaoZhi"
 _DEAF = "Home Assistant can neither hear nor speak yet"
 _SIZES = {"computer": (1280, 900), "phone": (390, 844)}
 
