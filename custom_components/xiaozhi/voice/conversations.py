@@ -282,6 +282,7 @@ class _HeldConversation:
             self._woken_by = start.wake_word
             self._device.set_state(self._device.state.after_wake_word(start.wake_word))
         by_button = start.mode is ListenMode.MANUAL
+        lost = self._lost
         claim = Claim.NEW
         # After an answer, the device listens by itself.
         if not by_button and (start.wake_word is not None or not followed_up):
@@ -297,7 +298,7 @@ class _HeldConversation:
         async def run(audio: AsyncIterable[bytes], take_event: TakeEvent) -> None:
             await self._voice.runs.run_spoken(
                 audio,
-                partial(self._take_unless_lost, take_event),
+                partial(self._take_unless_lost, lost, take_event),
                 wake_word=start.wake_word,
                 woken_by=self._woken_by,
                 is_repeated=claim is Claim.AGAIN,
@@ -364,10 +365,12 @@ class _HeldConversation:
             self._voice.arbitration.compare(loop_time())
 
     @callback
-    def _take_unless_lost(self, take_event: TakeEvent, event: PipelineEvent) -> bool:
+    def _take_unless_lost(
+        self, lost: asyncio.Future[None], take_event: TakeEvent, event: PipelineEvent
+    ) -> bool:
         """Hand an event on. What another device answers is not acted on, which raises `PipelineError`."""
-        if event.type is PipelineEventType.STT_END:
+        if event.type is PipelineEventType.STT_END and not lost.cancelled():
             self._voice.arbitration.answer(self._device.mac, loop_time())
-            if self._lost.done():
+            if lost.done():
                 raise PipelineError(ANSWERED_ELSEWHERE, "A nearer device answers")
         return take_event(event)

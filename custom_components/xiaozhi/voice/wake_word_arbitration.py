@@ -24,6 +24,9 @@ _SAME_WORD: Final = 2.0
 _REPETITION: Final = 3.0
 # For the sound of the wake word, which may arrive after the message, and the first of what follows.
 _FIRST_SOUND: Final = 0.2
+# How much of what was heard is noise, at least: with a wake word, and in speech.
+_NOISE: Final = 0.4
+_NOISE_IN_SPEECH: Final = 0.1
 # What is to be louder by so many dB to be nearer.
 _NEARER: Final = 1.0
 # Boards that do not report a wake word play a sound for it at first, which they hear themselves.
@@ -134,14 +137,16 @@ def _farther(one: _Start, other: _Start, now: float) -> _Start | None:
     if one.wake_word is not None and other.wake_word is not None:
         if now - other.at < _FIRST_SOUND:
             return None
+        noise = _NOISE
         heard = [[*start.loudness.wake_word, *start.loudness.turn] for start in (one, other)]
     else:
+        noise = _NOISE_IN_SPEECH
         since = max(one.loudness.began, other.loudness.began) + _POP_UP
         heard = [start.loudness.since(since) for start in (one, other)]
         if not are_alike(*heard):
             return None
     if one.answers or other.answers:
         return None if one.answers and other.answers else other if one.answers else one
-    first, second = map(above_noise, heard)
+    first, second = (above_noise(levels, noise) for levels in heard)
     nearer = first is not None and second is not None and second > first + _NEARER
     return one if nearer else other

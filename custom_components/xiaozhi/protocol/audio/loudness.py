@@ -17,10 +17,8 @@ _STEP_BYTES: Final = 2 * round(UPLINK_SAMPLE_RATE * _STEP)
 # Seconds of a wake word, and of what follows it.
 _WAKE_WORD: Final = 2.0
 _LONGEST: Final = 3.0
-# Shares of all levels that are below that of the noise, and below that of the speech. Of less than half a
-# second, neither is known.
-_NOISE: Final = 0.2
-_SPEECH: Final = 0.9
+# The share of all levels that are below that of the speech, which is unknown of less than half a second.
+_SPEECH: Final = 0.95
 _ENOUGH: Final = 25
 # Speech is recognised by how its loudness rises and falls: from 60 ms to the 60 ms that begin 100 ms later. A
 # second of it is enough, where one device's may be 100 ms later than the other's.
@@ -28,8 +26,8 @@ _SMOOTH: Final = 3
 _RISE: Final = 5
 _COMPARED: Final = 50
 _LATER: Final = 5
-# Of two devices that heard the same speech, at least 12 dB above their noise, 96 in 100 are more alike than
-# this; of those with two people, of whom each is heard by both, but 12 dB or more apart, 2 in 100.
+# Chosen with `benchmarks/nearest.py`: lower, and two people who speak at the same time are more often taken
+# for one; higher, and one person is more often answered twice.
 _ALIKE: Final = 0.8
 
 
@@ -65,12 +63,15 @@ def wake_word_levels() -> deque[float]:
     return deque(maxlen=round(_WAKE_WORD / _STEP))
 
 
-def above_noise(heard: Sequence[float]) -> float | None:
-    """Return by how many dB the speech is louder than the noise; None if too little was heard."""
+def above_noise(heard: Sequence[float], noise: float) -> float | None:
+    """Return by how many dB speech is louder than the noise, which is a share of what was heard.
+
+    None if too little was heard.
+    """
     if len(heard) < _ENOUGH:
         return None
     ordered = sorted(heard)
-    return ordered[int(_SPEECH * len(heard))] - ordered[int(_NOISE * len(heard))]
+    return ordered[int(_SPEECH * len(heard))] - ordered[int(noise / 2 * len(heard))]
 
 
 def are_alike(one: Sequence[float], other: Sequence[float]) -> bool:
