@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from homeassistant.runner import create_event_loop
 
-from . import downlink, end_of_speech, hearing, media, memory, turn, uplink_cpu, waterfall
+from . import downlink, end_of_speech, hearing, media, memory, nearest, turn, uplink_cpu, waterfall
 from .house import house
 from .report import Finding
 from .soak.measure import SoakError, measure as soak
@@ -31,16 +31,18 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "end_of_speech": end_of_speech.measure,
     "hearing": hearing.measure,
     "waterfall": waterfall.measure,
+    "nearest": nearest.measure,
     "soak": soak,
 }
 # Run only when they are named, because they need recordings, or can fail and may take very long.
-_NEED_RECORDINGS: Final = ("end_of_speech", "hearing", "waterfall")
+_NEED_RECORDINGS: Final = ("end_of_speech", "hearing", "waterfall", "nearest")
 _NAMED_ONLY: Final = (*_NEED_RECORDINGS, "soak")
 _OPTIONS: Final = {
     "turn": ("recordings", "every"),
     "end_of_speech": ("recordings", "every"),
     "hearing": ("recordings", "every", "labels"),
     "waterfall": ("recordings", "every"),
+    "nearest": ("recordings", "every"),
     "soak": ("minutes", "seed", "devices"),
 }
 
@@ -69,7 +71,7 @@ def main(arguments: list[str]) -> None:
         prog="scripts/benchmark", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "name", nargs="*", help=f"{', '.join(BENCHMARKS)} (default: all but the last four, in this order)"
+        "name", nargs="*", help=f"{', '.join(BENCHMARKS)} (default: all but the last five, in this order)"
     )
     parser.add_argument("--quick", action="store_true", help="only check that they work, in half a minute")
     group = parser.add_argument_group("soak")
@@ -100,7 +102,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _add_recordings(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("end_of_speech, hearing, waterfall, and turn with recordings")
+    group = parser.add_argument_group("end_of_speech, hearing, waterfall, nearest, and turn with recordings")
     group.add_argument(
         "--recordings",
         type=Path,

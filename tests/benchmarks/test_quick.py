@@ -16,7 +16,7 @@ from tests.paths import ROOT
 # It has a test of its own.
 _NOT_HERE = {"soak"}
 # For a process of its own, so that each waits for half as long.
-_SECOND = ("media", "hearing", "waterfall")
+_SECOND = ("media", "hearing", "waterfall", "nearest")
 
 type Rows = dict[str, list[dict[str, Any]]]
 
@@ -53,6 +53,7 @@ def test_every_benchmark_has_something_to_tell(both: list[Rows]) -> None:
     figures = {row["figure"]: row["value"] for row in found["memory"]}
     assert figures["entities of each device"] > 10
     assert figures["KiB more for each linked device, allocated by Python"] > 1
+    assert [row["houses"] for row in found["nearest"]] == [2, 2, 2]
     # The second voice takes half a second.
     first_packets = [row["first packet median"] for row in found["turn"]]
     assert first_packets[0] > 0
