@@ -20,7 +20,6 @@ from tests.protocol.transport.udp.device import until
 
 LINK = LinkKind.MQTT
 
-SCREEN = "image.kitchen_box_screen"
 RESTART = "button.kitchen_box_restart"
 
 
@@ -28,7 +27,7 @@ RESTART = "button.kitchen_box_restart"
 async def camera(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
     """A device with camera and screen that Home Assistant knows."""
     device = await boot(get_profile("camera"))
-    await wait_for_state(hass, SCREEN, "unknown")
+    await wait_for_state(hass, "number.kitchen_box_volume", "70")
     return device
 
 

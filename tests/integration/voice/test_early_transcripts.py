@@ -47,7 +47,7 @@ from tests.integration.http_device import MakeEntry, paired_device
 
 from .whisper import Whisper
 
-pytestmark = pytest.mark.usefixtures("all_enabled")
+pytestmark = [pytest.mark.usefixtures("all_enabled"), pytest.mark.own_home]
 
 OFF = "turn off the kitchen light"
 SILENCE = bytes(32000 // 10)
