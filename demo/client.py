@@ -1,7 +1,7 @@
 """A small client of Home Assistant: its REST and WebSocket interfaces, and the forms of its config flows."""
 
 import asyncio
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from itertools import count
@@ -23,7 +23,7 @@ type Json = dict[str, Any]
 
 
 class Client:
-    """Talks to Home Assistant as a user, one request at a time. Refused requests raise `DemoError`."""
+    """Talks to Home Assistant as a user. Refused requests raise `DemoError`."""
 
     def __init__(
         self, session: aiohttp.ClientSession, socket: aiohttp.ClientWebSocketResponse, token: str
@@ -33,12 +33,10 @@ class Client:
         self._socket = socket
         self._token = token
         self._ids = count(1)
-        self._messages: asyncio.Queue[Json | None] = asyncio.Queue()
-        """Received messages that were not read yet; None is the end of the connection."""
         # Home Assistant hangs up on a client that does not answer its pings, which only one that reads does.
         self._reader = asyncio.create_task(self._read())
-        self._events: defaultdict[int, deque[Json]] = defaultdict(deque)
-        """Received events that were not read yet, by subscription."""
+        self._received: defaultdict[int, asyncio.Queue[Json | None]] = defaultdict(asyncio.Queue)
+        """Messages that were not read yet, by their command; None is the end of the connection."""
 
     @classmethod
     async def connect(cls, session: aiohttp.ClientSession, token: str) -> Self:
@@ -63,7 +61,9 @@ class Client:
 
     async def command(self, kind: str, **fields: Any) -> Any:
         """Send a WebSocket command; return its result."""
-        return (await self._command(kind, fields))[1]
+        number, result = await self._command(kind, fields)
+        del self._received[number]
+        return result
 
     @asynccontextmanager
     async def listening(self, event_type: str) -> AsyncGenerator[Callable[[], Awaitable[Json]]]:
@@ -71,15 +71,14 @@ class Client:
         number, _ = await self._command("subscribe_events", {"event_type": event_type})
 
         async def next_event() -> Json:
-            while not (missed := self._events[number]):
-                await self._receive(f"waiting for {event_type}")
-            return missed.popleft()
+            event: Json = (await self._receive(number, f"waiting for {event_type}"))["event"]
+            return event
 
         try:
             yield next_event
         finally:
-            await self._command("unsubscribe_events", {"subscription": number})
-            self._events.pop(number, None)
+            await self.command("unsubscribe_events", subscription=number)
+            del self._received[number]
 
     async def _command(self, kind: str, fields: Json) -> tuple[int, Any]:
         number = next(self._ids)
@@ -87,28 +86,27 @@ class Client:
             await self._socket.send_json({"id": number, "type": kind} | fields)
         except aiohttp.ClientError as err:
             raise DemoError(f"Home Assistant hung up during {kind}") from err
-        while (message := await self._receive(kind)).get("id") != number:
-            pass
+        message = await self._receive(number, kind)
         if not message["success"]:
             raise DemoError(f"Home Assistant refuses {kind}: {message['error']['message']}")
         return number, message["result"]
 
-    async def _receive(self, what: str) -> Json:
-        """Receive a message; an event is stored, and an empty object returned."""
-        if (message := await self._messages.get()) is None:
-            self._messages.put_nowait(None)
+    async def _receive(self, number: int, what: str) -> Json:
+        """Receive the next message that belongs to a command."""
+        received = self._received[number]
+        message = None if self._reader.done() and received.empty() else await received.get()
+        if message is None:
             raise DemoError(f"Home Assistant hung up during {what}")
-        if message["type"] == "event":
-            self._events[message["id"]].append(message["event"])
-            return {}
         return message
 
     async def _read(self) -> None:
         """Receive until the connection ends."""
         async for message in self._socket:
             if message.type is aiohttp.WSMsgType.TEXT:
-                self._messages.put_nowait(message.json())
-        self._messages.put_nowait(None)
+                content = message.json()
+                self._received[content["id"]].put_nowait(content)
+        for received in self._received.values():
+            received.put_nowait(None)
 
     async def get(self, path: str) -> Any:
         """GET a REST resource."""
