@@ -189,6 +189,7 @@ async def test_what_has_been_said_decides_how_long_the_pause_may_last(
     assert states == ["listening", "processing", "responding", "idle"]
 
 
+@pytest.mark.own_home
 async def test_a_command_in_the_other_chinese_script_is_carried_out_at_once(
     hass: HomeAssistant, speech: Speech, whisper: Whisper, boot: Boot, command: bytes
 ) -> None:
