@@ -174,6 +174,8 @@ class VoiceTurn:
                 spoken = self._spoken_audio()
                 listening = group.create_task(spoken.listen())
                 self._pipeline = group.create_task(self._run(spoken))
+                # Also of one that is cancelled before it has begun, since nothing was said.
+                self._pipeline.add_done_callback(lambda _: self._events.put_nowait(None))
                 self._pipeline.add_done_callback(lambda _: listening.cancel())
                 group.create_task(self._follow(group))
         except ExceptionGroup as errors:
@@ -239,8 +241,6 @@ class VoiceTurn:
             # A pipeline that cannot even start, because a part of it was deleted.
             _LOGGER.warning("The voice pipeline could not start: %s", err)
             self._fail("")
-        finally:
-            self._events.put_nowait(None)
 
     @callback
     def _all_heard(self, silent_for: float | None) -> None:

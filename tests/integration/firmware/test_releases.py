@@ -200,6 +200,7 @@ async def test_the_form_tries_the_address_of_a_list(
     await hass.async_block_till_done()
 
 
+@pytest.mark.own_home
 async def test_a_switch_looks_for_the_stock_firmware_on_github(
     hass: HomeAssistant,
     linked_entry: MockConfigEntry,

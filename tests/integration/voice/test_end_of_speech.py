@@ -103,6 +103,15 @@ async def test_a_button_that_is_held_while_nobody_speaks_commands_nothing(
     assert hass.states.is_state(LIGHT, "off")
 
 
+async def test_a_button_that_is_only_tapped_ends_the_conversation(speech: Speech, boot: Boot) -> None:
+    """Not even a packet of silence arrives."""
+    device = await boot()
+    await device.press()
+    await device.release()
+    await device.wait_for(lambda: not device.channel_open, 30)
+    assert speech.recognizer.ended.empty()
+
+
 async def test_a_busy_computer_cuts_nobody_off(speech: Speech, boot: Boot, command: bytes) -> None:
     """Its event loop is blocked for 1.5 s, again and again, while somebody speaks without a pause."""
     loop = asyncio.get_running_loop()
