@@ -26,7 +26,7 @@ DOCS = {
     "docs-data-update": ("docs/entities.md", "## When they have a value"),
     "docs-examples": ("docs/automations.md", "## The conversation"),
     "docs-high-level-description": ("README.md", "## What you get"),
-    "docs-installation-instructions": ("README.md", "## In five minutes"),
+    "docs-installation-instructions": ("README.md", "## In ten minutes"),
     "docs-installation-parameters": ("docs/settings.md", "## The gateway"),
     "docs-known-limitations": ("docs/devices.md", "## Firmware, link and what works"),
     "docs-removal-instructions": ("README.md", "To remove all, delete the integration"),
