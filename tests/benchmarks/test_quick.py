@@ -18,6 +18,8 @@ _NOT_HERE = {"soak"}
 # For a process of its own, so that each waits for half as long.
 _SECOND = ("media", "hearing", "waterfall", "nearest")
 
+pytestmark = pytest.mark.weekly
+
 type Rows = dict[str, list[dict[str, Any]]]
 
 

@@ -281,7 +281,8 @@ class VoiceTurn:
                 case PipelineEventType.STT_VAD_END if self._turn.ended or not self._is_push_to_talk:
                     await self._answer.prepare()
                 case PipelineEventType.STT_END:
-                    await self._heard(data["stt_output"]["text"])
+                    # Whisper's text begins with a space.
+                    await self._heard(data["stt_output"]["text"].strip())
                 case PipelineEventType.INTENT_PROGRESS:
                     self._progressed(group, data)
                 case PipelineEventType.INTENT_END:
