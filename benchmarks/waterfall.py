@@ -30,7 +30,7 @@ class _Way(NamedTuple):
 
     satellite: str
     end: str | None
-    """Choice of *When I stop speaking*; None for Home Assistant's satellite."""
+    """Choice of *End of speech*; None for Home Assistant's satellite."""
     known: bool = False
 
 
