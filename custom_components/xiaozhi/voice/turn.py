@@ -221,7 +221,7 @@ class VoiceTurn:
             self._turn,
             self._speech_input.detector,
             callbacks,
-            # Whoever holds a button may think for as long as they hold it.
+            # Somebody who holds a button may think for as long as they hold it.
             patience=inf if self._is_push_to_talk else self._timeouts.no_speech,
             early=self._speech_input.early,
         )

@@ -212,7 +212,7 @@ async def test_the_ports_of_the_gateway_itself_are_no_fault(
 async def test_a_saved_list_of_firmware_that_is_down_blocks_no_change(
     hass: HomeAssistant, make_entry: MakeEntry, settings: dict[str, Any], unload_gateway: None
 ) -> None:
-    """One that is typed anew is tried."""
+    """One that is typed again is tried."""
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         down = f"http://127.0.0.1:{nobody.getsockname()[1]}/releases"
     entry = await running(hass, make_entry(**settings, firmware_releases=down))
@@ -317,7 +317,7 @@ async def test_a_broker_that_pushes_is_taken_at_once(hass: HomeAssistant, settin
 async def test_a_broker_that_does_not_push_is_taken_by_who_insists(
     hass: HomeAssistant, settings: dict[str, Any], broker: Mosquitto
 ) -> None:
-    """There is firmware that subscribes. Whoever changes something in between is warned again."""
+    """There is firmware that subscribes. Somebody who changes something in between is warned again."""
     form = await to_broker(hass, settings)
     for fields in ({}, {"password": "wrong"}, {}):
         form = await submit(hass, form, **at(broker, **fields))

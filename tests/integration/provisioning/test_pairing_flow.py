@@ -122,7 +122,7 @@ async def test_a_device_whose_name_is_left_as_it_is_has_one_of_its_own(
 async def test_a_card_takes_the_code_of_its_own_device_only(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
-    """Whoever presses *Add* on a card means that device."""
+    """Somebody who presses *Add* on a card means that device."""
     await make_device().check_in()
     form = await card(hass)
     form = await submit(hass, form, code=await make_device(mac=OTHER_MAC).code())

@@ -182,7 +182,7 @@ async def test_a_body_over_the_limit_is_not_read_to_its_end(make_device: MakeDev
 
 
 async def test_a_body_that_does_not_decode_is_refused(make_device: MakeDevice) -> None:
-    """No device compresses; whoever claims to must do it well."""
+    """No device compresses; a client that claims to must do it well."""
     response = await make_device(extra_headers={"Content-Encoding": "gzip"}).post(body=b"not gzip" * 10)
     assert response.status == HTTPStatus.BAD_REQUEST
 
@@ -231,7 +231,7 @@ async def proxied(hass: HomeAssistant, make_entry: MakeEntry, unload_gateway: No
 @pytest.mark.own_home
 @pytest.mark.usefixtures("proxied")
 async def test_only_the_local_network_is_let_in(hass_client_no_auth: ClientSessionGenerator) -> None:
-    """Whoever comes through a proxy is judged by its own address."""
+    """A client that comes through a proxy is judged by its own address."""
     client = await hass_client_no_auth()
     for remote, status in {
         "192.168.1.20": HTTPStatus.OK,
