@@ -17,7 +17,7 @@ from .actions.rights import check_entity
 from .const import DOMAIN
 from .device.call_log import logged_call
 from .device.device import Device
-from .device.state import AVAILABLE, answer_key, call_key, status_key
+from .device.state import AVAILABLE, SETTINGS, answer_key, call_key, status_key
 from .gateway import XiaozhiConfigEntry
 from .tools.answer_values import as_flag, as_number
 from .tools.catalogue import STATUS_TOOL
@@ -82,6 +82,22 @@ class XiaozhiEntity(Entity):
     def device_changed(self) -> None:
         """Write the state."""
         self.async_write_ha_state()
+
+
+class XiaozhiSettingEntity(XiaozhiEntity):
+    """An entity of a setting that is ours, not the device's: there also when the device is not."""
+
+    @property
+    @override
+    def follows(self) -> Iterable[str]:
+        """Return the keys of what it shows."""
+        return (SETTINGS,)
+
+    @property
+    @override
+    def available(self) -> bool:
+        """Return True."""
+        return True
 
 
 class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):

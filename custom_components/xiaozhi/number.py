@@ -1,6 +1,6 @@
 """Numbers of a device: volume, screen brightness and others that its tools set, and settings of ours."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, override
 
@@ -11,9 +11,8 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import CONF_ANNOUNCEMENT_VOLUME, CONF_FOLLOW_UP_WAIT
 from .device.device import Device
-from .device.state import SETTINGS
 from .entity import (
-    XiaozhiEntity,
+    XiaozhiSettingEntity,
     XiaozhiToolEntity,
     describe,
     existing,
@@ -75,22 +74,10 @@ async def async_setup_entry(
     follow_tools(entry, async_add_entities, NumberTool, XiaozhiNumber)
 
 
-class XiaozhiSettingNumber(XiaozhiEntity, NumberEntity):
+class XiaozhiSettingNumber(XiaozhiSettingEntity, NumberEntity):
     """A setting of a device."""
 
     entity_description: XiaozhiSettingDescription
-
-    @property
-    @override
-    def follows(self) -> Iterable[str]:
-        """Return the keys of what it shows."""
-        return (SETTINGS,)
-
-    @property
-    @override
-    def available(self) -> bool:
-        """Return True: the setting is ours, not the device's."""
-        return True
 
     @property
     @override

@@ -1,6 +1,6 @@
 """Selects of a device: choices of its tools, its pipeline, and what ends speech and conversations."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, override
 
 from homeassistant.components.assist_pipeline import (
@@ -16,8 +16,7 @@ from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraDa
 
 from .const import CONF_CONVERSATION_STYLE, DOMAIN
 from .device.device import Device
-from .device.state import SETTINGS
-from .entity import XiaozhiEntity, XiaozhiToolEntity, describe, existing, follow, follow_tools
+from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, describe, existing, follow, follow_tools
 from .gateway import Gateway, XiaozhiConfigEntry
 from .settings import ConversationStyle
 from .tools.entity_descriptions import SelectTool
@@ -75,20 +74,8 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
         await self._call(self.tool.choice.call(option))
 
 
-class XiaozhiConversationsSelect(XiaozhiEntity, SelectEntity):
+class XiaozhiConversationsSelect(XiaozhiSettingEntity, SelectEntity):
     """When the conversations of a device end."""
-
-    @property
-    @override
-    def follows(self) -> Iterable[str]:
-        """Return the keys of what it shows."""
-        return (SETTINGS,)
-
-    @property
-    @override
-    def available(self) -> bool:
-        """Return True: the setting is ours, not the device's."""
-        return True
 
     @property
     @override
