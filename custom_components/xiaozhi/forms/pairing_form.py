@@ -205,7 +205,7 @@ async def address_placeholders(hass: HomeAssistant, address: str | None) -> dict
     if url is None and not notes:
         notes = f"\n\n**{await async_text(hass, 'address_unknown')}**"
     if address is not None:
-        notes += f"\n\n{await async_text(hass, 'address_told', address=address)}"
+        notes += f"\n\n{await async_text(hass, 'address_for_devices', address=address)}"
     return {
         "check_in_url": url or "–",
         "portal_url": PORTAL_URL,

@@ -89,8 +89,8 @@ async def async_address_page(request: web.Request) -> web.Response:
     if (gateway := finding.gateway) is not None:
         headers[GATEWAY_HEADER] = gateway.name
         if gateway.address is not None:
-            told = await async_text(hass, "address_told", address=gateway.address)
-            paragraphs.append(f"<p>{escape(told)}</p>")
+            connects_to = await async_text(hass, "address_for_devices", address=gateway.address)
+            paragraphs.append(f"<p>{escape(connects_to)}</p>")
     page = _PAGE.format(
         language=escape(hass.config.language),
         mark=finding.mark,

@@ -146,7 +146,7 @@ async def test_a_host_that_the_owner_has_set_works(
     await hass.config_entries.async_setup(make_entry(address="ha.local").entry_id)
     page = await open_page(hass_client_no_auth, HTTPStatus.OK, Host="ha.local:8123")
     assert (page.title, page.address) == (WORKS, "http://ha.local:8123/api/xiaozhi/ota")
-    assert "Devices that check in are told to connect to ha.local" in " ".join(page.texts["p"])
+    assert "Devices connect to ha.local, the address that is set for the gateway" in " ".join(page.texts["p"])
 
 
 async def test_an_address_is_right_if_it_is_this_computers_or_the_gateway_answers_there(

@@ -195,7 +195,7 @@ async def test_the_address_of_another_computer_is_warned_of(
     assert form["errors"] == {"address": "address_elsewhere"}
     result = await submit(hass, form, **websocket_only(free_port, address="192.168.1.99"))
     assert result["type"] is FlowResultType.CREATE_ENTRY
-    assert "told to connect to 192.168.1.99" in result["description_placeholders"]["problem"]
+    assert "Devices connect to 192.168.1.99, the address" in result["description_placeholders"]["problem"]
 
 
 async def test_without_an_address_of_its_own_home_assistant_asks_for_one(
