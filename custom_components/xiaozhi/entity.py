@@ -25,7 +25,7 @@ from .tools.entity_descriptions import Call, Choice, Reading, Setter, ToolEntity
 from .tools.mapping import KEY_PREFIXES, MAX_ENTITIES, TOOL_PREFIX
 
 # Whether a device has an entity depends on these.
-_SHOW_WHAT_EXISTS: Final = ("tools", "status", "link", "ip", "timers", "listens_while_speaking")
+_SHOW_WHAT_EXISTS: Final = ("tools", "status", "link", "ip", "timers", "board", "listens_while_speaking")
 
 type Wanted[SpecT] = Callable[[Device], Mapping[str, SpecT]]
 """The entities that a device is to have now, by their keys; one whose description changes is replaced."""

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Final, override
 
 from homeassistant.components.switch import SwitchEntity, SwitchEntityDescription
-from homeassistant.const import EntityCategory
+from homeassistant.const import EntityCategory, Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
@@ -19,6 +19,7 @@ from .entity import (
     existing,
     follow,
     follow_tools,
+    is_registered,
 )
 from .gateway import XiaozhiConfigEntry
 from .tools.entity_descriptions import SwitchTool
@@ -41,10 +42,15 @@ async def async_setup_entry(
     follow(
         entry,
         async_add_entities,
-        existing([_INTERRUPT_BY_SPEAKING], lambda device, _: device.state.listens_while_speaking is True),
+        existing([_INTERRUPT_BY_SPEAKING], _has_had_use),
         partial(XiaozhiInterruptSwitch, entry.runtime_data.detectors),
     )
     follow_tools(entry, async_add_entities, SwitchTool, XiaozhiSwitch)
+
+
+def _has_had_use(device: Device, switch: SwitchEntityDescription) -> bool:
+    """Whether the device can be interrupted, or could be once."""
+    return device.state.can_be_interrupted or is_registered(device, Platform.SWITCH, switch.key)
 
 
 class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
@@ -60,13 +66,13 @@ class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
     @override
     def follows(self) -> Iterable[str]:
         """Return the keys of what it shows."""
-        return (SETTINGS, DETECTORS, "listens_while_speaking")
+        return (SETTINGS, DETECTORS, "board", "listens_while_speaking")
 
     @property
     @override
     def available(self) -> bool:
         """Return whether the switch has an effect."""
-        return self._detectors.available and self.device.state.listens_while_speaking is True
+        return self._detectors.available and self.device.state.can_be_interrupted
 
     @property
     @override

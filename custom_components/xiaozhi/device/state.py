@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 from homeassistant.util import dt as dt_util
 
+from ..protocol.boards import CANCELS_ECHO
 from ..protocol.checkin import CheckIn
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.device_status import DeviceStatus
@@ -176,6 +177,13 @@ class DeviceState:
         last state stays valid, and a command fails with an error that says so.
         """
         return self.linked or self.link is not LinkKind.MQTT
+
+    @property
+    def can_be_interrupted(self) -> bool:
+        """Whether its microphone stays on while it speaks: as in its last conversation, or else by build."""
+        if self.listens_while_speaking is not None:
+            return self.listens_while_speaking
+        return self.board in CANCELS_ECHO
 
     @property
     def firmware_version(self) -> FirmwareVersion | None:

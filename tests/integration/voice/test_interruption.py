@@ -3,7 +3,7 @@
 import asyncio
 
 from homeassistant.components.switch import DOMAIN as SWITCH_DOMAIN, SERVICE_TURN_OFF, SERVICE_TURN_ON
-from homeassistant.const import ATTR_ENTITY_ID, STATE_UNAVAILABLE
+from homeassistant.const import ATTR_ENTITY_ID, ATTR_RESTORED, STATE_UNAVAILABLE
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
 from homeassistant.helpers.event import async_track_state_change_event
 import numpy as np
@@ -184,6 +184,31 @@ async def test_the_switch_is_only_there_for_devices_that_listen_while_they_speak
         assert hass.states.is_state(SWITCH, state)
         (subentry,) = linked_entry.subentries.values()
         assert subentry.data["interrupt_by_speaking"] is (state == "on")
+
+
+@pytest.mark.parametrize("paired_settings", [{}], ids=["off"])
+async def test_a_build_that_removes_its_echo_has_the_switch_before_its_first_conversation(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
+) -> None:
+    speech.recognizer.lines = [COMMAND, OFF]
+    device = await boot(get_profile("camera"))
+    await hass.async_block_till_done()
+    assert hass.states.is_state(SWITCH, "off")
+    await hass.services.async_call(SWITCH_DOMAIN, SERVICE_TURN_ON, {ATTR_ENTITY_ID: SWITCH}, blocking=True)
+    await hass.async_block_till_done()
+    assert hass.states.is_state(SWITCH, "on")
+    await begin_long_answer(speech, device, command)
+    device.say(next_command)
+    await device.wait_state(State.IDLE, 60)
+    assert speech.agent.heard == [COMMAND, OFF]
+    await device.power_off()
+    # Echo cancellation can be switched off on the device, which its next conversation shows.
+    device = await boot(get_profile("camera", mode=ListeningMode.AUTO))
+    await converse(device, command)
+    await hass.async_block_till_done()
+    assert (state := hass.states.get(SWITCH)) is not None
+    assert state.state == STATE_UNAVAILABLE
+    assert ATTR_RESTORED not in state.attributes
 
 
 @pytest.mark.usefixtures("no_detector")

@@ -6,8 +6,11 @@ from typing import Any, Final
 import pytest
 
 from custom_components.xiaozhi.device.state import DeviceState, changed_keys
+from custom_components.xiaozhi.protocol.boards import CANCELS_ECHO
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import ListeningMode
+from simulator.board.profile import BOARDS
 
 OLD: Final = DeviceState(
     link=LinkKind.MQTT,
@@ -77,3 +80,25 @@ def test_what_0_2_0_stored_is_read() -> None:
 @pytest.mark.parametrize("moment", ["yesterday", "2026-02-31T12:00:00+00:00", "2026-02-01T12:00:00", 7])
 def test_a_moment_that_cannot_be_compared_is_none(moment: Any) -> None:
     assert DeviceState.from_dict({"last_contact": moment}).last_contact is None
+
+
+@pytest.mark.parametrize(
+    ("board", "listens", "can_be"),
+    [
+        (None, None, False),
+        ("bread-compact-wifi", None, False),
+        ("bread-compact-wifi", True, True),
+        ("esp-box-3", None, True),
+        ("esp-box-3", False, False),
+        ("esp32-p4x-wifi6-touch-lcd-10.1", None, True),
+    ],
+)
+def test_the_build_counts_until_a_conversation_shows_whether_it_listens(
+    board: str | None, listens: bool | None, can_be: bool
+) -> None:
+    assert DeviceState(board=board, listens_while_speaking=listens).can_be_interrupted is can_be
+
+
+def test_the_table_of_builds_agrees_with_the_simulated_boards() -> None:
+    for board in BOARDS.values():
+        assert (board.name in CANCELS_ECHO) is (board.mode is ListeningMode.REALTIME), board.name

@@ -1,0 +1,40 @@
+"""What is known of the firmware's builds by their names, before a device shows it."""
+
+from typing import Final
+
+# Waveshare's panels with an ESP32-P4; those with the newer P4X have had two names.
+_P4_PANELS: Final = ("3.4c", "4.3", "4b", "4c", "5", "7", "7b", "8", "10.1")
+_P4_NAMES: Final = (
+    "esp32-p4-wifi6-touch-lcd-{}",
+    "esp32-p4-wifi6-touch-lcd-{}-p4x",
+    "esp32-p4x-wifi6-touch-lcd-{}",
+)
+
+CANCELS_ECHO: Final = frozenset({name.format(panel) for name in _P4_NAMES for panel in _P4_PANELS}) | {
+    "ai-vox3-aec",
+    "atk-dnesp32s3-box3",
+    "bigsmart",
+    "esp-box-3",
+    "esp32-s3-lcd-0.85",
+    "esp32-s3-rlcd-4.2",
+    "esp32-s3-touch-amoled-1.75",
+    "esp32-s3-touch-amoled-1.75c",
+    "esp32-s3-touch-amoled-2.06",
+    "esp32-s3-touch-lcd-1.54",
+    "esp32-s3-touch-lcd-1.83",
+    "esp32-s3-touch-lcd-1.85b",
+    "esp32-s3-touch-lcd-3.49",
+    "esp32-s3-touch-lcd-3.49-v2",
+    "esp32-s3-touch-lcd-4.3c",
+    "esp32-s3-touch-lcd-4b",
+    "lichuang-dev",
+    "rymcu-bigsmart",
+    "yunliao-s3",
+    "zhengchen-cam",
+    "zhengchen-cam-ml307",
+}
+"""Builds that remove the echo of their own voice, and so listen while they speak unless that is switched off.
+
+Source: `CONFIG_USE_DEVICE_AEC=y` in the firmware's `main/boards/**/config.json`, for the boards for which
+`main/Kconfig.projbuild` allows it (2.4.2, August 2026).
+"""
