@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from simulator import DeviceCrashed, OggReader, Pace, Profile, SimulatedDevice, get_profile
+from simulator import DeviceCrashed, Pace, Profile, SimulatedDevice, get_profile
 from simulator.audio.sound import write_wav
 from simulator.conversation import ConversationError, converse
 
@@ -74,7 +74,7 @@ DEVICES: Final = {
         room=house.Room.HALL,
         mac="02:00:00:c0:ff:04",
         wake_word="hi jason",
-        profile=get_profile(version="2.5.0", ogg=OggReader.STRICT),
+        profile=get_profile(version="2.5.0"),
     ),
 }
 """The devices; the gateway offers MQTT, and each device is then given its link.

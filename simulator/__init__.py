@@ -9,7 +9,7 @@ from .application.state import State
 from .board.crash import DeviceCrashed
 from .board.nvs import Nvs
 from .board.pace import Pace
-from .board.profile import BOARDS, Board, ListeningMode, OggReader, Profile, get_profile
+from .board.profile import BOARDS, Board, ListeningMode, Profile, get_profile
 from .board.recorder import Event, Screen
 from .conversation import Conversation, ConversationError, converse
 from .device import SimulatedDevice
@@ -27,7 +27,6 @@ __all__ = [
     "ListeningMode",
     "Misbehaviour",
     "Nvs",
-    "OggReader",
     "Outcome",
     "Pace",
     "Profile",

@@ -18,7 +18,7 @@ from .audio.opus import UPLINK_RATE
 from .audio.sound import read_wav, write_wav
 from .board.crash import DeviceCrashed
 from .board.nvs import Nvs
-from .board.profile import BOARDS, DEFAULT_VERSION, OggReader, get_profile
+from .board.profile import BOARDS, DEFAULT_VERSION, get_profile
 from .board.recorder import Event
 from .conversation import ConversationError, converse
 from .device import SimulatedDevice
@@ -89,12 +89,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--board", choices=BOARDS, help="which board it is (s3)")
     parser.add_argument("--firmware", help=f"its firmware's version ({DEFAULT_VERSION})")
-    parser.add_argument(
-        "--ogg",
-        choices=tuple(OggReader),
-        default=OggReader.LAX,
-        help="how firmware 2.5.0 or later reads the file of an announcement (%(default)s)",
-    )
     parser.add_argument("--mac", help=f"its MAC address ({_DEFAULT_MAC})")
     parser.add_argument(
         "--misbehave",
@@ -151,7 +145,7 @@ async def _run(options: argparse.Namespace) -> int:
             "no address is known; give --url once, as in --url http://homeassistant:8123/api/xiaozhi/ota"
         )
     device = SimulatedDevice(
-        get_profile(saved.board, saved.firmware, ogg=OggReader(options.ogg)),
+        get_profile(saved.board, saved.firmware),
         saved.url,
         mac=saved.mac.lower(),
         nvs=saved.nvs,

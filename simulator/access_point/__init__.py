@@ -15,11 +15,11 @@ duration counts on the event loop's clock (`Timing`, also scaled), so that it wo
 All connections of an agent together: `cloud.agent(1001).tools`, `.call(name, arguments)`, `.sessions`.
 
 Tokens: `cloud.token(1001, valid=seconds | None, issued=time_of_day)`; one with a negative `valid` has
-expired, one with None has no `exp`. `cloud.revoked.add(token)`. `Cloud(now=...)` injects the time of day.
+expired, one with None has no `exp`.
 `cloud.attempts` lists every upgrade with time, target, headers and status.
 
-Faults while connecting, changed at any time: `cloud.opening.status = 401`, `.redirect = url`, `.black_hole`,
-`.close_code = 1006` (opens and ends at once). `Cloud(tls="localhost")` speaks TLS with a certificate that
+Faults while connecting, changed at any time: `cloud.opening.status = 401`, `.black_hole`.
+`Cloud(tls="localhost")` speaks TLS with a certificate that
 `cloud.certificates.client_context()` trusts; any other name in `tls` is wrong. `await cloud.stop()` and
 `await cloud.start()` restart the server at the same port.
 
@@ -32,7 +32,7 @@ the cloud sends nothing by itself, and the test does it: `session.request(method
 each names the outcomes that are right, and `await provoke(session, GARBAGE["batch"].frame)` returns which it
 was.
 
-A self-hosted server with its agent; the bugs of the real one are in it, `EndpointFaults` switches them off:
+A self-hosted server with its agent; the bugs of the real one are in it:
 
     async with EndpointServer() as server:
         url = server.url("living room")         # the tool side dials this; nothing comes until an agent does
@@ -56,7 +56,7 @@ from .answer import Answer, ToolCaller
 from .cable import Cable
 from .certificates import Certificates
 from .cloud import Cloud, CloudAgent, CloudFaults, CloudSession
-from .endpoint import EndpointFaults, EndpointServer
+from .endpoint import EndpointServer
 from .garbage import GARBAGE, Garbage, Outcome, odd_calls, provoke
 from .link import ABSENT, Frame, Link, LinkClosedError, RawText
 from .listener import Attempt, Listener, OpeningFaults
@@ -77,7 +77,6 @@ __all__ = [
     "CloudFaults",
     "CloudKey",
     "CloudSession",
-    "EndpointFaults",
     "EndpointKey",
     "EndpointServer",
     "Frame",

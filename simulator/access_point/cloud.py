@@ -1,7 +1,7 @@
 """The XiaoZhi cloud: it speaks first, keeps pinging, and closes a connection with 4004 for any violation."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 import json
@@ -21,6 +21,7 @@ from .tokens import YEAR, CloudKey, TokenError
 __all__ = ["Cloud", "CloudAgent", "CloudFaults", "CloudSession"]
 
 PROTOCOL_VERSION: Final = "2024-11-05"
+_MAX_RESULT_BYTES: Final = 8192
 _INITIALIZE: Final[Json] = {
     "protocolVersion": PROTOCOL_VERSION,
     "capabilities": {"sampling": {}, "roots": {"listChanged": False}},
@@ -46,20 +47,6 @@ class CloudFaults:
     """The version that `initialize` asks for."""
     max_tools: int | None = None
     """Close with 4004 after a longer list."""
-    max_list_bytes: int | None = None
-    """Close with 4004 after a `tools/list` reply with more bytes."""
-    max_result_bytes: int | None = 8192
-    """Close with 4004 after a longer text as the result of a call."""
-    max_connections: int | None = 3
-    """Close with 4004 what one agent opens beyond."""
-    expired_status: int | None = 401
-    """HTTP status for an expired token; None accepts it. What the real cloud does is not known."""
-    call_timeout_closes: bool = False
-    """Close with 4004 when a call is not answered in time, instead of telling the model."""
-    idle_drop: float | None = None
-    """Drop the connection without a close frame so many seconds after the last call."""
-    freeze_after: float | None = None
-    """Become half-open so many seconds after the tools were listed."""
 
 
 class CloudSession(Link):
@@ -75,8 +62,6 @@ class CloudSession(Link):
         """Size of the `tools/list` reply."""
         self.server_info: Json = {}
         """The result of `initialize`."""
-        self.active = self.opened
-        """The event loop's time of the last call."""
         self._cloud = cloud
         self._listed = asyncio.Event()
 
@@ -106,8 +91,6 @@ class CloudSession(Link):
         self.list_bytes = len(json.dumps(result, ensure_ascii=False).encode())
         if faults.max_tools is not None and len(tools) > faults.max_tools:
             raise _Rejected("too many tools")
-        if faults.max_list_bytes is not None and self.list_bytes > faults.max_list_bytes:
-            raise _Rejected("too long a list of tools")
         self._cloud.log(f"{len(tools)} tools in {self.list_bytes} bytes are listed")
         self._listed.set()
 
@@ -121,10 +104,10 @@ class CloudSession(Link):
     ) -> Answer:
         """Call a tool and return what the model gets. Raises `LinkClosedError`.
 
-        A result that is too long, and a time-out if so configured, close the connection.
+        A result that is too long closes the connection.
         """
         loop = asyncio.get_running_loop()
-        begin = self.active = loop.time()
+        begin = loop.time()
         seconds = self._cloud.timing.call
         params: Json = {"name": name, "arguments": arguments, "serialNumber": serial}
         if arguments is ABSENT:
@@ -132,16 +115,10 @@ class CloudSession(Link):
         try:
             reply = await self.request("tools/call", params, request_id=request_id, seconds=seconds)
         except TimeoutError:
-            if self._cloud.faults.call_timeout_closes:
-                await self.reject("a call that was not answered")
-                raise LinkClosedError("closed with 4004") from None
             error = f"Tool call was aborted due to timeout ({1000 * seconds:.0f}ms)"
             return Answer(text=json.dumps({"success": False, "error": error}), timed_out=True)
-        finally:
-            self.active = loop.time()
-        limit = self._cloud.faults.max_result_bytes
         answer = Answer(text=_text(reply), reply=reply, milliseconds=1000 * (loop.time() - begin))
-        if limit is not None and len(answer.text.encode(errors="replace")) > limit:
+        if len(answer.text.encode(errors="replace")) > _MAX_RESULT_BYTES:
             await self.reject("too long a result")
         return answer
 
@@ -166,19 +143,6 @@ class CloudSession(Link):
             if self.frozen:
                 return
             await self._ask("ping")
-
-    async def watch(self) -> None:
-        """Let the connection break as it is configured."""
-        faults, loop = self._cloud.faults, asyncio.get_running_loop()
-        await self._listed.wait()
-        if faults.freeze_after is not None:
-            await asyncio.sleep(faults.freeze_after)
-            self.freeze()
-        if faults.idle_drop is not None:
-            self.active = loop.time()
-            while (rest := self.active + faults.idle_drop - loop.time()) > 0:  # noqa: ASYNC110 - a call postpones it
-                await asyncio.sleep(rest)
-            await self.drop()
 
     async def reject(self, why: str) -> None:
         """Close with 4004, the cloud's only code for everything; the reason is for the log of this double."""
@@ -231,16 +195,12 @@ class Cloud(Listener):
         opening: OpeningFaults | None = None,
         tls: str | None = None,
         port: int = 0,
-        now: Callable[[], float] = time.time,
     ) -> None:
-        """Take everything that a test may want otherwise; `now` returns the time of day, for `exp`."""
+        """Take everything that a test may want otherwise."""
         super().__init__(timing=timing, faults=opening, tls=tls, port=port)
         self.faults = faults or CloudFaults()
         self.sessions: list[CloudSession] = []
         """All connections that were accepted, in their order, also those that have ended."""
-        self.revoked: set[str] = set()
-        """Tokens that are refused with 401."""
-        self._now = now
         self._key = CloudKey()
         self._news = asyncio.Event()
 
@@ -250,7 +210,7 @@ class Cloud(Listener):
         `valid` is in seconds, may be negative for one that has expired, and None for one without `exp`.
         `issued` is the time of day.
         """
-        begin = int(self._now() if issued is None else issued)
+        begin = int(time.time() if issued is None else issued)
         payload: Json = {
             "userId": 5000 + agent,
             "agentId": agent,
@@ -283,25 +243,16 @@ class Cloud(Listener):
             payload = self._key.read(token)
         except TokenError:
             return respond(connection, 401)
-        expired = "exp" in payload and payload["exp"] < self._now()
-        if token in self.revoked:
-            return respond(connection, 401)
-        if expired and self.faults.expired_status is not None:
-            return respond(connection, self.faults.expired_status)
-        return None
+        expired = "exp" in payload and payload["exp"] < time.time()
+        return respond(connection, 401) if expired else None
 
     @override
     async def _serve(self, connection: ServerConnection, path: str, token: str) -> None:
         session = CloudSession(self, connection, self._key.read(token)["agentId"])
-        others = self.agent(session.agent).sessions
         self.sessions.append(session)
         self._news.set()
         self.log(f"connection {len(self.sessions)} of agent {session.agent} is open")
-        works = [session.watch()] if self.faults.silent else [session.watch(), session.converse()]
-        async with _ending(connection, works):
-            limit = self.faults.max_connections
-            if limit is not None and len(others) >= limit:
-                await session.reject("too many connections")
+        async with _ending(connection, [] if self.faults.silent else [session.converse()]):
             await session.run()
         await connection.wait_closed()
         self.log(f"connection of agent {session.agent} ended with {session.close_code}")

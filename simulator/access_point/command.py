@@ -13,7 +13,7 @@ from simulator.terminal import tell, typed_lines, until_signal
 from .agent import SelfHostedAgent
 from .answer import Answer, ToolCaller
 from .cloud import Cloud, CloudFaults
-from .endpoint import EndpointFaults, EndpointServer
+from .endpoint import EndpointServer
 from .garbage import GARBAGE, provoke
 from .link import LinkClosedError
 from .listener import Listener, OpeningFaults
@@ -28,17 +28,14 @@ model, such as: turn on the kitchen light. Other commands: /tools, /call NAME {"
 cloud /drop, /freeze, /close CODE, /garbage NAME and /restart. Each --fault is NAME or NAME=VALUE."""
 _SELF_HOSTED_AGENT: Final = "living room"
 
-type _Faults = OpeningFaults | CloudFaults | EndpointFaults
+type _Faults = OpeningFaults | CloudFaults
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    names = {kind: ", ".join(_hints(kind)) for kind in (OpeningFaults, CloudFaults, EndpointFaults)}
+    names = {kind: ", ".join(_hints(kind)) for kind in (OpeningFaults, CloudFaults)}
     parser.description = _HELP
-    parser.epilog = (
-        f"Faults while connecting: {names[OpeningFaults]}. Of the cloud: {names[CloudFaults]}. "
-        f"Of a self-hosted server: {names[EndpointFaults]}."
-    )
+    parser.epilog = f"Faults while connecting: {names[OpeningFaults]}. Of the cloud: {names[CloudFaults]}."
     parser.add_argument(
         "--self-hosted", action="store_true", help="mcp-endpoint-server with an agent, not the cloud"
     )
@@ -61,11 +58,8 @@ async def run(options: argparse.Namespace) -> int:
     timing = Timing().scaled(options.scale)
     server: Listener
     if options.self_hosted:
-        endpoint_faults = EndpointFaults()
-        _set_faults(options.fault, opening, endpoint_faults)
-        server = endpoint = EndpointServer(
-            timing=timing, faults=endpoint_faults, opening=opening, port=options.port
-        )
+        _set_faults(options.fault, opening)
+        server = endpoint = EndpointServer(timing=timing, opening=opening, port=options.port)
     else:
         cloud_faults = CloudFaults()
         _set_faults(options.fault, opening, cloud_faults)

@@ -6,10 +6,8 @@ As measured with version 0.0.6; see section 10 of the reference.
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 import json
 from typing import Any, Final, override
-from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 from websockets.asyncio.server import ServerConnection
@@ -21,28 +19,20 @@ from .listener import Listener, OpeningFaults, respond
 from .timing import Timing
 from .tokens import EndpointKey, TokenError
 
-__all__ = ["CALL_PATH", "TOOL_PATH", "EndpointFaults", "EndpointServer"]
+__all__ = ["CALL_PATH", "TOOL_PATH", "EndpointServer"]
 
 TOOL_PATH: Final = "/mcp_endpoint/mcp/"
 CALL_PATH: Final = "/mcp_endpoint/call/"
-_HEALTH_PATH: Final = "/mcp_endpoint/health"
 _NOT_CONNECTED, _FORWARD_FAILED = -32001, -32002
 
 
-@dataclass(slots=True, kw_only=True)
-class EndpointFaults:
-    """The bugs of the real server; all of them are in it. May be changed at any time."""
-
-    deaf_second: bool = True
-    """When a second tool side replaces the first, the clean-up of the first unregisters the second."""
-    stall: bool = True
-    """While the close frame to a replaced tool side is not answered, nothing is forwarded for any agent."""
-    deaf_after_binary: bool = True
-    """After a binary frame, a tool side stays open but is neither heard nor called."""
-
-
 class EndpointServer(Listener):
-    """The relay on loopback. It sends nothing by itself but WebSocket pings."""
+    """The relay on loopback. It sends nothing by itself but WebSocket pings.
+
+    It has the bugs of the real server: when a second tool side replaces the first, the clean-up of the first
+    unregisters the second; while the close frame to a replaced tool side is not answered, nothing is
+    forwarded for any agent; and after a binary frame, a tool side stays open but is neither heard nor called.
+    """
 
     _compression = "deflate"
     _keepalive = True
@@ -52,14 +42,12 @@ class EndpointServer(Listener):
         *,
         key: str = "a key of 17 bytes",
         timing: Timing | None = None,
-        faults: EndpointFaults | None = None,
         opening: OpeningFaults | None = None,
         tls: str | None = None,
         port: int = 0,
     ) -> None:
         """Take the server's key, from which it makes tokens, and what a test may want otherwise."""
         super().__init__(timing=timing, faults=opening, tls=tls, port=port)
-        self.faults = faults or EndpointFaults()
         self.key = EndpointKey(key)
         self.tool_sides: dict[str, ServerConnection] = {}
         """The registered tool side of each agent, by the agent's id in the token."""
@@ -67,7 +55,6 @@ class EndpointServer(Listener):
         """Frames of all tool sides."""
         self._agents: dict[str, ServerConnection] = {}
         self._lock = asyncio.Lock()
-        self._closing: set[asyncio.Task[None]] = set()
         self._news = asyncio.Event()
 
     def url(self, agent: str = "living room") -> str:
@@ -84,27 +71,7 @@ class EndpointServer(Listener):
 
     @override
     def _refusal(self, connection: ServerConnection, path: str, token: str) -> Response | None:
-        if path == _HEALTH_PATH:
-            return self._health(connection)
         return None if path in {TOOL_PATH, CALL_PATH} else respond(connection, 403)
-
-    def _health(self, connection: ServerConnection) -> Response:
-        target = connection.request.path if connection.request else ""
-        body: Json = {"jsonrpc": "2.0", "id": None}
-        if parse_qs(urlsplit(target).query).get("key") == [self.key.text]:
-            counts = {"tool_connections": len(self.tool_sides), "robot_connections": len(self._agents)}
-            body["result"] = {"status": "success", "connections": counts}
-        else:
-            body["error"] = {"code": -32003, "message": "密钥验证失败"}
-        response = respond(connection, 200)
-        response.body = json.dumps(body, ensure_ascii=False).encode()
-        for name, value in (
-            ("Content-Type", "application/json"),
-            ("Content-Length", str(len(response.body))),
-        ):
-            del response.headers[name]
-            response.headers[name] = value
-        return response
 
     @override
     async def _serve(self, connection: ServerConnection, path: str, token: str) -> None:
@@ -136,28 +103,22 @@ class EndpointServer(Listener):
             while True:
                 frame = await connection.recv()
                 self.received.append(frame)
-                if isinstance(frame, str):
-                    await self._pass_to_agent(frame)
-                elif self.faults.deaf_after_binary:
+                if isinstance(frame, bytes):
                     break
+                await self._pass_to_agent(frame)
         except ConnectionClosed:
             pass
         finally:
             async with self._lock:
-                if self.faults.deaf_second or self.tool_sides.get(agent) is connection:
-                    self.tool_sides.pop(agent, None)
-                    self._news.set()
+                self.tool_sides.pop(agent, None)
+                self._news.set()
         self.log("a tool side is no longer registered")
 
     async def _register(self, connection: ServerConnection, agent: str) -> None:
         async with self._lock:
             if (old := self.tool_sides.get(agent)) is not None:
                 self.log("a second tool side replaces the first")
-                closing = asyncio.create_task(old.close(1000, "新连接替换"))
-                self._closing.add(closing)
-                closing.add_done_callback(self._closing.discard)
-                if self.faults.stall:
-                    await closing
+                await old.close(1000, "新连接替换")
             self.tool_sides[agent] = connection
             self._news.set()
         self.log("a tool side is registered")

@@ -16,24 +16,15 @@ from .timing import Timing
 
 __all__ = ["Attempt", "Listener", "OpeningFaults"]
 
-_BODIES = {
-    200: "<!doctype html><title>Console</title><p>This is a web page.</p>",
-    426: "Upgrade Required",
-}
-
 
 @dataclass(slots=True, kw_only=True)
 class OpeningFaults:
     """What goes wrong while a connection opens; may be changed at any time, for later connections."""
 
     status: int | None = None
-    """Refuse the upgrade with this HTTP status, such as 401; 426 sets a cookie, and 200 is a web page."""
-    redirect: str | None = None
-    """Answer the upgrade with status 302 and this address."""
+    """Refuse the upgrade with this HTTP status, such as 401."""
     black_hole: bool = False
     """Accept the TCP connection and never answer."""
-    close_code: int | None = None
-    """Close with this code as soon as the connection is open; 1006 is without a close frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +132,8 @@ class Listener:
         return response
 
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
-        faults = self.opening
-        if faults.redirect is not None:
-            response = connection.respond(HTTPStatus.FOUND, "")
-            response.headers["Location"] = faults.redirect
-            return response
-        if faults.status is not None:
-            response = respond(connection, faults.status)
-            if faults.status == 426:
-                response.headers["Set-Cookie"] = "acw_tc=1; path=/; HttpOnly"
-            return response
+        if self.opening.status is not None:
+            return respond(connection, self.opening.status)
         return self._refusal(connection, *_target(request.path))
 
     def _note(self, request: Request, status: int) -> None:
@@ -164,13 +147,8 @@ class Listener:
     async def _open(self, connection: ServerConnection) -> None:
         self._connections.add(connection)
         try:
-            if (code := self.opening.close_code) is None:
-                request = connection.request
-                await self._serve(connection, *_target(request.path if request else ""))
-            elif code == 1006:
-                connection.transport.abort()
-            else:
-                await connection.close(code, "Internal server error" if code == 4004 else "")
+            request = connection.request
+            await self._serve(connection, *_target(request.path if request else ""))
         except ConnectionClosed:
             pass
         except Exception as err:  # noqa: BLE001 - raised when the double ends, so that the test fails
@@ -181,7 +159,7 @@ class Listener:
 
 def respond(connection: ServerConnection, status: int) -> Response:
     """Return an HTTP answer instead of the upgrade."""
-    return connection.respond(HTTPStatus(status), _BODIES.get(status) or HTTPStatus(status).phrase)
+    return connection.respond(HTTPStatus(status), HTTPStatus(status).phrase)
 
 
 def _target(target: str) -> tuple[str, str]:

@@ -87,7 +87,7 @@ class NotifyPlayer:
 
     async def _play(self, playback: Playback, body: StreamedBody) -> None:
         """Read and queue until the end, or until the playback is stopped. Raises `OggError` and others."""
-        demuxer = OggDemuxer(self._hardware.profile.ogg)
+        demuxer = OggDemuxer()
         while self._active is playback:
             data = await body.read()
             playback.announcement.read += len(data)

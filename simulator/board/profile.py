@@ -5,7 +5,7 @@ from enum import StrEnum
 import re
 from typing import Any, Final, Literal
 
-__all__ = ["BOARDS", "Board", "ListeningMode", "OggReader", "Profile", "get_profile"]
+__all__ = ["BOARDS", "Board", "ListeningMode", "Profile", "get_profile"]
 
 type Version = tuple[int, int, int]
 type Network = Literal["wifi", "cellular", "ethernet"]
@@ -22,17 +22,6 @@ class ListeningMode(StrEnum):
     AUTO = "auto"
     MANUAL = "manual"
     REALTIME = "realtime"
-
-
-class OggReader(StrEnum):
-    """How a firmware reads Ogg; which build reads how is not known exactly."""
-
-    OLD = "old"
-    """As `lax`, but a last packet whose length is a multiple of 255 bytes is never finished."""
-    LAX = "lax"
-    """Looks at packets only."""
-    STRICT = "strict"
-    """Checks check sums, serial number, page order, granule positions and the end of the stream, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,8 +195,6 @@ class Profile:
     """The WebSocket client sends its request before it waits for the answer, and misses one that comes within
     this time. On a real device this is at most a millisecond, and rare."""
     glyph_push: bool = False
-    ogg: OggReader = OggReader.LAX
-    """How the file of a `notify` is read."""
     server_echo_cancellation: bool = False
 
     @property

@@ -1,11 +1,10 @@
 """The other sides of the double: a tool side of a few lines, and the official SDK as a client."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 import json
-import ssl
 from typing import Any
 
 import anyio
@@ -23,38 +22,29 @@ TOOLS = [
 ]
 
 
-async def echo(name: str, arguments: object) -> str:
-    return f"{name} {json.dumps(arguments)}"
-
-
 @dataclass
 class Peer:
-    """Answers like a minimal MCP server; what it does is set by its fields."""
+    """Answers like a minimal MCP server; a call answers so many `letters` after so many `seconds`."""
 
     connection: ClientConnection
     tools: list[Json] = field(default_factory=lambda: [*TOOLS])
-    work: Callable[[str, object], Awaitable[str]] = echo
     deaf_to: set[str] = field(default_factory=set)
     """Methods that get no answer."""
-    replies: Json = field(default_factory=dict)
-    """What replaces the reply's result, or error, for a method."""
     asked: list[Json] = field(default_factory=list)
 
     async def serve(self) -> None:
-        tasks = set()
-        with suppress(ConnectionClosed):
-            while True:
-                message = json.loads(await self.connection.recv())
-                self.asked.append(message)
-                if "id" in message and message["method"] not in self.deaf_to:
-                    tasks.add(asyncio.create_task(self.answer(message)))
-        for task in tasks:
-            task.cancel()
+        async with asyncio.TaskGroup() as answers:
+            with suppress(ConnectionClosed):
+                async for text in self.connection:
+                    message = json.loads(text)
+                    self.asked.append(message)
+                    if "id" in message and message["method"] not in self.deaf_to:
+                        answers.create_task(self.answer(message))
 
     async def answer(self, message: Json) -> None:
-        content = self.replies.get(message["method"]) or {"result": await self.result(message)}
+        result = await self.result(message)
         with suppress(ConnectionClosed):
-            await self.connection.send(json.dumps({"jsonrpc": "2.0", "id": message["id"]} | content))
+            await self.connection.send(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}))
 
     async def result(self, message: Json) -> Json:
         match message["method"]:
@@ -64,15 +54,16 @@ class Peer:
             case "tools/list":
                 return {"tools": self.tools}
             case "tools/call":
-                text = await self.work(message["params"]["name"], message["params"].get("arguments"))
-                return {"content": [{"type": "text", "text": text}]}
+                arguments = message["params"]["arguments"]
+                await asyncio.sleep(arguments.get("seconds", 0))
+                return {"content": [{"type": "text", "text": "ä" * arguments.get("letters", 0)}]}
         return {}
 
 
 @asynccontextmanager
-async def peer(url: str, *, tls: ssl.SSLContext | None = None, **fields: Any) -> AsyncIterator[Peer]:
+async def peer(url: str, **fields: Any) -> AsyncIterator[Peer]:
     """Dial and answer."""
-    async with connect(url, ssl=tls, **fields.pop("options", {})) as connection:
+    async with connect(url) as connection:
         dialled = Peer(connection, **fields)
         task = asyncio.create_task(dialled.serve())
         try:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 import json
@@ -11,7 +11,7 @@ from typing import Any, Self, override
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from tests.protocol.transport.mqtt.wire import packet, string
-from tests.simulator.fake_server import Http, Json
+from tests.simulator.fake_server import Http, Json, Watched
 
 CONNECT, PUBLISH, PUBACK, PUBREC, PUBCOMP, SUBSCRIBE, PINGREQ, DISCONNECT = 1, 3, 4, 5, 7, 8, 12, 14
 KEY = bytes(range(16))
@@ -45,12 +45,13 @@ class Packet:
         return self.body[2 + int.from_bytes(self.body[:2]) :].decode()
 
 
-class Session:
+class Session(Watched):
     """One MQTT connection of a device."""
 
     def __init__(
         self, server: MqttServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        super().__init__()
         self.packets: list[Packet] = []
         self.closed = False
         self.pending = 0
@@ -58,7 +59,6 @@ class Session:
         self._server = server
         self._reader = reader
         self.writer = writer
-        self._news = asyncio.Event()
 
     async def run(self) -> None:
         with suppress(EOFError, ConnectionError):
@@ -83,20 +83,12 @@ class Session:
         self.pending = 0
         match self.packets[-1]:
             case Packet(kind=1):
-                if self._server.accepts is not None:
-                    self.writer.write(bytes((0x20, 2, 0, self._server.accepts)))
-            case Packet(kind=12) if self._server.answers_pings:
+                self.writer.write(b"\x20\2\0\0")
+            case Packet(kind=12):
                 self.writer.write(b"\xd0\x00")
             case Packet(kind=3) as message if '"type":"hello"' in message.text:
                 for answer in self._server.hellos:
                     self.send(answer)
-
-    async def until(self, condition: Callable[[], object]) -> None:
-        """Wait for what the device sends."""
-        async with asyncio.timeout(150):
-            while not condition():
-                self._news.clear()
-                await self._news.wait()
 
     def of(self, kind: int) -> list[Packet]:
         return [packet for packet in self.packets if packet.kind == kind]
@@ -106,14 +98,14 @@ class Session:
         self.writer.write(packet(0x30, string(topic) + text.encode()))
 
 
-class Audio(asyncio.DatagramProtocol):
+class Audio(asyncio.DatagramProtocol, Watched):
     """The server's UDP socket."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.datagrams: list[bytes] = []
         self.sources: list[tuple[str | Any, int]] = []
         self._sent = 0
-        self._news = asyncio.Event()
         self.transport: asyncio.DatagramTransport | None = None
 
     @override
@@ -132,13 +124,6 @@ class Audio(asyncio.DatagramProtocol):
     def sequences(self) -> list[int]:
         return [int.from_bytes(datagram[12:16]) for datagram in self.datagrams]
 
-    async def until(self, condition: Callable[[], object]) -> None:
-        """Wait for datagrams of the device."""
-        async with asyncio.timeout(150):
-            while not condition():
-                self._news.clear()
-                await self._news.wait()
-
     def seal(self, payload: bytes, sequence: int | None = None, *, kind: int = 1, key: bytes = KEY) -> bytes:
         """Return the next datagram for the device, or that of another number."""
         if sequence is None:
@@ -153,7 +138,7 @@ class Audio(asyncio.DatagramProtocol):
 
 
 @dataclass
-class MqttServer:
+class MqttServer(Watched):
     """Check-ins, MQTT and UDP."""
 
     http: Http
@@ -163,26 +148,21 @@ class MqttServer:
     """Answers to the device's hello."""
     settings: Json = field(default_factory=dict)
     """What a check-in gives to a device."""
-    accepts: int | None = 0
-    """The code of the CONNACK; None for none."""
-    answers_pings: bool = True
     sessions: list[Session] = field(default_factory=list)
-    _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
     @asynccontextmanager
-    async def serving(cls, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Self]:
-        """Serve; MQTT at this host and port, or any free port if it is 0."""
+    async def serving(cls) -> AsyncIterator[Self]:
         loop = asyncio.get_running_loop()
         transport, audio = await loop.create_datagram_endpoint(Audio, local_addr=("127.0.0.1", 0))
         audio.transport = transport
         async with Http.serving({}) as http:
             server = cls(http, audio)
             server.hellos = [server.hello()]
-            listener = await asyncio.start_server(server._serve, host, port)
+            listener = await asyncio.start_server(server._serve, "127.0.0.1", 0)
             server.port = listener.sockets[0].getsockname()[1]
             server.check_in(
-                endpoint=f"{host}:{server.port}",
+                endpoint=f"127.0.0.1:{server.port}",
                 client_id="box-1",
                 username="box",
                 password="secret",
@@ -221,8 +201,5 @@ class MqttServer:
 
     async def session(self, number: int = 1) -> Session:
         """Return the connection of that number."""
-        async with asyncio.timeout(150):
-            while len(self.sessions) < number:
-                self._news.clear()
-                await self._news.wait()
+        await self.until(lambda: len(self.sessions) >= number)
         return self.sessions[number - 1]

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 import json
 from typing import Any, Self
 
@@ -31,8 +32,23 @@ class Request:
 type Reply = Json | bytes | int
 
 
+class Watched:
+    """Something that happens, for which a test can wait."""
+
+    @cached_property
+    def _news(self) -> asyncio.Event:
+        return asyncio.Event()
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait, for an hour at most: the firmware may be silent for up to 43 minutes."""
+        async with asyncio.timeout(3600):
+            while not condition():
+                self._news.clear()
+                await self._news.wait()
+
+
 @dataclass
-class Http:
+class Http(Watched):
     """Answers requests with what `replies` holds, the last one repeatedly.
 
     A reply is a JSON object with status 200, a status, or the bytes to write.
@@ -42,7 +58,6 @@ class Http:
     requests: list[Request] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     port: int = 0
-    _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
     @asynccontextmanager
@@ -59,13 +74,6 @@ class Http:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/ota"
-
-    async def until(self, condition: Callable[[], object]) -> None:
-        """Wait for requests; the firmware waits for up to 43 minutes between two."""
-        async with asyncio.timeout(3600):
-            while not condition():
-                self._news.clear()
-                await self._news.wait()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -101,14 +109,13 @@ def _response(reply: Reply) -> bytes:
     return b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%b" % (status, len(body), body)
 
 
-class Session:
+class Session(Watched):
     """One connection of a device."""
 
     def __init__(self, connection: ServerConnection) -> None:
         self.connection = connection
         self.messages: list[str | bytes] = []
         self.closed = False
-        self._news = asyncio.Event()
 
     async def run(self) -> None:
         try:
@@ -119,13 +126,6 @@ class Session:
             pass
         self.closed = True
         self._news.set()
-
-    async def until(self, condition: Callable[[], object]) -> None:
-        """Wait for what the device sends."""
-        async with asyncio.timeout(150):
-            while not condition():
-                self._news.clear()
-                await self._news.wait()
 
     @property
     def packets(self) -> list[bytes]:
@@ -144,7 +144,7 @@ HELLO: Json = {
 
 
 @dataclass
-class Server:
+class Server(Watched):
     """Both servers; the check-in sends the device to the WebSocket."""
 
     http: Http
@@ -152,7 +152,6 @@ class Server:
     hello: Json | None = field(default_factory=lambda: dict(HELLO))
     """Answer to the device's hello; None for none."""
     sessions: list[Session] = field(default_factory=list)
-    _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
     @asynccontextmanager
@@ -179,10 +178,7 @@ class Server:
 
     async def session(self, number: int = 1) -> Session:
         """Return the connection of that number, once its hellos are exchanged."""
-        async with asyncio.timeout(150):
-            while len(self.sessions) < number:
-                self._news.clear()
-                await self._news.wait()
+        await self.until(lambda: len(self.sessions) >= number)
         return self.sessions[number - 1]
 
 

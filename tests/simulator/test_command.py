@@ -89,20 +89,6 @@ async def test_the_command_pairs_says_what_is_typed_and_clicks(
         assert first["Client-Id"] == last["Client-Id"]
 
 
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [(500, "status 500"), (CODE, "pair it first"), ({"mqtt": {}}, "the server chose MQTT for this device")],
-)
-async def test_the_command_says_why_it_cannot_talk(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], reply: int | dict[str, object], words: str
-) -> None:
-    async with Server.serving() as server:
-        server.http.replies.appendleft(reply)
-        options = ["--url", server.http.url, "--state", str(tmp_path / "s.json"), "--link", "websocket"]
-        assert await asyncio.to_thread(main, [*options, "say", "hi"]) == 1
-        assert words in capsys.readouterr().err
-
-
 async def test_access_points_at_the_terminal() -> None:
     async with command("access-point", "--agent", "7") as terminal:  # noqa: SIM117
         async with peer(await terminal.read("ws://127.0.0.1:")) as dialled:

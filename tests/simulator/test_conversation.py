@@ -1,14 +1,12 @@
 """Conversations: wake-up, modes, interruptions, the queue of the loudspeaker and the main task."""
 
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 from simulator import Event, ListeningMode
 from tests.simulator.fake_server import opus_packets
 from tests.simulator.trace import (
     HELLO_AND_LISTEN,
-    IDLE_MQTT,
     LISTENING,
     PROMPT,
     SPEAKING,
@@ -42,7 +40,6 @@ PUSHED = (
 )
 CALL = {"name": "self.get_device_status"}
 ALERT = {"type": "alert", "status": "Door", "message": "It rang", "emotion": "surprised"}
-RANG = (*IDLE_MQTT, server(ALERT), sees(status="Door"))
 
 
 def at_least(least: float) -> Any:
@@ -80,15 +77,6 @@ CONVERSATIONS = {
         device('{"session_id":"session-1","type":"listen","state":"detect","text":"say "hi""}'),
         LISTEN,
     ),
-    **{
-        f"the wake word with an open channel in {version}": trace(
-            "I", *PUSHED, user("wake", "x", b""), *rows, version=version
-        )
-        for version, rows in {
-            "2.4.2": (device(state="detect"), LISTEN, still(state="listening")),
-            "2.3.0": (waits(1), still(state="idle")),
-        }.items()
-    },
     "push to talk keeps the channel": trace(
         "E.4",
         *PUSHED,
@@ -135,9 +123,6 @@ CONVERSATIONS = {
     "before 2.2.3 it only aborts": trace(
         "I", *SPEAKING, user("wake"), device(type="abort"), still(state="speaking"), version="2.2.2"
     ),
-    "a C3 does not hear it": trace(
-        "E.6", *SPEAKING, user("wake"), waits(0.5), still(state="speaking"), board="c3"
-    ),
 }
 
 QUEUES = {
@@ -174,12 +159,7 @@ QUEUES = {
             sees(idle=True),
             hello=declares(sample_rate=rate, frame_duration=declared),
         )
-        for declared, rate, sent, failed in (
-            (20, 24000, 60, 5),
-            (30, 24000, 20, 5),
-            (60, 22050, 60, 5),
-            (60, 24000, 20, 0),
-        )
+        for declared, rate, sent, failed in ((20, 24000, 60, 5), (60, 22050, 60, 5), (60, 24000, 20, 0))
     },
     "sound right after the start of the answer is lost": trace(
         "E.3",
@@ -199,31 +179,17 @@ QUEUES = {
         still(state="listening", listening=True),
         pace=BUSY,
     ),
-    "stop and start in one pass": trace(
-        "E.1",
-        *SPEAKING,
-        speech(20),
-        waits(0.2),
-        server(TTS_STOP, TTS_START),
-        sees(flushed=at_least(5)),
-        still(state="speaking", listening=False),
-        pace=BUSY,
-    ),
     "up to 2.0.5 the effects come with the state": trace(
         "I", *LISTENING, server(TTS_START, TTS_STOP), LISTEN, version="2.0.3", pace=BUSY
     ),
-    **{
-        f"the answer is played to its end in {version}": trace(
-            "E.5",
-            *SPEAKING,
-            speech(8),
-            server(TTS_STOP),
-            LISTEN,
-            still(empty=True, played_seconds=at_least(0.47)),
-            version=version,
-        )
-        for version in ("2.4.2", "2.2.2", "1.6.6")
-    },
+    "the answer is played to its end": trace(
+        "E.5",
+        *SPEAKING,
+        speech(8),
+        server(TTS_STOP),
+        LISTEN,
+        still(empty=True, played_seconds=at_least(0.47)),
+    ),
     "from 1.7 to 2.2.1 its end is cut": trace(
         "E.5",
         *SPEAKING,
@@ -234,22 +200,6 @@ QUEUES = {
         still(flushed=at_least(8)),
         version="1.9.4",
     ),
-    **{
-        f"the main task while an answer drains in {version}": trace(
-            "E.5",
-            *SPEAKING,
-            speech(15),
-            server(TTS_STOP),
-            sees(state="listening"),
-            waits(0.05),
-            server({"type": "llm", "emotion": "happy"}),
-            sees(emotion="happy"),
-            still(empty=blocks),
-            LISTEN,
-            version=version,
-        )
-        for version, blocks in {"2.4.2": False, "2.3.0": True}.items()
-    },
     # Only the reply of a tool proves that the device speaks.
     **{
         f"{method} in {version}": trace(
@@ -264,8 +214,11 @@ QUEUES = {
             version=version,
             pace=replace(PROMPT, main_loop_delay=0.05),
         )
-        for version, method in product(("1.6.6", "2.0.5", "2.1.0", "2.4.2"), ("tools/call", "ping"))
-        for lost in [method == "ping" and version in {"2.1.0", "2.4.2"}]
+        for version, method, lost in (
+            ("2.0.5", "ping", False),
+            ("2.4.2", "ping", True),
+            ("2.4.2", "tools/call", False),
+        )
     },
 }
 
@@ -281,20 +234,6 @@ ALERTS = {
         server(ALERT),
         sees(system_text="It rang", status="Door", emotion="surprised", state="listening"),
     ),
-    "stays while idle": trace("M (f)", *RANG, waits(60), still(status="Door"), link="mqtt"),
-    **{
-        f"a conversation begins meanwhile on {board}": trace(
-            "M (f)",
-            *RANG,
-            user("click"),
-            *HELLO_AND_LISTEN,
-            sees(idle=True),
-            still(own_seconds=at_least(0.8) if waits_for_it else lambda seconds: seconds < 0.2),
-            link="mqtt",
-            board=board,
-        )
-        for board, waits_for_it in {"s3": True, "camera": False}.items()
-    },
 }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simulator import BOARDS, get_profile
+from simulator import get_profile
 from simulator.board.tools import board_tools
 from tests.simulator.trace import (
     LISTENING,
@@ -60,34 +60,19 @@ def called(events: list[Any]) -> list[Any]:
 
 IGNORED: dict[str, Any] = {
     "another version": {"jsonrpc": "2.0.1", "id": 1, "method": "ping"},
-    "no method": {"jsonrpc": "2.0", "id": 1},
-    "a number as method": {"jsonrpc": "2.0", "id": 1, "method": 5},
     "a text as id": {"jsonrpc": "2.0", "id": "1", "method": "ping"},
     "no id": {"jsonrpc": "2.0", "method": "ping"},
-    "null as params": {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": None},
-    "a notification": {"jsonrpc": "2.0", "id": 1, "method": "notifications/initialized"},
     "a response": {"jsonrpc": "2.0", "id": 1, "result": {}},
-    "no object": "no object",
 }
 TOO_LARGE = "Failed to add tool  because of payload size limit"
 ERRORS: list[tuple[str, Any, str]] = [
     ("ping", {}, "Method not implemented: ping"),
     ("tools/list", {"cursor": "self.nothing"}, TOO_LARGE),
-    ("tools/list", {"cursor": "self.reboot"}, TOO_LARGE),
     ("tools/call", {"name": 5}, "Missing name"),
     ("tools/call", {"name": "self.nothing"}, "Unknown tool: self.nothing"),
     ("tools/call", STATUS | {"arguments": None}, "Invalid arguments"),
-    ("tools/call", {"name": VOLUME}, "Missing valid argument: volume"),
     ("tools/call", {"name": VOLUME, "arguments": {"volume": "50"}}, "Missing valid argument: volume"),
     ("tools/call", {"name": VOLUME, "arguments": {"volume": 101}}, "Value exceeds maximum allowed: 100"),
-    ("tools/call", {"name": VOLUME, "arguments": {"volume": -1}}, "Value is below minimum allowed: 0"),
-]
-NEW_CODES: list[tuple[str, Any, int]] = [
-    ("ping", {}, -32601),
-    ("tools/call", {"name": "self.nothing"}, -32602),
-    ("tools/call", {"name": VOLUME, "arguments": {"volume": "50"}}, -32602),
-    ("tools/call", {"name": "self.camera.take_photo", "arguments": {"question": "What?"}}, -32603),
-    ("tools/list", {"cursor": "self.nothing"}, -32603),
 ]
 WAVE = {"action": "wave", "hand": True, "steps": None, "amount": 20}
 INITIALIZED = {
@@ -116,24 +101,13 @@ REQUESTS = {
     },
     **{
         f"the id {sent}": trace("F.1", *LISTENING, request("ping", sent), device(payload={"id": back}))
-        for sent, back in ((2**40, 2**31 - 1), (-(2**40), -(2**31)), (7.9, 7))
+        for sent, back in ((2**40, 2**31 - 1), (7.9, 7))
     },
     **{
         f"{method} with {params} is an error": trace(
             "F.3", *LISTENING, request(method, **params), replies(message=message)
         )
         for method, params, message in ERRORS
-    },
-    **{
-        f"2.5 says {code} to {method} with {params}": trace(
-            "L",
-            *LISTENING,
-            request(method, **params),
-            device(payload={"error": {"code": code}}),
-            version="2.5.0",
-            board="camera",
-        )
-        for method, params, code in NEW_CODES
     },
     "errors are not escaped": trace(
         "F.4",
@@ -190,7 +164,7 @@ async def test_request(trace: Trace) -> None:
     await replay(trace)
 
 
-@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("board", ["electron", "camera"])
 async def test_every_tool_of_a_board_is_listed_in_order_and_answers(board: str) -> None:
     """F.3: pages of 8000 bytes, the next tool's name as cursor; user-only tools last, marked, on request."""
     async with stage(trace("F.3", board=board)) as on:
