@@ -31,7 +31,6 @@ from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import (
 )
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from custom_components.xiaozhi.protocol.transport.udp.udp_session import AudioCipher, Source
-from custom_components.xiaozhi.protocol.transport.websocket.audio_framing import FramingError, pack, unpack
 from custom_components.xiaozhi.tools.mapping import map_tools
 from simulator import build_image
 
@@ -270,26 +269,6 @@ def udp(chance: random.Random) -> tuple[Make, Read]:
     return make, read
 
 
-def framing(chance: random.Random) -> tuple[Make, Read]:
-    """Unpack audio: the version in one byte, then a frame."""
-
-    def make() -> bytes:
-        version = chance.randrange(5)
-        return bytes([version]) + mutated(chance, pack(version, chance.randbytes(chance.choice((0, 1, 200)))))
-
-    async def read(data: bytes) -> bool:
-        version = data[0] if data else 0
-        try:
-            packet = unpack(version, data[1:])
-        except FramingError:
-            return False
-        if unpack(version, pack(version, packet)) != packet:
-            raise AssertionError("the packet is another one")
-        return True
-
-    return make, read
-
-
 def firmware(chance: random.Random) -> tuple[Make, Read]:
     """Read images of firmware, and archives that hold one or several."""
     image = build_image(version="2.2.6")
@@ -314,6 +293,5 @@ def firmware(chance: random.Random) -> tuple[Make, Read]:
 
 
 TARGETS: Final[dict[str, Target]] = {
-    target.__name__: target
-    for target in (messages, status, check_ins, forms, mcp, mqtt, udp, framing, firmware)
+    target.__name__: target for target in (messages, status, check_ins, forms, mcp, mqtt, udp, firmware)
 }

@@ -21,7 +21,7 @@ from custom_components.xiaozhi.protocol.faces import face_of
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion, is_version
 from custom_components.xiaozhi.protocol.mcp.incoming import RequestError
 from custom_components.xiaozhi.protocol.mcp.model import McpError, ServerInfo
-from custom_components.xiaozhi.protocol.mcp.recovery import recover_error, reply_to_oversized
+from custom_components.xiaozhi.protocol.mcp.recovery import recover_error
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.mcp.rpc import Progress
 from custom_components.xiaozhi.protocol.mcp.tool import Tool, ToolProperty, check_arguments
@@ -29,7 +29,6 @@ from custom_components.xiaozhi.protocol.messages import parse_message
 from custom_components.xiaozhi.protocol.multipart import parse_form
 from custom_components.xiaozhi.protocol.shortening import MessageTooLongError, encode_within
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import MqttProtocolError, PacketReader
-from custom_components.xiaozhi.protocol.transport.websocket.audio_framing import unpack
 from custom_components.xiaozhi.protocol.untrusted_text import clean_data, clean_text, one_line
 from tests.protocol.growth import assert_linear
 from tests.protocol.test_checkin import CLIENT_ID, HEADERS, MAC
@@ -183,7 +182,6 @@ def messages(text: str) -> None:
         with suppress(ValueError):
             parse_message(frame.encode(errors="replace"))
         recover_error(frame)
-        reply_to_oversized(frame.encode(errors="replace"), 1, 1)
 
 
 def requests(text: str) -> None:
@@ -219,20 +217,8 @@ def statuses(text: str) -> None:
             parse_status(json.dumps({"network": shape, "screen": {"theme": text}}))
 
 
-def frames(text: str) -> None:
-    data = text.encode(errors="replace")
-    for version in (1, 2, 3):
-        for head in (
-            b"",
-            b"\x00\x02" + bytes(10) + len(data).to_bytes(4),
-            b"\x00\x00" + len(data).to_bytes(3)[1:],
-        ):
-            with suppress(ValueError):
-                unpack(version, head + data)
-
-
 READERS: Final[tuple[Reader, ...]] = (
-    addresses, arguments, check_ins, forms, frames, large_packet, messages, names, packets, questions,
+    addresses, arguments, check_ins, forms, large_packet, messages, names, packets, questions,
     requests, results, statuses, texts, tools,
 )  # fmt: skip
 

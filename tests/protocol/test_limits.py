@@ -75,20 +75,15 @@ def test_too_many_pending_connections_cost_the_address_with_the_most_its_oldest(
     assert pending.close() == ["device", "flood 3", "late device"]
 
 
-def test_a_flood_from_many_addresses_displaces_itself_before_an_address_that_was_let_in_before() -> None:
-    """But one that opens many connections displaces its own."""
-    pending = PendingConnections[str](3)
-    assert pending.enter("first", "10.0.0.1") is None
-    pending.let_in("first")
-    assert pending.enter("again", "10.0.0.1") is None
-    assert pending.enter("flood 1", "10.0.1.1") is None
-    assert pending.enter("flood 2", "10.0.1.2") is None
-    assert pending.enter("flood 3", "10.0.1.3") == "flood 1"
-    for number in range(4, 8):
-        assert pending.enter(f"flood {number}", f"10.0.1.{number}") == f"flood {number - 2}"
-    assert pending.enter("again and again", "10.0.0.1") == "flood 6"
-    assert pending.enter("too often", "10.0.0.1") == "flood 7"
-    assert pending.enter("far too often", "10.0.0.1") == "again"
+def test_a_flood_from_all_other_addresses_of_a_home_leaves_a_device_its_place() -> None:
+    """Of 256 connections from 254 addresses, one that is the only one of its address is never displaced."""
+    pending = PendingConnections[tuple[int, int]](256)
+    assert pending.enter((0, 0), "10.0.0.1") is None
+    displaced = [
+        pending.enter((round_, host), f"10.0.0.{host}") for round_ in range(4) for host in range(2, 255)
+    ]
+    assert (0, 0) not in displaced
+    assert len(pending.close()) == 256
 
 
 def test_a_connection_that_has_left_makes_room() -> None:

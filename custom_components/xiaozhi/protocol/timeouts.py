@@ -79,10 +79,8 @@ class MqttTimeouts:
     """To make room for a message."""
     close: float = 0.5
     """To accept the last bytes."""
-    first_refusal: float = 0.5
-    """Delay of a refusal; it doubles with every refusal of the same IP address."""
-    longest_refusal: float = 8
-    """Below the 10 s for which the firmware waits."""
+    refusal: float = 1
+    """Delay of a refusal, since a client asks again at once. The firmware waits 10 s for any answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

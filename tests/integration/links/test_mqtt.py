@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from dataclasses import replace
 from datetime import timedelta
 import json
 import logging
@@ -79,23 +78,6 @@ async def test_an_idle_device_does_what_it_is_told(hass: HomeAssistant, boot: Bo
     await device.wait_for(lambda: device.screen.system_text == "The post is here", 3)
     assert device.screen.status == "Door"
     assert device.state is State.IDLE
-
-
-async def test_an_answer_of_a_tool_that_is_too_large_fails_its_call_and_the_link_stays(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    """One message has room for 65,535 bytes."""
-    profile = get_profile()
-    device = await boot(replace(profile, board=replace(profile.board, also=("sensecap-watcher",))))
-    await wait_for_state(hass, VOLUME, "70")
-    known: PairedDevice = linked_entry.runtime_data.devices[MAC]
-    assert (link := known.session) is not None
-    device.values["model_target"] = "x" * 70_000
-    with pytest.raises(HomeAssistantError, match=r"answer of 70\d\d\d bytes is larger than 65535 bytes"):
-        await known.commands.call_tool("self.model.param_get")
-    device.values["model_target"] = "cat"
-    assert "cat" in str(await known.commands.call_tool("self.model.param_get"))
-    assert known.session is link
 
 
 async def test_a_handshake_that_fails_is_tried_again(hass: HomeAssistant, boot: Boot) -> None:

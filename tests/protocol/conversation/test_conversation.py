@@ -46,6 +46,7 @@ class LoggingLink(Link):
     stays_connected = False
 
     def __init__(self) -> None:
+        super().__init__(DOWNLINK)
         self.messages: list[tuple[float, JsonObject]] = []
         self.packets: list[tuple[float, bytes]] = []
         self.conversation: Conversation | None = None

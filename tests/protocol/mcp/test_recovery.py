@@ -6,7 +6,6 @@ import json
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.recovery import reply_to_oversized
 from custom_components.xiaozhi.protocol.messages import (
     McpMessage,
     MessageError,
@@ -83,24 +82,3 @@ def test_nothing_else_that_is_no_json_is_taken_for_an_error(data: st.DataObject)
 def test_a_broken_frame_of_another_shape_is_dropped(frame: str) -> None:
     with pytest.raises(MessageError, match="not JSON"):
         parse_message(frame)
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        b'{"session_id":"","type":"mcp","payload":{"jsonrpc":"2.0","id":5,"result":{"content":[',
-        b'{"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 5, "result": {',
-        b'{"type":"mcp","session_id":"x","payload":{"jsonrpc":"2.0","id":5,"error":{"message":"',
-    ],
-)
-def test_an_answer_that_is_too_large_fails_its_call(head: bytes) -> None:
-    assert reply_to_oversized(head, 70_000, 65_535) == {
-        "jsonrpc": "2.0",
-        "id": 5,
-        "error": {"message": "its answer of 70000 bytes is larger than 65535 bytes"},
-    }
-
-
-@given(st.binary(max_size=300))
-def test_a_message_that_is_too_large_and_no_answer_fails_nothing(head: bytes) -> None:
-    assert reply_to_oversized(head, 70_000, 65_535) is None

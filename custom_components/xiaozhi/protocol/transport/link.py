@@ -8,10 +8,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+import logging
+import secrets
 from typing import Any, ClassVar, Protocol
 
-from ..limits import LinkCounters
-from ..messages import AudioFormat, DeviceHello, DeviceMessage, JsonObject, mcp
+from ..limits import FloodGuard, LinkCounters
+from ..messages import AudioFormat, DeviceHello, DeviceMessage, JsonObject, MessageError, mcp, parse_message
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class LinkClosedError(ConnectionError):
@@ -85,10 +89,19 @@ class Link(ABC):
     `LinkHandler` receives.
     """
 
-    counters: LinkCounters
     kind: ClassVar[LinkKind]
     stays_connected: ClassVar[bool]
     """Whether the device keeps this kind of link open between conversations."""
+
+    def __init__(self, downlink: AudioFormat) -> None:
+        """`downlink` is the format of the audio for the device."""
+        self.counters = LinkCounters()
+        self._downlink = downlink
+        self._guard = FloodGuard()
+        self._handler: LinkHandler | None = None
+        self._channel: Channel | None = None
+        self._ended: str | None = None
+        """Why the link has ended."""
 
     @property
     def notices_loss(self) -> bool:
@@ -101,9 +114,9 @@ class Link(ABC):
         """IP address of the device as seen on this link."""
 
     @property
-    @abstractmethod
     def channel(self) -> Channel | None:
         """The open audio channel, if any."""
+        return self._channel
 
     def statistics(self) -> dict[str, Any]:
         """Return counters of the link, for diagnostics."""
@@ -128,3 +141,60 @@ class Link(ABC):
     @abstractmethod
     async def close(self, reason: str) -> None:
         """Close the link. Does nothing when it is closed already."""
+
+    def _attach(self, admission: Admission) -> LinkHandler:
+        """Let the handler of the device take this link over."""
+        handler = self._handler = admission.attach(self)
+        if self._ended is not None:
+            # Closed during `attach`, before there was a handler.
+            _report(handler.link_closed, self._ended)
+        return handler
+
+    def _new_channel(self, hello: DeviceHello) -> Channel:
+        """Return the channel that a hello opens, with a session of its own."""
+        session_id = secrets.token_hex(16)
+        return Channel(session_id=session_id, hello=hello, uplink=hello.audio, downlink=self._downlink)
+
+    def _parse(self, data: bytes, now: float) -> DeviceMessage | None:
+        """Count and parse a message; a malformed one is dropped. Raises `FloodError`."""
+        self.counters.bytes_in += len(data)
+        self._guard.message(now, len(data))
+        try:
+            message = parse_message(data)
+        except MessageError as err:
+            self._drop(err, now)
+            return None
+        self.counters.messages_in += 1
+        return message
+
+    def _count_unknown(self, message: DeviceMessage) -> None:
+        if not self.counters.unknown:
+            _LOGGER.debug("The device at %s sends messages unknown here: %r", self.remote, message)
+        self.counters.unknown += 1
+
+    def _drop(self, reason: object, now: float) -> None:
+        """Count what is malformed. Raises `FloodError`."""
+        self.counters.malformed += 1
+        _LOGGER.debug("Dropped what the device at %s sent: %s", self.remote, reason)
+        self._guard.malformed(now)
+
+    def _end_channel(self, reason: str) -> None:
+        channel, self._channel = self._channel, None
+        if channel is not None and self._handler is not None:
+            _report(self._handler.channel_closed, reason)
+
+    def _end(self, reason: str) -> None:
+        """Note that the device can no longer be reached. Does nothing when the link has ended already."""
+        if self._ended is not None:
+            return
+        self._ended = reason
+        self._end_channel(reason)
+        if self._handler is not None:
+            _report(self._handler.link_closed, reason)
+
+
+def _report(report: Callable[[str], None], reason: str) -> None:
+    try:
+        report(reason)
+    except Exception:
+        _LOGGER.exception("Unexpected error while ending the link of a device")

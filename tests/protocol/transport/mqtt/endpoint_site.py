@@ -51,7 +51,7 @@ class Site:
             self.authenticate,
             audio=self.audio,
             downlink=DOWNLINK,
-            timeouts=MqttTimeouts(**{"first_refusal": 0, "close": 0.05} | timeouts),
+            timeouts=MqttTimeouts(**{"refusal": 0, "close": 0.05} | timeouts),
             admits=self.admits,
         )
         self.audio.start("127.0.0.1", 0)

@@ -30,7 +30,7 @@ class _Site:
     def __init__(self) -> None:
         self.audio = UdpServer()
         self.endpoint = MqttServer(
-            self._authenticate, audio=self.audio, downlink=DOWNLINK, timeouts=MqttTimeouts(first_refusal=0)
+            self._authenticate, audio=self.audio, downlink=DOWNLINK, timeouts=MqttTimeouts(refusal=0)
         )
         self.links: list[Link] = []
         self.recorders: list[Recorder] = []
@@ -72,7 +72,6 @@ async def test_aiomqtt_talks_to_the_endpoint(site: _Site) -> None:
         assert await _next(client) == {"type": "tts", "state": "start"}, "without a subscription"
         codes = await client.subscribe([(DOWN, 1), ("#", 0)])
         assert [code if isinstance(code, int) else code.value for code in codes] == [0, 0x80]
-        await client.unsubscribe(DOWN)
         await client.publish(UP, encoded(LISTEN), qos=1)
         assert await recorder.wait_for("message") == ListenStart(ListenMode.AUTO)
         await client.publish(UP, encoded(HELLO))

@@ -6,7 +6,6 @@ from contextlib import suppress
 import pytest
 
 from custom_components.xiaozhi.protocol.messages import tts_start
-from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import RefusalDelays
 from tests.protocol.transport.mqtt import wire
 from tests.protocol.transport.mqtt.device import MAC
 from tests.protocol.transport.mqtt.endpoint_site import TOKEN, Site
@@ -17,7 +16,7 @@ from tests.protocol.transport.udp.device import until
 async def test_wrong_passwords_are_slowed_and_right_ones_are_not(socket_enabled: None) -> None:
     """Who guesses waits for the answer; the device behind the same address does not."""
     site = Site()
-    await site.start(first_refusal=60, longest_refusal=60)
+    await site.start(refusal=60)
     guesser = await site.client()
     await guesser.send(wire.connect("id", MAC, "guess"))
     await until(lambda: site.endpoint.counters.refused == 1)
@@ -36,7 +35,7 @@ async def test_wrong_passwords_are_slowed_and_right_ones_are_not(socket_enabled:
 async def test_many_guesses_at_once_wait_in_a_bounded_room(socket_enabled: None) -> None:
     """400 wrong passwords in parallel; the device gets in at once."""
     site = Site()
-    await site.start(first_refusal=5, longest_refusal=5)
+    await site.start(refusal=5)
     guessers = [await site.client() for _ in range(400)]
     for guesser in guessers:
         await guesser.send(wire.connect("id", MAC, "guess"))
@@ -47,19 +46,6 @@ async def test_many_guesses_at_once_wait_in_a_bounded_room(socket_enabled: None)
     for client in (*guessers, device):
         await client.close()
     await site.stop()
-
-
-def test_refusals_take_longer_each_time_up_to_a_limit_and_are_forgotten() -> None:
-    """For each address by itself, and for a bounded number of addresses."""
-    delays = RefusalDelays(0.5, 8)
-    assert [delays.refuse("a", 0.0) for _ in range(7)] == [0.5, 1, 2, 4, 8, 8, 8]
-    assert delays.refuse("b", 0.0) == 0.5
-    assert delays.refuse("a", 601.0) == 0.5
-    assert delays.refuse("a", 1201.0) == 1
-    for number in range(1000):
-        delays.refuse(f"address {number}", 1202.0)
-    assert delays.refuse("a", 1203.0) == 0.5
-    assert delays.refuse("address 999", 1203.0) == 1
 
 
 async def test_who_calls_from_outside_the_home_network_is_dropped_and_takes_no_place(

@@ -57,11 +57,6 @@ def subscribe(packet_id: int, *filters: str) -> bytes:
     return packet(0x82, packet_id.to_bytes(2) + b"".join(string(name) + b"\x01" for name in filters))
 
 
-def unsubscribe(packet_id: int, *filters: str) -> bytes:
-    """Encode an UNSUBSCRIBE."""
-    return packet(0xA2, packet_id.to_bytes(2) + b"".join(map(string, filters)))
-
-
 PINGREQ = b"\xc0\x00"
 DISCONNECT = b"\xe0\x00"
 

@@ -30,7 +30,6 @@ from custom_components.xiaozhi.protocol.transport.link import (
     LinkHandler,
     LinkKind,
 )
-from custom_components.xiaozhi.protocol.transport.websocket.audio_framing import pack
 from custom_components.xiaozhi.protocol.transport.websocket.websocket_server import WebSocketServer
 from tests.protocol.transport.udp.device import opus_packet
 from tests.protocol.transport.websocket.peer import DOWNLINK, HELLO, TOKEN, RawDevice, Recorder, Site, running
@@ -112,18 +111,17 @@ async def test_messages_and_audio_arrive_in_their_order() -> None:
         await device.hang_up()
 
 
-@pytest.mark.parametrize(("header", "version"), [("1", 1), ("2", 2), ("3", 3), ("", 1), ("7", 1)])
-async def test_audio_is_framed_as_the_device_asked_for(header: str, version: int) -> None:
-    """In both directions, by the header of its request."""
+async def test_a_frame_of_audio_is_the_packet_itself() -> None:
+    """In both directions."""
     async with running() as site:
-        device = await RawDevice.talking(site, Protocol_Version=header)
-        device.send_frame(Opcode.BINARY, pack(version, opus_packet(b"uplink")))
+        device = await RawDevice.talking(site)
+        device.send_frame(Opcode.BINARY, opus_packet(b"uplink"))
         assert await site.recorders[0].wait_for("audio") == (opus_packet(b"uplink"), 0)
         await site.links[0].send_audio(b"downlink")
         frame = await device.receive()
         assert frame is not None
         assert frame.opcode is Opcode.BINARY
-        assert bytes(frame.data) == pack(version, b"downlink")
+        assert bytes(frame.data) == b"downlink"
         await device.hang_up()
 
 

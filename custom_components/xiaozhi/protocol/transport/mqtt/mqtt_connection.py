@@ -58,7 +58,6 @@ class MqttConnection:
         """Accept the client; messages to it are published to `topic`."""
         self._topic = topic
         self._packets.limit = mqtt.MAX_PACKET_BYTES
-        self._packets.skip_limit = mqtt.MAX_SKIPPED_BYTES
         self.write(mqtt.connack(mqtt.ConnectCode.ACCEPTED))
 
     async def read(self, seconds: float | None) -> Packet:

@@ -6,17 +6,12 @@ ends with a goodbye from either side.
 """
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import asdict
 import logging
-import secrets
 from typing import Any, ClassVar, Final, Protocol, override
 
 from ...clock import loop_time
-from ...limits import FloodGuard, LinkCounters
-from ...mcp.recovery import reply_to_oversized
 from ...messages import (
-    MAX_MESSAGE_BYTES,
     Abort,
     AudioFormat,
     DeviceHello,
@@ -26,16 +21,13 @@ from ...messages import (
     ListenDetect,
     ListenStart,
     ListenStop,
-    McpMessage,
-    MessageError,
     UnknownMessage,
     encode,
     goodbye,
     in_session,
-    parse_message,
     server_hello,
 )
-from ..link import Admission, Channel, Link, LinkClosedError, LinkHandler, LinkKind
+from ..link import Admission, Link, LinkClosedError, LinkHandler, LinkKind
 from ..udp.udp_server import UdpChannel, UdpServer
 from ..udp.udp_session import UdpCounters
 
@@ -47,8 +39,6 @@ _TRANSPORT: Final = "udp"
 # A goodbye that arrives while the device opens a new channel ends that one (observed with firmware v1.6.6).
 _GRACE_SECONDS: Final = 1.0
 _OF_A_CONVERSATION: Final = (ListenDetect, ListenStart, ListenStop, Abort)
-# Beginning of a message that is too large.
-_HEAD_BYTES: Final = 1024
 
 
 def uplink_topic(name: str, prefix: str = DEFAULT_PREFIX) -> str:
@@ -110,31 +100,20 @@ class MqttLink(Link):
         With `others_can_publish`, a message may come from a client that poses as the device. `grace` is the
         time in seconds before a goodbye for an unknown conversation, in which a new one may begin.
         """
-        self.counters = LinkCounters()
+        super().__init__(downlink)
         self.audio_counters = UdpCounters()
         self.last_seen = loop_time()
         """Seconds of `loop_time` at the device's last message or audio packet."""
         self._carrier = carrier
         self._audio_server = audio
         self._address = address
-        self._downlink = downlink
-        self._guard = FloodGuard()
         self._audio: UdpChannel | None = None
-        self._channel: Channel | None = None
         self._others_can_publish = others_can_publish
         self._grace = grace
         self._stray_session = ""
         self._left: tuple[str, float] | None = None
         self._hanging_up: asyncio.Task[None] | None = None
-        self._ended: str | None = None
-        self._handler: LinkHandler | None = None
         self._attach(admission)
-
-    def _attach(self, admission: Admission) -> None:
-        self._handler = admission.attach(self)
-        if self._ended is not None:
-            # Closed during `attach`, before there was a handler.
-            _call(self._handler.link_closed, self._ended)
 
     @property
     def carrier(self) -> Carrier:
@@ -152,11 +131,6 @@ class MqttLink(Link):
     @override
     def notices_loss(self) -> bool:
         return self._carrier.notices_loss
-
-    @property
-    @override
-    def channel(self) -> Channel | None:
-        return self._channel
 
     @override
     def statistics(self) -> dict[str, Any]:
@@ -203,73 +177,41 @@ class MqttLink(Link):
 
     def ended(self, reason: str) -> None:
         """Note that the device can no longer be reached. Does nothing when the link is closed already."""
-        if self._ended is not None:
-            return
-        self._end_channel(reason)
-        self._ended = reason
         if self._hanging_up is not None:
             self._hanging_up.cancel()
-        if self._handler is not None:
-            _call(self._handler.link_closed, reason)
+        self._end(reason)
 
     async def receive(self, payload: bytes) -> None:
         """Handle a message from the device; a malformed one is dropped. Raises `FloodError`."""
         if self._handler is None or self._ended is not None:
             return
-        if len(payload) > MAX_MESSAGE_BYTES:
-            self.refuse(payload[:_HEAD_BYTES], len(payload))
-            return
         self.last_seen = loop_time()
-        self.counters.bytes_in += len(payload)
-        self._guard.message(self.last_seen, len(payload))
         if self._audio is not None:
             # The device has sent the audio before the message.
             self._audio.flush()
-        try:
-            message = parse_message(payload)
-        except MessageError as err:
-            self._drop(str(err))
-            return
-        self.counters.messages_in += 1
-        match message:
+        match message := self._parse(payload, self.last_seen):
+            case None:
+                pass
             case DeviceHello():
                 await self._open_channel(self._handler, message)
             case Goodbye(session_id=session_id):
                 self._goodbye_received(session_id)
-            case UnknownMessage(type=kind):
-                if not self.counters.unknown:
-                    _LOGGER.debug("The device sends messages unknown here: %r", kind)
-                self.counters.unknown += 1
+            case UnknownMessage():
+                self._count_unknown(message)
             case _:
                 if self._channel is None:
                     self._without_channel(message)
                 self._handler.message_received(message)
-
-    def refuse(self, head: bytes, size: int) -> None:
-        """Drop a message of `size` bytes, which is too large; the call that it answers fails at once.
-
-        `head` are its first bytes. Raises `FloodError`.
-        """
-        if self._handler is None or self._ended is not None:
-            return
-        self.last_seen = loop_time()
-        self.counters.bytes_in += size
-        self._guard.message(self.last_seen, size)
-        self._drop(f"{size} bytes are too many")
-        if (reply := reply_to_oversized(head, size, MAX_MESSAGE_BYTES)) is not None:
-            self._handler.message_received(McpMessage(reply))
 
     async def _open_channel(self, handler: LinkHandler, hello: DeviceHello) -> None:
         # The firmware reopens a stale channel without a goodbye.
         self._end_channel("the device began a new conversation")
         if hello.transport not in {_TRANSPORT, ""}:
             # An answer with another transport than the device's would crash older firmware.
-            self._drop(f"hello asks for transport {hello.transport!r}")
+            self._drop(f"hello asks for transport {hello.transport!r}", self.last_seen)
             return
         audio = self._audio_server.open_channel(hello.audio, self._audio_received, self.audio_counters)
-        channel = Channel(
-            session_id=secrets.token_hex(16), hello=hello, uplink=hello.audio, downlink=self._downlink
-        )
+        channel = self._new_channel(hello)
         self._audio = audio
         try:
             await self.send(
@@ -330,13 +272,12 @@ class MqttLink(Link):
         except LinkClosedError as err:
             _LOGGER.debug("Goodbye not sent: %s", err)
 
+    @override
     def _end_channel(self, reason: str) -> None:
         audio, self._audio = self._audio, None
-        channel, self._channel = self._channel, None
         if audio is not None:
             audio.close()
-        if channel is not None and self._handler is not None:
-            _call(self._handler.channel_closed, reason)
+        super()._end_channel(reason)
 
     def _audio_received(self, packet: bytes, missing: int) -> None:
         if self._channel is None or self._handler is None:
@@ -345,15 +286,3 @@ class MqttLink(Link):
         self.counters.packets_in += 1
         self.counters.bytes_in += len(packet)
         self._handler.audio_received(packet, missing)
-
-    def _drop(self, reason: str) -> None:
-        self.counters.malformed += 1
-        _LOGGER.debug("Message dropped: %s", reason)
-        self._guard.malformed(self.last_seen)
-
-
-def _call(report: Callable[[str], None], reason: str) -> None:
-    try:
-        report(reason)
-    except Exception:
-        _LOGGER.exception("Unexpected error while ending the link of a device")

@@ -11,10 +11,6 @@ from typing import Final
 
 # Room for the largest message of a device (65535 bytes) and its topic.
 MAX_PACKET_BYTES: Final = 70 * 1024
-# A picture as text can be a few hundred kilobytes; larger packets are not from a device.
-MAX_SKIPPED_BYTES: Final = 512 * 1024
-# Kept of a skipped message: its topic, and the members of an MCP reply before the result.
-_HEAD_BYTES: Final = 1024
 # Answer to a subscription that is not granted (3.9.3).
 SUBSCRIBE_FAILED: Final = 0x80
 
@@ -66,37 +62,9 @@ class Publish:
     """None at QoS 0."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OversizedPublish:
-    """The beginning of a message that was too large."""
-
-    topic: str
-    head: bytes
-    size: int
-    """Bytes of the whole payload."""
-    qos: int
-    packet_id: int | None
-    """None at QoS 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class PubAck:
-    """The client has received a message of QoS 1."""
-
-    packet_id: int
-
-
 @dataclass(frozen=True, slots=True)
 class Subscribe:
     """The client subscribes to topics."""
-
-    packet_id: int
-    filters: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Unsubscribe:
-    """The client unsubscribes from topics."""
 
     packet_id: int
     filters: tuple[str, ...]
@@ -112,9 +80,7 @@ class Disconnect:
     """The client disconnects."""
 
 
-type Packet = (
-    Connect | Publish | OversizedPublish | PubAck | Subscribe | Unsubscribe | PingRequest | Disconnect
-)
+type Packet = Connect | Publish | Subscribe | PingRequest | Disconnect
 
 
 class PacketReader:
@@ -126,11 +92,7 @@ class PacketReader:
     def __init__(self, limit: int = MAX_PACKET_BYTES) -> None:
         """Refuse packets whose remaining length is over `limit` bytes as soon as their length is known."""
         self.limit = limit
-        self.skip_limit = 0
-        """Size up to which a PUBLISH over `limit` is skipped instead of refused."""
         self._buffer = bytearray()
-        self._to_skip = 0
-        self._oversized: OversizedPublish | None = None
 
     @property
     def buffered(self) -> int:
@@ -146,8 +108,6 @@ class PacketReader:
 
         Raises `MqttProtocolError`; the reader must not be used after that.
         """
-        if self._oversized is not None:
-            return self._skip(self._oversized)
         if not self._buffer:
             return None
         first = self._buffer[0]
@@ -156,8 +116,6 @@ class PacketReader:
         if (size := self._packet_size()) is None:
             return None
         header_bytes, remaining = size
-        if remaining > self.limit:
-            return self._begin_to_skip(first & 0x0F, header_bytes, remaining)
         end = header_bytes + remaining
         if len(self._buffer) < end:
             return None
@@ -168,31 +126,6 @@ class PacketReader:
             raise MqttProtocolError(f"packet type {first >> 4} is longer than its fields")
         return packet
 
-    def _begin_to_skip(self, flags: int, header_bytes: int, remaining: int) -> Packet | None:
-        kept = min(remaining, _HEAD_BYTES)
-        if len(self._buffer) < header_bytes + kept:
-            return None
-        head = _parse_publish(flags, _Body(bytes(self._buffer[header_bytes : header_bytes + kept])))
-        del self._buffer[: header_bytes + kept]
-        self._to_skip = remaining - kept
-        self._oversized = OversizedPublish(
-            topic=head.topic,
-            head=head.payload,
-            size=len(head.payload) + self._to_skip,
-            qos=head.qos,
-            packet_id=head.packet_id,
-        )
-        return self._skip(self._oversized)
-
-    def _skip(self, oversized: OversizedPublish) -> Packet | None:
-        skipped = min(self._to_skip, len(self._buffer))
-        del self._buffer[:skipped]
-        self._to_skip -= skipped
-        if self._to_skip:
-            return None
-        self._oversized = None
-        return oversized
-
     def _packet_size(self) -> tuple[int, int] | None:
         """Sizes of fixed header and rest in bytes; None if not known yet."""
         remaining = 0
@@ -200,8 +133,7 @@ class PacketReader:
             byte = self._buffer[index]
             remaining |= (byte & 0x7F) << 7 * (index - 1)
             if byte < 0x80:
-                is_publish = self._buffer[0] >> 4 == _PUBLISH
-                if remaining > max(self.limit, self.skip_limit if is_publish else 0):
+                if remaining > self.limit:
                     raise MqttProtocolError(f"packet of {remaining} bytes is over the limit of {self.limit}")
                 return index + 1, remaining
         if len(self._buffer) >= _MAX_HEADER_BYTES:
@@ -326,23 +258,11 @@ def _parse_subscribe(_: int, body: _Body) -> Subscribe:
     return Subscribe(packet_id, tuple(filters))
 
 
-def _parse_unsubscribe(_: int, body: _Body) -> Unsubscribe:
-    packet_id = body.packet_id()
-    filters: list[str] = []
-    while not filters or not body.exhausted:
-        filters.append(body.topic_filter())
-    return Unsubscribe(packet_id, tuple(filters))
-
-
-_PUBLISH: Final = 3
-
 # Packet type -> its only valid flags (None: they have a meaning) and its parser.
 _PARSERS: Final[dict[int, tuple[int | None, _Parser]]] = {
     1: (0x00, _parse_connect),
-    _PUBLISH: (None, _parse_publish),
-    4: (0x00, lambda _, body: PubAck(body.packet_id())),
+    3: (None, _parse_publish),
     8: (0x02, _parse_subscribe),
-    10: (0x02, _parse_unsubscribe),
     12: (0x00, lambda _, _body: PingRequest()),
     14: (0x00, lambda _, _body: Disconnect()),
 }
@@ -367,11 +287,6 @@ def puback(packet_id: int) -> bytes:
 def suback(packet_id: int, codes: bytes) -> bytes:
     """Answer a SUBSCRIBE: for each filter the granted QoS or `SUBSCRIBE_FAILED`."""
     return _packet(0x90, packet_id.to_bytes(2) + codes)
-
-
-def unsuback(packet_id: int) -> bytes:
-    """Answer an UNSUBSCRIBE."""
-    return _packet(0xB0, packet_id.to_bytes(2))
 
 
 def _packet(first: int, body: bytes) -> bytes:

@@ -50,29 +50,6 @@ class MqttServerCounters:
     """Messages dropped because their topic is not the client's own."""
 
 
-class RefusalDelays:
-    """Delays of refusals, by IP address. Correct credentials are never delayed."""
-
-    _FORGOTTEN_AFTER: Final = 600
-    _MAX_ADDRESSES: Final = 256
-
-    def __init__(self, first: float, longest: float) -> None:
-        """Start with `first` seconds, double up to `longest`."""
-        self._first = first
-        self._longest = longest
-        self._refusals: dict[str, tuple[int, float]] = {}
-
-    def refuse(self, address: str, now: float) -> float:
-        """Count a refusal; return the seconds until it may be sent."""
-        count, last = self._refusals.pop(address, (0, now))
-        if now - last > self._FORGOTTEN_AFTER:
-            count = 0
-        if len(self._refusals) >= self._MAX_ADDRESSES:
-            del self._refusals[next(iter(self._refusals))]
-        self._refusals[address] = (count + 1, now)
-        return min(self._longest, self._first * (1 << min(count, 30)))
-
-
 class MqttServer:
     """Lets devices connect by MQTT, and runs an `MqttLink` for each."""
 
@@ -100,7 +77,6 @@ class MqttServer:
         self._downlink = downlink
         self._address = address or (lambda _mac: None)
         self._timeouts = timeouts or MqttTimeouts()
-        self._delays = RefusalDelays(self._timeouts.first_refusal, self._timeouts.longest_refusal)
         self._pending = PendingConnections[asyncio.Task[None]](_MAX_PENDING)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -152,7 +128,7 @@ class MqttServer:
                 self.counters.crowded_out += 1
                 displaced.cancel()
             if (identity := await self._identify(connection)) is not None:
-                self._pending.let_in(task)
+                self._pending.leave(task)
                 await self._run_link(connection, identity)
         except LinkClosedError as err:
             _LOGGER.debug("Connection from %s is over: %s", connection.remote, err)
@@ -177,8 +153,7 @@ class MqttServer:
         identity = self._check(packet, connection.remote)
         if isinstance(identity, ConnectCode):
             self.counters.refused += 1
-            delay = self._delays.refuse(connection.remote, asyncio.get_running_loop().time())
-            await asyncio.sleep(delay)
+            await asyncio.sleep(self._timeouts.refusal)
             connection.write(mqtt.connack(identity))
             return None
         return identity
@@ -241,26 +216,22 @@ class MqttServer:
     async def _answer(self, client: _Client, packet: Packet) -> None:
         write = client.connection.write
         match packet:
-            case mqtt.Publish() | mqtt.OversizedPublish():
+            case mqtt.Publish():
                 await self._published(client, packet)
             case mqtt.Subscribe(packet_id=packet_id, filters=filters):
                 own = downlink_topic(client.mac)
                 codes = bytes(0 if name == own else mqtt.SUBSCRIBE_FAILED for name in filters)
                 write(mqtt.suback(packet_id, codes))
-            case mqtt.Unsubscribe(packet_id=packet_id):
-                write(mqtt.unsuback(packet_id))
             case mqtt.PingRequest():
                 write(mqtt.PINGRESP)
             case Connect():
                 raise MqttProtocolError("a second CONNECT")
 
-    async def _published(self, client: _Client, message: mqtt.Publish | mqtt.OversizedPublish) -> None:
+    async def _published(self, client: _Client, message: mqtt.Publish) -> None:
         if message.qos > 1:
             raise MqttProtocolError("QoS 2 is not offered")
         if message.topic != uplink_topic(client.mac):
             self.counters.foreign_topics += 1
-        elif isinstance(message, mqtt.OversizedPublish):
-            client.link.refuse(message.head, message.size)
         else:
             await client.link.receive(message.payload)
         if message.packet_id is not None:

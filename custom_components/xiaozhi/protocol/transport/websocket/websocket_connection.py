@@ -42,14 +42,13 @@ class WebSocketConnection(ServerConnection):
     def __init__(
         self,
         *args: Any,
-        unauthenticated: PendingConnections[WebSocketConnection],
-        greeting: PendingConnections[WebSocketConnection],
+        pending: PendingConnections[WebSocketConnection],
         admits: Callable[[str], bool],
         clock: Callable[[], float],
         close_timeout: float,
         **options: Any,
     ) -> None:
-        """Take the library's arguments, and those who wait beside it: by address, and then by device.
+        """Take the library's arguments, and the connections that wait beside it to be authenticated.
 
         A peer that is not admitted is dropped before it joins them.
         """
@@ -58,8 +57,7 @@ class WebSocketConnection(ServerConnection):
         self._tcp: asyncio.Transport | None = None
         self._admits = admits
         self._clock = clock
-        self._pending = unauthenticated
-        self._greeting = greeting
+        self._pending = pending
         self._frames = TokenBucket(rate=600, burst=600)
         # Pings, pongs and fragments of messages.
         self._controls = TokenBucket(rate=5, burst=50)
@@ -67,16 +65,9 @@ class WebSocketConnection(ServerConnection):
         self.heard_at = loop_time()
         """When the peer has sent anything last, in seconds of `loop_time`."""
 
-    def admit(self, admission: Admission, mac: str) -> None:
-        """Note that the device is paired: from now on, only connections of its own can displace this one."""
+    def admit(self, admission: Admission) -> None:
+        """Note that the device is paired: from now on, nobody else can displace this connection."""
         self.admission = admission
-        self._pending.let_in(self)
-        self._pending = self._greeting
-        if (displaced := self._pending.enter(self, mac)) is not None:
-            displaced.abort()
-
-    def settle(self) -> None:
-        """Leave the pending connections: the device has sent its hello."""
         self._pending.leave(self)
 
     def abort(self) -> None:
@@ -173,7 +164,7 @@ def peer_address(connection: ServerConnection) -> str:
     return address[0] if address else ""
 
 
-def header(request: Request | None, name: str) -> str:
+def header(request: Request, name: str) -> str:
     """Return a header of a request; empty unless it occurs exactly once."""
-    values = request.headers.get_all(name) if request is not None else []
+    values = request.headers.get_all(name)
     return values[0] if len(values) == 1 else ""

@@ -7,7 +7,6 @@ A stock device connects for one conversation: link and audio channel are one.
 import asyncio
 from collections.abc import Callable
 import logging
-import secrets
 from typing import ClassVar, Final, override
 
 from websockets.exceptions import ConnectionClosed
@@ -15,7 +14,7 @@ from websockets.frames import CloseCode
 
 from ...audio.opus_packet import is_announced
 from ...clock import loop_time
-from ...limits import FloodError, FloodGuard, LinkCounters
+from ...limits import FloodError
 from ...messages import (
     AudioFormat,
     DeviceHello,
@@ -32,12 +31,13 @@ from ...messages import (
 from ...shortening import encode_within
 from ...timeouts import WebSocketTimeouts
 from ..link import Channel, Link, LinkClosedError, LinkHandler, LinkKind
-from .audio_framing import FramingError, framing_version, pack, unpack
-from .websocket_connection import WebSocketConnection, header, peer_address
+from .websocket_connection import WebSocketConnection, peer_address
 
 _LOGGER = logging.getLogger(__name__)
 
 _TRANSPORT: Final = "websocket"
+# Speech takes a few hundred bytes a packet; 4000 is 120 ms at 266 kbit/s.
+_MAX_PACKET_BYTES: Final = 4000
 
 
 class _ViolationError(Exception):
@@ -58,29 +58,18 @@ class WebSocketLink(Link):
         clock: Callable[[], float],
     ) -> None:
         """Use a connection after its opening handshake; `run` does the rest."""
-        self.counters = LinkCounters()
+        super().__init__(downlink)
         self._connection = connection
-        self._downlink = downlink
         self._timeouts = timeouts
         self._clock = clock
         self._remote = peer_address(connection)
-        self._framing = framing_version(header(connection.request, "Protocol-Version"))
-        self._guard = FloodGuard()
         # Packets dropped since the last valid one: their time has passed as well.
         self._missing = 0
-        self._handler: LinkHandler | None = None
-        self._channel: Channel | None = None
-        self._ended: str | None = None
 
     @property
     @override
     def remote(self) -> str:
         return self._remote
-
-    @property
-    @override
-    def channel(self) -> Channel | None:
-        return self._channel
 
     @override
     async def send(self, message: JsonObject) -> None:
@@ -93,7 +82,7 @@ class WebSocketLink(Link):
     @override
     async def send_audio(self, packet: bytes) -> None:
         self._require_channel()
-        await self._send(pack(self._framing, packet), text=False)
+        await self._send(packet, text=False)
         self.counters.packets_out += 1
 
     @override
@@ -107,7 +96,7 @@ class WebSocketLink(Link):
 
     async def end(self, code: CloseCode, reason: str) -> None:
         """Close the link with a close code of our choice. Does nothing when it is closed already."""
-        self._report_end(reason)
+        self._end(reason)
         await self._connection.hang_up(code, reason)
 
     async def run(self) -> None:
@@ -115,10 +104,8 @@ class WebSocketLink(Link):
         watch: asyncio.Task[None] | None = None
         try:
             admission = self._connection.admission
-            self._handler = handler = admission.attach(self)
+            handler = self._attach(admission)
             if self._ended is not None:
-                # Closed during `attach`, before there was a handler.
-                _call(handler.link_closed, self._ended)
                 return
             await self._shake_hands(handler)
             if admission.pings_safe:
@@ -130,9 +117,9 @@ class WebSocketLink(Link):
                 # Buffered messages come without a pause, and must not block the loop.
                 await asyncio.sleep(0)
         except ConnectionClosed as err:
-            self._report_end(_describe(err))
+            self._end(_describe(err))
         except LinkClosedError as err:
-            self._report_end(str(err))
+            self._end(str(err))
         except _ViolationError as err:
             await self.end(CloseCode.PROTOCOL_ERROR, str(err))
         except FloodError as err:
@@ -149,12 +136,9 @@ class WebSocketLink(Link):
         hello = await self._receive_hello()
         if hello.transport not in {_TRANSPORT, ""}:
             raise _ViolationError("hello for another transport than websocket")
-        channel = Channel(
-            session_id=secrets.token_hex(16), hello=hello, uplink=hello.audio, downlink=self._downlink
-        )
+        channel = self._new_channel(hello)
         answer = server_hello(transport=_TRANSPORT, session_id=channel.session_id, downlink=self._downlink)
         await self._send(encode(answer).encode(), text=True)
-        self._connection.settle()
         if self._ended is None:
             self._channel = channel
             handler.channel_opened(channel)
@@ -180,15 +164,13 @@ class WebSocketLink(Link):
         if isinstance(frame, bytes):
             self._receive_packet(handler, frame, now)
         else:
-            self._receive_message(handler, frame, now)
+            self._receive_message(handler, self._parse(frame.encode(), now))
 
-    def _receive_packet(self, handler: LinkHandler, frame: bytes, now: float) -> None:
-        self.counters.bytes_in += len(frame)
+    def _receive_packet(self, handler: LinkHandler, packet: bytes, now: float) -> None:
+        self.counters.bytes_in += len(packet)
         self._guard.packet(now)
-        try:
-            packet = unpack(self._framing, frame)
-        except FramingError as err:
-            self._drop(err, now)
+        if len(packet) > _MAX_PACKET_BYTES:
+            self._drop(f"packet of {len(packet)} bytes", now)
             return
         if self._channel is not None and not is_announced(packet, self._channel.uplink):
             # Not counted as a flood: a client may announce a wrong duration.
@@ -201,31 +183,14 @@ class WebSocketLink(Link):
         missing, self._missing = self._missing, 0
         handler.audio_received(packet, missing)
 
-    def _receive_message(self, handler: LinkHandler, frame: str, now: float) -> None:
-        size = len(frame.encode())
-        self.counters.bytes_in += size
-        self._guard.message(now, size)
-        try:
-            message = parse_message(frame)
-        except MessageError as err:
-            self._drop(err, now)
-            return
-        self.counters.messages_in += 1
-        self._dispatch(handler, message)
-
-    def _drop(self, err: Exception, now: float) -> None:
-        self.counters.malformed += 1
-        _LOGGER.debug("Dropped what the device at %s sent: %s", self._remote, err)
-        self._guard.malformed(now)
-
-    def _dispatch(self, handler: LinkHandler, message: DeviceMessage) -> None:
+    def _receive_message(self, handler: LinkHandler, message: DeviceMessage | None) -> None:
         match message:
+            case None:
+                pass
             case DeviceHello():
                 raise _ViolationError("second hello")
             case UnknownMessage() | Goodbye():
-                if not self.counters.unknown:
-                    _LOGGER.debug("The device at %s sends messages unknown here: %r", self._remote, message)
-                self.counters.unknown += 1
+                self._count_unknown(message)
             case _:
                 handler.message_received(message)
 
@@ -260,28 +225,10 @@ class WebSocketLink(Link):
             raise LinkClosedError(self._ended or _describe(err)) from err
         except TimeoutError:
             reason = "the device does not take what it is sent"
-            self._report_end(reason)
+            self._end(reason)
             self._connection.abort()
             raise LinkClosedError(reason) from None
         self.counters.bytes_out += len(data)
-
-    def _report_end(self, reason: str) -> None:
-        if self._ended is not None:
-            return
-        self._ended = reason
-        channel, self._channel = self._channel, None
-        if self._handler is None:
-            return
-        if channel is not None:
-            _call(self._handler.channel_closed, reason)
-        _call(self._handler.link_closed, reason)
-
-
-def _call(report: Callable[[str], None], reason: str) -> None:
-    try:
-        report(reason)
-    except Exception:
-        _LOGGER.exception("Unexpected error while ending the link of a device")
 
 
 def _describe(err: ConnectionClosed) -> str:

@@ -28,7 +28,7 @@ from .websocket_link import WebSocketLink
 _LOGGER = logging.getLogger(__name__)
 
 _PATHS: Final = frozenset({"/xiaozhi/v1", "/xiaozhi/v1/"})
-# Unauthenticated connections, and as many that have not said hello yet.
+# Connections that are not authenticated yet.
 _MAX_PENDING: Final = 256
 _WRITE_LIMIT: Final = 16 * 1024
 
@@ -57,8 +57,7 @@ class WebSocketServer:
         self._downlink = downlink
         self._timeouts = timeouts or WebSocketTimeouts()
         self._server: Server | None = None
-        self._unauthenticated = PendingConnections[WebSocketConnection](_MAX_PENDING)
-        self._greeting = PendingConnections[WebSocketConnection](_MAX_PENDING)
+        self._pending = PendingConnections[WebSocketConnection](_MAX_PENDING)
         self._links: set[WebSocketLink] = set()
 
     @property
@@ -71,8 +70,7 @@ class WebSocketServer:
 
     async def start(self, host: str | None, port: int) -> None:
         """Listen on `port` of an IPv4 address, or of all for None. Raises `OSError`."""
-        self._unauthenticated = PendingConnections[WebSocketConnection](_MAX_PENDING)
-        self._greeting = PendingConnections[WebSocketConnection](_MAX_PENDING)
+        self._pending = PendingConnections[WebSocketConnection](_MAX_PENDING)
         self._server = await serve(
             self._run_link,
             host or "0.0.0.0",  # noqa: S104
@@ -95,8 +93,7 @@ class WebSocketServer:
         return WebSocketConnection(
             *args,
             **options,
-            unauthenticated=self._unauthenticated,
-            greeting=self._greeting,
+            pending=self._pending,
             admits=self._admits,
             clock=self._clock,
         )
@@ -106,7 +103,7 @@ class WebSocketServer:
         if self._server is None:
             return
         server, self._server = self._server, None
-        for connection in (*self._unauthenticated.close(), *self._greeting.close()):
+        for connection in self._pending.close():
             connection.abort()
         server.close(close_connections=False)
         await close_all(
@@ -137,7 +134,7 @@ class WebSocketServer:
         if admission is None:
             # Not 401: that status means a person's wrong password, and gets IP addresses banned.
             return connection.respond(HTTPStatus.FORBIDDEN, "Unknown device or wrong token.\n")
-        connection.admit(admission, credentials.mac)
+        connection.admit(admission)
         return None
 
     async def _run_link(self, connection: ServerConnection) -> None:
