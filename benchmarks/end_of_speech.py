@@ -42,7 +42,6 @@ from custom_components.xiaozhi.voice.end_of_turn import (
     QUICK_AND_PATIENT,
     UNDERSTOOD_PAUSE,
 )
-from custom_components.xiaozhi.voice.engine_trial import EngineKind, Trial
 from custom_components.xiaozhi.voice.understood_commands import UnderstoodCommands
 from simulator.audio.espeak import synthesize
 from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
@@ -184,8 +183,6 @@ class _Bench:
     """The device that listens, in the living room."""
     seconds: float
     """That a call of the engine takes."""
-    trial: Trial = field(default_factory=lambda: Trial(EngineKind.GAINS))
-    """What the device finds out about the engine; it may go back to a fixed pause."""
 
     async def is_understood(self, text: str) -> tuple[bool, float]:
         """Return whether a transcript is understood, and the seconds that it took to find out."""
@@ -257,10 +254,7 @@ async def _ended(bench: _Bench, end: str, said: _Sentence) -> _End | None:
     if end != _QUICK_AND_PATIENT:
         settings = next(settings for name, settings in FIXED_PAUSES.items() if end.endswith(name))
         return _after_pause(bench, settings, said)
-    if bench.trial.transcribes_early(chosen_by_owner=False):
-        return await _QuickAndPatientTurn(bench, said).run()
-    bench.trial.plain(bench.seconds)
-    return _after_pause(bench, DetectorSettings(), said)
+    return await _QuickAndPatientTurn(bench, said).run()
 
 
 def _after_pause(bench: _Bench, settings: DetectorSettings, said: _Sentence) -> _End | None:
@@ -323,7 +317,6 @@ class _QuickAndPatientTurn:
         """Do what the engine and the recogniser have finished up to now."""
         if self._call is not None and self._call.ends_at <= now:
             call, self._call = self._call, None
-            self._bench.trial.early(self._bench.seconds)
             if call.pause == self._pause:
                 self._transcribed = call.pause
                 understood, taken = await self._bench.is_understood(call.text)
@@ -349,7 +342,6 @@ class _QuickAndPatientTurn:
 
     def _end(self, now: float) -> _End:
         late = self._call is not None and self._call.pause == self._pause
-        self._bench.trial.ended(late=late)
         if self._pause is not None and self._transcribed == self._pause:
             return _End(at=now, transcript_at=now, calls=self._calls)
         # The engine still works on this call, or on one that was dropped.

@@ -17,7 +17,7 @@ from homeassistant.helpers import device_registry as dr, issue_registry as ir
 
 from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES, DOMAIN
 from .device.device import Device
-from .gateway import Gateway, XiaozhiConfigEntry, find_device, gateway_of
+from .gateway import XiaozhiConfigEntry, find_device, gateway_of
 from .provisioning.address import describe_address
 from .voice.engine_locations import describe_pipeline
 from .voice.missing_engines import async_missing_engines_hint
@@ -61,7 +61,7 @@ async def async_get_config_entry_diagnostics(
         "preferred_pipeline_is_whole": not await async_missing_engines_hint(hass),
         "listeners": gateway.listeners.counters(),
         "waiting_devices": len(gateway.discovery.devices),
-        "devices": [_describe(gateway, device) for device in gateway.devices.values()],
+        "devices": [_describe(device) for device in gateway.devices.values()],
         "access_points": [point.describe() for point in gateway.access_points.all],
     }
 
@@ -72,7 +72,7 @@ async def async_get_device_diagnostics(
     """Return the diagnostics of one device or access point; empty while the gateway does not run."""
     if (gateway := gateway_of(entry)) is not None:
         if (known := find_device(hass, device.id)) is not None:
-            return _describe(gateway, known)
+            return _describe(known)
         for point in gateway.access_points.all:
             if point.info["identifiers"] & device.identifiers:
                 return point.describe()
@@ -104,10 +104,9 @@ def _open_issues(hass: HomeAssistant) -> list[dict[str, Any]]:
     ]
 
 
-def _describe(gateway: Gateway, device: Device) -> dict[str, Any]:
+def _describe(device: Device) -> dict[str, Any]:
     record = device.describe()
-    record["pipeline"] = describe_pipeline(gateway.hass, device)
-    record["early_transcripts"] = gateway.speech_inputs.describe(device.subentry_id)
+    record["pipeline"] = describe_pipeline(device.hass, device)
     platforms: dict[str, list[str]] = {}
     for entity in device.tools.entities.values():
         if entity.platform is not None:

@@ -137,9 +137,8 @@ class VoiceTimeouts:
     recognition: float = 30
     """For the transcript, after the end of speech: what the slowest recognition at home takes for the longest
     turn."""
-    early: float = 5
-    """For an early transcript after the end of speech, before the turn is transcribed again; longer with an
-    engine that usually takes longer."""
+    early: float = 10
+    """For an early transcript after the end of speech, before the turn is transcribed again."""
     quiet: float = 90
     """Between two signs of life of the pipeline, whose engines need not have time limits. An assistant that
     works with tools reports each step, and speech comes in pieces: an engine silent this long is hung."""

@@ -16,11 +16,9 @@ from homeassistant.core import callback
 
 from ..protocol.audio.detector import SpeechPaused
 from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE
-from ..protocol.clock import loop_time
 from ..timeouts import VoiceTimeouts
 from .end_of_turn import UNDERSTOOD_PAUSE, EndOfTurn
 from .engine_override import Engine
-from .engine_trial import Trial
 from .speech_detectors import TurnDetector
 
 _LOGGER = logging.getLogger(__name__)
@@ -32,8 +30,6 @@ type IsUnderstood = Callable[[str], Awaitable[bool]]
 _MOST_CALLS: Final = 2
 # Audio is given to engines in pieces of a quarter of a second, as they come from a device, only sooner.
 _PIECE: Final = UPLINK_SAMPLE_RATE // 2
-# An early call may take so many times as long as it usually does.
-_SLOW: Final = 3
 
 
 class EngineCalls:
@@ -42,8 +38,6 @@ class EngineCalls:
     def __init__(self, create_task: CreateTask) -> None:
         """Know of no call. Tasks outlive the turns that make them, and end with the gateway."""
         self.create_task = create_task
-        self.dropped = 0
-        """Early transcripts that were dropped, because speech went on."""
         self._speaking = set[object]()
         self._calls = 0
 
@@ -78,7 +72,6 @@ class EarlyTranscripts:
         turn: object,
         engine: Engine,
         calls: EngineCalls,
-        trial: Trial,
         detector: TurnDetector,
         is_understood: IsUnderstood | None,
         timeouts: VoiceTimeouts,
@@ -92,7 +85,6 @@ class EarlyTranscripts:
         self._turn = turn
         self._engine = engine
         self._calls = calls
-        self._trial = trial
         self._detector = detector
         self._is_understood = is_understood
         self._timeouts = timeouts
@@ -116,7 +108,6 @@ class EarlyTranscripts:
     @callback
     def resumed(self) -> None:
         """Drop what is known: speech goes on."""
-        self._calls.dropped += self._called_in is not None and self._called_in == self._pause
         self._pause, self._text = None, ""
         self.ending = EndOfTurn.PAUSE
 
@@ -169,7 +160,6 @@ class EarlyTranscripts:
             self._end_turn(pause)
 
     async def _try_call(self, metadata: stt.SpeechMetadata, pcm: bytes) -> str:
-        begun = loop_time()
         try:
             async with asyncio.timeout(self._timeouts.recognition):
                 result = await self._calls.transcribe(self._engine, metadata, pcm)
@@ -178,9 +168,7 @@ class EarlyTranscripts:
             _LOGGER.debug("An early transcript failed", exc_info=True)
         else:
             if result.result is stt.SpeechResultState.SUCCESS:
-                self._trial.early(loop_time() - begun)
                 return result.text or ""
-        self._trial.failed()
         return ""
 
     @callback
@@ -191,18 +179,10 @@ class EarlyTranscripts:
 
     async def _early_text(self) -> str:
         """Return the early transcript of the whole turn; an empty text if there is none in time."""
-        call = self._call
-        late = call is not None and self._called_in == self._pause
-        self._trial.ended(late=late)
-        if call is None:
-            return self._text
-        # One call at a time, also if this one was dropped: the engine would let the next one wait.
-        limit = self._timeouts.early
-        if (typical := self._trial.typical_early()) is not None:
-            limit = max(limit, _SLOW * typical)
-        await asyncio.wait((call,), timeout=limit)
-        if call.cancel() and late:
-            self._trial.failed()
+        if (call := self._call) is not None:
+            # One call at a time, also if this one was dropped: the engine would let the next one wait.
+            await asyncio.wait((call,), timeout=self._timeouts.early)
+            call.cancel()
         return self._text
 
 

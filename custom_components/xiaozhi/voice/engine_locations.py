@@ -37,7 +37,8 @@ _LOCATIONS: Final[Mapping[str, EngineLocation]] = {
 @callback
 def engine_locations(hass: HomeAssistant, device: Device) -> dict[str, EngineLocation]:
     """Return where each part of a device's pipeline works."""
-    return {part: _location(hass, engine) for part, engine in _engines(chosen_pipeline(hass, device)).items()}
+    engines = _engines(chosen_pipeline(hass, device))
+    return {part: engine_location(hass, engine) for part, engine in engines.items()}
 
 
 @callback
@@ -45,7 +46,11 @@ def describe_pipeline(hass: HomeAssistant, device: Device) -> dict[str, Any]:
     """Return a device's pipeline for diagnostics."""
     pipeline = chosen_pipeline(hass, device)
     parts = {
-        part: {"engine": engine, "integration": _integration(hass, engine), "works": _location(hass, engine)}
+        part: {
+            "engine": engine,
+            "integration": engine_integration(hass, engine),
+            "works": engine_location(hass, engine),
+        }
         for part, engine in _engines(pipeline).items()
     }
     return {
@@ -65,7 +70,8 @@ def _engines(pipeline: Pipeline) -> dict[str, str | None]:
     }
 
 
-def _integration(hass: HomeAssistant, engine: str | None) -> str | None:
+@callback
+def engine_integration(hass: HomeAssistant, engine: str | None) -> str | None:
     """Return the integration of an engine, which is an entity or, in older ones, named after it."""
     if engine is None:
         return None
@@ -73,10 +79,12 @@ def _integration(hass: HomeAssistant, engine: str | None) -> str | None:
     return source["domain"] if source is not None else engine if "." not in engine else None
 
 
-def _location(hass: HomeAssistant, engine: str | None) -> EngineLocation:
+@callback
+def engine_location(hass: HomeAssistant, engine: str | None) -> EngineLocation:
+    """Return where an engine works."""
     if engine is None:
         return EngineLocation.MISSING
-    integration = _integration(hass, engine)
+    integration = engine_integration(hass, engine)
     if integration == CONVERSATION_DOMAIN:
         # Home Assistant's own assistant.
         return EngineLocation.LOCAL

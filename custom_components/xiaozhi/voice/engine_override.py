@@ -7,7 +7,7 @@ Assistant's, so its events, states and traces are those of any other run.
 
 from collections.abc import AsyncIterable, Awaitable, Callable
 from dataclasses import replace
-from typing import Final, override
+from typing import ClassVar, Final, override
 
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import Pipeline, PipelineEvent, PipelineEventType
@@ -29,47 +29,19 @@ _KEY: Final = f"{DOMAIN} {{}}"
 class OverridingEngine(stt.Provider):
     """Takes audio for another engine, whose name it bears."""
 
+    # Without languages, no list of engines offers this one. A run asks only `check_metadata`.
+    supported_languages: ClassVar[list[str]] = []
+    supported_formats: ClassVar[list[stt.AudioFormats]] = []
+    supported_codecs: ClassVar[list[stt.AudioCodecs]] = []
+    supported_bit_rates: ClassVar[list[stt.AudioBitRates]] = []
+    supported_sample_rates: ClassVar[list[stt.AudioSampleRates]] = []
+    supported_channels: ClassVar[list[stt.AudioChannels]] = []
+
     def __init__(self, engine: Engine, transcribe: Transcribe) -> None:
         """Pass audio to `transcribe`; all else is as with `engine`."""
         self._engine = engine
         self._transcribe = transcribe
         self.name = engine.name if isinstance(engine, stt.Provider) else engine.entity_id
-
-    @property
-    @override
-    def supported_languages(self) -> list[str]:
-        """Return none, so that no list of engines offers this one; `check_metadata` knows better."""
-        return []
-
-    @property
-    @override
-    def supported_formats(self) -> list[stt.AudioFormats]:
-        """Return the formats of the engine."""
-        return self._engine.supported_formats
-
-    @property
-    @override
-    def supported_codecs(self) -> list[stt.AudioCodecs]:
-        """Return the codecs of the engine."""
-        return self._engine.supported_codecs
-
-    @property
-    @override
-    def supported_bit_rates(self) -> list[stt.AudioBitRates]:
-        """Return the bit rates of the engine."""
-        return self._engine.supported_bit_rates
-
-    @property
-    @override
-    def supported_sample_rates(self) -> list[stt.AudioSampleRates]:
-        """Return the sample rates of the engine."""
-        return self._engine.supported_sample_rates
-
-    @property
-    @override
-    def supported_channels(self) -> list[stt.AudioChannels]:
-        """Return the channels of the engine."""
-        return self._engine.supported_channels
 
     @property
     @override

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import (
@@ -13,9 +12,9 @@ from homeassistant.components.assist_pipeline import (
 )
 from homeassistant.core import HomeAssistant, callback
 
-from ..protocol.clock import loop_time
 from ..timeouts import VoiceTimeouts
 from .chinese_script import engine_in_script
+from .early_engines import transcribes_early
 from .early_transcripts import CreateTask, EarlyTranscripts, EngineCalls
 from .end_of_turn import (
     ANSWER_TO_QUESTION,
@@ -26,7 +25,6 @@ from .end_of_turn import (
     EndOfTurn,
 )
 from .engine_override import EngineOverride, OverridingEngine
-from .engine_trial import Trial, kind_of
 from .speech_detectors import SpeechDetectors, TurnDetector
 from .understood_commands import UnderstoodCommands
 
@@ -34,12 +32,7 @@ from .understood_commands import UnderstoodCommands
 class SpeechInput:
     """How one turn is listened to."""
 
-    def __init__(
-        self,
-        detector: TurnDetector | None = None,
-        calls: EngineCalls | None = None,
-        trial: Trial | None = None,
-    ) -> None:
+    def __init__(self, detector: TurnDetector | None = None, calls: EngineCalls | None = None) -> None:
         """Find speech and its end with a detector; None if the pipeline or a button has to find the end."""
         self.detector = detector
         self.early: EarlyTranscripts | None = None
@@ -49,8 +42,6 @@ class SpeechInput:
         self.engine_id: str | None = None
         """The engine that is meant, if the pipeline still has it."""
         self._calls = calls
-        self._trial = trial
-        self._ended_at: float | None = None
 
     @property
     def ending(self) -> EndOfTurn:
@@ -71,19 +62,10 @@ class SpeechInput:
             self._calls.speaking(self)
 
     @callback
-    def heard_all(self, silent_for: float | None) -> None:
-        """All of the audio is there."""
-        if silent_for is not None:
-            self._ended_at = loop_time()
-
-    @callback
     def on_pipeline_event(self, event: PipelineEvent) -> None:
         """Follow the run of the pipeline."""
-        if event.type is not PipelineEventType.STT_END or self._calls is None:
-            return
-        self._calls.understood(self)
-        if self._trial is not None and self._ended_at is not None and self.early is None:
-            self._trial.plain(loop_time() - self._ended_at)
+        if event.type is PipelineEventType.STT_END and self._calls is not None:
+            self._calls.understood(self)
 
     @callback
     def close(self) -> None:
@@ -95,21 +77,20 @@ class SpeechInput:
 
 
 class SpeechInputs:
-    """What all devices share in listening, and what each has found out about its engine.
-
-    Devices are known by their subentry: one that is deleted and added again has agreed to nothing.
-    """
+    """What all devices share in listening."""
 
     def __init__(self, hass: HomeAssistant, detectors: SpeechDetectors, create_task: CreateTask) -> None:
         """Use the detectors of the gateway. Tasks end with the gateway."""
         self.chosen_by_owner = set[str]()
-        """Subentries of the devices whose owner has chosen early transcripts instead of being given them."""
+        """Subentries of the devices whose owner has chosen early transcripts instead of being given them.
+
+        A device that is deleted and added again has agreed to nothing.
+        """
         self._hass = hass
         self._detectors = detectors
         self._create_task = create_task
         self._commands = UnderstoodCommands(hass)
         self._engines: dict[str, EngineCalls] = {}
-        self._trials: dict[tuple[str, str], Trial] = {}
 
     async def speech_input(
         self,
@@ -129,13 +110,14 @@ class SpeechInputs:
         if not engine or not pipeline.stt_engine:
             return SpeechInput(await self._detectors.async_load(fixed))
         calls = self._calls_of(pipeline.stt_engine)
-        trial = self._trials.setdefault((subentry_id, pipeline.stt_engine), Trial(kind_of(engine)))
         chosen = subentry_id in self.chosen_by_owner
-        if sensitivity is not None or not trial.transcribes_early(chosen_by_owner=chosen):
-            return SpeechInput(await self._detectors.async_load(fixed), calls, trial)
+        if sensitivity is not None or not transcribes_early(
+            self._hass, pipeline, engine, chosen_by_owner=chosen
+        ):
+            return SpeechInput(await self._detectors.async_load(fixed), calls)
         settings = ANSWER_TO_QUESTION if answers_question else QUICK_AND_PATIENT
         detector = await self._detectors.async_load(settings)
-        speech_input = SpeechInput(detector, calls, trial)
+        speech_input = SpeechInput(detector, calls)
         if detector is not None:
             is_understood = None
             if not answers_question:
@@ -144,7 +126,7 @@ class SpeechInputs:
                 )
             engine = engine_in_script(self._hass, pipeline) or engine
             speech_input.early = EarlyTranscripts(
-                speech_input, engine, calls, trial, detector, is_understood, timeouts
+                speech_input, engine, calls, detector, is_understood, timeouts
             )
             speech_input.override_engine = OverridingEngine(engine, speech_input.early.transcribe)
             speech_input.engine_id = pipeline.stt_engine
@@ -154,14 +136,6 @@ class SpeechInputs:
         """Return how to listen to a turn that a button ends."""
         detector = await self._detectors.async_load(UNTIL_RELEASED)
         return SpeechInput(detector, self._calls_of(pipeline.stt_engine) if pipeline.stt_engine else None)
-
-    def describe(self, subentry_id: str) -> list[dict[str, Any]]:
-        """Return what a device has found out about its engines, for diagnostics."""
-        return [
-            {"id": engine_id, "dropped": self._engines[engine_id].dropped, **trial.describe()}
-            for (owner, engine_id), trial in self._trials.items()
-            if owner == subentry_id
-        ]
 
     def _calls_of(self, engine_id: str) -> EngineCalls:
         return self._engines.setdefault(engine_id, EngineCalls(self._create_task))

@@ -245,7 +245,6 @@ class VoiceTurn:
     @callback
     def _all_heard(self, silent_for: float | None) -> None:
         self._speech_ended = True
-        self._speech_input.heard_all(silent_for)
         if self._answer.begun:
             return
         if silent_for is not None:

@@ -19,6 +19,7 @@ from homeassistant.config_entries import ConfigSubentry, ConfigSubentryData
 from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core import HomeAssistant, State as EntityState
 from homeassistant.helpers import entity_registry as er
+from homeassistant.loader import async_get_loaded_integration
 import pytest
 from pytest_homeassistant_custom_component.common import (
     MockConfigEntry,
@@ -27,9 +28,6 @@ from pytest_homeassistant_custom_component.common import (
 )
 
 from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
-from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
-from custom_components.xiaozhi.voice import speech_input
-from custom_components.xiaozhi.voice.engine_trial import EngineKind
 from simulator import SimulatedDevice, State
 from tests.integration.boxes import (
     CLIENT_ID,
@@ -99,13 +97,6 @@ class Turn:
     """Seconds from the end of what was said to the transcript."""
     told: dict[str, Any]
     """Attributes of the event *Answered*; empty if there was none."""
-
-
-async def early_transcripts(hass: HomeAssistant, entry: MockConfigEntry) -> list[dict[str, Any]]:
-    """Return what diagnostics say."""
-    report = await async_get_config_entry_diagnostics(hass, entry)
-    told: list[dict[str, Any]] = report["devices"][0]["early_transcripts"]
-    return told
 
 
 def comparable(data: Any) -> Any:
@@ -232,8 +223,6 @@ async def test_somebody_who_speaks_on_is_heard_to_the_end(
     turn = await say(hass, device, command + SILENCE * 3 + command)
     assert turn.heard == [OFF]
     assert len(whisper.calls) == 2
-    (report,) = await early_transcripts(hass, linked_entry)
-    assert report["dropped"] == 1
     run = [event.type for event in run_of(hass)]
     assert run.count(PipelineEventType.STT_END) == run.count(PipelineEventType.INTENT_START) == 1
 
@@ -319,25 +308,7 @@ class TestFaults:
         turn = await say(hass, device, command)
         assert turn.heard == [COMMAND]
         assert len(whisper.calls) == 2
-        assert 5 < turn.waited < 7
-
-    async def test_an_engine_whose_early_calls_fail_gets_no_more_of_them(
-        self,
-        hass: HomeAssistant,
-        whisper: Whisper,
-        boot: Boot,
-        command: bytes,
-        linked_entry: MockConfigEntry,
-    ) -> None:
-        # A call with little silence at its end is an early one.
-        whisper.hears = lambda seconds: None if seconds < 1.4 else COMMAND
-        device = await boot()
-        for number in range(4):
-            turn = await say(hass, device, command, f"hi {number}")
-            assert turn.heard == [COMMAND]
-        assert len(whisper.calls) == 3 * 2 + 1
-        (report,) = await early_transcripts(hass, linked_entry)
-        assert report["failed_in_a_row"] == 3
+        assert 10 < turn.waited < 12
 
     async def test_a_pipeline_that_is_changed_in_a_turn_is_the_next_turn_s(
         self, hass: HomeAssistant, speech: Speech, whisper: Whisper, boot: Boot, command: bytes
@@ -396,32 +367,6 @@ async def test_an_engine_that_transcribes_while_it_listens_is_called_once(
         turn = await say(hass, device, command + SILENCE * 3 + command)
         assert turn.told["ended_by"] == "pause"
         assert len(whisper.calls) == 1
-
-
-@pytest.mark.parametrize(("seconds", "gains"), [(0.3, True), (4.0, False)], ids=["as quick", "slower"])
-async def test_an_unknown_engine_is_tried_for_ten_turns(
-    hass: HomeAssistant,
-    whisper_named: Callable[[str], Any],
-    boot: Boot,
-    command: bytes,
-    linked_entry: MockConfigEntry,
-    seconds: float,
-    gains: bool,
-) -> None:
-    """Five with early calls, five without; then the device knows."""
-    async with whisper_named("homemade") as whisper:
-        device = await boot()
-        decided = []
-        for number in range(11):
-            # As one that has done most of its work when the last audio comes.
-            whisper.seconds = 0.3 if number < 5 else seconds
-            decided.append((await say(hass, device, command, f"hi {number}")).told["ended_by"])
-        assert decided[:5] == ["pause"] * 5
-        assert decided[5:10] == (["complete_command"] if gains else ["pause"]) * 5
-        assert decided[10] == ("complete_command" if gains else "pause")
-        (report,) = await early_transcripts(hass, linked_entry)
-        assert report["gains"] is gains
-        assert len(whisper.calls) == 11
 
 
 class TestTwoDevices:
@@ -507,7 +452,7 @@ async def test_consent_to_early_calls_that_are_billed_goes_with_the_device(
     linked_entry: MockConfigEntry,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(speech_input, "kind_of", lambda _: EngineKind.BILLED)
+    monkeypatch.setattr(async_get_loaded_integration(hass, "wyoming"), "iot_class", "cloud_push")
 
     async def ended_by(word: str) -> str:
         device = await boot()

@@ -1,0 +1,35 @@
+"""Which speech-to-text engines are called early."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from custom_components.xiaozhi.voice import early_engines
+from custom_components.xiaozhi.voice.early_engines import transcribes_early
+from custom_components.xiaozhi.voice.engine_locations import EngineLocation
+
+
+@pytest.mark.parametrize(
+    ("integration", "name", "location", "early"),
+    [
+        ("wyoming", "faster-whisper", EngineLocation.LOCAL, "always"),
+        ("wyoming", "vosk", EngineLocation.LOCAL, "never"),
+        ("wyoming", "Speech to Phrase", EngineLocation.LOCAL, "never"),
+        ("cloud", "Home Assistant Cloud", EngineLocation.CLOUD, "never"),
+        ("openai_conversation", "OpenAI STT", EngineLocation.CLOUD, "if the owner has chosen it"),
+        ("homemade", "sense-voice", EngineLocation.UNKNOWN, "always"),
+        ("homemade", "endless", EngineLocation.LOCAL, "never"),
+    ],
+)
+def test_engines_are_known_by_their_integration_and_name(
+    monkeypatch: pytest.MonkeyPatch, integration: str, name: str, location: EngineLocation, early: str
+) -> None:
+    monkeypatch.setattr(early_engines, "engine_integration", lambda *_: integration)
+    monkeypatch.setattr(early_engines, "engine_location", lambda *_: location)
+    processing = SimpleNamespace(requires_external_vad=name != "endless")
+    hass: Any = None
+    pipeline: Any = SimpleNamespace(stt_engine="stt.engine")
+    engine: Any = SimpleNamespace(name=name, audio_processing=processing)
+    answers = [transcribes_early(hass, pipeline, engine, chosen_by_owner=chosen) for chosen in (False, True)]
+    assert answers == [early == "always", early != "never"]
