@@ -1,6 +1,5 @@
 """What a person does with an entity is one line in the logbook: Home Assistant's own, or else one of ours."""
 
-from dataclasses import replace
 from typing import Any
 
 from homeassistant.core import Context, HomeAssistant
@@ -67,19 +66,3 @@ async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attri
     await hass.async_block_till_done()
     assert lines(hass, calls) == ["was told to use the tool Jam set level, which failed"] * 2
     assert all(event.context is context for event in calls)
-
-
-async def test_a_button_that_takes_no_picture_is_told(
-    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot()
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
-    calls = async_capture_events(hass, EVENT_TOOL_CALL)
-    tools = register(device)
-    (at,) = [index for index, tool in enumerate(tools) if tool.name == "self.screen.snapshot"]
-    tools[at] = replace(tools[at], handler=None, choices={"url": []}, error="jammed")
-    (button,) = [each for each in hass.states.async_entity_ids("button") if "screenshot" in each]
-    with pytest.raises(HomeAssistantError):
-        await hass.services.async_call("button", "press", {"entity_id": button}, blocking=True)
-    await hass.async_block_till_done()
-    assert [line.endswith(", which failed") for line in lines(hass, calls)] == [True]

@@ -5,16 +5,14 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
-from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, converse
-from tests.integration.boxes import COMMAND, MAC, Boot, Speech, change_settings, say, state_of, wait_for_state
+from tests.integration.boxes import COMMAND, Boot, Speech, change_settings, state_of, wait_for_state
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
@@ -40,10 +38,6 @@ async def moments(hass: HomeAssistant) -> AsyncGenerator[list[dict[str, Any]]]:
     stop()
 
 
-def types(moments: list[dict[str, Any]]) -> list[str]:
-    return [moment["event_type"] for moment in moments]
-
-
 async def talking(device: SimulatedDevice, hass: HomeAssistant) -> None:
     """Open a channel, which notifications need on WebSocket."""
     await device.wake()
@@ -67,34 +61,24 @@ async def notify(hass: HomeAssistant, device: SimulatedDevice, method: str, **pa
     return event
 
 
-@pytest.mark.parametrize(
-    ("method", "kind"),
-    [
+async def test_a_notification_is_an_event_of_the_device_and_on_the_bus(
+    hass: HomeAssistant, speech: Speech, boot: Boot, device_id: str
+) -> None:
+    """Large parameters are on the bus only."""
+    device = await boot()
+    await talking(device, hass)
+    params = {"level": "info", "data": {"clicks": 2}}
+    for method, kind in (
         ("notifications/state_changed", "state_changed"),
         ("notifications/message", "message"),
         ("notifications/progress", "progress"),
         ("notifications/tools/list_changed", "tools_changed"),
         ("notifications/button", "other"),
-    ],
-)
-async def test_a_notification_is_an_event_of_the_device_and_on_the_bus(
-    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry, method: str, kind: str
-) -> None:
-    device = await boot()
-    await talking(device, hass)
-    event = await notify(hass, device, method, level="info", data={"clicks": 2})
-    entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
-    assert entry is not None
-    params = {"level": "info", "data": {"clicks": 2}}
-    assert event.data == {"device_id": entry.id, "method": method, "params": params}
-    state = state_of(hass, NOTIFICATION)
-    assert (state.attributes["event_type"], state.attributes["method"]) == (kind, method)
-    assert state.attributes["params"] == params
-
-
-async def test_large_params_are_on_the_bus_only(hass: HomeAssistant, speech: Speech, boot: Boot) -> None:
-    device = await boot()
-    await talking(device, hass)
+    ):
+        event = await notify(hass, device, method, **params)
+        assert event.data == {"device_id": device_id, "method": method, "params": params}
+        shown = state_of(hass, NOTIFICATION).attributes
+        assert (shown["event_type"], shown["method"], shown["params"]) == (kind, method, params)
     event = await notify(hass, device, "notifications/message", data="x" * 3000)
     assert event.data["params"] == {"data": "x" * 3000}
     state = state_of(hass, NOTIFICATION)
@@ -156,18 +140,7 @@ async def test_a_told_state_counts_between_conversations_only(
     await wait_for_state(hass, DOING, "idle")
 
 
-async def test_a_conversation_is_told_without_what_was_said(
-    speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
-) -> None:
-    device = await boot()
-    speech.recognizer.lines = [COMMAND]
-    await converse(device, command)
-    await speech.hass.async_block_till_done()
-    assert types(moments) == ["started", "wake_word", "heard", "answered", "ended"]
-    assert not any("text" in moment for moment in moments)
-
-
-async def test_the_owner_may_have_automations_told_what_was_said(
+async def test_a_conversation_is_told_and_if_the_owner_wants_that_also_what_was_said(
     hass: HomeAssistant,
     speech: Speech,
     boot: Boot,
@@ -175,54 +148,21 @@ async def test_the_owner_may_have_automations_told_what_was_said(
     moments: list[dict[str, Any]],
     linked_entry: MockConfigEntry,
 ) -> None:
-    change_settings(hass, linked_entry, share_transcripts=True)
     device = await boot()
-    speech.recognizer.lines = [COMMAND]
+    speech.recognizer.lines = [COMMAND] * 2
+    change_settings(hass, linked_entry, share_transcripts=True)
     await converse(device, command, word="hi\\nxiaozhi")
     await hass.async_block_till_done()
-    assert moments == [
+    told = [
         {"event_type": "started"},
         {"event_type": "wake_word", "text": "hi xiaozhi"},
         {"event_type": "heard", "text": COMMAND},
         {"event_type": "answered", "text": "Turned on the switch"},
         {"event_type": "ended"},
     ]
-
-
-async def test_an_interruption_is_told(
-    speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
-) -> None:
-    await speech.answer_with("word " * 60)
-    device = await boot()
-    await device.wake()
-    device.say(command)
-    await device.wait_for(lambda: device.played_seconds > 0.3, 20)
-    await device.click()
-    await device.wait_state(State.LISTENING, 5)
-    await device.click()
-    await device.wait_state(State.IDLE, 5)
-    await wait_for_state(speech.hass, DOING, "idle")
-    assert types(moments) == ["started", "wake_word", "heard", "answered", "interrupted", "ended"]
-
-
-async def test_a_failure_is_told_with_its_reason(
-    speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
-) -> None:
-    speech.recognizer.lines = [None]
-    device = await boot()
-    await say(device, command)
-    await wait_for_state(speech.hass, DOING, "idle")
-    assert types(moments)[-2:] == ["failed", "ended"]
-    assert moments[-2]["reason"] == "stt-stream-failed"
-
-
-async def test_a_device_that_vanishes_ends_its_conversation(
-    hass: HomeAssistant, speech: Speech, boot: Boot, moments: list[dict[str, Any]]
-) -> None:
-    device = await boot()
-    await talking(device, hass)
-    await device.power_off()
-    await wait_for_state(hass, DOING, "idle")
-    assert types(moments)[-1] == "ended"
-    state = state_of(hass, MOMENTS)
-    assert state.state != "unavailable"
+    assert moments == told
+    moments.clear()
+    change_settings(hass, linked_entry, share_transcripts=False)
+    await converse(device, command, word="hello again")
+    await hass.async_block_till_done()
+    assert moments == [{"event_type": moment["event_type"]} for moment in told]

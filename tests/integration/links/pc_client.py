@@ -30,8 +30,6 @@ class PcClient:
         self.close_code: int | None = None
         self.messages: list[dict[str, Any]] = []
         self.packets: list[bytes] = []
-        self.answers: dict[str, str | None] = {}
-        """Its tools, with what they answer; None for one that fails."""
         self.ended = asyncio.Event()
         """The server has ended the conversation."""
         self._connection = connection
@@ -83,9 +81,7 @@ class PcClient:
             case "initialize":
                 await self._reply(request["id"], {"serverInfo": {"name": "pc", "version": "2.0.3"}})
             case "tools/list":
-                await self._reply(request["id"], {"tools": [{"name": name} for name in self.answers]})
-            case "tools/call" if (answer := self.answers.get(request["params"]["name"])) is not None:
-                await self._reply(request["id"], {"content": [{"type": "text", "text": answer}]})
+                await self._reply(request["id"], {"tools": []})
             case str() if "id" in request:
                 error = {"code": -32601, "message": "no such tool"}
                 await self.send(self._mcp({"id": request["id"], "error": error}))

@@ -63,13 +63,6 @@ def connect(hass: HomeAssistant, speech: Speech, boot: Boot) -> Connect:
     return connect
 
 
-@pytest.fixture
-def known(linked_entry: MockConfigEntry) -> Device:
-    """What Home Assistant knows of the device."""
-    device: Device = linked_entry.runtime_data.devices[MAC]
-    return device
-
-
 async def set_volume(hass: HomeAssistant, value: int) -> None:
     await hass.services.async_call(
         "number", "set_value", {"entity_id": VOLUME, "value": value}, blocking=True

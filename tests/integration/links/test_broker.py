@@ -44,7 +44,7 @@ CONNECTED = "binary_sensor.kitchen_box_connectivity"
 COMMAND = "turn on the kitchen light"
 QUICK = Timeouts(
     broker=BrokerTimeouts(first_probe=0.2, first_probe_after_check_in=0.2, last_probe=0.2, first_retry=0.1),
-    mcp=McpTimeouts(initialize=1, tool=1),
+    mcp=McpTimeouts(initialize=1, list_tools=1, tool=1, read=1),
     session=SessionTimeouts(poll=0.2, starting=0.3),
     voice=VoiceTimeouts(no_speech=2, reading=0.3),
 )
@@ -155,42 +155,6 @@ async def set_volume(hass: HomeAssistant, device: SimulatedDevice, volume: int) 
     assert device.values["volume"] == volume
 
 
-async def test_an_idle_device_is_found_and_does_what_it_is_told(hass: HomeAssistant, boot: Boot) -> None:
-    device = await boot()
-    await wait_for_state(hass, VOLUME, "70")
-    await set_volume(hass, device, 35)
-    await wait_for_state(hass, VOLUME, "35")
-
-
-@pytest.mark.parametrize(
-    "timeouts",
-    [replace(QUICK, broker=replace(QUICK.broker, first_probe=600, last_probe=600))],
-    ids=["seldom probed"],
-)
-async def test_a_device_is_known_soon_after_its_check_in(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    """It says nothing by itself, and those that are not there are asked once a minute."""
-    await until(lambda: linked_entry.runtime_data.listeners.counters()["broker"]["connected"])
-    await boot()
-    await wait_for_state(hass, CONNECTED, "on", 30)
-
-
-async def test_a_goodbye_of_somebody_else_makes_the_device_idle(
-    hass: HomeAssistant, speech: Speech, boot: Boot, broker: Mosquitto, linked_entry: MockConfigEntry
-) -> None:
-    """Home Assistant takes it for the device's own; the device must not stay in a conversation alone."""
-    device = await boot()
-    await wait_for_state(hass, VOLUME, "70")
-    await device.wake()
-    await wait_for_state(hass, SATELLITE, "listening")
-    topic = device.nvs.get_string("mqtt", "publish_topic")
-    async with Client("127.0.0.1", broker.port) as somebody:
-        await somebody.publish(topic, json.dumps({"type": "goodbye"}))
-    await wait_for_state(hass, SATELLITE, "idle")
-    await device.wait_state(State.IDLE, 10)
-
-
 async def test_a_device_that_two_gateways_know_is_answered_by_one(
     hass: HomeAssistant, boot: Boot, broker: Mosquitto, linked_entry: MockConfigEntry
 ) -> None:
@@ -212,10 +176,13 @@ async def test_a_device_that_two_gateways_know_is_answered_by_one(
     assert known.describe()["statistics"]["messages_in"] >= before
 
 
-async def test_a_conversation_goes_through_the_broker_and_its_audio_past_it(
+async def test_an_idle_device_is_found_and_a_conversation_goes_through_the_broker_and_its_audio_past_it(
     hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:
     device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await set_volume(hass, device, 35)
+    await wait_for_state(hass, VOLUME, "35")
     speech.recognizer.lines = [COMMAND]
     pcm, _ = synthesize(COMMAND, sample_rate=16000)
     talk = await converse(device, pcm)

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 import contextlib
 import json
-import logging
 from typing import Any
 
 from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
@@ -15,10 +14,9 @@ from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.const import CONF_MQTT_PORT, DOMAIN
+from custom_components.xiaozhi.const import CONF_MQTT_PORT
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
-from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
 from simulator import Misbehaviour, Pace, SimulatedDevice, State, UdpImpairment, converse
 from tests.integration.boxes import (
     CLIENT_ID,
@@ -89,22 +87,12 @@ async def begin_to_speak(speech: Speech, device: SimulatedDevice, sound: bytes) 
     )
 
 
-def said_of(caplog: pytest.LogCaptureFixture, text: str) -> list[str]:
-    """Return the log lines that an owner sees by default."""
-    return [
-        record.getMessage()
-        for record in caplog.records
-        if record.levelno >= logging.INFO and text in record.getMessage() and "xiaozhi" in record.name
-    ]
-
-
 # The network
 
 
 async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, caplog: pytest.LogCaptureFixture
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
-    caplog.set_level(logging.INFO)
     speech.recognizer.lines = [COMMAND] * 3
     device = await boot(pace=STEADY)
     other = await boot(mac=OTHER_MAC, pace=STEADY)
@@ -120,21 +108,6 @@ async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging(
     await wait_for_state(hass, CONNECTED, "on", 10)
     await device.wait_state(State.IDLE, 10)
     assert (await converse(device, command, word="hello again")).heard == [COMMAND]
-
-
-# Its answers to more questions would keep the connection alive.
-@pytest.mark.parametrize("timeouts", [Timeouts(session=SessionTimeouts(poll=600))], ids=["seldom asked"])
-async def test_a_device_that_does_not_keep_its_connection_alive_is_let_go(
-    hass: HomeAssistant, boot: Boot
-) -> None:
-    device = await boot(pace=STEADY, misbehaviours=(Misbehaviour.NEVER_PING,))
-    other = await boot(mac=OTHER_MAC, pace=STEADY)
-    await wait_for_state(hass, VOLUME, "70")
-    await wait_for_state(hass, CONNECTED, "off", 120)
-    device.misbehaviours.clear()
-    await wait_for_state(hass, CONNECTED, "on", 10)
-    await set_volume(hass, device, 20)
-    await set_volume(hass, other, 40)
 
 
 async def test_a_device_that_lost_its_power_in_a_conversation_takes_over_from_itself(
@@ -159,22 +132,6 @@ async def test_a_device_that_lost_its_power_in_a_conversation_takes_over_from_it
     assert hass.states.is_state(SATELLITE, "idle")
     assert (await converse(device, command, word="hello again")).heard == [COMMAND]
     assert "unavailable" not in volume_states
-
-
-async def test_what_a_device_can_do_is_on_disk_before_home_assistant_can_crash(
-    hass_storage: dict[str, Any], hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    """Otherwise its entities would be gone after a crash, until it calls."""
-    device = await boot()
-    await wait_for_state(hass, VOLUME, "70")
-    await until(lambda: bool(_stored(hass_storage, linked_entry, device.mac).get("tools")))
-    assert _stored(hass_storage, linked_entry, device.mac)["status"]["volume"] == 70
-
-
-def _stored(hass_storage: dict[str, Any], entry: MockConfigEntry, mac: str) -> dict[str, Any]:
-    records = hass_storage.get(f"{DOMAIN}.{entry.entry_id}", {}).get("data", {})
-    record: dict[str, Any] = records.get(mac, {})
-    return record
 
 
 # What is lost is silence as long as it was: speech ends when it ends, and the answer is heard.
@@ -260,30 +217,6 @@ async def test_wrong_passwords_at_speed_lock_nobody_out(
             attacker.cancel()
         ends = await asyncio.gather(*attackers, return_exceptions=True)
     assert {type(end) for end in ends} == {asyncio.CancelledError}
-
-
-async def test_a_device_that_takes_over_from_itself_at_speed_does_not_fill_the_log(
-    linked_entry: MockConfigEntry, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    port: int = linked_entry.data[CONF_MQTT_PORT]
-    clients = [await WireClient.login(port, mqtt_client_id(MAC), MAC, TOKEN) for _ in range(5)]
-    await until(lambda: bool(said_of(caplog, "Kitchen box")))
-    assert said_of(caplog, "Kitchen box") == ["Kitchen box is connected over mqtt"]
-    for client in clients:
-        await client.close()
-
-
-async def test_a_device_with_a_wrong_password_gets_in_with_the_right_one(
-    hass: HomeAssistant, boot: Boot
-) -> None:
-    device = await boot(misbehaviours=(Misbehaviour.WRONG_PASSWORD,))
-    assert not device.connected
-    assert not hass.states.is_state(CONNECTED, "on")
-    device.misbehaviours.clear()
-    await wait_for_state(hass, CONNECTED, "on", 10)
-    await wait_for_state(hass, VOLUME, "70")
-    await set_volume(hass, device, 20)
 
 
 async def test_a_device_cannot_speak_for_another(

@@ -91,17 +91,6 @@ async def test_a_microphone_that_is_stopped_before_anything_was_said_ends_quietl
         assert not [text for text in speech.recognizer.streams if text]
 
 
-async def test_tools_are_read_of_a_client_whose_status_fails(
-    hass: HomeAssistant, speech: Speech, linked_entry: Any, hass_client_no_auth: ClientSessionGenerator
-) -> None:
-    settings = (await check_in(await hass_client_no_auth(), OTA_PATH))["websocket"]
-    for _ in range(2):
-        async with PcClient.connected(settings) as client:
-            client.answers = {"self.get_device_status": None, "self.room.get_temperature": "21.5"}
-            await client.ask(COMMAND)
-    await wait_for_state(hass, "sensor.kitchen_box_room_temperature", "21.5")
-
-
 async def test_nothing_is_read_of_a_client_that_has_not_opened_its_microphone_yet(
     linked_entry: Any, hass_client_no_auth: ClientSessionGenerator
 ) -> None:

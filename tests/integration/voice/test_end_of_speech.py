@@ -14,7 +14,7 @@ from tests.integration.boxes import COMMAND, LIGHT, Boot, Speech, choose
 from tests.protocol.audio.sounds import hiss
 from tests.virtual_time import VirtualTimeLoop
 
-MAY_PAUSE = {"aggressive": 0.4, "default": 0.6, "relaxed": 1.0}
+MAY_PAUSE = {"aggressive": 0.4, "relaxed": 1.0}
 
 
 @pytest.mark.parametrize("choice", MAY_PAUSE)
@@ -69,7 +69,7 @@ async def test_the_owner_is_told_while_there_is_no_detector(
 async def test_push_to_talk_records_as_long_as_the_button_is_held(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, ends: str, request: pytest.FixtureRequest
 ) -> None:
-    """45 s, most of them silence; each of them reaches speech recognition."""
+    """23 s, most of them silence; each of them reaches speech recognition."""
     speech.recognizer.finds_the_end = ends == "with an engine that finds it"
     if ends == "with neither":
         request.getfixturevalue("no_detector")
@@ -77,7 +77,8 @@ async def test_push_to_talk_records_as_long_as_the_button_is_held(
     # At a quicker pace the channel would be stale by the end of so long a sentence.
     device = await boot(pace=Pace(waits=0.1, timeouts=1, main_loop_delay=0.001))
     await device.press()
-    spoken = bytes(20 * 32000) + command + bytes(20 * 32000) + command + bytes(3 * 32000)
+    # Longer than anybody is waited for, and longer than any pause.
+    spoken = bytes(16 * 32000) + command + bytes(3 * 32000) + command + bytes(2 * 32000)
     device.say(spoken)
     await device.wait_said(90)
     assert device.state is State.LISTENING

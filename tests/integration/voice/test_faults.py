@@ -9,7 +9,7 @@ from pytest_homeassistant_custom_component.common import async_capture_events
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
-from simulator import Misbehaviour, State, converse
+from simulator import State, converse
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import COMMAND, LIGHT, SATELLITE, Boot, Speech, say, wait_for_state
 from tests.protocol.audio.sounds import hiss, samples
@@ -55,20 +55,6 @@ async def test_what_was_not_understood_is_said_on_the_screen(
     assert [event["state"] for event in device.events("state")][-3:] == ["listening", "speaking", "idle"]
 
 
-async def test_what_was_not_understood_is_said_on_the_screen_in_a_follow_up_too(
-    speech: Speech, boot: Boot, command: bytes
-) -> None:
-    await speech.answer_with("Which light do you mean?", heard=[COMMAND, ""])
-    device = await boot()
-    await device.wake()
-    device.say(command)
-    await device.wait_for(lambda: device.played_seconds > 0.5, 20)
-    await device.wait_state(State.LISTENING, 10)
-    device.say(command)
-    await device.wait_state(State.IDLE, 20)
-    assert device.screen.captions == ["Which light do you mean?", NOT_UNDERSTOOD]
-
-
 async def test_an_assistant_without_speech_recognition_says_so_on_the_screen(
     speech: Speech, boot: Boot
 ) -> None:
@@ -81,15 +67,14 @@ async def test_an_assistant_without_speech_recognition_says_so_on_the_screen(
 
 
 @pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(no_speech=1.5))], ids=["impatient"])
-@pytest.mark.parametrize("sound", ["silence", "noise", "half a word"])
+@pytest.mark.parametrize("sound", ["noise", "half a word"])
 async def test_a_turn_in_which_nobody_speaks_costs_the_owner_nothing_and_is_no_command(
     hass: HomeAssistant, speech: Speech, boot: Boot, sound: str
 ) -> None:
     """A recognition that is paid for by the second, or that makes words of noise, is sent nothing."""
     word, _ = synthesize("no", voice="en+m3", sample_rate=16000)
     begins = next(number for number, sample in enumerate(samples(word)) if abs(sample) > 300)
-    half = word[2 * begins :][:3200]
-    pcm = {"silence": bytes(16000), "noise": hiss(1, 16000), "half a word": half}[sound]
+    pcm = hiss(1, 16000) if sound == "noise" else word[2 * begins :][:3200]
     speech.recognizer.lines = [COMMAND]
     await say(await boot(), bytes(16000) + pcm)
     assert [bytes(stream) for stream in speech.recognizer.streams] == [b""]
@@ -97,25 +82,18 @@ async def test_a_turn_in_which_nobody_speaks_costs_the_owner_nothing_and_is_no_c
     assert hass.states.is_state(LIGHT, "off")
 
 
-@pytest.mark.parametrize("breaks", ["no sound", "error"])
 async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    states: list[str],
-    caplog: pytest.LogCaptureFixture,
-    breaks: str,
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    speech.voice.fails = breaks == "no sound"
-    speech.voice.error = OSError("the voice is out of order") if breaks == "error" else None
-    speech.recognizer.lines = [COMMAND]
     device = await boot()
-    await say(device, command)
+    for word, error in (("hello", OSError("the voice is out of order")), ("hello again", None)):
+        speech.voice.error, speech.voice.fails = error, error is None
+        speech.recognizer.lines = [COMMAND]
+        await say(device, command, word)
+        assert device.screen.captions[-1].startswith("The voice is not ready.")
     assert hass.states.is_state(LIGHT, "on")
-    assert device.screen.captions[-1].startswith("The voice is not ready.")
-    assert states[-2:] == ["responding", "idle"] if breaks == "no sound" else states[-1:] == ["idle"]
-    assert ("the voice is out of order" in caplog.text) is (breaks == "error")
+    assert hass.states.is_state(SATELLITE, "idle")
+    assert "the voice is out of order" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -171,18 +149,6 @@ async def test_an_assistant_that_works_and_an_answer_that_plays_are_not_given_up
     assert talk.answers == ["so" * 20]
 
 
-async def test_a_pipeline_without_a_voice_still_shows_the_answer(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
-) -> None:
-    await speech.use(tts_engine=None)
-    speech.recognizer.lines = [COMMAND]
-    device = await boot()
-    await say(device, command)
-    assert hass.states.is_state(SATELLITE, "idle")
-    assert device.screen.captions == ["Turned on the switch"]
-    assert device.played_seconds == 0
-
-
 @pytest.mark.parametrize(("link", "left"), [(LinkKind.WEBSOCKET, "idle"), (LinkKind.MQTT, "unavailable")])
 async def test_a_device_that_loses_power_in_mid_answer_leaves_nothing_behind(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str], left: str
@@ -197,23 +163,3 @@ async def test_a_device_that_loses_power_in_mid_answer_leaves_nothing_behind(
     await wait_for_state(hass, SATELLITE, left)
     assert states == ["listening", "processing", "responding", left]
     assert hass.states.is_state(CONVERSATION_STATE, left)
-
-
-async def test_a_connection_lost_in_mid_sentence_does_not_stop_the_next_conversation(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
-) -> None:
-    device = await boot(misbehaviours=[Misbehaviour.DROP_MID_SENTENCE])
-    # The connection breaks after a second.
-    await say(device, command * 2)
-    device.misbehaviours.clear()
-    speech.recognizer.lines = [COMMAND]
-    # Home Assistant ignores the same wake word within two seconds: another satellite would have heard it.
-    talk = await converse(device, command, word="hello again")
-    assert talk.answers
-    assert hass.states.is_state(SATELLITE, "idle")
-
-
-async def test_packets_that_are_no_opus_are_silence(speech: Speech, boot: Boot, command: bytes) -> None:
-    device = await boot(misbehaviours=[Misbehaviour.OPUS_GARBAGE])
-    await say(device, command)
-    assert device.screen.captions

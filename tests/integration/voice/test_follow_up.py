@@ -20,34 +20,23 @@ async def set_wait(hass: HomeAssistant, seconds: float) -> None:
     await hass.async_block_till_done()
 
 
-async def test_the_wait_is_stored_with_the_device_and_disturbs_nothing(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
+async def test_a_follow_up_that_nobody_speaks_in_ends_quietly_after_the_wait(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
-    assert hass.states.is_state(WAIT, "8")
+    """The wait is stored with the device, and to change it disturbs no conversation."""
+    await speech.answer_with("Which light?")
     device = await boot()
+    assert hass.states.is_state(WAIT, "8")
     await device.wake()
     await device.wait_state(State.LISTENING, 5)
-    await set_wait(hass, 12)
-    assert hass.states.is_state(WAIT, "12")
-    (subentry,) = linked_entry.subentries.values()
-    assert subentry.data["follow_up_wait"] == 12
-    assert device.state is State.LISTENING
-    assert device.channel_open
     for refused in (2, 31):
         with pytest.raises(ServiceValidationError):
             await set_wait(hass, refused)
-    assert hass.states.is_state(WAIT, "12")
-
-
-@pytest.mark.parametrize("seconds", [3, 30])
-async def test_a_follow_up_that_nobody_speaks_in_ends_quietly_after_the_wait(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, seconds: float
-) -> None:
-    await speech.use(conversation_engine=speech.agent.entity_id)
-    speech.agent.lines = ["Which light?"]
-    speech.recognizer.lines = [COMMAND]
-    device = await boot()
-    await set_wait(hass, seconds)
+    await set_wait(hass, 3)
+    assert hass.states.is_state(WAIT, "3")
+    (subentry,) = linked_entry.subentries.values()
+    assert subentry.data["follow_up_wait"] == 3
+    assert device.channel_open
     talk = await converse(device, command, patience=60)
     assert talk.answers == ["Which light?"]
     assert not talk.hung_up
@@ -55,7 +44,7 @@ async def test_a_follow_up_that_nobody_speaks_in_ends_quietly_after_the_wait(
     states = [(event.time, event.data["state"]) for event in device.transcript if event.kind == "state"]
     (ended, idle), (listened, listening) = states[-1], states[-2]
     assert (listening, idle) == ("listening", "idle")
-    assert ended - listened == pytest.approx(seconds, abs=1.5)
+    assert ended - listened == pytest.approx(3, abs=1.5)
 
 
 @pytest.mark.usefixtures("no_detector")
@@ -63,9 +52,7 @@ async def test_without_our_detector_a_long_wait_ends_just_as_quietly_but_sooner(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     """Home Assistant's detector takes 15 s of silence for a command."""
-    await speech.use(conversation_engine=speech.agent.entity_id)
-    speech.agent.lines = ["Which light?"]
-    speech.recognizer.lines = [COMMAND]
+    await speech.answer_with("Which light?")
     device = await boot()
     await set_wait(hass, 30)
     talk = await converse(device, command, patience=60)

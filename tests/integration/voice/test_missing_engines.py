@@ -41,7 +41,7 @@ async def test_a_new_home_assistant_can_neither_hear_nor_speak(
     assert told(hass) is None
 
 
-@pytest.mark.parametrize("gateway_entry", [[], [paired_device()]], indirect=True, ids=["new", "paired"])
+@pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
 async def test_the_issue_follows_the_engines_of_the_assistant(
     hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry
 ) -> None:

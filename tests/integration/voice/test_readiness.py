@@ -41,26 +41,19 @@ def spoken_to_after(device: SimulatedDevice) -> float:
     return first_packet(device) - time_of(device, type="tts", state="start")
 
 
-@pytest.mark.parametrize(
-    ("late", "least", "most"),
-    [
-        (0.01, 0, 0.15),
-        # It takes so long to enter `speaking`, and as long again to flush its play queue.
-        (0.3, 0.55, 1.5),
-    ],
-)
 async def test_a_device_is_waited_for_as_long_as_its_main_task_takes(
-    speech: Speech, boot: Boot, command: bytes, late: float, least: float, most: float
+    speech: Speech, boot: Boot, command: bytes
 ) -> None:
+    """It takes 0.3 s to enter `speaking`, and as long again to flush its play queue."""
     speech.recognizer.lines = [COMMAND]
-    device = await boot(pace=Pace(waits=0.02, timeouts=1, main_loop_delay=late))
+    device = await boot(pace=Pace(waits=0.02, timeouts=1, main_loop_delay=0.3))
     talk = await converse(device, command)
-    assert least < spoken_to_after(device) < most
+    assert 0.55 < spoken_to_after(device) < 1.5
     assert_nothing_lost(device)
     assert talk.played_seconds >= 0.9
 
 
-VERSIONS = ["1.6.2", "1.6.6", "1.7.0", "1.9.1", "1.9.4", "2.0.0", "2.0.5", "2.1.0", "2.2.2", "2.3.0", "2.4.2"]
+VERSIONS = ["1.6.2", "1.6.6", "1.9.4", "2.0.0", "2.2.2", "2.4.2"]
 PROFILES = [
     *(get_profile("s3", version) for version in VERSIONS),
     get_profile("s3", mode=ListeningMode.REALTIME),
@@ -69,7 +62,6 @@ PROFILES = [
 ]
 
 
-@pytest.mark.parametrize("link", list(LinkKind))
 @pytest.mark.parametrize("paired", [paired_boxes(len(PROFILES))], ids=["together"])
 async def test_every_kind_of_device_plays_the_whole_answer(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
@@ -114,28 +106,6 @@ async def test_it_is_told_to_speak_before_the_words_are_understood(
     told = [event["message"].get("state") for event in device.events("received")]
     assert told.count("start") == 1
     assert_nothing_lost(device)
-
-
-async def test_while_the_talk_button_is_held_the_device_is_not_told_to_speak(
-    speech: Speech, boot: Boot, command: bytes
-) -> None:
-    """It would stop recording, and would not tell when the button is released."""
-    speech.recognizer.may_go_on.clear()
-    speech.recognizer.lines = [COMMAND]
-    # At a quicker pace the channel would be stale before the button is released.
-    device = await boot(pace=Pace(waits=1, timeouts=1, main_loop_delay=0.01))
-    await device.press()
-    device.say(command)
-    await device.wait_said()
-    # Speech recognition takes no more of it before the button is released.
-    await speech.recognizer.ended.get()
-    await asyncio.sleep(0.5)
-    assert device.state is State.LISTENING
-    await device.release()
-    speech.recognizer.may_go_on.set()
-    await device.wait_for(lambda: not device.channel_open, 20)
-    assert_nothing_lost(device)
-    assert device.played_seconds > 0.9
 
 
 async def test_a_main_task_that_is_late_once_and_again_loses_nothing(

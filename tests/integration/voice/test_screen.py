@@ -7,10 +7,9 @@ import wave
 
 import av
 from homeassistant.components.tts import TTSAudioRequest, TTSAudioResponse
-from homeassistant.core import HomeAssistant
 import pytest
 
-from custom_components.xiaozhi.voice.speech_format import OTHER_FORMATS, speech_options
+from custom_components.xiaozhi.voice.speech_format import OTHER_FORMATS
 from simulator import State, converse
 from tests.integration.boxes import COMMAND, Boot, Speech
 from tests.integration.speech import SAMPLE_RATE, tone
@@ -61,22 +60,13 @@ async def test_no_engine_is_converted_and_the_silence_before_its_voice_is_not_pl
     assert 0.95 < talk.played_seconds < 1.25
 
 
-async def test_engines_are_asked_for_what_they_give(hass: HomeAssistant, speech: Speech) -> None:
-    assert speech_options(hass, None) == {"preferred_format": "wav"}
-    assert speech_options(hass, speech.voice.entity_id) == {"preferred_format": "wav"}
-    assert speech_options(hass, "google_translate") == {"preferred_format": "mp3"}
-
-
-@pytest.mark.parametrize(("line", "face"), [("It is noon.", "neutral"), ("Oh no 😢", "crying")])
 async def test_an_answer_has_a_neutral_face_unless_its_text_says_otherwise(
-    speech: Speech, boot: Boot, command: bytes, line: str, face: str
+    speech: Speech, boot: Boot, command: bytes
 ) -> None:
-    await speech.use(conversation_engine=speech.agent.entity_id)
-    speech.recognizer.lines = [COMMAND]
-    speech.agent.lines = [line]
+    await speech.answer_with("It is noon.", "Oh no 😢", heard=[COMMAND] * 2)
     device = await boot()
-    talk = await converse(device, command)
-    assert talk.emotions == ["thinking", face]
+    for word, face in (("hello", "neutral"), ("hello again", "crying")):
+        assert (await converse(device, command, word=word)).emotions == ["thinking", face]
 
 
 async def test_a_voice_that_fails_half_way_leaves_the_whole_text(

@@ -123,12 +123,19 @@ async def test_it_is_set_and_asked_for_by_voice_and_the_screen_shows_how_long_it
 async def test_old_firmware_shows_it_with_a_sound_every_three_seconds_until_it_is_woken(
     hass: HomeAssistant, speech: Speech, boot: Boot, handle: Say
 ) -> None:
+    """Or for half a minute."""
     device = await boot()
     await handle("HassStartTimer", seconds=5, name="pizza")
-    await device.wait_for(lambda: len(alerts(device)) >= 3)
-    first, second, third = alerts(device)[:3]
-    assert first["message"] == "Timer ended: pizza."
-    assert first == second == third
+    await device.wait_for(lambda: len(alerts(device)) == 10)
+    await asyncio.sleep(10)
+    assert [alert["message"] for alert in alerts(device)] == ["Timer ended: pizza."] * 10
+    times = [
+        event.time for event in device.transcript if event.data.get("message", {}).get("type") == "alert"
+    ]
+    assert times[-1] - times[0] == pytest.approx(27, abs=1)
+    await handle("HassStartTimer", seconds=5)
+    await device.wait_for(lambda: len(alerts(device)) == 13)
+    assert alerts(device)[-1]["message"] == "Your timer has ended."
     await device.wake()
     # Waking it only ends the ring: nobody is listened to.
     await device.wait_state(State.IDLE, 10)
@@ -141,45 +148,27 @@ async def test_old_firmware_shows_it_with_a_sound_every_three_seconds_until_it_i
     await device.wait_state(State.LISTENING, 10)
 
 
-async def test_old_firmware_gives_up_after_half_a_minute(
-    hass: HomeAssistant, boot: Boot, handle: Say
+async def test_new_firmware_rings_for_a_minute_or_until_it_is_woken(
+    hass: HomeAssistant, speech: Speech, boot: Boot, handle: Say
 ) -> None:
-    device = await boot()
-    await handle("HassStartTimer", seconds=5)
-    await device.wait_for(lambda: len(alerts(device)) == 10)
-    times = [
-        event.time for event in device.transcript if event.data.get("message", {}).get("type") == "alert"
-    ]
-    assert times[-1] - times[0] == pytest.approx(27, abs=1)
-    await hass.async_block_till_done()
-    assert alerts(device)[0]["message"] == "Your timer has ended."
-
-
-async def test_new_firmware_rings_for_a_minute(boot: Boot, handle: Say) -> None:
     device = await boot(NEW)
     await handle("HassStartTimer", seconds=5, name="pizza")
     announced = await device.wait_announced(timeout=120)
     assert announced.outcome is Outcome.PLAYED
     assert len(announced.pcm) / 2 / device.speaker.rate == pytest.approx(60, abs=0.5)
     assert [text for _, text in announced.shown] == ["Timer ended: pizza."]
-    assert not alerts(device)
-
-
-async def test_waking_new_firmware_ends_the_ring_and_nothing_else(
-    hass: HomeAssistant, speech: Speech, boot: Boot, handle: Say
-) -> None:
-    device = await boot(NEW)
     await handle("HassStartTimer", seconds=5)
-    await device.wait_for(lambda: any(announced.played for announced in device.announcements))
+    await device.wait_for(lambda: len(device.announcements) == 2 and bool(device.announcements[1].played))
     await device.wake()
-    (announced,) = device.announcements
-    await device.wait_for(lambda: announced.over and device.state is State.IDLE, 20)
-    assert announced.outcome is Outcome.CANCELLED
+    second = device.announcements[1]
+    await device.wait_for(lambda: second.over and device.state is State.IDLE, 20)
+    assert second.outcome is Outcome.CANCELLED
     await hass.async_block_till_done()
     assert not speech.recognizer.streams
+    assert not alerts(device)
     await device.wake()
     await device.wait_state(State.LISTENING, 10)
-    assert len(device.announcements) == 1
+    assert len(device.announcements) == 2
 
 
 async def test_in_a_conversation_it_is_said_between_two_turns(
@@ -194,7 +183,7 @@ async def test_in_a_conversation_it_is_said_between_two_turns(
     assert not alerts(device)
 
 
-async def test_a_device_that_is_away_rings_when_it_is_back(
+async def test_a_device_that_is_away_rings_when_it_is_back_and_if_that_is_too_late_its_owner_is_told(
     hass: HomeAssistant, boot: Boot, handle: Say
 ) -> None:
     device = await boot()
@@ -204,23 +193,22 @@ async def test_a_device_that_is_away_rings_when_it_is_back(
     await device.lose_power()
     await wait_for_state(hass, NEXT_TIMER, "unknown", 60)
     await device.boot()
-    await device.wait_for(lambda: bool(alerts(device)))
+    await device.wait_for(lambda: len(alerts(device)) == 10)
     assert not notifications(hass)
-
-
-async def test_the_owner_is_told_of_a_timer_that_could_not_ring(
-    hass: HomeAssistant, boot: Boot, handle: Say, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot()
-    # Its tools are known when it is asked for its status.
-    await device.wait_for(lambda: bool(device.events("tool")))
-    await handle("HassStartTimer", seconds=5, name="pizza")
+    await handle("HassStartTimer", seconds=5, name="bread")
     await device.lose_power()
-    await wait_for_state(hass, NEXT_TIMER, "unknown", 60)
     text = await wait_notified(hass)
-    assert not alerts(device)
+    assert len(alerts(device)) == 10
     assert "Kitchen box was not connected" in text
-    assert "pizza (0:00:05)" in text
+    assert "bread (0:00:05)" in text
+
+
+@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
+@pytest.mark.usefixtures("boot")
+async def test_no_timer_can_be_set_on_a_device_that_is_out_of_reach_between_its_conversations(
+    hass: HomeAssistant, device_id: str
+) -> None:
+    assert not async_device_supports_timers(hass, device_id)
 
 
 @pytest.mark.own_home
@@ -240,16 +228,3 @@ async def test_timers_outlive_a_reload_and_the_owner_is_told_of_those_that_a_res
     assert "pizza (0:50:00)" in text
     assert hass.states.is_state(NEXT_TIMER, "unknown")
     assert device.mac
-
-
-class TestWebSocket:
-    """A device that is out of reach between its conversations."""
-
-    @pytest.fixture
-    def link(self) -> LinkKind:
-        """Its link."""
-        return LinkKind.WEBSOCKET
-
-    @pytest.mark.usefixtures("boot")
-    async def test_no_timer_can_be_set_on_it(self, hass: HomeAssistant, device_id: str) -> None:
-        assert not async_device_supports_timers(hass, device_id)

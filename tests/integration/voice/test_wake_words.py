@@ -13,7 +13,6 @@ import pytest
 from pytest_homeassistant_custom_component.common import async_capture_events
 
 from custom_components.xiaozhi.protocol.audio.loudness import Loudness
-from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.voice.wake_word_arbitration import (
     Claim,
     WakeWordArbitration,
@@ -27,13 +26,6 @@ from tests.integration.boxes import COMMAND, LIGHT, MAC, OTHER_MAC, Boot, Speech
 @pytest.fixture
 def paired() -> tuple[ConfigSubentryData, ...]:
     return paired_boxes(2)
-
-
-@pytest.fixture(params=list(LinkKind))
-def link(request: pytest.FixtureRequest) -> LinkKind:
-    """The same over both links."""
-    kind: LinkKind = request.param
-    return kind
 
 
 async def until_idle(device: SimulatedDevice) -> float:

@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
-from homeassistant.components.media_player import DOMAIN as MEDIA_PLAYER_DOMAIN
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
@@ -92,6 +91,10 @@ async def test_media_are_announced_after_a_sound_of_the_owner(
     ((at, text),) = announcement.shown
     assert text == "The door."
     assert at - announcement.played[0].time == pytest.approx(1, abs=0.1)
+    # The usual sound of Home Assistant is left out.
+    await announce(hass, media_id=media.url("/one.mp3"))
+    announcement = await device.wait_announced(2)
+    assert len(announcement.pcm) / 2 / device.speaker.rate == pytest.approx(1.1, abs=0.15)
 
 
 async def test_a_long_sound_before_an_announcement_is_cut(
@@ -114,32 +117,6 @@ async def test_media_that_cannot_be_reached_are_an_error_before_any_sound(
     with pytest.raises(HomeAssistantError):
         await announce(hass, message="The door.", preannounce_media_id=media.url("/nothing.mp3"))
     assert not device.announcements
-
-
-async def test_the_usual_sound_of_home_assistant_is_left_out(
-    hass: HomeAssistant, boot: Boot, speech: Speech, media: MediaServer
-) -> None:
-    device = await boot(NEW)
-    await announce(hass, media_id=media.url("/one.mp3"))
-    announcement = await device.wait_announced()
-    assert len(announcement.pcm) / 2 / device.speaker.rate == pytest.approx(1.1, abs=0.15)
-
-
-async def test_stopping_the_media_player_ends_an_announcement(
-    hass: HomeAssistant, boot: Boot, speech: Speech
-) -> None:
-    device = await boot(NEW)
-    saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
-    await is_heard(device)
-    await hass.services.async_call(
-        MEDIA_PLAYER_DOMAIN,
-        "media_stop",
-        {"entity_id": "media_player.kitchen_box_speaker"},
-        blocking=True,
-    )
-    with pytest.raises(HomeAssistantError, match="media player was stopped"):
-        await saying
-    assert (await device.wait_announced()).outcome is Outcome.FAILED
 
 
 @pytest.mark.parametrize("action", ["announce", "ask_question", "start_conversation"])
@@ -180,19 +157,6 @@ async def test_a_device_whose_button_is_not_pressed_speaks_at_once_while_its_cha
     assert device.channel_open
 
 
-async def test_announcements_of_one_device_follow_each_other_in_order(
-    hass: HomeAssistant, boot: Boot, speech: Speech
-) -> None:
-    device = await boot(NEW)
-    texts = ["This is the first one.", "And the second one.", "And this is the third."]
-    async with asyncio.TaskGroup() as group:
-        for text in texts:
-            group.create_task(announce(hass, message=text))
-    await device.wait_announced(3)
-    assert [announcement.outcome for announcement in device.announcements] == [Outcome.PLAYED] * 3
-    assert [announcement.shown[0][1] for announcement in device.announcements] == texts
-
-
 class TestSeveral:
     """More than one device."""
 
@@ -222,25 +186,17 @@ class TestSeveral:
         assert not old.screen.system_text
 
 
-class TestOlderFirmware:
-    """A device that cannot speak while it is idle."""
-
-    async def test_it_is_no_target_of_announcements(
-        self, hass: HomeAssistant, boot: Boot, speech: Speech
-    ) -> None:
-        device = await boot(OLD)
-        with pytest.raises(HomeAssistantError, match="does not support"):
-            await announce(hass, message="Dinner is ready.")
-        assert not device.screen.system_text
-
-    async def test_the_owner_may_have_it_show_them(
-        self, hass: HomeAssistant, boot: Boot, speech: Speech, linked_entry: MockConfigEntry
-    ) -> None:
-        device = await boot(OLD)
-        change_settings(hass, linked_entry, **{CONF_SHOW_ANNOUNCEMENTS: True})
+async def test_a_device_that_cannot_speak_while_it_is_idle_is_no_target_unless_it_may_show_announcements(
+    hass: HomeAssistant, boot: Boot, speech: Speech, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(OLD)
+    with pytest.raises(HomeAssistantError, match="does not support"):
         await announce(hass, message="Dinner is ready.")
-        await device.wait_for(lambda: device.screen.system_text == "Dinner is ready.", 5)
-        await wait_for_state(hass, SATELLITE, "idle")
+    assert not device.screen.system_text
+    change_settings(hass, linked_entry, **{CONF_SHOW_ANNOUNCEMENTS: True})
+    await announce(hass, message="Dinner is ready.")
+    await device.wait_for(lambda: device.screen.system_text == "Dinner is ready.", 5)
+    await wait_for_state(hass, SATELLITE, "idle")
 
 
 class TestVolume:
@@ -255,16 +211,7 @@ class TestVolume:
         await hass.async_block_till_done()
         return device
 
-    async def test_it_is_set_for_an_announcement_and_restored_after_it(
-        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice
-    ) -> None:
-        saying = hass.async_create_task(announce(hass, message="Dinner is ready."))
-        await device.wait_for(lambda: device.state is State.NOTIFYING)
-        assert device.values["volume"] == 90
-        await saying
-        assert device.values["volume"] == 40
-
-    async def test_a_volume_that_is_the_usual_one_or_unknown_is_left_alone(
+    async def test_it_is_set_for_an_announcement_and_restored_after_it_unless_it_is_the_usual_one_or_unknown(
         self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice
     ) -> None:
         for usual in (90, "loud"):
@@ -272,6 +219,16 @@ class TestVolume:
             await announce(hass, message="Dinner is ready.")
             assert device.values["volume"] == usual
         assert not [call for call in device.events("tool") if "set_volume" in str(call)]
+        device.values["volume"] = 40
+        saying = hass.async_create_task(announce(hass, message="Come to the table."))
+        await device.wait_for(lambda: device.state is State.NOTIFYING)
+        assert device.values["volume"] == 90
+        await saying
+        assert device.values["volume"] == 40
+        speech.voice.fails = True
+        with pytest.raises(HomeAssistantError, match="nothing to play"):
+            await announce(hass, message="It gets cold.")
+        assert device.values["volume"] == 40
 
     async def test_a_device_that_refuses_it_announces_all_the_same(
         self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice
@@ -279,15 +236,6 @@ class TestVolume:
         device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
         await announce(hass, message="Dinner is ready.")
         assert (await device.wait_announced()).outcome is Outcome.PLAYED
-
-    async def test_it_is_restored_when_the_voice_fails(
-        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice
-    ) -> None:
-        speech.voice.fails = True
-        with pytest.raises(HomeAssistantError, match="nothing to play"):
-            await announce(hass, message="Dinner is ready.")
-        assert device.values["volume"] == 40
-        assert not device.announcements
 
     async def test_it_is_restored_when_the_call_that_should_have_has_failed(
         self,
@@ -318,24 +266,13 @@ class TestVolume:
         await announce(hass, message="Dinner is ready.")
         assert device.values["volume"] == 40
 
-    @pytest.mark.parametrize("ends", ["user", "reload"])
-    async def test_it_is_restored_when_an_announcement_is_ended(
-        self,
-        hass: HomeAssistant,
-        speech: Speech,
-        device: SimulatedDevice,
-        linked_entry: MockConfigEntry,
-        ends: str,
+    async def test_it_is_restored_when_a_reload_ends_an_announcement(
+        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice, linked_entry: MockConfigEntry
     ) -> None:
         saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
         await is_heard(device)
-        if ends == "user":
-            await device.wake()
-        else:
-            assert await hass.config_entries.async_reload(linked_entry.entry_id)
-        with pytest.raises(
-            HomeAssistantError, match="interrupted" if ends == "user" else "gateway was stopped"
-        ):
+        assert await hass.config_entries.async_reload(linked_entry.entry_id)
+        with pytest.raises(HomeAssistantError, match="gateway was stopped"):
             await saying
         assert device.values["volume"] == 40
 

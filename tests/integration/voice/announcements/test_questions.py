@@ -84,16 +84,6 @@ class TestIdle:
         assert (answer.answers, answer.played_seconds) == (["Thank you."], 0)
         assert await asking == {"id": which, "sentence": said, "slots": slots}
 
-    async def test_the_question_may_be_interrupted_by_the_answer(
-        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
-    ) -> None:
-        device = await boot(NEW)
-        speech.recognizer.lines = ["yes"]
-        asking = hass.async_create_task(ask(hass, question=QUESTION + " It is open. " * 10))
-        await is_heard(device)
-        await say(device, command)
-        assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
-
     async def test_no_answer_is_a_result_too(self, hass: HomeAssistant, boot: Boot, speech: Speech) -> None:
         device = await boot(NEW)
         nothing = {"id": None, "sentence": None, "slots": {}}
@@ -195,17 +185,6 @@ class TestInAConversation:
         assert await asking == {"id": "later", "sentence": "in ten minutes", "slots": {"minutes": "ten"}}
         assert talk.answers == ["Turned on the switch", QUESTION, "Thank you."]
         assert not talk.hung_up
-
-    async def test_nobody_who_answers_is_a_result(
-        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
-    ) -> None:
-        device = await boot(OLD)
-        speech.recognizer.lines = [COMMAND]
-        await device.wake()
-        asking = hass.async_create_task(ask(hass))
-        await asyncio.sleep(0.1)
-        await converse(device, command, patience=30)
-        assert await asking == {"id": None, "sentence": None, "slots": {}}
 
     async def test_a_conversation_that_an_automation_goes_on_with(
         self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes

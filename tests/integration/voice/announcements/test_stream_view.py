@@ -164,21 +164,6 @@ async def test_nothing_is_made_before_it_is_taken_and_a_device_that_takes_nothin
         assert source.closed
 
 
-async def test_a_device_that_closes_the_connection_is_noticed(
-    hass: HomeAssistant, server: TestServer
-) -> None:
-    source = Source()
-    with offered(hass, source) as (stream, path):
-        connection = slow_reader(server, path)
-        await stream.wait_requested()
-        await asyncio.sleep(0.5)
-        connection.close()
-        began = asyncio.get_running_loop().time()
-        assert await stream.wait_ended() - began < 1
-        assert not stream.delivered
-        assert source.closed
-
-
 @pytest.mark.parametrize("stopped", [True, False])
 async def test_a_stream_that_is_stopped_or_fails_does_not_seem_to_end_properly(
     hass: HomeAssistant, server: TestServer, *, stopped: bool
