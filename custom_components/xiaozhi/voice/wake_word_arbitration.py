@@ -24,8 +24,9 @@ _SAME_WORD: Final = 2.0
 _REPETITION: Final = 3.0
 # For the sound of the wake word, which may arrive after the message, and the first of what follows.
 _FIRST_SOUND: Final = 0.2
-# How much of what was heard is noise, at least: with a wake word, and in speech.
-_NOISE: Final = 0.4
+# Which share of what was heard is quieter than the noise: with a wake word, and in speech. Less would be what
+# the sound fades to where packets are lost.
+_NOISE: Final = 0.2
 _NOISE_IN_SPEECH: Final = 0.1
 # What is to be louder by so many dB to be nearer.
 _NEARER: Final = 1.0
@@ -138,15 +139,17 @@ def _farther(one: _Start, other: _Start, now: float) -> _Start | None:
         if now - other.at < _FIRST_SOUND:
             return None
         noise = _NOISE
-        heard = [[*start.loudness.wake_word, *start.loudness.turn] for start in (one, other)]
+        speech = heard = [[*start.loudness.wake_word, *start.loudness.turn] for start in (one, other)]
     else:
         noise = _NOISE_IN_SPEECH
         since = max(one.loudness.began, other.loudness.began) + _POP_UP
-        heard = [start.loudness.since(since) for start in (one, other)]
-        if not are_alike(*heard):
+        speech = [start.loudness.since(since) for start in (one, other)]
+        # Somebody may speak all the time since then.
+        heard = [start.loudness.turn for start in (one, other)]
+        if not are_alike(*speech):
             return None
     if one.answers or other.answers:
         return None if one.answers and other.answers else other if one.answers else one
-    first, second = (above_noise(levels, noise) for levels in heard)
+    first, second = (above_noise(*levels, noise) for levels in zip(speech, heard, strict=True))
     nearer = first is not None and second is not None and second > first + _NEARER
     return one if nearer else other

@@ -89,13 +89,14 @@ async def test_of_two_devices_that_hear_the_same_word_the_nearer_one_answers(
 async def test_a_board_that_does_not_report_its_wake_word_is_known_by_what_it_hears(
     speech: Speech, boot: Boot, command: bytes, boards: tuple[str, str]
 ) -> None:
+    """Its room is never quite silent."""
     one, other = [
         await boot(get_profile(board), mac=mac) for board, mac in zip(boards, (MAC, OTHER_MAC), strict=True)
     ]
     speech.recognizer.lines = [COMMAND] * 2
     await asyncio.gather(one.wake("hi"), other.wake("hi"))
     for device, share in ((one, 0.2), (other, 0.7)):
-        device.say(in_a_room(command, share)[16000:])
+        device.say(in_a_room(command + bytes(64000), share)[16000:])
     await asyncio.gather(*(device.wait_state(State.IDLE, 20) for device in (one, other)))
     assert other.screen.captions == ["Turned on the switch"]
     assert not one.screen.captions
@@ -143,20 +144,24 @@ async def test_a_word_that_another_satellite_of_home_assistant_has_heard_is_left
 NEW, AGAIN, ELSEWHERE = Claim.NEW, Claim.AGAIN, Claim.ELSEWHERE
 
 
+NOISE = 30.0
+
+
 class Room:
     """Devices that begin to listen at certain times."""
 
     def __init__(self) -> None:
         self.words = WakeWordArbitration()
         self.lost: dict[str, asyncio.Future[None]] = {}
+        self.loudness: dict[str, Loudness] = {}
 
     def claim(
         self, mac: str, word: str | None, now: float, level: float = 0, *, silent: bool = False
     ) -> Claim:
         """Let a device hear a word so many dB above its noise, or speech after a press of its button."""
-        loudness = Loudness(deque([0.0] * 50 + [level] * 50 if word else ()))
+        loudness = self.loudness[mac] = Loudness(deque([NOISE] * 50 + [NOISE + level] * 50 if word else ()))
         loudness.began = now
-        loudness.turn = [level * (number // 7 % 3) for number in range(100)]
+        loudness.turn = [NOISE + level * (number // 7 % 3) for number in range(100)]
         self.lost[mac] = asyncio.get_running_loop().create_future()
         return self.words.claim(mac, word, now, loudness, self.lost[mac], silent=silent)
 
@@ -205,6 +210,19 @@ async def test_the_one_that_hears_it_best_is_the_nearest(
     room.words.compare(0.5)
     room.words.compare(1)
     assert room.listening == nearest
+
+
+@pytest.mark.parametrize("packets_lost", [0, 5])
+async def test_noise_is_known_from_before_the_speech(packets_lost: int) -> None:
+    """Somebody speaks without a pause. What stands in for lost packets is no noise."""
+    room = Room()
+    for mac, level in (("a", 20.0), ("b", 30.0)):
+        room.claim(mac, None, 0, silent=True)
+        room.loudness[mac].turn = [NOISE] * 20 + [NOISE + level + number % 9 for number in range(80)]
+    fading = [NOISE - 6] * 3 + [NOISE - 12] * 3 + [NOISE - 18] * 3 + [0.0] * 6
+    room.loudness["a"].turn[: 3 * packets_lost] = fading[: 3 * packets_lost]
+    room.words.compare(2)
+    assert room.listening == "b"
 
 
 async def test_one_that_has_understood_is_not_let_go_any_more() -> None:

@@ -63,15 +63,16 @@ def wake_word_levels() -> deque[float]:
     return deque(maxlen=round(_WAKE_WORD / _STEP))
 
 
-def above_noise(heard: Sequence[float], noise: float) -> float | None:
-    """Return by how many dB speech is louder than the noise, which is a share of what was heard.
+def above_noise(speech: Sequence[float], heard: Sequence[float], noise: float) -> float | None:
+    """Return by how many dB speech is louder than the noise, which is above that share of all that was heard.
 
     None if too little was heard.
     """
-    if len(heard) < _ENOUGH:
+    # What stands in for lost packets is no noise.
+    noises = sorted(level for level in heard if level)
+    if len(speech) < _ENOUGH or not noises:
         return None
-    ordered = sorted(heard)
-    return ordered[int(_SPEECH * len(heard))] - ordered[int(noise / 2 * len(heard))]
+    return sorted(speech)[int(_SPEECH * len(speech))] - noises[int(noise * len(noises))]
 
 
 def are_alike(one: Sequence[float], other: Sequence[float]) -> bool:
