@@ -22,6 +22,7 @@ from .services import async_setup_services
 from .settings import GatewaySettings
 from .tools.migration import async_migrate_entities
 from .voice.announcements.stream_view import async_register_stream_view
+from .voice.speech_detectors import async_forget_probe
 
 CONFIG_SCHEMA: Final = cv.config_entry_only_config_schema(DOMAIN)
 
@@ -101,6 +102,7 @@ async def async_unload_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> 
 async def async_remove_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
     """Delete what is stored."""
     await DeviceStore(hass, entry.entry_id).async_remove()
+    await async_forget_probe(hass)
 
 
 async def _async_entry_updated(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:

@@ -20,7 +20,6 @@ from .firmware.library import FirmwareFiles
 from .links.broker_issue import BROKER_ISSUE, async_broker_changed
 from .links.credentials import PairedDevices
 from .links.listeners import Listeners, PortError
-from .protocol.audio.detector import DetectorSettings
 from .protocol.tasks import close_all
 from .provisioning.checkin_answers import CheckIns
 from .provisioning.discovery import DeviceDiscovery
@@ -81,7 +80,7 @@ class Gateway:
         )
         self.check_ins = CheckIns(hass, entry, self.settings, paired, self.discovery, self.listeners.expect)
         self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases, self._timeouts.firmware)
-        self.detectors = SpeechDetectors(hass, self._detectors_unavailable)
+        self.detectors = SpeechDetectors(hass, self._detectors_unavailable, self._timeouts.voice)
         self.speech_inputs = SpeechInputs(
             hass, self.detectors, partial(entry.async_create_background_task, hass)
         )
@@ -112,8 +111,8 @@ class Gateway:
         self.access_points.async_start()
         self._engines_check.async_start()
         # The owner is to know at once where there is none, and the first turn need not wait for the library.
-        load = self.detectors.async_load(DetectorSettings())
-        self.entry.async_create_background_task(self.hass, load, "xiaozhi load speech detector")
+        prepare = self.detectors.async_prepare()
+        self.entry.async_create_background_task(self.hass, prepare, "xiaozhi prepare speech detector")
         look = self.firmware_files.async_look
         self.entry.async_create_background_task(self.hass, look(), "xiaozhi look for firmware")
         self.entry.async_on_unload(

@@ -127,6 +127,10 @@ class PictureTimeouts:
 class VoiceTimeouts:
     """Time-outs of a turn on Home Assistant's side, in seconds."""
 
+    detector_probe: float = 20
+    """For the speech detector to run once in a process of its own, on a slow computer that starts up."""
+    detector_wait: float = 1
+    """For a turn to wait for that; then Home Assistant's detector serves it."""
     no_speech: float = 8
     """For speech to begin after the wake word; the pipeline's own detector gives up only after 15 s."""
     pipeline_silence: float = 14

@@ -41,6 +41,7 @@ class House:
 
     def record(self, device: SimulatedDevice) -> dict[str, Any]:
         """Return what is stored on disk of a device."""
+        # One file is of the gateway's devices; what is known of the speech detectors has a file of its own.
         for path in (self.config / ".storage").glob("xiaozhi.*"):
             record: dict[str, Any] | None = json.loads(path.read_text())["data"].get(device.mac)
             if record is not None:

@@ -19,6 +19,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers import device_registry as dr, entity_registry as er
 from homeassistant.helpers.entity import Entity
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from homeassistant.helpers.storage import Store
 from homeassistant.setup import async_setup_component
 import imageio_ffmpeg
 import pytest
@@ -45,6 +46,7 @@ from custom_components.xiaozhi.const import (
 )
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.forms import gateway_form
+from custom_components.xiaozhi.protocol.audio.silero_probe import probe_key
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import OfferedLink
 from custom_components.xiaozhi.timeouts import TIMEOUTS, Timeouts
@@ -147,7 +149,14 @@ async def home_assistant(
 ) -> None:
     """Run the part of Home Assistant that every set-up has, and allow sockets on the loopback interface."""
     hass.data[TIMEOUTS] = timeouts
+    await speech_detector_works(hass)
     assert await async_setup_component(hass, "homeassistant", {})
+
+
+async def speech_detector_works(hass: HomeAssistant) -> None:
+    """Say that the speech detector was tried before, for which there would be a process in each test."""
+    store: Store[dict[str, str]] = Store(hass, 1, f"{DOMAIN}.speech_detector")
+    await store.async_save({"works_with": await hass.async_add_executor_job(probe_key)})
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Final
 
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import issue_registry as ir
+from homeassistant.helpers.storage import Store
 
 from ..const import DOMAIN
 from ..protocol.audio.detector import (
@@ -22,11 +23,17 @@ from ..protocol.audio.detector import (
     load_detector,
 )
 from ..protocol.audio.silero import ModelUnavailable
+from ..protocol.audio.silero_probe import find_model, probe, probe_key
 from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE
+from ..timeouts import VoiceTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
 _ISSUE: Final = "no_speech_detector"
+# What the library was last found to work with.
+_STORE: Final = f"{DOMAIN}.speech_detector"
+_STORE_VERSION: Final = 1
+_WORKS_WITH: Final = "works_with"
 _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
 # Detectors that work at the same time. Each takes a thread of Home Assistant's, of which there are few; if
 # there were only one, each device would wait for the event loop to come back from all of the others.
@@ -36,31 +43,84 @@ _AT_ONCE: Final = 8
 _MAX_PIECE: Final = _BYTES_PER_SECOND
 
 
+def _store(hass: HomeAssistant) -> Store[dict[str, str]]:
+    return Store(hass, _STORE_VERSION, _STORE)
+
+
+async def async_forget_probe(hass: HomeAssistant) -> None:
+    """Delete what is stored."""
+    await _store(hass).async_remove()
+
+
 class SpeechDetectors:
     """The speech detectors of all devices that listen, one for each, outside the event loop."""
 
-    def __init__(self, hass: HomeAssistant, on_unavailable: Callable[[], None]) -> None:
+    def __init__(
+        self, hass: HomeAssistant, on_unavailable: Callable[[], None], timeouts: VoiceTimeouts | None = None
+    ) -> None:
+        """There are no detectors before `async_prepare`."""
         self.available = True
         """Whether detectors can be used, as far as is known."""
         self._hass = hass
         self._on_unavailable = on_unavailable
+        self._timeouts = timeouts or VoiceTimeouts()
         self._working = asyncio.Semaphore(_AT_ONCE)
+        self._safe = False
+        self._tried = asyncio.Event()
+
+    async def async_prepare(self) -> None:
+        """Find out whether the library can be loaded, and load it; a repair issue says if it cannot.
+
+        Until it has run once in a process of its own, it could end Home Assistant.
+        """
+        try:
+            await self._try()
+            self._safe = True
+        except ModelUnavailable as err:
+            self._is_unavailable(err)
+        finally:
+            self._tried.set()
+        await self.async_load(DetectorSettings())
 
     async def async_load(self, settings: DetectorSettings) -> TurnDetector | None:
         """Return a detector for one turn; None, with a repair issue, if the library cannot be loaded."""
-        if not self.available:
+        try:
+            async with asyncio.timeout(self._timeouts.detector_wait):
+                await self._tried.wait()
+        except TimeoutError:
+            return None
+        if not self._safe:
             return None
         try:
             detector = await self._hass.async_add_executor_job(load_detector, settings)
         except ModelUnavailable as err:
+            self._safe = False
             self._is_unavailable(err)
             return None
         return TurnDetector(self._hass, detector, self._working)
 
+    async def _try(self) -> None:
+        """Run the library in a process of its own, once for each version and processor that it works with.
+
+        Raises `ModelUnavailable`. A failure is not kept, so that each start tries again.
+        """
+        folder = await self._hass.async_add_executor_job(find_model)
+        key = await self._hass.async_add_executor_job(probe_key)
+        if await self._worked_with() == key:
+            return
+        await probe(folder, self._timeouts.detector_probe)
+        await _store(self._hass).async_save({_WORKS_WITH: key})
+
+    async def _worked_with(self) -> str | None:
+        """Return what the library was last found to work with; with a damaged file, it is tried again."""
+        try:
+            return dict(await _store(self._hass).async_load() or {}).get(_WORKS_WITH)
+        except Exception:
+            _LOGGER.exception("What is stored of the speech detector is unreadable. It is tried again")
+            return None
+
     @callback
     def _is_unavailable(self, err: ModelUnavailable) -> None:
-        if not self.available:
-            return
         self.available = False
         self._on_unavailable()
         _LOGGER.warning("The end of speech is found by Home Assistant, which takes longer: %s", err)

