@@ -1,14 +1,15 @@
 """One access point: its connection, what is known of it, and what it does."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime
 import logging
-from typing import Any, Final, Protocol, override
+from typing import Any, Final
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME, __version__
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.device_registry import DeviceEntryType, DeviceInfo
 from homeassistant.util import dt as dt_util
@@ -17,33 +18,21 @@ from homeassistant.util.ssl import get_default_context
 from ..const import DOMAIN, EVENT_ACCESS_POINT_CALL, MANUFACTURER
 from ..protocol.access_point.client import AccessPointClient
 from ..protocol.access_point.dispatcher import CallRecord
-from ..protocol.access_point.tools import ToolProvider, ToolSummary
-from ..protocol.clock import loop_time
-from ..protocol.limits import TokenBucket
+from ..protocol.access_point.tools import ToolSummary
 from ..protocol.timeouts import AccessPointTimeouts
-from .house_tools import House, HouseTool, async_house, missing_apis, offered_tools
+from .house_tools import HouseTool, async_house, offered_tools
 from .issues import async_clear_issues, async_update_issues
 from .settings import AccessPointSettings
 
 _LOGGER = logging.getLogger(__name__)
 
 _MODEL: Final = "MCP access point"
-# Calls are limited to 60 a minute; of those that are refused, no more than these are worth a record.
-_RECORDS_A_SECOND: Final = 1
-_RECORDS_AT_ONCE: Final = 100
+
+type Listener = Callable[[CallRecord | None], None]
+"""Gets a call that was answered; None for another change."""
 
 
-class AccessPointListener(Protocol):
-    """Follows an access point."""
-
-    def point_changed(self) -> None:
-        """Take what has changed."""
-
-    def tool_called(self, record: CallRecord) -> None:
-        """Hear of a call that was answered; `point_changed` follows."""
-
-
-class AccessPoint(ToolProvider):
+class AccessPoint:
     """Runtime of the subentry of an access point. It gives its client the tools of the house."""
 
     def __init__(
@@ -56,17 +45,11 @@ class AccessPoint(ToolProvider):
         self.settings = AccessPointSettings.from_subentry(subentry)
         self.subentry_id = subentry.subentry_id
         self.last_call: datetime | None = None
-        self.unrecorded = 0
-        """Calls that were refused in such numbers that nothing was recorded."""
         self._hass = hass
         self._entry = entry
         self._timeouts = timeouts
-        self._records = TokenBucket(rate=_RECORDS_A_SECOND, burst=_RECORDS_AT_ONCE)
-        self._listeners: list[AccessPointListener] = []
+        self._listeners: list[Listener] = []
         self._missing: tuple[str, ...] = ()
-        self._house: House | None = None
-        self._house_made = 0.0
-        """By the clock of the event loop."""
         self._started = False
         self._device_id: str | None = None
         self._client = self._make_client()
@@ -122,7 +105,6 @@ class AccessPoint(ToolProvider):
 
     async def async_refresh(self) -> None:
         """Look at the tools of the house again, and notify the cloud if they have changed."""
-        self.async_forget_house()
         try:
             await self._client.refresh()
         except TimeoutError:
@@ -134,7 +116,6 @@ class AccessPoint(ToolProvider):
     @callback
     def async_forget_house(self) -> None:
         """Make the tools again for the next request: what is not exposed any more cannot be used by it."""
-        self._house = None
         self._client.dispatcher.forget()
 
     @callback
@@ -146,32 +127,18 @@ class AccessPoint(ToolProvider):
             )
 
     @callback
-    def add_listener(self, listener: AccessPointListener) -> None:
-        """Notify `listener` of every change and of every call that was answered."""
+    def listen(self, listener: Listener) -> CALLBACK_TYPE:
+        """Call `listener` after every change and every call. Returns a function that ends this."""
         self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
-    @callback
-    def remove_listener(self, listener: AccessPointListener) -> None:
-        """Stop notifying it. Does nothing if it was not added."""
-        if listener in self._listeners:
-            self._listeners.remove(listener)
-
-    @override
-    async def tools(self) -> list[HouseTool]:
-        """Return the tools of this moment.
-
-        They are kept for some seconds: to make them takes a sixth of a second in a house of 10,000 entities,
-        whichever tool is called.
-        """
-        house, missing = self._house, missing_apis(self._hass, self.settings.apis)
-        age = loop_time() - self._house_made
-        if house is None or house.missing != missing or age >= self._timeouts.kept:
-            house = await async_house(self._hass, self.settings.apis, self._device_id)
-            self._house, self._house_made = house, loop_time()
-        if house.missing != self._missing:
-            self._missing = house.missing
+    async def _tools(self) -> list[HouseTool]:
+        """Return the tools of this moment."""
+        tools, missing = await async_house(self._hass, self.settings.apis, self._device_id)
+        if missing != self._missing:
+            self._missing = missing
             self.async_check()
-        return offered_tools(house.tools(), self.settings.tools, questions_only=self.settings.questions_only)
+        return offered_tools(tools, self.settings.tools, questions_only=self.settings.questions_only)
 
     def describe(self) -> dict[str, Any]:
         """Return what is known, for diagnostics: nothing of the token, no arguments."""
@@ -197,9 +164,7 @@ class AccessPoint(ToolProvider):
             "ping_seconds": client.ping_seconds,
             "client_name": dispatcher.client_name,
             "protocol_version": dispatcher.protocol_version,
-            "patience": dispatcher.patience,
             "calls_running": dispatcher.running,
-            "calls_unrecorded": self.unrecorded,
             "last_call": self.last_call,
             **asdict(client.counters),
             **asdict(dispatcher.counters),
@@ -212,7 +177,7 @@ class AccessPoint(ToolProvider):
     def _make_client(self) -> AccessPointClient:
         return AccessPointClient(
             self.settings.address,
-            self,
+            self._tools,
             version=__version__,
             tls=get_default_context(),
             timeouts=self._timeouts,
@@ -230,16 +195,13 @@ class AccessPoint(ToolProvider):
         await self.async_refresh()
 
     @callback
-    def _changed(self) -> None:
+    def _changed(self, record: CallRecord | None = None) -> None:
         self.async_check()
         for listener in tuple(self._listeners):
-            listener.point_changed()
+            listener(record)
 
     @callback
     def _called(self, record: CallRecord) -> None:
-        if not self._records.take(loop_time()):
-            self.unrecorded += 1
-            return
         self.last_call = dt_util.utcnow()
         self._hass.bus.async_fire(
             EVENT_ACCESS_POINT_CALL,
@@ -251,9 +213,7 @@ class AccessPoint(ToolProvider):
                 "milliseconds": record.milliseconds,
             },
         )
-        for listener in tuple(self._listeners):
-            listener.tool_called(record)
-        self._changed()
+        self._changed(record)
 
     @callback
     def _register(self) -> None:

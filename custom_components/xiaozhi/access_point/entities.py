@@ -62,22 +62,12 @@ class AccessPointEntity(Entity):
     async def async_added_to_hass(self) -> None:
         """Follow the access point."""
         await super().async_added_to_hass()
-        self.point.add_listener(self)
-
-    @override
-    async def async_will_remove_from_hass(self) -> None:
-        """Follow the access point no longer."""
-        await super().async_will_remove_from_hass()
-        self.point.remove_listener(self)
+        self.async_on_remove(self.point.listen(self._point_changed))
 
     @callback
-    def point_changed(self) -> None:
-        """Write the state."""
+    def _point_changed(self, record: CallRecord | None) -> None:
+        """Write the state, after a call that was answered or another change."""
         self.async_write_ha_state()
-
-    @callback
-    def tool_called(self, record: CallRecord) -> None:
-        """Hear of a call that was answered."""
 
 
 class ConnectedSensor(AccessPointEntity, BinarySensorEntity):
@@ -151,6 +141,8 @@ class ToolCalledEvent(AccessPointEntity, EventEntity):
 
     @override
     @callback
-    def tool_called(self, record: CallRecord) -> None:
-        """Take the call as an event. Its state is written with those of the other entities."""
-        self._trigger_event(record.outcome, {"tool": record.tool, "milliseconds": record.milliseconds})
+    def _point_changed(self, record: CallRecord | None) -> None:
+        """Take a call as an event."""
+        if record is not None:
+            self._trigger_event(record.outcome, {"tool": record.tool, "milliseconds": record.milliseconds})
+        super()._point_changed(record)

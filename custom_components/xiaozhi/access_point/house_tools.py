@@ -1,7 +1,7 @@
 """The tools of the house: those of Home Assistant's LLM APIs that the owner lets an access point offer."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 import logging
 from typing import Any, Final, override
 
@@ -28,7 +28,7 @@ _FAILED: Final = "The tool failed without saying why."
 
 
 class HouseTool(OfferedTool):
-    """A tool of an LLM API, in one request."""
+    """A tool of an LLM API."""
 
     def __init__(self, tool: llm.Tool, api: llm.APIInstance) -> None:
         self._tool = tool
@@ -88,9 +88,11 @@ class HouseTool(OfferedTool):
     @override
     async def call(self, arguments: JsonObject) -> Any:
         """Call it. Raises `ToolError` with the words of Home Assistant."""
+        # A context of its own, so that logbook and traces show one chain for each call.
+        api = replace(self._api, llm_context=replace(self._api.llm_context, context=Context()))
         tool_input = llm.ToolInput(tool_name=self.name, tool_args=arguments)
         try:
-            result = await self._api.async_call_tool(tool_input)
+            result = await api.async_call_tool(tool_input)
         except (HomeAssistantError, vol.Invalid, probatio.Invalid) as err:
             raise ToolError(str(err) or _FAILED) from err
         if result.error:
@@ -98,38 +100,18 @@ class HouseTool(OfferedTool):
         return result.data
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class House:
-    """The LLM APIs of an access point at one moment."""
-
-    api: llm.APIInstance | None
-    """All of them as one; None if there are none."""
-    missing: tuple[str, ...]
-    """Ids of the APIs that Home Assistant does not have any more."""
-
-    def tools(self) -> tuple[HouseTool, ...]:
-        """Return the tools, whose calls get a context of their own."""
-        if self.api is None:
-            return ()
-        api = replace(self.api, llm_context=replace(self.api.llm_context, context=Context()))
-        return tuple(HouseTool(tool, api) for tool in api.tools)
-
-
-def missing_apis(hass: HomeAssistant, apis: Iterable[str]) -> tuple[str, ...]:
-    """Return the ids of those APIs that Home Assistant does not have now."""
-    known = {api.id for api in llm.async_get_apis(hass)}
-    return tuple(api for api in apis if api not in known)
-
-
-async def async_house(hass: HomeAssistant, apis: Iterable[str], device_id: str | None) -> House:
-    """Build the APIs of this moment, with a context of its own.
+async def async_house(
+    hass: HomeAssistant, apis: Iterable[str], device_id: str | None
+) -> tuple[list[HouseTool], tuple[str, ...]]:
+    """Return the tools of these LLM APIs at this moment, and the ids of the APIs that there are not.
 
     `device_id` is the service device of the access point, whose area is where "the light" is.
     """
-    missing = missing_apis(hass, apis)
-    present = [api for api in apis if api not in missing]
+    known = {api.id for api in llm.async_get_apis(hass)}
+    missing = tuple(api for api in apis if api not in known)
+    present = [api for api in apis if api in known]
     if not present:
-        return House(api=None, missing=missing)
+        return [], missing
     context = llm.LLMContext(
         platform=DOMAIN,
         context=Context(),
@@ -137,7 +119,8 @@ async def async_house(hass: HomeAssistant, apis: Iterable[str], device_id: str |
         assistant=CONVERSATION_DOMAIN,
         device_id=device_id,
     )
-    return House(api=await llm.async_get_api(hass, present, context), missing=missing)
+    api = await llm.async_get_api(hass, present, context)
+    return [HouseTool(tool, api) for tool in api.tools], missing
 
 
 def automatic_tools(tools: Iterable[HouseTool]) -> list[str]:

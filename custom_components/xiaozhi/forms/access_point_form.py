@@ -132,10 +132,9 @@ class AccessPointFlow(ConfigSubentryFlow):
 
     async def async_step_tools(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
         """Ask which tools are offered, with the size of each."""
-        house = await async_house(self.hass, self._data[CONF_LLM_HASS_API], None)
+        tools, _missing = await async_house(self.hass, self._data[CONF_LLM_HASS_API], None)
         questions_only = self._data[CONF_QUESTIONS_ONLY]
-        names = [tool.name for tool in house.tools()]
-        possible = offered_tools(house.tools(), names, questions_only=questions_only)
+        possible = offered_tools(tools, [tool.name for tool in tools], questions_only=questions_only)
         automatic = automatic_tools(possible)
         if user_input is not None:
             chosen = user_input.get(CONF_TOOLS, [])
@@ -155,7 +154,7 @@ class AccessPointFlow(ConfigSubentryFlow):
             data_schema=self.add_suggested_values_to_schema(schema, {CONF_TOOLS: chosen}),
             description_placeholders={
                 "count": str(len(listed.tools)),
-                "kilobytes": f"{listed.size / 1000:.1f}",
+                "kilobytes": f"{listed.summary.size / 1000:.1f}",
             },
             last_step=True,
         )
@@ -216,7 +215,7 @@ class AccessPointFlow(ConfigSubentryFlow):
 def _sizes(tools: Sequence[HouseTool], chosen: Collection[str]) -> tuple[ToolList, list[SelectOptionDict]]:
     """Return the list of the chosen tools, and all tools as options with their sizes."""
     options = [
-        SelectOptionDict(value=tool.name, label=f"{tool.label} ({ToolList.of([tool]).size} B)")
+        SelectOptionDict(value=tool.name, label=f"{tool.label} ({ToolList.of([tool]).summary.size} B)")
         for tool in tools
     ]
     return ToolList.of([tool for tool in tools if tool.name in chosen]), options

@@ -130,16 +130,10 @@ class AccessPointTimeouts:
     """To make the list of tools. The cloud waits 10 s for any answer."""
     call: float = 25
     """For an action, until the model hears that it is still running. Self-hosted servers wait 30 s."""
-    quick_call: float = 8
-    """The same for a cloud that has closed the connection because of a longer call."""
-    impatient: float = 9
-    """A connection that is closed while a call has taken so long was closed because of it."""
     finish: float = 300
     """For an action in all. Then it is cancelled."""
     first_retry: float = 1
     """Until the next attempt to connect. Each pause is twice as long as the one before."""
-    restart: float = 60
-    """For which a server that cannot be reached may be restarting: so long the pauses do not grow."""
     last_retry: float = 300
     """Between two attempts at most, and at once after a refusal."""
     steady: float = 60
@@ -147,7 +141,7 @@ class AccessPointTimeouts:
     listed: float = 15
     """So long after a list of tools has been sent, the other side has accepted it."""
     shared: float = 900
-    """Two connections in a row that another client ended within this time are a sign that the address is used
+    """Connections in a row that another client ended within this time are a sign that the address is used
     elsewhere. One that has lasted longer shows that it is not."""
     half_open: float = 45
     """Until the next attempt after the network was lost. A self-hosted server that still believes in the old
@@ -165,4 +159,4 @@ class AccessPointTimeouts:
     changes: float = 10
     """Until the list of tools is made again after a change in the house: changes often come together."""
     kept: float = 5
-    """For which the tools of the house, and the answers of those that change nothing, are kept."""
+    """For which the tools of the house are kept."""

@@ -89,9 +89,11 @@ async def test_an_api_that_is_gone(hass: HomeAssistant, offer: Offer, cloud: Clo
     assert "assist__intent__HassTurnOn" in session.tools
     assert issues(hass) == set()
     gone()
+    await asyncio.sleep(6)
     await session.call("assist__intent__HassTurnOn", {"name": "Kitchen light"})
     assert issues(hass) == {"api_gone"}
     apis(ScriptedApi(hass))
+    await asyncio.sleep(6)
     await session.call("assist__intent__HassTurnOn", {"name": "Kitchen light"})
     assert issues(hass) == set()
 

@@ -152,7 +152,7 @@ async def running(
     records: list[CallRecord] = []
     client = AccessPointClient(
         AccessPointAddress.parse(url or server.url),
-        house,
+        house.tools,
         version="1.2.3",
         tls=TLS,
         timeouts=timeouts or AccessPointTimeouts(),

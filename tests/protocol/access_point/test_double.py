@@ -36,7 +36,7 @@ async def client_of(
 ) -> AsyncGenerator[AccessPointClient]:
     client = AccessPointClient(
         AccessPointAddress.parse(url),
-        house or House(),
+        (house or House()).tools,
         version="1",
         tls=tls,
         timeouts=AccessPointTimeouts(),

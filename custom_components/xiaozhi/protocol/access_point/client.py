@@ -22,7 +22,7 @@ from ..timeouts import AccessPointTimeouts
 from .address import AccessPointAddress
 from .dialling import DialError, SelfTest, dial, ending_of, self_test
 from .dispatcher import CallRecord, Dispatcher
-from .reconnecting import CLOUD_ERROR, Ending, EndingKind, Problem, Reconnecting
+from .reconnecting import Ending, EndingKind, Problem, Reconnecting
 from .rpc import encode
 from .tools import ToolProvider
 
@@ -81,12 +81,8 @@ class AccessPointClient:
         self._connected_since = 0.0
         self._closing: EndingKind | None = None
         """Why we close the connection ourselves."""
-        self._again: asyncio.Event | None = None
-        """Set to end a pause; None while there is a connection."""
-        self._health: asyncio.TimerHandle | None = None
-        """When this connection will be healthy; None as soon as it is."""
-        self._alone: asyncio.TimerHandle | None = None
-        """When this connection will have shown that no other client uses the address."""
+        self._again = asyncio.Event()
+        """Set to end a pause."""
         self._answers: set[asyncio.Task[None]] = set()
         self._renewal: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -127,10 +123,9 @@ class AccessPointClient:
 
     async def reconnect(self) -> None:
         """Connect again at once, without waiting for the end of the pause."""
-        self._reconnecting.alone()
+        self._reconnecting.healthy()
         await self._hang_up(EndingKind.WANTED)
-        if self._again is not None:
-            self._again.set()
+        self._again.set()
 
     async def refresh(self) -> None:
         """Make the list again, and notify the other side if it was sent another one.
@@ -142,7 +137,7 @@ class AccessPointClient:
         self.dispatcher.forget()
         tools = await self.dispatcher.list_tools()
         connection, listed = self._connection, self.dispatcher.listed
-        if connection is None or listed is None or tools.digest == listed.digest:
+        if connection is None or listed is None or tools.summary == listed:
             return
         with suppress(ConnectionClosed):
             await connection.send(_LIST_CHANGED)
@@ -169,7 +164,6 @@ class AccessPointClient:
 
     async def _stay_connected(self) -> None:
         while True:
-            self._again = asyncio.Event()
             try:
                 ending = await self._connect_and_serve()
             except Exception as err:
@@ -178,10 +172,10 @@ class AccessPointClient:
             await self._pause(self._ended(ending))
 
     async def _pause(self, seconds: float) -> None:
-        again = self._again = self._again or asyncio.Event()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await again.wait()
+                await self._again.wait()
+        self._again.clear()
 
     def _ended(self, ending: Ending) -> float:
         if ending.kind is not EndingKind.WANTED:
@@ -190,8 +184,6 @@ class AccessPointClient:
             lost = self._reconnecting.attempts == 0
             log = _LOGGER.info if lost else _LOGGER.debug
             log("%s: not connected: %s", self.address, ending.detail)
-        if ending.code == CLOUD_ERROR and self.dispatcher.longest_call >= self._timeouts.impatient:
-            self.dispatcher.patience = self._timeouts.quick_call
         self.last_ending = ending
         pause = self._reconnecting.ended(ending)
         self._changed()
@@ -207,22 +199,16 @@ class AccessPointClient:
         self._connection, self._closing = connection, None
         self._connected_since, self.connected_at = loop_time(), datetime.now(UTC)
         self.dispatcher.listed_at = None
-        # Many connections are idle for days: nothing is kept that is not needed then.
-        self._again = None
         if self._reconnecting.attempts:
             _LOGGER.info("%s: connected again", self.address)
-        self._expect_health(self._timeouts.steady)
-        if self._reconnecting.contested:
-            self._alone = asyncio.get_running_loop().call_later(self._timeouts.shared, self._note_alone)
+        health = asyncio.get_running_loop().call_later(self._reconnecting.proof, self._note_health)
         tests = self._start_tests()
         try:
             self._changed()
             return await self._serve(connection)
         finally:
             self._connection = self.connected_at = None
-            self._expect_health(None)
-            if self._alone is not None:
-                self._alone.cancel()
+            health.cancel()
             for test in tests:
                 test.cancel()
             await asyncio.gather(*tests, return_exceptions=True)
@@ -261,27 +247,10 @@ class AccessPointClient:
             with suppress(ConnectionClosed):
                 await connection.send(reply)
         if self.dispatcher.listed_at != listed:
-            due = loop_time() + self._timeouts.listed
-            if self._connection is connection and self._health is not None and self._health.when() > due:
-                self._expect_health(self._timeouts.listed)
             self._changed()
-
-    def _expect_health(self, seconds: float | None) -> None:
-        """Note in so many seconds that the connection is healthy; None for never."""
-        if self._health is not None:
-            self._health.cancel()
-        later = asyncio.get_running_loop().call_later
-        self._health = None if seconds is None else later(seconds, self._note_health)
 
     def _note_health(self) -> None:
-        self._health = None
-        known = self.problem
         self._reconnecting.healthy()
-        if known is not None:
-            self._changed()
-
-    def _note_alone(self) -> None:
-        self._reconnecting.alone()
         self._changed()
 
     def _start_tests(self) -> tuple[asyncio.Task[None], ...]:

@@ -83,7 +83,7 @@ class _Connect(connect):
 async def dial(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> ClientConnection:
     """Open a connection. Raises `DialError`. `tls` is used for wss:// addresses only."""
     try:
-        connection = await _Connect(
+        return await _Connect(
             url,
             # It takes memory for each connection, and no message of the cloud is long.
             compression=None,
@@ -112,12 +112,6 @@ async def dial(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> 
     except (WebSocketException, EOFError, ValueError) as err:
         # Their texts may have the address, or bytes of the other side.
         raise DialError(DialProblem.NO_WEBSOCKET, f"no WebSocket server ({type(err).__name__})") from None
-    # The library keeps the headers, some 3 KiB; nothing reads them after the handshake. The response has
-    # to stay: without one, the library takes what comes next for the handshake.
-    connection.request = None
-    if connection.response is not None:
-        connection.response.headers.clear()
-    return connection
 
 
 def ending_of(closed: ConnectionClosed, address: AccessPointAddress) -> Ending:

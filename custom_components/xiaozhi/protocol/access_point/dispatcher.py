@@ -5,7 +5,7 @@ connection, each begins with its own `initialize`, and after a reconnect a call 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 import logging
@@ -82,8 +82,6 @@ class DispatcherCounters:
     """Messages that could not be understood, or that ask for something unknown."""
     ignored: int = 0
     """Notifications, and replies to nothing that we asked."""
-    repeated: int = 0
-    """Calls that came again while they ran, and were not run again."""
     serial_numbers: int = 0
     """Calls that name the device that was spoken to."""
 
@@ -112,34 +110,24 @@ class Dispatcher:
         """By the clock of the event loop."""
         self.last_call: float | None = None
         """When the last call began or was refused."""
-        self.patience = timeouts.call
-        """Seconds for an action until the model is notified that it is still running."""
         self._provider = provider
         self._version = version
         self._timeouts = timeouts
         self._called = called
-        self._calls: dict[asyncio.Task[Any], float] = {}
-        """The running actions, with the times of their begin."""
-        self._answering: set[bytes] = set()
+        self._calls: set[asyncio.Task[Any]] = set()
+        """The running actions."""
         self._rate = TokenBucket(rate=_CALLS_A_MINUTE / 60, burst=_CALLS_A_MINUTE)
         self._readings = TokenBucket(rate=_READINGS_A_MINUTE / 60, burst=_READINGS_A_MINUTE)
         self._one_list = asyncio.Lock()
         self._closed = False
+        self._kept: Sequence[OfferedTool] | None = None
         self._kept_list: ToolList | None = None
-        self._forget_list: asyncio.TimerHandle | None = None
-        self._kept_answers: dict[bytes, tuple[float, str]] = {}
-        """What tools have answered that change nothing, with the times, by the request."""
+        self._forget: asyncio.TimerHandle | None = None
 
     @property
     def running(self) -> int:
         """Number of actions that are running."""
         return len(self._calls)
-
-    @property
-    def longest_call(self) -> float:
-        """Seconds for which the oldest unanswered call has been running; 0 without one."""
-        ages = [loop_time() - began for began in self._calls.values()]
-        return max((age for age in ages if age < self.patience), default=0.0)
 
     async def close(self) -> None:
         """Cancel the running actions, and keep nothing more."""
@@ -151,32 +139,39 @@ class Dispatcher:
         await asyncio.gather(*calls, return_exceptions=True)
 
     def forget(self) -> None:
-        """Forget the kept list and answers: something in the house has changed."""
-        self._kept_answers.clear()
-        self._kept_list = None
-        if self._forget_list is not None:
-            self._forget_list.cancel()
+        """Forget the kept tools: something in the house has changed."""
+        self._kept = self._kept_list = None
+        if self._forget is not None:
+            self._forget.cancel()
 
     async def list_tools(self) -> ToolList:
         """Return the list of this moment. Raises `TimeoutError`, and errors of the provider."""
         # Describing the arguments of thirty tools takes tens of milliseconds. One at a time, so that many
         # requests do not take all threads.
         async with asyncio.timeout(self._timeouts.listing), self._one_list:
+            tools = await self._tools()
             if self._kept_list is not None:
                 return self._kept_list
-            tools = await self._provider.tools()
             listed = await asyncio.get_running_loop().run_in_executor(None, ToolList.of, tools)
             self.current = listed.summary
-            self._keep(listed)
+            if self._kept is tools:
+                self._kept_list = listed
             return listed
 
-    def _keep(self, listed: ToolList) -> None:
-        """Keep a list for a moment, and no longer: most connections are idle, and it takes some 100 KiB."""
-        self.forget()
-        if not self._closed:
-            self._kept_list = listed
-            later = asyncio.get_running_loop().call_later
-            self._forget_list = later(self._timeouts.kept, self.forget)
+    async def _tools(self) -> Sequence[OfferedTool]:
+        """Return the tools of this moment, which are kept for a moment.
+
+        To make them takes a sixth of a second in a house of 10,000 entities, whichever is called. Most
+        connections are idle, and tools with their list take some 100 KiB, so they are not kept for longer.
+        """
+        if self._kept is None:
+            tools = await self._provider()
+            self.forget()
+            if self._closed:
+                return tools
+            self._kept = tools
+            self._forget = asyncio.get_running_loop().call_later(self._timeouts.kept, self.forget)
+        return self._kept
 
     async def answer(self, data: bytes) -> str | None:
         """Return the reply to a message; None if it gets none. Never raises."""
@@ -189,15 +184,7 @@ class Dispatcher:
                 return encode(error_reply(fault))
             case Request() as request:
                 self.counters.requests += 1
-                if data in self._answering:
-                    # The reply to the first one answers both.
-                    self.counters.repeated += 1
-                    return None
-                self._answering.add(data)
-                try:
-                    return await self._reply(request)
-                finally:
-                    self._answering.discard(data)
+                return await self._reply(request)
 
     async def _reply(self, request: Request) -> str:
         method = self._METHODS.get(request.method)
@@ -243,12 +230,15 @@ class Dispatcher:
         self.counters.serial_numbers += params.get("serialNumber") is not None
         began = self.last_call = loop_time()
         shown = one_line(name, _MAX_NAME)
+        if not self._rate.take(began):
+            # Not reported: there may be any number of them.
+            return result_content(error_text(_TOO_OFTEN))
         if (refusal := self._refusal(arguments)) is not None:
             return self._answered(shown, CallOutcome.REFUSED, began, error_text(refusal))
         action = asyncio.create_task(self._act(name, arguments), name="xiaozhi access point call")
-        self._calls[action] = began
-        action.add_done_callback(lambda done: self._calls.pop(done, None))
-        await asyncio.wait({action}, timeout=self.patience)
+        self._calls.add(action)
+        action.add_done_callback(self._calls.discard)
+        await asyncio.wait({action}, timeout=self._timeouts.call)
         if not action.done():
             return self._answered(shown, CallOutcome.RUNNING, began, error_text(_STILL_WORKING))
         result = action.result()
@@ -283,34 +273,18 @@ class Dispatcher:
             return own_name, CallOutcome.FAILED, error_text(_INTERNAL)
 
     async def _result(self, tool: OfferedTool, arguments: JsonObject) -> str:
-        """Call a tool, or give its answer of a moment ago if it changes nothing. Raises as the tool."""
-        if not tool.changes_nothing:
-            self._kept_answers.clear()
-            return result_text(await tool.call(arguments))
-        now, request = loop_time(), encode({"name": tool.name, "arguments": arguments}).encode()
-        kept = {
-            known: (made, text)
-            for known, (made, text) in self._kept_answers.items()
-            if now - made < self._timeouts.kept
-        }
-        self._kept_answers = kept
-        if request in kept:
-            return kept[request][1]
-        if not self._readings.take(now):
+        """Call a tool. Raises as the tool."""
+        if tool.changes_nothing and not self._readings.take(loop_time()):
             raise ToolError(_READ_TOO_OFTEN)
-        text = result_text(await tool.call(arguments))
-        kept[request] = (now, text)
-        return text
+        return result_text(await tool.call(arguments))
 
     async def _find(self, name: str) -> OfferedTool | None:
-        return by_shown_name(await self._provider.tools()).get(name)
+        return by_shown_name(await self._tools()).get(name)
 
     def _refusal(self, arguments: JsonObject) -> str | None:
         """Return why a call is not run, if so."""
         if self.running >= MAX_CALLS_AT_ONCE:
             return _BUSY
-        if not self._rate.take(loop_time()):
-            return _TOO_OFTEN
         return _TEXT_TOO_LONG if _longest_text(arguments) > _MAX_TEXT else None
 
     def _answered(self, tool: str, outcome: CallOutcome, began: float, text: str) -> JsonObject:

@@ -1,8 +1,7 @@
 """When to connect again, and what to report to the owner: rules without a clock or a socket.
 
 Pauses double from 1 s to 300 s and never end: the longest are for servers that refuse us, since nobody else
-would notice that they have changed their mind. A server that is away for a minute most often restarts, so the
-pauses grow only after that.
+would notice that they have changed their mind.
 """
 
 from collections.abc import Callable
@@ -13,18 +12,13 @@ from typing import Final
 from ..timeouts import AccessPointTimeouts
 
 _JITTER: Final = 0.2
-# Of the short pauses: all houses of a server that restarts would otherwise come back in step.
-_RESTART_JITTER: Final = 1.0
 # Close codes: RFC 6455, and the cloud's own, which stands for any of its faults.
 _NORMAL: Final = 1000
 _POLICY_VIOLATION: Final = 1008
-CLOUD_ERROR: Final = 4004
-_TIMES_UNTIL_USED_ELSEWHERE: Final = 2
-_TIMES_UNTIL_TOO_MANY: Final = 3
-# A self-hosted server notices late that a connection of ours was lost, and then forgets the newer one, too.
-_DEAF_AFTER_LOSS: Final = 2
-# HTTP statuses of a proxy whose server is away; all others come from a server that does not want us now.
-_PROXY_WAITS: Final = frozenset({502, 503, 504})
+_CLOUD_ERROR: Final = 4004
+# So many endings of a kind show a problem. A self-hosted server that notices late that a connection of ours
+# was lost may forget the two after it.
+_TIMES: Final = 3
 
 
 class EndingKind(StrEnum):
@@ -86,89 +80,65 @@ class Reconnecting:
         self._random = random
         self._self_hosted = self_hosted
         self._pause = timeouts.first_retry
-        self._waited = 0.0
-        """Seconds of pauses for a server that is away, since the connection was last healthy."""
         self._replaced = 0
         """Connections in a row that another client has ended, each within minutes."""
-        self._deaf_after_loss = 0
-        """Deaf connections that are still explained by one that was lost."""
         self._after_list = 0
 
     @property
-    def contested(self) -> bool:
-        """Whether another client has ended the last connection."""
-        return self._replaced > 0
+    def proof(self) -> float:
+        """Seconds that a connection has to last to be healthy."""
+        contested = self.problem is Problem.USED_ELSEWHERE
+        return self._timeouts.shared if contested else self._timeouts.steady
 
     def healthy(self) -> None:
-        """Note that the connection has lasted or that its tools were accepted.
-
-        That does not show that the address is not used elsewhere.
-        """
-        if self.problem is not Problem.USED_ELSEWHERE:
-            self.problem = None
+        """Note that the connection has lasted, or that the owner wants another attempt at once."""
+        if self.problem is Problem.USED_ELSEWHERE:
+            self._replaced = 0
+        self.problem = None
         self.attempts = 0
         self._pause = self._timeouts.first_retry
-        self._waited = 0.0
         self._after_list = 0
-
-    def alone(self) -> None:
-        """Note that no other client uses the address."""
-        self._replaced = 0
-        self.healthy()
-        self.problem = None
 
     def ended(self, ending: Ending) -> float:
         """Return the seconds until the next attempt, and set `problem`."""
         if ending.kind is EndingKind.WANTED:
             return 0.0
         self.attempts += 1
-        restarts = self._may_restart(ending)
-        pause = self._timeouts.first_retry if restarts else self._next_pause()
+        pause = self._next_pause()
         if problem := self._problem_of(ending):
             self.problem = problem
         if problem in {Problem.REFUSED, Problem.USED_ELSEWHERE}:
             pause = self._timeouts.last_retry
         elif ending.kind is EndingKind.SILENT and self._self_hosted:
             pause = max(pause, self._timeouts.half_open)
-        pause *= 1 + (_RESTART_JITTER if restarts else _JITTER) * self._random()
-        self._waited += pause if restarts else 0.0
-        return pause
+        return pause * (1 + _JITTER * self._random())
 
     def _next_pause(self) -> float:
         pause = self._pause
         self._pause = min(2 * pause, self._timeouts.last_retry)
         return pause
 
-    def _may_restart(self, ending: Ending) -> bool:
-        """Whether this is a server that has been away for so short a time that it may be restarting."""
-        away = ending.kind is EndingKind.UNREACHABLE and (ending.code is None or ending.code in _PROXY_WAITS)
-        return away and self._waited < self._timeouts.restart
-
     def _problem_of(self, ending: Ending) -> Problem | None:
         if ending.kind is EndingKind.REFUSED or ending.code == _POLICY_VIOLATION:
             return Problem.REFUSED
+        if ending.lasted >= self._timeouts.shared:
+            self._replaced = 0
         if self._is_replaced(ending):
-            self._replaced = 1 if ending.lasted >= self._timeouts.shared else self._replaced + 1
-            return Problem.USED_ELSEWHERE if self._replaced >= _TIMES_UNTIL_USED_ELSEWHERE else None
+            self._replaced += 1
+            return Problem.USED_ELSEWHERE if self._replaced >= _TIMES else None
         if self._is_after_list(ending):
             self._after_list += 1
-            return Problem.TOO_MANY_TOOLS if self._after_list >= _TIMES_UNTIL_TOO_MANY else None
+            return Problem.TOO_MANY_TOOLS if self._after_list >= _TIMES else None
         return None
 
     def _is_replaced(self, ending: Ending) -> bool:
         """Whether another client took our place: a mcp-endpoint-server has one place for each agent."""
-        if ending.kind is EndingKind.REPLACED:
+        if ending.kind in {EndingKind.REPLACED, EndingKind.DEAF}:
             return True
-        if ending.kind is EndingKind.DEAF:
-            explained = self._deaf_after_loss > 0
-            self._deaf_after_loss -= explained
-            return not explained
-        if ending.kind in {EndingKind.UNREACHABLE, EndingKind.SILENT, EndingKind.LOST}:
-            self._deaf_after_loss = _DEAF_AFTER_LOSS
         short = ending.lasted < self._timeouts.steady
         return ending.kind is EndingKind.CLOSED and ending.code == _NORMAL and bool(ending.reason) and short
 
     def _is_after_list(self, ending: Ending) -> bool:
         """Whether the cloud failed right after it got our tools."""
         soon = ending.since_list is not None and ending.since_list < self._timeouts.listed
-        return ending.kind is EndingKind.CLOSED and ending.code == CLOUD_ERROR and soon
+        return ending.kind is EndingKind.CLOSED and ending.code == _CLOUD_ERROR and soon

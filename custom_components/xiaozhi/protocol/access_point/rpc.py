@@ -5,7 +5,6 @@ Ids are returned exactly as they came: the cloud begins with 0, mcp-endpoint-ser
 
 from dataclasses import dataclass
 import json
-import math
 from typing import Any, Final
 
 from ..mcp.model import is_bounded
@@ -13,7 +12,7 @@ from ..messages import JsonObject
 from ..untrusted_json import parse_json
 from ..untrusted_text import is_encodable
 
-type RequestId = int | float | str
+type RequestId = int | str
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -111,6 +110,4 @@ def _request_id(value: Any) -> RequestId | None:
         return None
     if isinstance(value, str):
         return value if len(value) <= _MAX_ID and is_encodable(value) else None
-    if isinstance(value, int):
-        return value if abs(value) < 2**63 else None
-    return value if isinstance(value, float) and math.isfinite(value) else None
+    return value if isinstance(value, int) and abs(value) < 2**63 else None

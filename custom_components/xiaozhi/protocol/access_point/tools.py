@@ -1,6 +1,6 @@
 """Tools as an access point offers them."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 import json
@@ -42,11 +42,8 @@ class OfferedTool(Protocol):
         """Call it, and return data for JSON. Raises `ToolError`; other errors are logged."""
 
 
-class ToolProvider(Protocol):
-    """Gives the tools."""
-
-    async def tools(self) -> Sequence[OfferedTool]:
-        """Return the tools of this moment."""
+type ToolProvider = Callable[[], Awaitable[Sequence[OfferedTool]]]
+"""Returns the tools of this moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,30 +62,23 @@ class ToolList:
     """The answer to `tools/list`, and what its size and contents are."""
 
     tools: tuple[JsonObject, ...]
-    size: int
-    """Bytes of JSON."""
-    digest: bytes
-    """Differs between lists that differ."""
+    summary: ToolSummary
 
     @classmethod
     def of(cls, tools: Sequence[OfferedTool]) -> Self:
         """Describe tools, in a thread. Each has three members: not every server accepts others."""
+        shown = by_shown_name(tools)
         listed = tuple(
             {
-                "name": shown,
+                "name": name,
                 "description": clean_text(tool.description, _MAX_DESCRIPTION),
                 "inputSchema": tool.schema,
             }
-            for shown, tool in by_shown_name(tools).items()
+            for name, tool in shown.items()
         )
         encoded = json.dumps(listed, ensure_ascii=False, separators=(",", ":"), default=str)
         data = encoded.encode(errors="replace")
-        return cls(listed, len(data), sha256(data).digest())
-
-    @property
-    def summary(self) -> ToolSummary:
-        """Return what is to be kept."""
-        return ToolSummary(tuple(tool["name"] for tool in self.tools), self.size, self.digest)
+        return cls(listed, ToolSummary(tuple(shown), len(data), sha256(data).digest()))
 
 
 def by_shown_name(tools: Sequence[OfferedTool]) -> dict[str, OfferedTool]:
