@@ -1,6 +1,5 @@
 """The voice satellite: holds a device's conversations with Assist."""
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final, override
 
@@ -57,6 +56,7 @@ async def async_setup_entry(
 class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     """A device's voice."""
 
+    follows = _FOLLOWED
     entity_description: AssistSatelliteEntityDescription
     _attr_name = None
     # On WebSocket, `reachable` comes and goes with each conversation.
@@ -81,12 +81,6 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             self._announcer.in_conversation,
         )
         self._timers = VoiceTimers(gateway.hass, device, self._announcer, self._speech_of)
-
-    @property
-    @override
-    def follows(self) -> Iterable[str]:
-        """Return the keys of what it shows."""
-        return _FOLLOWED
 
     @property
     @override

@@ -1,6 +1,6 @@
 """Binary sensors of a device: connected and charging."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, override
 
@@ -38,7 +38,7 @@ class XiaozhiBinarySensorDescription(BinarySensorEntityDescription):
     value: Callable[[Device], bool | None]
     follows: tuple[str, ...]
     """Keys of what it shows, as for `Device.listen`."""
-    always: bool = False
+    stays: bool = False
     """Whether the sensor is available while the device is not."""
     of_link: bool = False
     """Whether it follows the link: on WebSocket, there is one only during a conversation."""
@@ -51,7 +51,7 @@ BINARY_SENSORS: Final = (
         entity_category=EntityCategory.DIAGNOSTIC,
         value=lambda device: device.linked if device.state.link else None,
         follows=("linked", "link"),
-        always=True,
+        stays=True,
         of_link=True,
     ),
     XiaozhiBinarySensorDescription(
@@ -84,21 +84,10 @@ class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):
 
     def __init__(self, device: Device, description: XiaozhiBinarySensorDescription) -> None:
         super().__init__(device, description)
+        self.follows, self.stays = description.follows, description.stays
         if description.of_link and device.state.link is LinkKind.WEBSOCKET:
             # It comes and goes with each conversation: two more lines in the logbook.
             self._attr_entity_registry_enabled_default = False
-
-    @property
-    @override
-    def follows(self) -> Iterable[str]:
-        """Return the keys of what it shows."""
-        return self.entity_description.follows
-
-    @property
-    @override
-    def available(self) -> bool:
-        """Whether there is a state to show."""
-        return self.entity_description.always or super().available
 
     @property
     @override

@@ -36,6 +36,10 @@ class XiaozhiEntity(Entity):
 
     _attr_has_entity_name = True
     _attr_should_poll = False
+    follows: Iterable[str] = (AVAILABLE,)
+    """Keys of what the entity shows, as for `Device.listen`."""
+    stays = False
+    """Whether it is available while the device is not."""
     _caller: Context | None = None
 
     def __init__(self, device: Device, description: EntityDescription) -> None:
@@ -55,15 +59,10 @@ class XiaozhiEntity(Entity):
         return self.device.info
 
     @property
-    def follows(self) -> Iterable[str]:
-        """Keys of what the entity shows, as for `Device.listen`."""
-        return (AVAILABLE,)
-
-    @property
     @override
     def available(self) -> bool:
         """Whether the state of the device counts as current."""
-        return self.device.state.available
+        return self.stays or self.device.state.available
 
     @override
     @callback
@@ -87,17 +86,8 @@ class XiaozhiEntity(Entity):
 class XiaozhiSettingEntity(XiaozhiEntity):
     """An entity of a setting that is ours, not the device's: there also when the device is not."""
 
-    @property
-    @override
-    def follows(self) -> Iterable[str]:
-        """Return the keys of what it shows."""
-        return (SETTINGS,)
-
-    @property
-    @override
-    def available(self) -> bool:
-        """Return True."""
-        return True
+    follows = (SETTINGS,)
+    stays = True
 
 
 class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
@@ -107,6 +97,9 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         super().__init__(device, description)
         self.tool = tool
         self._readings = tool.readings
+        # Of what is read, and of the calls that its state depends on.
+        calls = map(call_key, tool.tools) if tool.follows_calls else ()
+        self.follows = {AVAILABLE, *map(_key, self._readings), *calls}
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -121,13 +114,6 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
     def assumed_state(self) -> bool:
         """Whether the state is only what was last called."""
         return self.tool.follows_calls and not self._readings
-
-    @property
-    @override
-    def follows(self) -> Iterable[str]:
-        """Return the keys of what is read, and of the calls that its state depends on."""
-        calls = map(call_key, self.tool.tools) if self.tool.follows_calls else ()
-        return {AVAILABLE, *map(_key, self._readings), *calls}
 
     @override
     @callback

@@ -1,6 +1,5 @@
 """Event entities of a device."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, override
@@ -53,18 +52,9 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
     """An event entity: the last conversation event or notification of a device."""
 
     entity_description: XiaozhiEventDescription
-
-    @property
-    @override
-    def follows(self) -> Iterable[str]:
-        """Return nothing: it shows events."""
-        return ()
-
-    @property
-    @override
-    def available(self) -> bool:
-        """Always True: a past event stays true while the device is away."""
-        return True
+    follows = ()
+    # A past event stays true while the device is away.
+    stays = True
 
     @override
     async def async_added_to_hass(self) -> None:

@@ -1,6 +1,5 @@
 """Image entities of a device: its last photo and its last screenshot."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, override
@@ -73,6 +72,7 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity, RestoreEntity):
 
     entity_description: XiaozhiImageDescription
     _attr_content_type = "image/jpeg"
+    follows = (AVAILABLE, "pictures")
 
     def __init__(self, hass: HomeAssistant, device: Device, description: XiaozhiImageDescription) -> None:
         XiaozhiEntity.__init__(self, device, description)
@@ -90,12 +90,6 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity, RestoreEntity):
     @property
     def _has_picture(self) -> bool:
         return self.entity_description.kind in self.device.state.pictures
-
-    @property
-    @override
-    def follows(self) -> Iterable[str]:
-        """Return the keys of what it shows."""
-        return (AVAILABLE, "pictures")
 
     @property
     @override

@@ -40,26 +40,15 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     def __init__(self, device: Device, tool: LightTool) -> None:
         super().__init__(device, tool, describe(LightEntityDescription, tool))
         self._last_shown: Rgb | None = None
+        mode = ColorMode.ONOFF if tool.brightness is None else ColorMode.BRIGHTNESS
+        self._attr_color_mode = ColorMode.RGB if tool.colour is not None else mode
+        self._attr_supported_color_modes = {self._attr_color_mode}
 
     @property
     @override
     def assumed_state(self) -> bool:
         """Whether part of the state is what was last set: no device reports its colour."""
         return self.tool.state is None or self.tool.colour is not None
-
-    @property
-    @override
-    def color_mode(self) -> ColorMode:
-        """Return the colour mode that the tools allow."""
-        if self.tool.colour is not None:
-            return ColorMode.RGB
-        return ColorMode.BRIGHTNESS if self.tool.brightness is not None else ColorMode.ONOFF
-
-    @property
-    @override
-    def supported_color_modes(self) -> set[ColorMode]:
-        """Return the only colour mode."""
-        return {self.color_mode}
 
     @property
     @override

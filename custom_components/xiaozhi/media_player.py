@@ -1,8 +1,6 @@
 """The loudspeaker of a device as a media player."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final, Self, override
 
 from homeassistant.components.media_player import (
@@ -32,7 +30,7 @@ from .entity import XiaozhiEntity, existing, follow
 from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
 from .media import library
-from .media.player import DevicePlayer, Media, PlayerState
+from .media.player import DevicePlayer, Media
 from .media.volume import SpeakerVolume
 
 # What is played may take long, and stopping it must not wait.
@@ -55,12 +53,6 @@ _VOLUME_FEATURES: Final = (
     | MediaPlayerEntityFeature.VOLUME_SET
     | MediaPlayerEntityFeature.VOLUME_STEP
 )
-_STATES: Final = {
-    PlayerState.IDLE: MediaPlayerState.IDLE,
-    PlayerState.BUFFERING: MediaPlayerState.BUFFERING,
-    PlayerState.PLAYING: MediaPlayerState.PLAYING,
-    PlayerState.PAUSED: MediaPlayerState.PAUSED,
-}
 # All others need a list of what is to be played next.
 _REPLACING: Final = frozenset({MediaPlayerEnqueue.PLAY, MediaPlayerEnqueue.REPLACE})
 
@@ -98,7 +90,10 @@ class _MutedFrom(ExtraStoredData):
 class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     """Plays on a device what can be played in its present state."""
 
+    # Of its volume; the rest comes from its player.
+    follows = (AVAILABLE, "tools", STATUS_READ)
     _attr_media_content_type = MediaType.MUSIC
+    _attr_state = MediaPlayerState.IDLE
     _attr_volume_step = 0.1
 
     def __init__(self, gateway: Gateway, device: Device, description: MediaPlayerEntityDescription) -> None:
@@ -106,7 +101,6 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
         self._announcer = gateway.announcer(device)
         self._player = DevicePlayer(gateway.hass, device, self._announcer, self._changed)
         self._volume = SpeakerVolume(device, self._change_volume)
-        self._position_at: datetime | None = None
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -129,24 +123,12 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
 
     @property
     @override
-    def follows(self) -> Iterable[str]:
-        """Return the keys of its volume; the rest comes from its player."""
-        return (AVAILABLE, "tools", STATUS_READ)
-
-    @property
-    @override
     def supported_features(self) -> MediaPlayerEntityFeature:
         """Return what can be done; the volume only where the device has a tool for it."""
         features = _FEATURES | _VOLUME_FEATURES if self._volume.adjustable else _FEATURES
         # There is nothing to go on with while it is idle.
-        idle = self._player.state is PlayerState.IDLE
+        idle = self._player.state is MediaPlayerState.IDLE
         return features & ~MediaPlayerEntityFeature.PLAY if idle else features
-
-    @property
-    @override
-    def state(self) -> MediaPlayerState:
-        """Return what the player does."""
-        return _STATES[self._player.state]
 
     @property
     @override
@@ -160,42 +142,6 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
         """Return whether the device was muted here."""
         return self._volume.muted
 
-    @property
-    @override
-    def media_content_id(self) -> str | None:
-        """Return what is being played."""
-        return self._player.media.media_id if self._player.media else None
-
-    @property
-    @override
-    def media_title(self) -> str | None:
-        """Return the title of what is being played."""
-        return self._player.title or None
-
-    @property
-    @override
-    def media_channel(self) -> str | None:
-        """Return the name of the radio station."""
-        return self._player.station or None
-
-    @property
-    @override
-    def media_duration(self) -> int | None:
-        """Return the seconds that it lasts."""
-        return None if self._player.seconds is None else round(self._player.seconds)
-
-    @property
-    @override
-    def media_position(self) -> int | None:
-        """Return the seconds that have been played at `media_position_updated_at`."""
-        return None if self._player.media is None else round(self._player.position)
-
-    @property
-    @override
-    def media_position_updated_at(self) -> datetime | None:
-        """Return when the position was last determined."""
-        return self._position_at
-
     @override
     async def async_play_media(self, media_type: MediaType | str, media_id: str, **kwargs: Any) -> None:
         """Play media, or announce them."""
@@ -207,7 +153,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
             await self._player.announce(media)
             return
         enqueue = kwargs.get(ATTR_MEDIA_ENQUEUE, MediaPlayerEnqueue.REPLACE)
-        if enqueue not in _REPLACING and self._player.state is not PlayerState.IDLE:
+        if enqueue not in _REPLACING and self._player.state is not MediaPlayerState.IDLE:
             raise InputError("media_no_queue", name=self.device.name)
         await self._player.play(media)
 
@@ -257,7 +203,14 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
 
     @callback
     def _changed(self) -> None:
-        self._position_at = dt_util.utcnow() if self._player.media else None
+        player = self._player
+        self._attr_state = player.state
+        self._attr_media_content_id = player.media.media_id if player.media else None
+        self._attr_media_title = player.title or None
+        self._attr_media_channel = player.station or None
+        self._attr_media_duration = None if player.seconds is None else round(player.seconds)
+        self._attr_media_position = round(player.position) if player.media else None
+        self._attr_media_position_updated_at = dt_util.utcnow() if player.media else None
         if self.hass is not None:
             self.async_write_ha_state()
 

@@ -94,23 +94,16 @@ class XiaozhiSettingNumber(XiaozhiSettingEntity, NumberEntity):
 class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
     """A number of a device."""
 
-    _attr_native_step = 1
-
     def __init__(self, device: Device, tool: NumberTool) -> None:
-        description = describe(NumberEntityDescription, tool, native_unit_of_measurement=tool.unit)
+        description = describe(
+            NumberEntityDescription,
+            tool,
+            native_unit_of_measurement=tool.unit,
+            native_min_value=tool.setter.minimum,
+            native_max_value=tool.setter.maximum,
+            native_step=1,
+        )
         super().__init__(device, tool, description)
-
-    @property
-    @override
-    def native_min_value(self) -> float:
-        """Return the smallest number that the device takes."""
-        return self.tool.setter.minimum
-
-    @property
-    @override
-    def native_max_value(self) -> float:
-        """Return the largest number that the device takes."""
-        return self.tool.setter.maximum
 
     @property
     @override

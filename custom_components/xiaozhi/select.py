@@ -48,13 +48,8 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
     """A select that sets the one argument of a tool."""
 
     def __init__(self, device: Device, tool: SelectTool) -> None:
-        super().__init__(device, tool, describe(SelectEntityDescription, tool))
-
-    @property
-    @override
-    def options(self) -> list[str]:
-        """Return the texts that the argument may have."""
-        return [*self.tool.choice.options]
+        description = describe(SelectEntityDescription, tool, options=[*tool.choice.options])
+        super().__init__(device, tool, description)
 
     @property
     @override

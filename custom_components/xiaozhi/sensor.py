@@ -1,6 +1,6 @@
 """Sensors of a device."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, override
@@ -202,17 +202,9 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
 
     entity_description: XiaozhiSensorDescription
 
-    @property
-    @override
-    def follows(self) -> Iterable[str]:
-        """Return the keys of what it shows."""
-        return self.entity_description.follows
-
-    @property
-    @override
-    def available(self) -> bool:
-        """Whether there is a state to show."""
-        return self.entity_description.stays or super().available
+    def __init__(self, device: Device, description: XiaozhiSensorDescription) -> None:
+        super().__init__(device, description)
+        self.follows, self.stays = description.follows, description.stays
 
     @property
     @override

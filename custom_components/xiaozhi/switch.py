@@ -1,6 +1,5 @@
 """Switches of a device."""
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final, override
 
@@ -56,17 +55,13 @@ def _has_had_use(device: Device, switch: SwitchEntityDescription) -> bool:
 class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
     """Whether speech interrupts an answer, on a device that listens while it speaks."""
 
+    follows = (SETTINGS, DETECTORS, "board", "listens_while_speaking")
+
     def __init__(
         self, detectors: SpeechDetectors, device: Device, description: SwitchEntityDescription
     ) -> None:
         super().__init__(device, description)
         self._detectors = detectors
-
-    @property
-    @override
-    def follows(self) -> Iterable[str]:
-        """Return the keys of what it shows."""
-        return (SETTINGS, DETECTORS, "board", "listens_while_speaking")
 
     @property
     @override

@@ -1,6 +1,5 @@
 """Update entity for the firmware of a device."""
 
-from collections.abc import Iterable
 from typing import Any, Final, override
 
 from homeassistant.components.update import (
@@ -54,23 +53,14 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         UpdateEntityFeature.INSTALL | UpdateEntityFeature.PROGRESS | UpdateEntityFeature.SPECIFIC_VERSION
     )
     _attr_title = "xiaozhi-esp32"
+    follows = (INSTALLATION, "firmware", "board", "chip", "firmware_space")
+    # A device that is switched off gets the firmware when it starts.
+    stays = True
 
     def __init__(self, device: Device, description: UpdateEntityDescription, files: FirmwareFiles) -> None:
         super().__init__(device, description)
         self._files = files
         self._shown_percentage: int | None = None
-
-    @property
-    @override
-    def follows(self) -> Iterable[str]:
-        """Return the keys of what it shows."""
-        return (INSTALLATION, "firmware", "board", "chip", "firmware_space")
-
-    @property
-    @override
-    def available(self) -> bool:
-        """Always True: a device that is switched off gets the firmware when it starts."""
-        return True
 
     @override
     async def async_added_to_hass(self) -> None:

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 import logging
 
+from homeassistant.components.media_player import MediaPlayerState
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 
@@ -26,16 +26,6 @@ from .source import media_name
 from .stream import MediaStream, media_sound
 
 _LOGGER = logging.getLogger(__name__)
-
-
-class PlayerState(Enum):
-    """What a player does."""
-
-    IDLE = auto()
-    BUFFERING = auto()
-    """The media are being opened, or wait until the device can play them."""
-    PLAYING = auto()
-    PAUSED = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +60,8 @@ class DevicePlayer:
         self._started_at = 0.0
         self._started_from = 0.0
         self._paused_at = 0.0
-        self.state = PlayerState.IDLE
+        self.state = MediaPlayerState.IDLE
+        """*Buffering* while the media are being opened, or wait until the device can play them."""
         self.media: Media | None = None
         """What is being played, or paused."""
         self.title = ""
@@ -84,7 +75,7 @@ class DevicePlayer:
         if self._stream is None or self.media is None:
             return self._paused_at
         heard = self._started_from
-        if self.state is PlayerState.PLAYING:
+        if self.state is MediaPlayerState.PLAYING:
             heard += loop_time() - self._started_at
         return self.media.start + max(min(heard, self._stream.played), 0.0)
 
@@ -100,7 +91,7 @@ class DevicePlayer:
         self.title, self.station, self.seconds = media.title or media_name(media.media_id), "", None
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = self._device.create_task(self._play(media, begun), "play media")
-        self._change(PlayerState.BUFFERING)
+        self._change(MediaPlayerState.BUFFERING)
         await begun
 
     async def announce(self, media: Media) -> None:
@@ -120,18 +111,18 @@ class DevicePlayer:
         await self.stop()
         self.media = replace(media, start=start)
         self._paused_at = position
-        self._change(PlayerState.PAUSED)
+        self._change(MediaPlayerState.PAUSED)
 
     async def resume(self) -> None:
         """Go on where it was paused; radio goes on where it is now. Raises as `play`."""
-        if self.state is PlayerState.PAUSED and self.media is not None:
+        if self.state is MediaPlayerState.PAUSED and self.media is not None:
             media = self.media
             try:
                 await self.play(media)
             except HomeAssistantError:
                 # It may work later.
                 self.media = media
-                self._change(PlayerState.PAUSED)
+                self._change(MediaPlayerState.PAUSED)
                 raise
 
     async def stop(self) -> None:
@@ -140,7 +131,7 @@ class DevicePlayer:
         while (task := self._task) is not None:
             task.cancel()
             await asyncio.wait((task,))
-        if self.state is not PlayerState.IDLE:
+        if self.state is not MediaPlayerState.IDLE:
             self._end()
 
     async def _play(self, media: Media, begun: asyncio.Future[None]) -> None:
@@ -182,7 +173,7 @@ class DevicePlayer:
                 except AnnouncementReplacedError:
                     # It goes on when what was more urgent has been said.
                     self._started_from = self.position - media.start
-                    self._change(PlayerState.BUFFERING)
+                    self._change(MediaPlayerState.BUFFERING)
                 else:
                     return
         finally:
@@ -192,7 +183,7 @@ class DevicePlayer:
         @callback
         def start() -> None:
             self._started_at = loop_time()
-            self._change(PlayerState.PLAYING)
+            self._change(MediaPlayerState.PLAYING)
             if not begun.done():
                 begun.set_result(None)
 
@@ -205,7 +196,7 @@ class DevicePlayer:
             return
         self.title, self.station = stream.title, stream.station
         self.seconds = stream.seconds
-        if self.state is PlayerState.PLAYING and self.title != self._shown_title:
+        if self.state is MediaPlayerState.PLAYING and self.title != self._shown_title:
             self._shown_title = self.title
             self._device.create_task(self._show(self.title), "show title")
         self._on_change()
@@ -228,10 +219,10 @@ class DevicePlayer:
         self._task = self._stream = self.media = None
         self.title, self.station, self.seconds = "", "", None
         self._started_from = self._paused_at = 0.0
-        self._change(PlayerState.IDLE)
+        self._change(MediaPlayerState.IDLE)
 
     @callback
-    def _change(self, state: PlayerState) -> None:
+    def _change(self, state: MediaPlayerState) -> None:
         self.state = state
         self._on_change()
 

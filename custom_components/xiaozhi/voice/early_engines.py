@@ -25,7 +25,7 @@ def transcribes_early(
 ) -> bool:
     """Whether an early call of a pipeline's engine saves time.
 
-    In a cloud each call may cost money, also one that is dropped: only if the owner has `chosen_by_owner`.
+    Outside of the house each call may cost money, also one that is dropped: only if it is `chosen_by_owner`.
     """
     if not engine.audio_processing.requires_external_vad:
         return False
@@ -33,4 +33,4 @@ def transcribes_early(
     name = str(engine.name or "").casefold().replace(" ", "-")
     if any(platform == integration and part in name for platform, part in _WHILE_LISTENING):
         return False
-    return chosen_by_owner or engine_location(hass, pipeline.stt_engine) is not EngineLocation.CLOUD
+    return chosen_by_owner or engine_location(hass, pipeline.stt_engine) is EngineLocation.LOCAL

@@ -18,7 +18,8 @@ from custom_components.xiaozhi.voice.engine_locations import EngineLocation
         ("wyoming", "Speech to Phrase", EngineLocation.LOCAL, "never"),
         ("cloud", "Home Assistant Cloud", EngineLocation.CLOUD, "never"),
         ("openai_conversation", "OpenAI STT", EngineLocation.CLOUD, "if the owner has chosen it"),
-        ("homemade", "sense-voice", EngineLocation.UNKNOWN, "always"),
+        ("homemade", "sense-voice", EngineLocation.LOCAL, "always"),
+        ("homemade", "anything", EngineLocation.UNKNOWN, "if the owner has chosen it"),
         ("homemade", "endless", EngineLocation.LOCAL, "never"),
     ],
 )
