@@ -363,11 +363,20 @@ def link(request: pytest.FixtureRequest) -> LinkKind:
 
 
 @pytest.fixture
-def device_id(hass: HomeAssistant, linked_entry: MockConfigEntry) -> str:
-    """Id in the device registry."""
-    entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
-    assert entry is not None
-    return entry.id
+def device_id(device_ids: list[str]) -> str:
+    """Id of the first one."""
+    return device_ids[0]
+
+
+@pytest.fixture
+def device_ids(hass: HomeAssistant, linked_entry: MockConfigEntry) -> list[str]:
+    """Ids in the device registry, in the order of what is paired."""
+    registry = dr.async_get(hass)
+    found = [
+        registry.async_get_device_by_identifier((DOMAIN, subentry.unique_id or ""), linked_entry.entry_id)
+        for subentry in linked_entry.subentries.values()
+    ]
+    return [device.id for device in found if device is not None]
 
 
 @pytest.fixture

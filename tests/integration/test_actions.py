@@ -34,7 +34,7 @@ from custom_components.xiaozhi.services import (
 )
 from simulator import SimulatedDevice, get_profile
 from simulator.board.picture import jpeg
-from tests.integration.boxes import Boot, Speech, wait_for_state
+from tests.integration.boxes import Boot, wait_for_state
 from tests.integration.pictures.eyes import FAILURE, open_eyes
 
 LINK = LinkKind.MQTT
@@ -204,14 +204,6 @@ async def test_the_screen_becomes_a_picture(
     assert transfers.take_upload(call["arguments"]["url"].rpartition("/")[2]) is None
 
 
-async def test_a_button_renews_the_picture_of_the_screen(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
-) -> None:
-    button = {"entity_id": "button.kitchen_box_take_screenshot"}
-    await hass.services.async_call("button", "press", button, blocking=True)
-    assert (await async_get_image(hass, SCREEN)).content == jpeg(320, 240)
-
-
 async def test_a_screen_that_sends_nothing_is_said_to(
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,24 +271,3 @@ async def test_all_devices_are_tried_although_one_is_out_of_reach(
         with pytest.raises(HomeAssistantError) as problem:
             await act(hass, service, device_id, **data)
         assert problem.value.translation_key == "not_connected", service
-
-
-class TestWebSocket:
-    """The same, on the link that lasts for a conversation only."""
-
-    @pytest.fixture
-    def link(self) -> LinkKind:
-        return LinkKind.WEBSOCKET
-
-    async def test_actions_work_in_a_conversation_and_say_so_outside(
-        self, hass: HomeAssistant, speech: Speech, boot: Boot, device_id: str
-    ) -> None:
-        simulated = await boot(get_profile("camera"))
-        with pytest.raises(HomeAssistantError) as problem:
-            await ask(hass, SERVICE_TAKE_PHOTO, device_id)
-        assert problem.value.translation_key == "only_in_conversation"
-        await simulated.wake()
-        await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
-        assert (await ask(hass, SERVICE_TAKE_PHOTO, device_id))["entity_id"] == PHOTO
-        await act(hass, SERVICE_SCREENSHOT, device_id)
-        assert (await async_get_image(hass, SCREEN)).content == jpeg(320, 240)

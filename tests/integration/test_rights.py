@@ -49,7 +49,12 @@ async def call(
     hass: HomeAssistant, context: Context | None, action: str, device_id: str, **data: Any
 ) -> None:
     await hass.services.async_call(
-        DOMAIN, action, {"device_id": device_id, **data}, blocking=True, context=context
+        DOMAIN,
+        action,
+        {"device_id": device_id, **data},
+        blocking=True,
+        context=context,
+        return_response=action == "read_resource",
     )
 
 
@@ -65,12 +70,14 @@ FOR_ADMINISTRATORS: tuple[tuple[str, dict[str, Any]], ...] = (
         {"tool": "self.assets.set_download_url", "arguments": {"url": "http://192.168.1.66/a"}},
     ),
     ("set_assets", {"url": "http://192.168.1.66/a"}),
+    ("read_resource", {"uri": "sensor://room/air"}),
 )
 
 
 async def test_only_an_administrator_reaches_firmware_assets_and_user_tools(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, anna: Context
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context, anna: Context
 ) -> None:
+    """So do automations."""
     called = len(camera.events("tool"))
     for action, data in FOR_ADMINISTRATORS:
         with pytest.raises(Unauthorized):
@@ -81,6 +88,9 @@ async def test_only_an_administrator_reaches_firmware_assets_and_user_tools(
     volume = {"tool": "self.audio_speaker.set_volume", "arguments": {"volume": 35}}
     await call(hass, anna, "call_tool", device_id, **volume)
     assert camera.values["volume"] == 35
+    for context in (owner, None):
+        await call(hass, context, "call_tool", device_id, tool="self.get_system_info")
+        await call(hass, context, "set_assets", device_id, url="http://192.168.1.10/a.bin")
 
 
 async def test_only_an_administrator_calls_a_tool_whose_name_tells_of_such_a_risk(
@@ -141,14 +151,6 @@ async def test_a_user_who_may_only_read_has_a_device_do_nothing_but_sees_its_too
     assert reached() == before
     assert not camera.announcements
     assert (await ask("get_tools", guest.id))["tools"]
-
-
-async def test_administrators_and_automations_call_everything(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context
-) -> None:
-    for context in (owner, None):
-        await call(hass, context, "call_tool", device_id, tool="self.get_system_info")
-        await call(hass, context, "set_assets", device_id, url="http://192.168.1.10/a.bin")
 
 
 async def test_a_user_may_press_restart_as_with_other_devices(

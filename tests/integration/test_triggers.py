@@ -11,10 +11,9 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
-from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse
-from tests.integration.boxes import COMMAND, MAC, Boot, Speech, mac_of, paired_boxes, wait_for_state
+from tests.integration.boxes import COMMAND, Boot, Speech, mac_of, paired_boxes, wait_for_state
 
 LINK = LinkKind.MQTT
 
@@ -24,17 +23,6 @@ CONVERSATION = ["woken", "conversation_started", "answered", "conversation_ended
 @pytest.fixture
 def paired() -> tuple[ConfigSubentryData, ...]:
     return paired_boxes(2)
-
-
-@pytest.fixture
-def ids(hass: HomeAssistant, linked_entry: MockConfigEntry) -> list[str]:
-    """The ids of both devices in the device registry."""
-    registry = dr.async_get(hass)
-    found = [
-        registry.async_get_device_by_identifier((DOMAIN, mac), linked_entry.entry_id)
-        for mac in (MAC, mac_of(2))
-    ]
-    return [device.id for device in found if device is not None]
 
 
 async def automate(hass: HomeAssistant, target: dict[str, Any], *names: str, **more: Any) -> None:
@@ -51,40 +39,37 @@ async def automate(hass: HomeAssistant, target: dict[str, Any], *names: str, **m
 
 
 async def test_what_happens_in_conversations_of_the_target_triggers(
-    hass: HomeAssistant, speech: Speech, boot: Boot, ids: list[str], command: bytes
+    hass: HomeAssistant, speech: Speech, boot: Boot, device_ids: list[str], command: bytes
 ) -> None:
     """Though the event entity, which tells the same, is disabled at first."""
     first, second = await boot(), await boot(mac=mac_of(2))
     area = ar.async_get(hass).async_create("Kitchen")
-    dr.async_get(hass).async_update_device(ids[0], area_id=area.id)
+    dr.async_get(hass).async_update_device(device_ids[0], area_id=area.id)
     seen = async_capture_events(hass, "seen")
     await automate(hass, {"area_id": area.id}, *CONVERSATION, "conversation_failed")
-    speech.recognizer.lines = [COMMAND] * 3
+    speech.recognizer.lines = [COMMAND] * 2
     await converse(first, command)
     # Home Assistant takes a wake word that two devices hear at once for one.
     await asyncio.sleep(5)
     await converse(second, command)
     await hass.async_block_till_done()
     assert sorted(event.data["what"] for event in seen) == sorted(CONVERSATION)
-    assert {event.data["device"] for event in seen} == {ids[0]}
+    assert {event.data["device"] for event in seen} == {device_ids[0]}
     await hass.services.async_call("automation", "turn_off", {"entity_id": "automation.one"}, blocking=True)
-    await asyncio.sleep(5)
-    await converse(first, command)
-    assert len(seen) == len(CONVERSATION)
 
 
 @pytest.mark.own_home
 async def test_a_device_that_can_be_reached_again_triggers_and_is_a_condition(
-    hass: HomeAssistant, boot: Boot, ids: list[str]
+    hass: HomeAssistant, boot: Boot, device_ids: list[str]
 ) -> None:
     device = await boot()
     await wait_for_state(hass, "binary_sensor.box_1_connectivity", "on")
     seen = async_capture_events(hass, "seen")
-    target = {"device_id": ids[0]}
+    target = {"device_id": device_ids[0]}
     reachable = {"condition": "xiaozhi.is_reachable", "target": target, "options": {"behavior": "any"}}
     other = {
         "condition": "xiaozhi.is_not_reachable",
-        "target": {"device_id": ids[1]},
+        "target": {"device_id": device_ids[1]},
         "options": {"behavior": "all"},
     }
     await automate(hass, target, "reachable", conditions=[reachable, other])
@@ -111,7 +96,10 @@ async def test_a_device_that_can_be_reached_again_triggers_and_is_a_condition(
 
 @pytest.mark.own_home
 async def test_the_editor_offers_them_for_a_device_and_not_for_others(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, ids: list[str], hass_ws_client: WebSocketGenerator
+    hass: HomeAssistant,
+    linked_entry: MockConfigEntry,
+    device_ids: list[str],
+    hass_ws_client: WebSocketGenerator,
 ) -> None:
     client = await hass_ws_client(hass)
 
@@ -120,10 +108,10 @@ async def test_the_editor_offers_them_for_a_device_and_not_for_others(
         found = (await client.receive_json())["result"]
         return {name for name in found if name.startswith("xiaozhi.")}
 
-    assert await offered("triggers", {"device_id": [ids[0]]}) == {
+    assert await offered("triggers", {"device_id": [device_ids[0]]}) == {
         f"xiaozhi.{name}" for name in (*CONVERSATION, "conversation_failed", "reachable")
     }
-    assert await offered("conditions", {"device_id": [ids[0]]}) == {
+    assert await offered("conditions", {"device_id": [device_ids[0]]}) == {
         "xiaozhi.is_reachable",
         "xiaozhi.is_not_reachable",
     }

@@ -165,23 +165,6 @@ async def test_two_hundred_calls_at_once(hass: HomeAssistant, offer: Offer, clou
     assert not session.violations
 
 
-async def test_a_newer_token_replaces_the_connection_only(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud
-) -> None:
-    """The old connection is closed properly, and the gateway is not loaded again."""
-    entry = await offer(cloud.url())
-    gateway = entry.runtime_data
-    old = await (await cloud.session()).ready()
-    (subentry,) = entry.subentries.values()
-    newer = cloud.url(cloud.token(valid=1e9))
-    hass.config_entries.async_update_subentry(entry, subentry, data={**subentry.data, "url": newer})
-    new = await (await cloud.session(2)).ready()
-    assert old.close_code == 1000
-    assert not (await new.call(TURN_ON, LAMP)).failed
-    assert entry.runtime_data is gateway
-    assert state(hass, "binary_sensor.robot_connectivity") == "on"
-
-
 async def test_access_points_come_and_go_without_the_others(
     hass: HomeAssistant, offer: Offer, cloud: Cloud
 ) -> None:

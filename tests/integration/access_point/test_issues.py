@@ -5,7 +5,9 @@ from datetime import timedelta
 
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import llm
+from homeassistant.util import dt as dt_util
 import pytest
+from pytest_homeassistant_custom_component.common import async_fire_time_changed
 
 from simulator.access_point import Cloud, EndpointServer
 from tests.integration.access_point.conftest import Apis, Offer
@@ -109,7 +111,8 @@ async def test_an_api_that_comes_back_unseen(
     # The entities of the gateway, which are set up meanwhile, may have renewed the connection already.
     before = len(cloud.sessions)
     apis(ScriptedApi(hass, ScriptedTool("one", open_world=False)))
-    await until(lambda: not issues(hass), seconds=3700)
+    async_fire_time_changed(hass, dt_util.utcnow() + timedelta(hours=1))
+    await until(lambda: not issues(hass), seconds=60)
     async with asyncio.timeout(100):
         renewed = await (await cloud.session(before + 1)).ready()
     assert "scripted__one" in renewed.tools

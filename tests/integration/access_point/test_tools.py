@@ -110,18 +110,6 @@ async def test_results_and_failures_are_texts(
         assert json.loads(answer.text) == text
 
 
-async def test_a_long_result_is_cut_before_the_cloud_closes(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
-) -> None:
-    long = {"result": "多" * 20_000}
-    apis(ScriptedApi(hass, ScriptedTool("one", long, **HOME)))
-    await offer(cloud.url(), llm_hass_api=["scripted"])
-    session = await (await cloud.session()).ready()
-    assert (await session.call("one", {})).text.endswith("(cut: ask for an area, a domain or a name)")
-    assert not (await session.call("one", {})).failed
-    assert session.open
-
-
 async def test_a_tool_that_cannot_be_described_does_not_take_the_others_with_it(
     hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
 ) -> None:
@@ -141,19 +129,6 @@ async def test_a_tool_that_cannot_be_described_does_not_take_the_others_with_it(
     session = await (await cloud.session()).ready()
     assert session.tools["broken"]["inputSchema"] == {"type": "object", "properties": {}}
     assert "text" in session.tools["good"]["inputSchema"]["properties"]
-
-
-async def test_the_word_of_a_remote_server_does_not_count(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
-) -> None:
-    """It says that its tool changes nothing."""
-    tools = ScriptedTool("remote_reader", read_only=True, **HOME), ScriptedTool("reader", read_only=True)
-    apis(ScriptedApi(hass, *tools))
-    await offer(
-        cloud.url(), llm_hass_api=["scripted"], tools=["remote_reader", "reader"], questions_only=True
-    )
-    session = await (await cloud.session()).ready()
-    assert set(session.tools) == {"reader"}
 
 
 async def test_the_tools_are_not_made_again_for_each_request(

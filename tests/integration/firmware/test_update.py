@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 import re
 from typing import Any
-import zipfile
 
 from homeassistant.components.update import (
     ATTR_VERSION,
@@ -21,11 +20,9 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.device_http import transfers
 from custom_components.xiaozhi.firmware import library
 from custom_components.xiaozhi.firmware.image import FirmwareImage
-from custom_components.xiaozhi.firmware.library import Firmware, FirmwareFiles
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from simulator import SimulatedDevice, build_image, get_profile
-from simulator.firmware.partitions import AppPartitions
 from tests.integration.boxes import Boot, state_of, wait_for_state
 from tests.integration.firmware.updates import (
     BOARD,
@@ -113,17 +110,6 @@ async def test_an_older_firmware_is_installed_when_it_is_named(
     await restart(box)
     await wait_for_state(hass, CONNECTED, "on")
     assert fetches(box) == 1
-
-
-async def test_the_archive_of_a_release_will_do(
-    hass: HomeAssistant, box: SimulatedDevice, folder: Path
-) -> None:
-    """Its name has another order, and the firmware lies in it as in the whole flash."""
-    with zipfile.ZipFile(folder / f"v2.4.2_{BOARD}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("merged-binary.bin", build_image(version="2.4.2", size=SIZE))
-    await look(hass)
-    await install(hass)
-    assert box.profile.version == "2.4.2"
 
 
 class TestWebSocket:
@@ -271,36 +257,6 @@ async def test_a_folder_that_cannot_be_read_is_told(
     }
 
 
-async def test_while_a_firmware_is_read_a_second_wish_is_refused_and_the_end_of_the_device_ends_it(
-    hass: HomeAssistant,
-    box: SimulatedDevice,
-    folder: Path,
-    linked_entry: MockConfigEntry,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """To fetch it from the web may take minutes."""
-    put(folder)
-    await look(hass)
-    release, load = asyncio.Event(), library.FirmwareFiles.async_load
-
-    async def load_slowly(files: FirmwareFiles, firmware: Firmware) -> FirmwareImage:
-        await release.wait()
-        return await load(files, firmware)
-
-    monkeypatch.setattr(FirmwareFiles, "async_load", load_slowly)
-    first = asyncio.create_task(install(hass))
-    await asyncio.sleep(0.1)
-    with pytest.raises(HomeAssistantError, match="already"):
-        await install(hass)
-    (subentry_id,) = linked_entry.subentries
-    hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
-    await asyncio.sleep(0.1)
-    release.set()
-    with pytest.raises(HomeAssistantError, match="was stopped, because"):
-        await first
-    assert fetches(box) == 0
-
-
 async def test_a_file_that_is_replaced_is_read_again(
     hass: HomeAssistant, box: SimulatedDevice, folder: Path
 ) -> None:
@@ -361,16 +317,4 @@ async def test_a_firmware_that_the_device_refuses_is_told_at_once(
             await install(hass)
     await wait_for_state(hass, CONNECTED, "on")
     assert box.profile.version == "2.4.1"
-    assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
-
-
-async def test_a_firmware_that_cannot_start_is_told(
-    hass: HomeAssistant, box: SimulatedDevice, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The loader goes back to the old one, which checks in again."""
-    put(folder)
-    await look(hass)
-    monkeypatch.setattr(AppPartitions, "install", lambda _partitions, _version: None)
-    with pytest.raises(HomeAssistantError, match="runs its old firmware"):
-        await install(hass)
     assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")

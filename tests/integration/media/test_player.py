@@ -8,9 +8,7 @@ from typing import Any
 from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
 from homeassistant.core import HomeAssistant, State as EntityState
 from homeassistant.exceptions import HomeAssistantError, ServiceNotSupported, ServiceValidationError
-from homeassistant.helpers import intent
 from homeassistant.helpers.llm import ToolInput
-from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
@@ -124,7 +122,7 @@ async def test_a_file_is_paused_and_goes_on_where_it_was(
     hass: HomeAssistant, boot: Boot, server: MediaServer
 ) -> None:
     device = await boot(NEW)
-    await play(hass, server.file("/song.mp3", music(20)))
+    await play(hass, server.file("/song.mp3", music(10)))
     await asyncio.sleep(5)
     await do(hass, "media_pause")
     assert player(hass).state == "paused"
@@ -142,7 +140,7 @@ async def test_a_file_is_paused_and_goes_on_where_it_was(
     await wait_for_state(hass, PLAYER, "idle", 30)
     second = taken(device)[1]
     assert second.outcome is Outcome.PLAYED
-    assert len(second.pcm) / 2 / device.speaker.rate == pytest.approx(20 - position, abs=1)
+    assert len(second.pcm) / 2 / device.speaker.rate == pytest.approx(10 - position, abs=1)
     # Nothing is paused any more, so there is no button to go on.
     with pytest.raises(ServiceNotSupported):
         await do(hass, "media_play")
@@ -337,68 +335,39 @@ async def test_what_is_asked_for_in_a_conversation_plays_after_the_answer(
     hass: HomeAssistant, boot: Boot, assistant: Speech, server: MediaServer, command: bytes
 ) -> None:
     device = await boot(OLD)
-    ask_for(assistant, server.file("/song.mp3", music(12, title="So What")))
+    ask_for(assistant, server.file("/song.mp3", music(6, title="So What")))
     talk = asyncio.create_task(converse(device, command))
     await wait_for_state(hass, PLAYER, "buffering", 30)
     await wait_for_state(hass, PLAYER, "playing", 30)
     assert player(hass).attributes["media_title"] == "So What"
     said = await talk
     assert said.answers == ["Here is some jazz.", "So What"]
-    assert said.played_seconds > 12
+    assert said.played_seconds > 6
     assert said.late_percent == 0
     assert not said.hung_up
     assert player(hass).state == "idle"
     await server.wait_unused()
 
 
-@pytest.mark.parametrize("how", ["wake word", "button", "stop", "power"])
+@pytest.mark.parametrize("clicks", [True, False])
 async def test_in_a_conversation_the_music_plays_until_somebody_ends_it(
-    hass: HomeAssistant, boot: Boot, assistant: Speech, server: MediaServer, command: bytes, how: str
+    hass: HomeAssistant, boot: Boot, assistant: Speech, server: MediaServer, command: bytes, clicks: bool
 ) -> None:
     device = await boot(OLD)
     ask_for(assistant, endless(server))
     await device.wake()
     device.say(command)
     await wait_for_state(hass, PLAYER, "playing", 30)
-    await asyncio.sleep(8)
+    await asyncio.sleep(5)
     assert device.state is State.SPEAKING
     assert player(hass).state == "playing"
-    if how == "wake word":
-        await device.wake()
-    elif how == "button":
+    if clicks:
         await device.click()
-    elif how == "power":
-        await device.power_off()
     else:
         await do(hass, "media_stop")
-    async with asyncio.timeout(10):
-        await server.wait_unused()
-    if how in ("wake word", "button"):
-        await device.wait_state(State.LISTENING)
-    elif how == "stop":
-        await device.wait_state(State.IDLE)
-    if not hass.states.is_state(PLAYER, "unavailable"):
-        await wait_for_state(hass, PLAYER, "idle", 10)
-
-
-async def test_in_a_conversation_the_music_gives_way_to_an_announcement_and_goes_on(
-    hass: HomeAssistant, boot: Boot, assistant: Speech, server: MediaServer, command: bytes
-) -> None:
-    device = await boot(OLD)
-    ask_for(assistant, endless(server))
-    await device.wake()
-    device.say(command)
-    await wait_for_state(hass, PLAYER, "playing", 30)
-    await asyncio.sleep(3)
-    before = len(device.played)
-    await play(hass, server.file("/bell.mp3", music(2, hertz=880)), announce=True)
-    assert pitch_level(device.played[before:], device.speaker.rate, 880) > 2000
-    await wait_for_state(hass, PLAYER, "playing", 10)
-    await asyncio.sleep(3)
-    assert device.state is State.SPEAKING
-    await do(hass, "media_stop")
-    await device.wait_state(State.IDLE)
     await server.wait_unused()
+    await device.wait_state(State.LISTENING if clicks else State.IDLE)
+    await wait_for_state(hass, PLAYER, "idle", 10)
 
 
 async def test_a_singer_is_not_taken_for_the_user(
@@ -460,37 +429,3 @@ async def test_the_volume_is_that_of_the_device_and_a_mute_is_remembered(
     await do(hass, "volume_mute", is_volume_muted=False)
     assert device.values["volume"] == 50
     assert player(hass).attributes["is_volume_muted"] is False
-
-
-async def test_home_assistants_sentences_reach_the_player(
-    hass: HomeAssistant, boot: Boot, server: MediaServer
-) -> None:
-    device = await boot(NEW)
-    assert await async_setup_component(hass, "intent", {})
-    await wait_for_state(hass, "number.kitchen_box_volume", str(device.values["volume"]), 30)
-    await play(hass, server.file("/song.mp3", music(20)))
-    await asyncio.sleep(3)
-
-    async def intend(intent_type: str, **slots: Any) -> None:
-        values = {"name": {"value": "Kitchen box Speaker"}} | {
-            name: {"value": value} for name, value in slots.items()
-        }
-        response = await intent.async_handle(hass, "test", intent_type, values)
-        assert response.response_type is intent.IntentResponseType.ACTION_DONE
-
-    await intend("HassMediaPause")
-    assert player(hass).state == "paused"
-    await device.wait_state(State.IDLE)
-    await asyncio.sleep(6)
-    await intend("HassMediaUnpause")
-    assert player(hass).state == "playing"
-    await intend("HassSetVolume", volume_level=30)
-    assert device.values["volume"] == 30
-    await intend("HassSetVolumeRelative", volume_step=20)
-    assert device.values["volume"] == 50
-    await intend("HassMediaPlayerMute")
-    assert device.values["volume"] == 0
-    await intend("HassMediaPlayerUnmute")
-    assert device.values["volume"] == 50
-    await do(hass, "media_stop")
-    await server.wait_unused()

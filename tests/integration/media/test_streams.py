@@ -326,15 +326,6 @@ async def test_a_file_opens_no_other_one(hass: HomeAssistant, ffmpeg: None, tmp_
         assert await problem_of(hass, f"media-source://media_source/local/{name}") == "media_failed"
 
 
-async def test_a_title_that_is_given_counts_more_than_that_of_the_file(
-    hass: HomeAssistant, server: MediaServer
-) -> None:
-    address = server.file("/song.mp3", music(2, title="Track 1"))
-    assert (await play(hass, address)).stream.title == "Track 1"
-    assert (await play(hass, address, title="Morning")).stream.title == "Morning"
-    assert (await play(hass, server.file("/sing me.mp3", music(1)))).stream.title == "sing me.mp3"
-
-
 async def test_closing_before_the_end_leaves_nothing(hass: HomeAssistant, server: MediaServer) -> None:
     address = server.pieces("/endless", [music(10)], then="again")
     player = Player(hass, address)

@@ -18,13 +18,11 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.pictures import decoder, screen
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.services import SERVICE_SHOW_IMAGE
 from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from simulator import SimulatedDevice, get_profile
-from tests.integration.boxes import CLIENT_ID, MAC, OTHER_MAC, Boot, wait_for_state
-from tests.integration.http_device import paired_device
+from tests.integration.boxes import MAC, Boot, wait_for_state
 
 LINK = LinkKind.MQTT
 
@@ -160,40 +158,3 @@ async def test_who_may_not_see_an_entity_cannot_show_it(show: Show, guest: MockU
     ):
         with pytest.raises(Unauthorized):
             await show(guest, **source)
-
-
-class TestManyDevices:
-    """One picture for several screens."""
-
-    @pytest.fixture
-    def paired(self) -> tuple[Any, ...]:
-        return (paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Other box"))
-
-    async def test_a_picture_is_decoded_once_and_fitted_once_for_each_size(
-        self,
-        hass: HomeAssistant,
-        boot: Boot,
-        box: SimulatedDevice,
-        linked_entry: MockConfigEntry,
-        site: Site,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        calls: list[str] = []
-        for name in ("open_picture", "fit"):
-
-            def counted(*arguments: Any, name: str = name) -> Any:
-                calls.append(name)
-                return getattr(decoder, name)(*arguments)
-
-            monkeypatch.setattr(screen, name, counted)
-        other = await boot(get_profile("camera"), mac=OTHER_MAC)
-        await wait_for_state(hass, "button.other_box_take_photo", "unknown")
-        entries = dr.async_entries_for_config_entry(dr.async_get(hass), linked_entry.entry_id)
-        ids = [entry.id for entry in entries if {(DOMAIN, MAC), (DOMAIN, OTHER_MAC)} & entry.identifiers]
-        assert len(ids) == 2
-        await hass.services.async_call(
-            DOMAIN, SERVICE_SHOW_IMAGE, {"device_id": ids, "url": site.url()}, blocking=True
-        )
-        assert calls == ["open_picture", "fit"]
-        for device in (box, other):
-            assert [event for event in device.events("screen") if "image" in event]

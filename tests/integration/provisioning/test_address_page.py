@@ -1,9 +1,9 @@
 """What a person sees who opens the check-in address in a browser."""
 
-from html.parser import HTMLParser
+import html
 from http import HTTPStatus
+import re
 import socket
-from typing import override
 from unittest.mock import AsyncMock, patch
 
 from homeassistant.components.http import ApiConfig
@@ -27,47 +27,23 @@ DOUBTFUL = "The XiaoZhi gateway works, but devices may not reach it at this addr
 FAILS = "The XiaoZhi gateway cannot be used from here"
 
 
-class Page(HTMLParser):
-    """The texts of a page, by element."""
+class Page:
+    """The texts of a page."""
 
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.texts: dict[str, list[str]] = {}
-        self.steps = 0
-        self._open: list[str] = []
-        self.feed(html)
-
-    @override
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag != "meta":
-            self._open.append(tag)
-            self.steps += tag == "li"
-            self.texts.setdefault(tag, [])
-
-    @override
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    @override
-    def handle_data(self, data: str) -> None:
-        if self._open and data.strip():
-            self.texts[self._open[-1]].append(data)
-
-    @property
-    def title(self) -> str:
-        """The heading."""
-        (title,) = self.texts["h1"]
-        return title
-
-    @property
-    def address(self) -> str | None:
+    def __init__(self, page: str) -> None:
+        self._page = page
+        (self.title,) = self.of("h1")
+        self.address = next(iter(self.of("code")), None)
         """The address to type into devices."""
-        return next(iter(self.texts.get("code", [])), None)
+
+    def of(self, tag: str) -> list[str]:
+        """The texts of all elements of this kind, from their first word to the next element."""
+        return [html.unescape(text) for text in re.findall(rf"<{tag}(?: [^>]*)?>\s*([^<]+)", self._page)]
 
     def says(self, key: str) -> bool:
         """Whether the page has the beginning of a text of the translations."""
         beginning = texts("exceptions")[key]["message"].partition("{")[0]
-        return any(text.startswith(beginning) for text in self.texts.get("p", []))
+        return any(text.startswith(beginning) for text in self.of("p"))
 
 
 async def open_page(
@@ -88,8 +64,8 @@ async def test_an_address_that_works_says_so_and_what_to_do_next(
     """With the address to copy; the page stays while the phone is in the network of the device."""
     page = await open_page(hass_client_no_auth, HTTPStatus.OK, f"{OTA_PATH}/")
     assert (page.title, page.address) == (WORKS, ADDRESS)
-    assert page.steps == 5
-    assert page.texts["a"] == ["http://192.168.4.1"]
+    assert len(page.of("li")) == 5
+    assert page.of("a") == ["http://192.168.4.1"]
     assert page.says("page_next")
     page = await open_page(hass_client_no_auth, HTTPStatus.OK, Host="ha.lan")
     assert (page.title, page.address) == (WORKS, "http://ha.lan/api/xiaozhi/ota")
@@ -117,7 +93,7 @@ async def test_a_gateway_that_does_not_run_says_why(
     page = await open_page(hass_client_no_auth, HTTPStatus.SERVICE_UNAVAILABLE)
     assert page.title == FAILS
     assert page.says("page_not_running")
-    assert f"Another program uses port {taken_port}." in " ".join(page.texts["p"])
+    assert f"Another program uses port {taken_port}." in " ".join(page.of("p"))
 
 
 async def test_a_host_that_devices_cannot_use_is_named_and_another_one_offered(
@@ -146,7 +122,7 @@ async def test_a_host_that_the_owner_has_set_works(
     await hass.config_entries.async_setup(make_entry(address="ha.local").entry_id)
     page = await open_page(hass_client_no_auth, HTTPStatus.OK, Host="ha.local:8123")
     assert (page.title, page.address) == (WORKS, "http://ha.local:8123/api/xiaozhi/ota")
-    assert "Devices connect to ha.local, the address that is set for the gateway" in " ".join(page.texts["p"])
+    assert "Devices connect to ha.local, the address that is set for the gateway" in " ".join(page.of("p"))
 
 
 async def test_an_address_is_right_if_it_is_this_computers_or_the_gateway_answers_there(
@@ -183,7 +159,7 @@ async def test_behind_a_proxy_and_from_elsewhere_it_says_so(
     page = await open_page(hass_client_no_auth, HTTPStatus.FORBIDDEN, X_Forwarded_For="8.8.8.8")
     assert (page.title, page.address) == (FAILS, None)
     assert page.says("page_outside")
-    assert "8.8.8.8" in " ".join(page.texts["p"])
+    assert "8.8.8.8" in " ".join(page.of("p"))
     with patch.object(access, "is_cloud_connection", return_value=True):
         page = await open_page(hass_client_no_auth, HTTPStatus.FORBIDDEN)
     assert page.says("page_outside")

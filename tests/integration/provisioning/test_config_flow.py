@@ -1,11 +1,10 @@
 """The forms: set up the gateway, and change it and its devices."""
 
-import errno
 from http import HTTPStatus
 import json
 import socket
 from typing import Any
-from unittest.mock import AsyncMock, patch
+from unittest.mock import AsyncMock
 
 from homeassistant.components.http import ApiConfig
 from homeassistant.config_entries import (
@@ -18,7 +17,7 @@ from homeassistant.config_entries import (
     FlowType,
 )
 from homeassistant.core import HomeAssistant
-from homeassistant.data_entry_flow import FlowResultType, InvalidData, UnknownFlow
+from homeassistant.data_entry_flow import FlowResultType, InvalidData
 from homeassistant.helpers.service_info.dhcp import DhcpServiceInfo
 from homeassistant.setup import async_setup_component
 import pytest
@@ -82,22 +81,6 @@ async def test_the_gateway_is_set_up_and_says_what_to_type_into_devices(
     }
 
 
-async def test_a_gateway_that_does_not_start_leads_to_its_page_and_to_no_address(
-    hass: HomeAssistant, free_port: int, unload_gateway: None
-) -> None:
-    """Another program took the port after the form had tried it."""
-    form = await start(hass)
-    with patch(
-        "custom_components.xiaozhi.links.listeners.WebSocketServer.start",
-        side_effect=OSError(errno.EADDRINUSE, "Address already in use"),
-    ):
-        result = await submit(hass, form, **websocket_only(free_port))
-    assert result["type"] is FlowResultType.CREATE_ENTRY
-    assert result["result"].state is ConfigEntryState.SETUP_RETRY
-    assert "next_flow" not in result
-    assert result["description_placeholders"]["check_in_url"] == ADDRESS
-
-
 def manifest() -> dict[str, Any]:
     """Return the manifest."""
     path = ROOT / "custom_components" / DOMAIN / "manifest.json"
@@ -123,25 +106,6 @@ async def test_a_taken_port_is_said_and_another_one_taken(
     assert form["errors"] == {"websocket_port": "port_in_use", "address": "invalid_address"}
     result = await submit(hass, form, **websocket_only(free_port))
     assert result["type"] is FlowResultType.CREATE_ENTRY
-
-
-async def test_a_forbidden_port_is_said_and_another_one_taken(
-    hass: HomeAssistant, free_port: int, unload_gateway: None
-) -> None:
-    """Ports below 1024 are for root, where Home Assistant is not root."""
-    with patch("asyncio.start_server", side_effect=PermissionError(errno.EACCES, "Permission denied")):
-        form = await submit(hass, await start(hass), **websocket_only(80))
-    assert form["errors"] == {"websocket_port": "port_not_allowed"}
-    result = await submit(hass, form, **websocket_only(free_port))
-    assert result["type"] is FlowResultType.CREATE_ENTRY
-
-
-async def test_what_is_no_port_is_refused(hass: HomeAssistant) -> None:
-    """By the form itself."""
-    ports: tuple[Any, ...] = (0, 65536, "x")
-    for port in ports:
-        with pytest.raises(InvalidData):
-            await submit(hass, await start(hass), **websocket_only(port))
 
 
 async def test_what_is_no_address_is_said_and_a_right_one_taken(
@@ -228,16 +192,6 @@ async def test_with_https_only_the_limits_are_said(
     assert "publicly trusted" in shown["problem"]
 
 
-async def test_there_is_one_gateway_only(hass: HomeAssistant, free_port: int, unload_gateway: None) -> None:
-    """Also when two windows set it up at once."""
-    first, second = await start(hass), await start(hass)
-    await submit(hass, first, **websocket_only(free_port))
-    with pytest.raises(UnknownFlow):
-        await submit(hass, second, **websocket_only(free_port))
-    assert hass.config_entries.flow.async_progress_by_handler(DOMAIN) == []
-    assert len(hass.config_entries.async_entries(DOMAIN)) == 1
-
-
 async def test_a_gateway_that_appears_meanwhile_is_not_replaced(
     hass: HomeAssistant, free_port: int, make_entry: MakeEntry
 ) -> None:
@@ -271,25 +225,6 @@ async def test_changing_the_port_restarts_the_gateway_there(
         socket.create_connection(("127.0.0.1", before), timeout=5)
 
 
-async def test_the_address_can_be_set_and_taken_back(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry
-) -> None:
-    """The port, which the gateway itself has in use, is then no fault."""
-    port = gateway_entry.data["websocket_port"]
-    form: Any = await gateway_entry.start_reconfigure_flow(hass)
-    form = await submit(hass, form, **websocket_only(port, address="a/b"))
-    assert form["errors"] == {"address": "invalid_address"}
-    await submit(hass, form, **websocket_only(port, address="ha.lan"))
-    await hass.async_block_till_done()
-    assert gateway_entry.data == stored(port, address="ha.lan")
-    form = await gateway_entry.start_reconfigure_flow(hass)
-    assert form["description_placeholders"]["check_in_url"] == "http://ha.lan:8123/api/xiaozhi/ota"
-    await submit(hass, form, **websocket_only(port))
-    await hass.async_block_till_done()
-    assert gateway_entry.data == stored(port)
-    assert gateway_entry.state is ConfigEntryState.LOADED
-
-
 async def test_saving_without_a_change_restarts_nothing(
     hass: HomeAssistant, gateway_entry: MockConfigEntry
 ) -> None:
@@ -303,20 +238,6 @@ async def test_saving_without_a_change_restarts_nothing(
     await submit(hass, form, **websocket_only(port))
     await hass.async_block_till_done()
     assert gateway_entry.runtime_data is running
-
-
-async def test_reconfiguring_a_gateway_that_could_not_start_starts_it(
-    hass: HomeAssistant, make_entry: MakeEntry, free_port: int, unload_gateway: None
-) -> None:
-    """The user has stopped the program that took the port, and saves the form as it is."""
-    entry = make_entry()
-    with socket.create_server(("", free_port)):
-        await hass.config_entries.async_setup(entry.entry_id)
-    assert entry.state is ConfigEntryState.SETUP_RETRY
-    form = await entry.start_reconfigure_flow(hass)
-    await submit(hass, form, **websocket_only(free_port))
-    await hass.async_block_till_done()
-    assert entry.state is ConfigEntryState.LOADED
 
 
 # Devices seen on the network.
@@ -333,16 +254,9 @@ async def test_a_device_on_the_network_leads_to_the_gateway_form(
     other = DhcpServiceInfo(ip="192.168.1.21", hostname="xiaozhi-0001", macaddress=OTHER_MAC.replace(":", ""))
     result = await start(hass, SOURCE_DHCP, other)
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "already_in_progress")
-    result = await submit(hass, form, **websocket_only(free_port))
+    # It keeps nobody from setting up the gateway by hand, and goes then.
+    result = await submit(hass, await start(hass), **websocket_only(free_port))
     assert result["type"] is FlowResultType.CREATE_ENTRY
-
-
-async def test_the_card_goes_when_the_gateway_is_set_up_by_hand(
-    hass: HomeAssistant, free_port: int, unload_gateway: None
-) -> None:
-    """And does not keep anybody from setting it up by hand."""
-    await start(hass, SOURCE_DHCP, DHCP)
-    await submit(hass, await start(hass), **websocket_only(free_port))
     assert hass.config_entries.flow.async_progress_by_handler(DOMAIN) == []
 
 

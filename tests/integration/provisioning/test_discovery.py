@@ -233,23 +233,6 @@ async def test_pairing_a_reset_device_again_renews_its_token_and_clears_the_issu
 
 
 @with_paired_device
-async def test_removing_the_device_clears_its_issue_and_leaves_the_code_valid(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
-) -> None:
-    """Whoever deletes and adds anew gets there, too."""
-    reset = make_device(client_id="after-the-reset")
-    code = await reset.code()
-    await hass.async_block_till_done(wait_background_tasks=True)
-    (subentry,) = gateway_entry.subentries.values()
-    hass.config_entries.async_remove_subentry(gateway_entry, subentry.subentry_id)
-    await hass.async_block_till_done()
-    assert open_issues(hass) == []
-    flow_id = cards(hass)[0]["flow_id"]
-    assert (await submit(hass, flow_id, code=code))["step_id"] == "details"
-    assert (await submit(hass, flow_id, name="Box"))["reason"] == "device_added"
-
-
-@with_paired_device
 async def test_unloading_takes_cards_and_issues_away(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:

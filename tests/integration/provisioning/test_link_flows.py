@@ -19,15 +19,11 @@ import pytest_socket
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.links.broker_issue import async_broker_changed
 from custom_components.xiaozhi.links.link_settings import AUTO_SUBSCRIBE_TOPIC
-from custom_components.xiaozhi.protocol.messages import AudioFormat
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
-from custom_components.xiaozhi.protocol.transport.link import Admission
-from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,
     BrokerProblem,
 )
-from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from custom_components.xiaozhi.timeouts import Timeouts
 from tests.integration.boxes import mqtt_client_id
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device
@@ -38,11 +34,9 @@ from tests.integration.provisioning.forms import (
     start,
     submit,
     texts,
-    websocket_only,
 )
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, command, mosquitto
 from tests.protocol.transport.udp.device import until
-from tests.protocol.transport.websocket.peer import Recorder
 
 pytestmark = [pytest.mark.usefixtures("own_address"), pytest.mark.real_time]
 
@@ -149,42 +143,21 @@ async def test_the_gateway_offers_mqtt_and_opens_its_ports(
 async def test_every_port_that_will_be_opened_is_tried(
     hass: HomeAssistant, settings: dict[str, Any], taken_port: int, taken_udp_port: int
 ) -> None:
-    """And said to be taken at its own field."""
-    form = await submit(
-        hass, await start(hass), **settings | {"mqtt_port": taken_port, "udp_port": taken_udp_port}
-    )
-    assert form["errors"] == {"mqtt_port": "port_in_use", "udp_port": "port_in_use"}
-    form = await submit(hass, form, **settings)
-    assert form["type"] is FlowResultType.CREATE_ENTRY
-
-
-async def test_ports_that_stay_closed_may_be_anybodys(
-    hass: HomeAssistant, free_port: int, taken_port: int, taken_udp_port: int, unload_gateway: None
-) -> None:
-    """With WebSocket only, those for MQTT and UDP are not opened."""
-    fields = websocket_only(free_port, mqtt_port=taken_port, udp_port=taken_udp_port)
-    result = await submit(hass, await start(hass), **fields)
-    await hass.async_block_till_done()
-    assert result["data"] == fields
-    assert result["result"].state is ConfigEntryState.LOADED
-
-
-async def test_websocket_and_mqtt_cannot_share_a_port(hass: HomeAssistant, settings: dict[str, Any]) -> None:
-    """Audio can share one with them: its transport is another."""
-    port = settings["websocket_port"]
-    form = await submit(hass, await start(hass), **settings | {"mqtt_port": port})
-    assert form["errors"] == {"mqtt_port": "port_twice"}
-    form = await submit(hass, form, **settings | {"udp_port": port})
-    assert form["type"] is FlowResultType.CREATE_ENTRY
-
-
-async def test_the_port_on_which_devices_encrypt_is_refused_for_mqtt(
-    hass: HomeAssistant, settings: dict[str, Any]
-) -> None:
-    """We do not. With WebSocket only, that port stays closed, whatever its number."""
-    form = await submit(hass, await start(hass), **settings | {"mqtt_port": 8883})
-    assert form["errors"] == {"mqtt_port": "port_is_tls"}
-    form = await submit(hass, form, **settings | {"link": "websocket", "mqtt_port": 8883})
+    """And what is wrong said at its own field; one that stays closed may be anybody's."""
+    form = await start(hass)
+    for wrong, errors in (
+        (
+            {"mqtt_port": taken_port, "udp_port": taken_udp_port},
+            {"mqtt_port": "port_in_use", "udp_port": "port_in_use"},
+        ),
+        ({"mqtt_port": settings["websocket_port"]}, {"mqtt_port": "port_twice"}),
+        # On this one devices encrypt, and we do not.
+        ({"mqtt_port": 8883}, {"mqtt_port": "port_is_tls"}),
+    ):
+        form = await submit(hass, form, **settings | wrong)
+        assert form["errors"] == errors
+    taken = {"mqtt_port": taken_port, "udp_port": taken_udp_port}
+    form = await submit(hass, form, **settings | taken | {"link": "websocket"})
     assert form["type"] is FlowResultType.CREATE_ENTRY
 
 
@@ -242,27 +215,6 @@ async def test_a_gateway_that_could_not_start_holds_no_port(
     assert opens(settings["udp_port"])
 
 
-async def test_a_gateway_from_before_mqtt_can_take_to_it(
-    hass: HomeAssistant,
-    make_entry: MakeEntry,
-    settings: dict[str, Any],
-    unload_gateway: None,
-    hass_client_no_auth: ClientSessionGenerator,
-) -> None:
-    """Until then it offers WebSocket only. Its devices learn of the change when they check in."""
-    entry = await running(hass, make_entry(paired_device()))
-    device = HttpDevice(client=await hass_client_no_auth())
-    assert "websocket" in await device.check_in()
-    form: Any = await entry.start_reconfigure_flow(hass)
-    assert suggested(form) == {"link": "websocket", "websocket_port": settings["websocket_port"]}
-    await submit(hass, form, **settings)
-    await hass.async_block_till_done()
-    reply = await device.check_in()
-    assert "websocket" in reply
-    assert reply["mqtt"]["endpoint"].endswith(f":{settings['mqtt_port']}")
-    assert opens(settings["mqtt_port"])
-
-
 # Through a broker.
 
 
@@ -275,24 +227,15 @@ async def to_broker(hass: HomeAssistant, settings: dict[str, Any]) -> Any:
     return await submit_twice(hass, await start(hass), **settings | HERE)
 
 
-async def test_a_broker_that_only_this_computer_knows_is_refused(
+async def test_a_broker_that_only_this_computer_knows_is_refused_and_one_that_devices_hardly_find_warned_of(
     hass: HomeAssistant, settings: dict[str, Any]
 ) -> None:
-    """Devices are told the same host; that they are on this computer, too, is the exception."""
+    """Devices are told the same host. If somebody insists, it is tried like any other."""
     form = await submit(hass, await start(hass), **settings | {"link": "broker"})
-    for host in ("localhost", "127.0.0.1", "127.1.2.3", "box.localhost", "core-mosquitto", "a0d7b954-emqx"):
-        form = await submit(hass, form, host=host, port=1, tls=False)
-        assert form["errors"] == {"host": "broker_known_here_only"}
-
-
-async def test_a_broker_whose_name_devices_hardly_find_is_warned_of(
-    hass: HomeAssistant, settings: dict[str, Any]
-) -> None:
-    """By who insists, it is tried like any other."""
-    form = await to_broker(hass, settings)
-    for host in ("emqx.local", "broker.local"):
+    for host in ("localhost", "127.1.2.3", "box.localhost", "core-mosquitto", "emqx.local", "broker.local"):
         form = await submit(hass, form, host=host, port=1883, tls=False)
-        assert form["errors"] == {"host": "address_local_name"}
+        error = "address_local_name" if host.endswith(".local") else "broker_known_here_only"
+        assert form["errors"] == {"host": error}
     # Tests may not look up names.
     with pytest.raises(RuntimeError, match="DNS"):
         await submit(hass, form, host="broker.local", port=1883, tls=False)
@@ -337,6 +280,7 @@ async def test_a_broker_is_tried_and_stored(
     settings |= {**HERE, "mqtt_port": taken_port}
     form = await to_broker(hass, settings)
     assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "broker")
+    assert form["data_schema"]({"host": "broker.lan"}) == {"host": "broker.lan", "port": 1883, "tls": False}
     # Exactly as it is to be typed into the broker.
     assert form["description_placeholders"]["subscribe_topic"] == "xiaozhi/${clientid}/down"
     result = await submit_twice(hass, form, **at(broker, host=" 127.0.0.1 ", username=" ha "))
@@ -345,17 +289,6 @@ async def test_a_broker_is_tried_and_stored(
     assert result["data"] == settings | {"broker": at(broker)}
     assert result["result"].state is ConfigEntryState.LOADED
     assert takes(settings["udp_port"])
-
-
-async def test_a_broker_may_ask_for_no_password(
-    hass: HomeAssistant, settings: dict[str, Any], tmp_path: Path
-) -> None:
-    """Port and encryption need not be touched."""
-    form = await to_broker(hass, settings)
-    assert form["data_schema"]({"host": "broker.lan"}) == {"host": "broker.lan", "port": 1883, "tls": False}
-    async with mosquitto(tmp_path, "allow_anonymous true") as broker:
-        form = await submit_twice(hass, form, host="127.0.0.1", port=broker.port, tls=False)
-    assert form["type"] is FlowResultType.CREATE_ENTRY
 
 
 async def test_what_is_wrong_with_a_broker_is_said(
@@ -380,22 +313,6 @@ async def test_what_is_wrong_with_a_broker_is_said(
     assert form["errors"] == {"host": "broker_unreachable"}
     await broker.start()
     assert (await submit_twice(hass, form, **at(broker)))["type"] is FlowResultType.CREATE_ENTRY
-
-
-async def test_a_user_that_may_not_listen_to_devices_is_said(
-    hass: HomeAssistant, settings: dict[str, Any]
-) -> None:
-    """Our own endpoint lets each device hear its own topics only, so it makes a broker of that kind."""
-    endpoint = MqttServer(
-        lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True),
-        audio=UdpServer(),
-        downlink=AudioFormat(sample_rate=24000, frame_duration=60),
-    )
-    await endpoint.start("127.0.0.1", 0)
-    fields = {"host": "127.0.0.1", "port": endpoint.port, "username": MAC, "password": "x", "tls": False}
-    form = await submit(hass, await to_broker(hass, settings), **fields)
-    await endpoint.stop()
-    assert form["errors"] == {"base": "broker_forbidden"}
 
 
 async def test_what_devices_could_not_be_told_is_refused(

@@ -203,7 +203,6 @@ def pretend_installed(monkeypatch: pytest.MonkeyPatch, library: str, found: str 
     [
         ("websockets", "18.0", "mqtt"),
         ("websockets", "15.0", "mqtt"),
-        ("aiomqtt", "3.0.0", "broker"),
         ("aiomqtt", None, "broker"),
     ],
 )
@@ -228,11 +227,3 @@ async def test_a_library_in_a_version_that_was_not_tried_is_refused_in_words(
     assert entry.reason is not None
     assert library in entry.reason
     assert (found or "–") in entry.reason
-
-
-async def test_a_library_that_is_not_used_may_have_any_version(
-    hass: HomeAssistant, make_entry: MakeEntry, monkeypatch: pytest.MonkeyPatch, unload_gateway: None
-) -> None:
-    """That of MQTT clients is for brokers."""
-    pretend_installed(monkeypatch, "aiomqtt", None)
-    await running(hass, make_entry())

@@ -12,7 +12,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.provisioning.pairing_codes import CODE_SECONDS, MAX_TRIES
-from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, MakeDevice, paired_device
+from tests.integration.http_device import CLIENT_ID, MAC, MakeDevice, paired_device
 from tests.integration.provisioning.forms import ADDRESS, start, start_device, submit, submit_device
 
 OTHER_MAC = "94:a9:90:00:00:01"
@@ -119,42 +119,23 @@ async def test_a_device_whose_name_is_left_as_it_is_has_one_of_its_own(
     assert len({subentry.data["token"] for subentry in gateway_entry.subentries.values()}) == len(names)
 
 
-async def test_a_card_takes_the_code_of_its_own_device_only(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
-) -> None:
-    """Somebody who presses *Add* on a card means that device."""
-    await make_device().check_in()
-    form = await card(hass)
-    form = await submit(hass, form, code=await make_device(mac=OTHER_MAC).code())
-    assert form["errors"] == {"code": "wrong_code"}
-
-
-async def test_a_second_card_for_a_device_is_none(
+async def test_a_card_is_for_a_device_that_waits_has_no_other_and_is_not_ignored(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
     """Whatever starts it."""
+
+    async def refused() -> str:
+        result = await start(hass, SOURCE_INTEGRATION_DISCOVERY, {"mac": MAC})
+        assert result["type"] is FlowResultType.ABORT
+        reason: str = result["reason"]
+        return reason
+
+    assert await refused() == "not_waiting"
     await make_device().check_in()
     await card(hass)
-    result = await start(hass, SOURCE_INTEGRATION_DISCOVERY, {"mac": MAC})
-    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "already_in_progress")
-
-
-async def test_a_card_for_an_ignored_device_is_none(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
-) -> None:
-    """Also when it was ignored while the card was being made."""
+    assert await refused() == "already_in_progress"
     await start(hass, SOURCE_IGNORE, {"unique_id": MAC, "title": "A device"})
-    await make_device().check_in()
-    result = await start(hass, SOURCE_INTEGRATION_DISCOVERY, {"mac": MAC})
-    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "already_configured")
-
-
-async def test_a_card_for_a_device_that_does_not_wait_is_none(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry
-) -> None:
-    """There would be no code to type."""
-    result = await start(hass, SOURCE_INTEGRATION_DISCOVERY, {"mac": MAC})
-    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "not_waiting")
+    assert await refused() == "already_configured"
 
 
 @pytest.mark.parametrize("by_subentry", [True, False], ids=["Add device", "Add integration"])
@@ -248,23 +229,6 @@ async def test_a_program_that_has_gone_meanwhile_is_not_added(
     form = await submit_device(hass, form, program=option["value"])
     assert form["step_id"] == "wait"
     assert not gateway_entry.subentries
-
-
-@with_paired_device
-@pytest.mark.parametrize("by_subentry", [True, False], ids=["Add device", "Add integration"])
-async def test_adding_a_device_that_was_reset_pairs_it_again(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice, by_subentry: bool
-) -> None:
-    """It keeps name and area; only its token changes."""
-    reset = make_device(client_id="after-the-reset")
-    code = await reset.code()
-    form = await (start_device(hass, gateway_entry) if by_subentry else submit(hass, await start(hass)))
-    result = await (submit_device if by_subentry else submit)(hass, form, code=code)
-    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "device_paired_again")
-    assert result["description_placeholders"]["name"] == "Kitchen box"
-    (subentry,) = gateway_entry.subentries.values()
-    assert subentry.data["token"] != TOKEN
-    assert (await reset.check_in())["websocket"]["token"] == subentry.data["token"]
 
 
 async def test_a_device_that_was_added_meanwhile_is_not_added_twice(

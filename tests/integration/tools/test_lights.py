@@ -99,38 +99,24 @@ async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
 
 
 async def test_a_light_that_is_switched_off_and_on_has_its_colour_again(
-    hass: HomeAssistant, boot: Boot
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
+    """Also after a restart of Home Assistant; one that never had a colour is white."""
     device = await boot(get_profile("led-strip"))
     await wait_for_state(hass, STRIP, STATE_UNKNOWN)
+    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP)
+    assert colour(device) == (255, 255, 255)
     await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [10, 20, 30]})
     await act(hass, LIGHT, SERVICE_TURN_OFF, STRIP)
     assert colour(device) == (0, 0, 0)
     assert hass.states.is_state(STRIP, "off")
     await act(hass, LIGHT, SERVICE_TURN_ON, STRIP)
     assert colour(device) == (10, 20, 30)
-    assert hass.states.is_state(STRIP, "on")
-
-
-async def test_a_light_that_never_had_a_colour_is_switched_on_white(hass: HomeAssistant, boot: Boot) -> None:
-    device = await boot(get_profile("led-strip"))
-    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
-    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP)
-    assert colour(device) == (255, 255, 255)
-
-
-async def test_what_was_last_set_stays_known_after_a_restart_of_home_assistant(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot(get_profile("led-strip"))
-    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
-    await act(hass, LIGHT, SERVICE_TURN_ON, STRIP, **{ATTR_RGB_COLOR: [10, 20, 30]})
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await wait_for_state(hass, STRIP, "on", 30)
     state = state_of(hass, STRIP)
     assert state.attributes[ATTR_RGB_COLOR] == (85, 170, 255)
     assert state.attributes[ATTR_BRIGHTNESS] == 30
-    await device.wait_for(lambda: device.connected, 5)
 
 
 async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(

@@ -1,6 +1,5 @@
 """In a conversation with a device, the assistant can use what that device can do; elsewhere it cannot."""
 
-import logging
 from typing import Any
 
 from homeassistant.components.conversation import async_converse
@@ -162,22 +161,6 @@ async def test_a_tool_that_has_become_user_only_is_refused_by_name(
     assert "self.robot.dance" not in [event["name"] for event in device.events("tool")]
 
 
-async def test_a_user_only_tool_cannot_be_asked_for_by_name(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
-) -> None:
-    device = await boot()
-    await talking(device, hass)
-    (box,) = linked_entry.runtime_data.devices.values()
-    assert box.tools["self.reboot"].user_only
-    assistant.agent.uses = [
-        llm.ToolInput(tool_name=name, tool_args={}) for name in ("xiaozhi__reboot", "self.reboot")
-    ]
-    assistant.agent.lines = ["No."]
-    await ask(hass, assistant, device_id)
-    assert all(result.result.error for result in assistant.agent.results)
-    assert "self.reboot" not in [event["name"] for event in device.events("tool")]
-
-
 async def test_typed_chat_and_other_satellites_get_nothing(
     hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
 ) -> None:
@@ -190,29 +173,9 @@ async def test_typed_chat_and_other_satellites_get_nothing(
         assistant.agent.lines = ["Well."]
         await ask(hass, assistant, asked_from)
         assert assistant.agent.offered.count(SET_VOLUME) == count
-
-
-async def test_a_device_that_cannot_be_reached_gets_nothing(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, device_id: str
-) -> None:
-    device = await boot()
-    await talking(device, hass)
-    assert await own_tools(hass, device_id)
     await device.power_off()
     await wait_for_state(hass, "binary_sensor.kitchen_box_connectivity", "off")
     assert not await own_tools(hass, device_id)
-
-
-async def test_every_tool_follows_the_rules_of_home_assistant(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, caplog: pytest.LogCaptureFixture, device_id: str
-) -> None:
-    device = await boot()
-    await talking(device, hass)
-    caplog.clear()
-    tools = await own_tools(hass, device_id)
-    assert {tool.name for tool in tools} >= {SET_VOLUME, "xiaozhi__get_device_status"}
-    assert all(tool.name.startswith("xiaozhi__") and tool.description for tool in tools)
-    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 def tools_field(form: Any) -> tuple[Any, Any]:
@@ -274,20 +237,3 @@ async def test_the_form_says_what_is_off_and_why(
     assert labels["lock.restart"] == "lock.restart (off at first: locks, doors and gates, restarts or resets)"
     assert labels["self.audio_speaker.set_volume"] == "audio_speaker.set_volume"
     assert "lock.open" not in field.description["suggested_value"]
-
-
-async def test_a_choice_outlives_a_change_while_the_gateway_is_stopped(
-    hass: HomeAssistant, linked_entry: MockConfigEntry
-) -> None:
-    (subentry,) = linked_entry.subentries.values()
-    chosen = ["self.audio_speaker.set_volume"]
-    hass.config_entries.async_update_subentry(
-        linked_entry, subentry, data={**subentry.data, "assistant_tools": chosen}
-    )
-    await hass.config_entries.async_unload(linked_entry.entry_id)
-    form = await change_device(hass, linked_entry)
-    assert "permissions" not in form["data_schema"].schema
-    await submit_device(hass, form, share_transcripts=True)
-    data = linked_entry.subentries[subentry.subentry_id].data
-    assert (data["share_transcripts"], data["assistant_tools"]) == (True, chosen)
-    assert await hass.config_entries.async_setup(linked_entry.entry_id)

@@ -3,25 +3,19 @@
 import asyncio
 from dataclasses import replace
 from functools import partial
-import json
 import re
-from typing import Any
 
 from homeassistant.components.button import DOMAIN as BUTTON, SERVICE_PRESS
-from homeassistant.components.light import ATTR_BRIGHTNESS, ATTR_RGB_COLOR, DOMAIN as LIGHT
-from homeassistant.components.notify import ATTR_MESSAGE, DOMAIN as NOTIFY, SERVICE_SEND_MESSAGE
+from homeassistant.components.light import ATTR_BRIGHTNESS, ATTR_RGB_COLOR
 from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
 from homeassistant.components.select import ATTR_OPTION, DOMAIN as SELECT, SERVICE_SELECT_OPTION
 from homeassistant.components.switch import DOMAIN as SWITCH
 from homeassistant.config_entries import RELOAD_AFTER_UPDATE_DELAY
 from homeassistant.const import (
     ATTR_ASSUMED_STATE,
-    ATTR_ENTITY_ID,
     ATTR_ICON,
     ATTR_RESTORED,
     ATTR_UNIT_OF_MEASUREMENT,
-    EVENT_STATE_CHANGED,
-    EVENT_STATE_REPORTED,
     PERCENTAGE,
     SERVICE_TURN_OFF,
     SERVICE_TURN_ON,
@@ -29,7 +23,7 @@ from homeassistant.const import (
     STATE_UNKNOWN,
     EntityCategory,
 )
-from homeassistant.core import Event, HomeAssistant, callback
+from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er
 import pytest
@@ -42,7 +36,7 @@ from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.board.tools import Tool as SimulatedTool
 from tests.integration.boxes import MAC, Boot, state_of, wait_for_state
-from tests.integration.tools.acting import LAMP, STATUS_LIGHT, STRIP, act, calls
+from tests.integration.tools.acting import LAMP, STRIP, act, calls
 from tests.integration.tools.own_tools import announce, register
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
@@ -89,15 +83,6 @@ async def test_what_is_done_without_home_assistant_is_read_every_few_minutes(
     assert asked.count("self.get_device_status") > 2 * asked.count("self.lamp.get_state")
 
 
-async def test_a_trick_is_done_and_is_no_state_afterwards(hass: HomeAssistant, boot: Boot) -> None:
-    device = await boot(get_profile("dog"))
-    entity_id = "select.kitchen_box_dog_movement"
-    await wait_for_state(hass, entity_id, STATE_UNKNOWN)
-    await act(hass, SELECT, SERVICE_SELECT_OPTION, entity_id, **{ATTR_OPTION: "turn_left"})
-    assert device.values["motion"] == "turn_left"
-    assert hass.states.is_state(entity_id, STATE_UNKNOWN)
-
-
 async def test_a_choice_that_the_device_does_not_tell_is_assumed(
     hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
 ) -> None:
@@ -131,31 +116,6 @@ async def test_what_another_caller_sets_is_known_too(
     state = state_of(hass, STRIP)
     assert state.attributes[ATTR_RGB_COLOR] == (85, 170, 255)
     assert state.attributes[ATTR_BRIGHTNESS] == 3
-
-
-async def test_an_action_does_not_wait_for_states_that_it_cannot_change(
-    hass: HomeAssistant, boot: Boot
-) -> None:
-    """All states of a device take Home Assistant longer than the call."""
-    await boot(get_profile("led-strip"))
-    await wait_for_state(hass, STRIP, STATE_UNKNOWN)
-    # The device's state is read once it is linked.
-    await asyncio.sleep(10)
-    written: list[str] = []
-
-    @callback
-    def note(event: Event[Any]) -> None:
-        written.append(event.data["entity_id"])
-
-    @callback
-    def any_event(_data: object) -> bool:
-        return True
-
-    hass.bus.async_listen(EVENT_STATE_CHANGED, note)
-    hass.bus.async_listen(EVENT_STATE_REPORTED, note, event_filter=any_event)
-    data = {ATTR_ENTITY_ID: STRIP, ATTR_RGB_COLOR: (1, 2, 3)}
-    await hass.services.async_call(LIGHT, SERVICE_TURN_ON, data, blocking=True)
-    assert set(written) == {STRIP}
 
 
 async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_want_them(
@@ -328,22 +288,6 @@ async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_we
     assert 1 <= listings() - before <= 2
 
 
-async def test_an_answer_that_is_nonsense_is_an_unknown_state(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot(get_profile("lamp"))
-    await wait_for_state(hass, LAMP, "off")
-    gateway: Gateway = linked_entry.runtime_data
-    for answer in ("[[[", "null", json.dumps({"power": "perhaps"}), "x" * 60000, json.dumps(["on"] * 9000)):
-        tools = device._on.mcp.tools
-        index = next(index for index, tool in enumerate(tools) if tool.name == "self.lamp.get_state")
-        tools[index] = SimulatedTool(name="self.lamp.get_state", description="", result=answer)
-        asked = calls(device).count("self.lamp.get_state")
-        gateway.devices[MAC].commands.read_regularly("self.lamp.get_state")()
-        await device.wait_for(lambda asked=asked: calls(device).count("self.lamp.get_state") > asked, 5)
-        await wait_for_state(hass, LAMP, STATE_UNKNOWN)
-
-
 async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says_so(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
@@ -360,21 +304,6 @@ async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says
     await wait_for_state(hass, STRIP, STATE_UNAVAILABLE)
     with pytest.raises(HomeAssistantError, match="is not connected"):
         await gateway.devices[MAC].commands.change("self.led_strip.set_brightness", {"level": 1})
-    for domain, service, entity_id, data in (
-        (NUMBER, SERVICE_SET_VALUE, STATUS_LIGHT, {ATTR_VALUE: 1}),
-        (NUMBER, SERVICE_SET_VALUE, "number.kitchen_box_volume", {ATTR_VALUE: 10}),
-        (LIGHT, SERVICE_TURN_ON, STRIP, {}),
-        (BUTTON, SERVICE_PRESS, "button.kitchen_box_restart", {}),
-        (
-            NOTIFY,
-            SERVICE_SEND_MESSAGE,
-            "notify.kitchen_box_screen_message",
-            {ATTR_MESSAGE: "The post"},
-        ),
-    ):
-        # Home Assistant skips it, as everywhere.
-        await act(hass, domain, service, entity_id, **data)
-        assert hass.states.is_state(entity_id, STATE_UNAVAILABLE), entity_id
     there = {
         state.name.removeprefix("Kitchen box ")
         for state in hass.states.async_all()

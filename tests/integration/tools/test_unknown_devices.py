@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 from homeassistant.components.cover import DOMAIN as COVER
-from homeassistant.components.select import ATTR_OPTION, DOMAIN as SELECT, SERVICE_SELECT_OPTION
 from homeassistant.const import (
     ATTR_DEVICE_CLASS,
     ATTR_UNIT_OF_MEASUREMENT,
@@ -95,25 +94,6 @@ async def test_an_air_monitor_shows_what_it_measures(hass: HomeAssistant, boot: 
     assert ATTR_UNIT_OF_MEASUREMENT not in state_of(hass, "sensor.kitchen_box_air_pm2_5").attributes
     # The object as a text is gone.
     assert er.async_get(hass).async_get_entity_id("sensor", DOMAIN, f"{MAC}_tool_self.air.get_status") is None
-
-
-async def test_a_text_with_values_in_the_schema_is_a_choice(hass: HomeAssistant, boot: Boot) -> None:
-    device = await with_tools(
-        hass,
-        boot,
-        tool(
-            "self.ac.set_fan",
-            properties={"level": {"type": "string", "enum": ["auto", "low", "high"]}},
-            set={"level": "$level"},
-        ),
-        tool("self.ac.get_fan", get="level"),
-        level="auto",
-    )
-    choice = "select.kitchen_box_ac_fan"
-    await wait_for_state(hass, choice, "auto")
-    await act(hass, SELECT, SERVICE_SELECT_OPTION, choice, **{ATTR_OPTION: "high"})
-    assert device.values["level"] == "high"
-    await wait_for_state(hass, choice, "high")
 
 
 async def test_an_entity_that_its_tools_no_longer_make_is_gone(
