@@ -108,32 +108,23 @@ def test_every_message_of_the_firmware_is_read(text: str, message: messages.Devi
     ("text", "reason"),
     [
         ("", "not JSON"),
-        ("{", "not JSON"),
         ('{"type":"listen","state":"detect","text":"say "hi""}', "not JSON"),
         ("[" * 60000, "not JSON"),
         ('{"type":"mcp","payload":{"id":' + "9" * 5000 + "}}", "not JSON"),
         ("[]", "not a JSON object"),
-        ('"hello"', "not a JSON object"),
         ("{}", "no type"),
-        ('{"type":null}', "no type"),
         ('{"type":["hello"]}', "no type"),
         ('{"type":"hello","transport":1}', "transport is not a text"),
         ('{"type":"hello","audio_params":[]}', "audio_params is not an object"),
         ('{"type":"hello","features":"mcp"}', "features is not an object"),
         ('{"type":"hello","audio_params":{"sample_rate":16001}}', "sample_rate is not one of"),
-        ('{"type":"hello","audio_params":{"sample_rate":"16000"}}', "sample_rate is not one of"),
         ('{"type":"hello","audio_params":{"sample_rate":[16000]}}', "sample_rate is not one of"),
-        ('{"type":"hello","audio_params":{"sample_rate":{}}}', "sample_rate is not one of"),
         ('{"type":"hello","audio_params":{"frame_duration":true}}', "frame_duration is not one of"),
-        ('{"type":"hello","audio_params":{"frame_duration":NaN}}', "not JSON"),
-        ('{"type":"hello","audio_params":{"frame_duration":null}}', "frame_duration is not one of"),
         ('{"type":"listen"}', "no known state"),
-        ('{"type":"listen","state":[]}', "no known state"),
         ('{"type":"listen","state":"start"}', "no known mode"),
         ('{"type":"listen","state":"start","mode":["auto"]}', "no known mode"),
         ('{"type":"listen","state":"detect","text":{}}', "text is not a text"),
         ('{"type":"abort","reason":1}', "reason is not a text"),
-        ('{"type":"mcp"}', "no payload object"),
         ('{"type":"mcp","payload":"{}"}', "no payload object"),
         ('{"type":"goodbye","session_id":7}', "session_id is not a text"),
         (r'{"type":"listen","state":"detect","text":"\ud83d"}', "half a character"),
@@ -243,11 +234,6 @@ def test_messages_to_the_device_have_the_fields_that_the_firmware_reads() -> Non
 def test_messages_are_encoded_without_waste() -> None:
     """No blanks and no escapes: the device copies every frame into scarce RAM."""
     assert messages.encode({"type": "stt", "text": "Küche 灯"}) == '{"type":"stt","text":"Küche 灯"}'
-
-
-def test_the_samples_of_a_packet_follow_from_its_format() -> None:
-    """60 ms at 24 kHz."""
-    assert AudioFormat(24000, 60).frame_samples == 1440
 
 
 @pytest.mark.parametrize(

@@ -56,11 +56,6 @@ def test_a_newer_token_of_an_agent_is_the_same_access_point() -> None:
     assert first.identity == second.identity != other.identity
 
 
-def test_a_token_from_before_expiry_was_added() -> None:
-    claims = {key: value for key, value in CLAIMS.items() if key != "exp"}
-    assert AccessPointAddress.parse(CLOUD + jwt(claims)).expires is None
-
-
 def test_an_address_of_a_self_hosted_server() -> None:
     """Its token is no JSON web token, and keeps its escaped plus sign."""
     token = "Xk9%2BYc2b%2Fw0h0%3D"

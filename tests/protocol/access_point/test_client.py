@@ -11,7 +11,7 @@ from websockets.http11 import Request, Response
 
 from custom_components.xiaozhi.protocol.access_point.reconnecting import EndingKind, Problem
 from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
-from tests.protocol.access_point.site import ask, hold, reply, running, serving, text_of, until
+from tests.protocol.access_point.site import ask, hold, reply, running, serving, until
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
 
@@ -20,24 +20,6 @@ QUIET = AccessPointTimeouts(ping_interval=1e6, pong=1e6)
 
 def now() -> float:
     return asyncio.get_running_loop().time()
-
-
-async def test_the_cloud_asks_and_is_answered() -> None:
-    """In the order of the cloud, with its ids from 0 on."""
-    async with serving() as server, running(server) as site:
-        await until(lambda: bool(server.connections))
-        (cloud,) = server.connections
-        assert (await ask(cloud, "initialize", 0, protocolVersion="2024-11-05"))["id"] == 0
-        await cloud.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
-        assert len((await ask(cloud, "tools/list", 1))["result"]["tools"]) == 2
-        assert (await ask(cloud, "ping", 2))["result"] == {}
-        call = await ask(cloud, "tools/call", 3, name="light__turn_on", arguments={"name": "Kitchen"})
-        assert text_of(call) == {"success": True}
-        assert site.house.calls == [{"name": "Kitchen"}]
-        assert site.client.connected
-        assert site.client.connected_at is not None
-        assert cloud.request is not None
-        assert cloud.request.path == "/mcp/?token=secret"
 
 
 async def test_messages_in_pieces_and_as_bytes_are_read() -> None:
@@ -97,7 +79,7 @@ async def test_a_call_goes_on_when_the_connection_is_lost() -> None:
         assert len(site.house.calls) == 1
 
 
-@pytest.mark.parametrize("code", [1000, 1001, 1008, 1011, 1012, 1013, 4000, 4004, 4401])
+@pytest.mark.parametrize("code", [1000, 1008, 4004])
 async def test_it_comes_back_after_every_close_code(code: int) -> None:
     async with serving() as server, running(server) as site:
         await until(lambda: bool(server.connections))
@@ -110,7 +92,7 @@ async def test_it_comes_back_after_every_close_code(code: int) -> None:
         assert (await ask(server.connections[1], "ping"))["result"] == {}
 
 
-@pytest.mark.parametrize("status", [301, 401, 404, 426])
+@pytest.mark.parametrize("status", [301, 404])
 async def test_a_refused_handshake_is_tried_seldom(status: int) -> None:
     statuses = [status] * 2
 
@@ -127,7 +109,7 @@ async def test_a_refused_handshake_is_tried_seldom(status: int) -> None:
         assert site.client.attempts == 0
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503])
+@pytest.mark.parametrize("status", [429, 502])
 async def test_a_server_that_is_busy_is_tried_soon(status: int) -> None:
     statuses = [status]
 
@@ -162,20 +144,6 @@ async def test_a_connection_without_pongs_is_given_up() -> None:
                 began = now()
                 await until(lambda server=server: len(server.opened) == 2)
                 assert pause - 3 < server.opened[1] - began < pause + 3
-
-
-async def test_three_failures_after_the_list_are_reported() -> None:
-    async def choke(connection: ServerConnection) -> None:
-        await ask(connection, "tools/list")
-        await asyncio.sleep(10)
-        await connection.close(4004, "Internal server error")
-
-    async with serving() as server, running(server) as site:
-        server.handler = choke
-        await until(lambda: site.client.problem is Problem.TOO_MANY_TOOLS)
-        assert len(server.opened) == 3
-        server.handler = hold
-        await until(lambda: site.client.problem is None)
 
 
 @pytest.mark.parametrize(("way", "kind"), [("deaf", EndingKind.DEAF), ("other", EndingKind.REPLACED)])

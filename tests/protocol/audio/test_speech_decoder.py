@@ -68,8 +68,9 @@ async def drain(pieces: AsyncIterator[bytes], into: bytearray) -> None:
         into += piece
 
 
-@pytest.mark.parametrize("size", [0, len(TONE), 0x7FFFFFFF, 0xFFFFFFFF])
-@pytest.mark.parametrize("piece", [1, 7, 1000, 10_000_000])
+@pytest.mark.parametrize(
+    ("size", "piece"), [(0, 1), (len(TONE), 7), (0x7FFFFFFF, 1000), (0xFFFFFFFF, 10_000_000)]
+)
 async def test_a_wav_stream_comes_out_bit_by_bit_whatever_its_head_says_and_its_pieces_are(
     size: int, piece: int
 ) -> None:
@@ -79,8 +80,7 @@ async def test_a_wav_stream_comes_out_bit_by_bit_whatever_its_head_says_and_its_
     assert await decode(wav_header(RATE, size) + sound, piece) == sound
 
 
-@pytest.mark.parametrize("source_rate", [8000, 16000, 22050, 44100, 48000])
-@pytest.mark.parametrize("rate", [16000, 24000])
+@pytest.mark.parametrize(("source_rate", "rate"), [(8000, 16000), (22050, 24000), (48000, 16000)])
 async def test_a_wav_of_any_rate_keeps_its_length_and_pitch(source_rate: int, rate: int) -> None:
     pcm = await decode(wav_header(source_rate, 0) + tone(1, source_rate), rate=rate)
     assert len(pcm) == pytest.approx(2 * rate, abs=4)
@@ -119,19 +119,14 @@ async def test_a_wav_cut_within_a_sample_keeps_the_whole_ones() -> None:
         ("wav", "adpcm_ms", "wav"),
     ],
 )
-@pytest.mark.parametrize("hint", ["right", "none", "wrong"])
-async def test_every_usual_kind_of_speech_is_decoded_with_any_hint(
-    container: str, codec: str, extension: str, hint: str
+async def test_every_usual_kind_of_speech_is_decoded_even_with_a_wrong_hint(
+    container: str, codec: str, extension: str
 ) -> None:
-    hints = {"right": extension, "none": None, "wrong": "flac" if extension == "mp3" else "mp3"}
-    pcm = await decode(make_media(container, codec, TONE, RATE), extension=hints[hint])
-    assert len(pcm) == pytest.approx(2 * SECOND, rel=0.05)
-    assert pitch_level(pcm[SECOND // 2 : -SECOND // 2], RATE, 440) == pytest.approx(8000, rel=0.1)
-
-
-async def test_an_mp3_with_a_large_title_is_decoded() -> None:
-    titled = make_media("mp3", "libmp3lame", TONE, RATE, title="a" * 70_000)
-    assert len(await decode(titled)) > 1.9 * SECOND
+    wrong = "flac" if extension == "mp3" else "mp3"
+    for hint in (extension, wrong):
+        pcm = await decode(make_media(container, codec, TONE, RATE), extension=hint)
+        assert len(pcm) == pytest.approx(2 * SECOND, rel=0.05)
+        assert pitch_level(pcm[SECOND // 2 : -SECOND // 2], RATE, 440) == pytest.approx(8000, rel=0.1)
 
 
 async def test_a_rate_that_changes_on_the_way_changes_nothing_for_the_listener() -> None:
@@ -213,12 +208,6 @@ async def test_closing_while_the_decoder_waits_for_its_listener_ends_everything(
     assert source.closed.is_set()
 
 
-async def test_closing_before_the_first_sound_was_asked_for_does_nothing() -> None:
-    source = Source(wav_header(RATE, 0) + TONE)
-    await decode_speech(source.stream(), sample_rate=RATE).aclose()
-    assert source.sent == 0
-
-
 async def test_many_streams_at_once_do_not_wait_for_each_other() -> None:
     stalled = []
     for _ in range(40):
@@ -231,14 +220,6 @@ async def test_many_streams_at_once_do_not_wait_for_each_other() -> None:
         await asyncio.gather(*(decoded.aclose() for decoded in stalled))
 
 
-async def test_a_source_need_not_be_a_generator() -> None:
-    class Iterable:
-        def __aiter__(self) -> AsyncIterator[bytes]:
-            return Source(wav_header(RATE, 0) + TONE).stream()
-
-    assert b"".join([pcm async for pcm in decode_speech(Iterable(), sample_rate=RATE)]) == TONE
-
-
 async def test_an_error_of_the_source_is_passed_on_after_the_sound_before_it() -> None:
     source = Source(wav_header(RATE, 0) + TONE, then=ConnectionResetError("gone"))
     decoded = decode_speech(source.stream(), sample_rate=RATE)
@@ -246,13 +227,6 @@ async def test_an_error_of_the_source_is_passed_on_after_the_sound_before_it() -
     with pytest.raises(ConnectionResetError):
         await drain(decoded, pcm)
     assert pcm == TONE
-
-
-async def test_an_error_of_the_source_before_any_sound_is_what_is_told() -> None:
-    source = Source(b"RIFF", then=ConnectionResetError("gone"))
-    decoded = decode_speech(source.stream(), sample_rate=RATE)
-    with pytest.raises(ConnectionResetError):
-        await anext(decoded)
 
 
 @pytest.mark.parametrize(

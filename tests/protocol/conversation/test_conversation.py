@@ -16,7 +16,6 @@ from custom_components.xiaozhi.protocol.conversation.readiness import MainTask
 from custom_components.xiaozhi.protocol.conversation.state_table import (
     ConversationState,
     Interruption,
-    TurnStart,
 )
 from custom_components.xiaozhi.protocol.conversation.turn_audio import Turn
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
@@ -221,19 +220,6 @@ async def test_abort_interrupts_and_the_next_listen_start_is_a_new_turn() -> Non
     assert [message["state"] for message in link.shown("tts")] == ["start", "stop"]
 
 
-async def test_listening_again_interrupts_the_old_turn_and_only_the_newest_counts() -> None:
-    _, conversation, _ = make()
-    conversation.message_received(ListenStart(ListenMode.MANUAL))
-    first = await conversation.next_turn()
-    conversation.message_received(ListenStart(ListenMode.MANUAL))
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    assert await conversation.interruption() is Interruption.NEXT_TURN
-    second = await conversation.next_turn()
-    assert first is not second
-    assert second is not None
-    assert second.start.mode is ListenMode.AUTO
-
-
 async def answer_in_realtime() -> tuple[LoggingLink, Conversation, OpusEncoder]:
     """Return a conversation in which the device speaks, and listens meanwhile."""
     link, conversation, _, _ = await in_turn(mode=ListenMode.REALTIME)
@@ -342,22 +328,6 @@ async def test_the_end_of_an_old_conversation_leaves_a_newer_channel_open() -> N
     assert link.open_channel is newer
 
 
-async def test_lost_packets_leave_no_hole_in_a_word() -> None:
-    """They become fading sound and nothing gets shorter; what comes after the loss is as it was."""
-    turn = Turn(TurnStart(mode=ListenMode.AUTO), 60, longest=30)
-    before, after = (amplitude.to_bytes(2, "little") * 960 for amplitude in (8000, 5000))
-    await asyncio.sleep(0.06)
-    turn.put(before, 0)
-    await asyncio.sleep(0.18)
-    turn.put(after, 2)
-    turn.end_speech()
-    pieces = [piece async for piece in turn.audio()]
-    assert (
-        b"".join(pieces)
-        == before + b"".join(amplitude.to_bytes(2, "little") * 960 for amplitude in (4000, 2000)) + after
-    )
-
-
 async def test_half_a_sentence_does_not_end_when_the_connection_breaks() -> None:
     _, conversation, turn, _ = await in_turn()
     conversation.channel_closed()
@@ -407,16 +377,6 @@ async def test_an_alert_during_an_answer_waits_for_its_end_and_is_not_cut_off(
     assert stopped[0] > alerts[-1] + 0.85
 
 
-async def test_an_alert_before_an_answer_moves_its_schedule() -> None:
-    link, conversation, _, _ = await in_turn()
-    await conversation.begin_answer()
-    await asyncio.sleep(0.3)
-    await conversation.loudspeaker.alert(ALERT)
-    rang = link.messages[-1][0]
-    await conversation.play(tone(0.3), nothing)
-    assert link.packets[0][0] >= rang + 0.85 + 0.06 - 0.36
-
-
 async def test_the_end_of_an_answer_waits_for_a_tool_that_began_during_it() -> None:
     """The device would act on it only after the tool, while we would count it as listening."""
     main_task = MainTask()
@@ -440,29 +400,6 @@ async def test_abort_while_listening_ends_listening_at_once() -> None:
     conversation.message_received(ListenStart(ListenMode.AUTO))
     assert await conversation.next_turn()
     assert conversation.state is ConversationState.LISTENING
-
-
-@pytest.mark.parametrize("order", ["sound first", "sound last", "microphone", "tool"])
-async def test_a_wake_word_is_no_question(order: str) -> None:
-    """Its sound comes before or, on UDP, after it; or the microphone does, perhaps after a tool."""
-    main_task = MainTask()
-    link, conversation, _ = make(main_task=main_task, timeouts=ConversationTimeouts(typed=0.05))
-    if order == "sound first":
-        conversation.audio_received(b"", 0)
-    conversation.message_received(ListenDetect("hi xiaozhi"))
-    if order == "sound last":
-        conversation.audio_received(b"", 0)
-    if order == "tool":
-        with main_task.call():
-            await asyncio.sleep(0.2)
-    elif order != "microphone":
-        await asyncio.sleep(0.2)
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    turn = await conversation.next_turn()
-    assert turn is not None
-    assert turn.start.question is None
-    assert turn.start.wake_word == "hi xiaozhi"
-    assert not link.messages
 
 
 async def test_a_device_that_runs_a_tool_is_told_to_speak_when_it_is_done() -> None:
@@ -509,30 +446,3 @@ async def test_a_stop_does_not_overtake_the_start() -> None:
     answered.set_result(True)
     await stopping
     assert [message["state"] for message in link.shown("tts")] == ["start", "stop"]
-
-
-async def test_a_device_that_never_listens_is_given_up() -> None:
-    _, conversation, _ = make(timeouts=ConversationTimeouts(listen=0.01))
-    assert await conversation.next_turn() is None
-
-
-async def test_a_text_without_a_microphone_is_a_question() -> None:
-    _, conversation, states = make(timeouts=ConversationTimeouts(typed=0.05))
-    conversation.message_received(ListenDetect(" what time is it "))
-    turn = await conversation.next_turn()
-    assert turn is not None
-    assert (turn.start.question, turn.start.wake_word) == ("what time is it", None)
-    assert states == [ConversationState.THINKING]
-
-
-async def test_in_realtime_the_next_turn_needs_no_listen_start_but_waits_for_a_tool() -> None:
-    main_task = MainTask()
-    _, conversation, _, _ = await in_turn(mode=ListenMode.REALTIME, main_task=main_task)
-    await conversation.begin_answer()
-    await conversation.stop_speaking()
-    with main_task.call():
-        waiting = asyncio.create_task(conversation.next_turn())
-        await asyncio.sleep(1)
-        assert not waiting.done()
-    assert await waiting
-    assert conversation.state is ConversationState.LISTENING

@@ -262,16 +262,6 @@ def test_a_text_counts_as_typed_when_neither_sound_nor_microphone_nor_tool_expla
     assert walk.table.turn == TurnStart(mode=ListenMode.AUTO, question="what time is it")
 
 
-def test_a_text_after_a_sound_is_a_wake_word() -> None:
-    walk = Walk()
-    walk.packet()
-    walk.wait(TIMEOUTS.wake_sound - 0.1)
-    walk.receive(ListenDetect("hi xiaozhi"))
-    assert walk.table.deadline is None
-    walk.receive(ListenStart(ListenMode.AUTO))
-    assert walk.table.turn == TurnStart(mode=ListenMode.AUTO, wake_word="hi xiaozhi")
-
-
 @pytest.mark.parametrize("mode", list(ListenMode))
 def test_a_text_while_the_microphone_is_on_is_typed(mode: ListenMode) -> None:
     """The firmware sends its wake word before it listens; programs on computers send a question then."""
@@ -287,13 +277,6 @@ def test_a_text_while_the_microphone_is_on_is_typed(mode: ListenMode) -> None:
     assert walk.table.turn == TurnStart(mode=mode, question="what time is it")
     walk.packet()
     walk.expect(State.ASKED)
-
-
-def test_an_empty_text_while_the_microphone_is_on_changes_nothing() -> None:
-    walk = Walk()
-    walk.receive(ListenStart(ListenMode.AUTO))
-    assert walk.receive(ListenDetect(" ")) == ()
-    walk.expect(State.LISTENING)
 
 
 @pytest.mark.parametrize("mode", list(ListenMode))

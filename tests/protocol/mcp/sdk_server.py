@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,9 +14,8 @@ from mcp.shared.message import SessionMessage
 import mcp_types as types
 
 from custom_components.xiaozhi.protocol.mcp.client import McpClient
-from custom_components.xiaozhi.protocol.mcp.incoming import IncomingRequests, RequestHandler
+from custom_components.xiaozhi.protocol.mcp.incoming import IncomingRequests
 from custom_components.xiaozhi.protocol.messages import JsonObject, McpMessage, encode, parse_message
-from tests.protocol.mcp.full_server import FullServer
 
 type Context = ServerRequestContext[Any]
 
@@ -70,28 +69,13 @@ async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.
 
 
 @asynccontextmanager
-async def connected(
-    full: FullServer | None = None,
-    version: str | None = None,
-    handlers: Mapping[str, RequestHandler] | None = None,
-) -> AsyncIterator[Bench]:
-    """Run the SDK's server and our client at the two ends of a stream of JSON texts.
-
-    The server is `full`, or one with tools only. With `version`, it knows none that is later. `handlers`
-    answer what it asks.
-    """
-    if full is None:
-        server: Server[Any] = Server("bench", version="9.9", on_list_tools=list_tools, on_call_tool=call_tool)
-        options = server.create_initialization_options()
-    else:
-        server, options = full.server, full.options
+async def connected() -> AsyncIterator[Bench]:
+    """Run the SDK's server and our client at the two ends of a stream of JSON texts."""
+    server: Server[Any] = Server("bench", version="9.9", on_list_tools=list_tools, on_call_tool=call_tool)
+    options = server.create_initialization_options()
     async with create_client_server_memory_streams() as ((from_server, to_server), server_streams):
 
         async def send(payload: JsonObject) -> None:
-            if version is not None and payload.get("method") == "initialize":
-                # An older server answers with its own version, as if it had been asked for that.
-                asked = min(payload["params"]["protocolVersion"], version)
-                payload = payload | {"params": payload["params"] | {"protocolVersion": asked}}
             message = types.jsonrpc_message_adapter.validate_json(encode(payload))
             await to_server.send(SessionMessage(message))
 
@@ -107,7 +91,7 @@ async def connected(
             client = McpClient(
                 send,
                 on_notification=lambda *event: notified.append(event),
-                incoming=IncomingRequests(handlers, lambda work, _: tasks.create_task(work), send),
+                incoming=IncomingRequests({}, lambda work, _: tasks.create_task(work), send),
             )
             serving = tasks.create_task(server.run(*server_streams, options))
             pumping = tasks.create_task(pump())

@@ -24,29 +24,6 @@ from custom_components.xiaozhi.protocol.messages import JsonObject
 from tests.protocol.mcp.device import DONE, JSON_VALUES, Device, advance
 
 
-async def test_initialize_tells_who_we_are_and_where_photos_go() -> None:
-    """The device reads `capabilities.vision` only; the initialized notification follows unasked."""
-    device = Device(
-        initialize=lambda _: {
-            "result": {
-                "protocolVersion": "2024-11-05",
-                "capabilities": {"tools": {}},
-                "serverInfo": {"name": "bread-compact-wifi", "version": "2.4.2"},
-            }
-        }
-    )
-    vision = {"url": "http://192.0.2.1:8123/v", "token": "secret"}
-    info = await device.client.initialize(client_name="us", client_version="1", vision=vision)
-    assert info == ServerInfo(version="2.4.2")
-    request, notification = device.sent
-    assert request["params"] == {
-        "protocolVersion": "2024-11-05",
-        "capabilities": {"vision": {"url": "http://192.0.2.1:8123/v", "token": "secret"}},
-        "clientInfo": {"name": "us", "version": "1"},
-    }
-    assert notification == {"jsonrpc": "2.0", "method": "notifications/initialized"}
-
-
 async def test_initialize_without_a_camera_and_with_a_silent_server() -> None:
     """Without vision the capability is left out; a server without name or version is accepted."""
     device = Device(initialize=lambda _: {"result": {"serverInfo": {"name": 7, "version": ""}}})
@@ -178,23 +155,6 @@ async def test_progress_extends_only_its_call_and_not_for_ever() -> None:
     assert device.client.receive(progress) is None
 
 
-async def test_progress_of_a_call_that_has_just_expired_changes_nothing() -> None:
-    """It comes between the expiry and the end of the call, while its sending is stuck."""
-    device = Device()
-    stuck = asyncio.Event()
-
-    async def send(message: JsonObject) -> None:
-        try:
-            await stuck.wait()
-        finally:
-            device.client.receive({"method": "notifications/progress", "params": {"progressToken": 1}})
-
-    device.client._send = send
-    with pytest.raises(McpTimeoutError) as raised:
-        await device.client.call_tool("self.reboot", timeout=0, restarts=True)
-    assert not raised.value.sent
-
-
 async def test_no_answer_is_the_success_of_a_restarting_tool() -> None:
     """Whether the device goes silent or goes away; its words still count when it has any."""
     device = Device()
@@ -265,16 +225,6 @@ async def test_answers_to_other_ids_are_ignored(reply_id: Any) -> None:
     assert device.client.dropped == 2
     device.answer(1, DONE)
     assert (await task).text == "true"
-
-
-async def test_a_second_answer_is_ignored() -> None:
-    """The first counts."""
-    device = Device()
-    task = await device.begin()
-    device.client.receive({"id": 1, **DONE})
-    device.client.receive({"id": 1, "error": {"message": "no"}})
-    assert (await task).text == "true"
-    assert device.client.dropped == 1
 
 
 def test_requests_of_the_device_are_answered() -> None:

@@ -1,13 +1,12 @@
 """Tool lists: pages, bounds, and devices that list without end."""
 
-import asyncio
 import logging
 
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.client import MAX_TOOLS
-from custom_components.xiaozhi.protocol.mcp.model import McpCallError, McpProtocolError, McpTimeoutError
-from tests.protocol.mcp.device import Device, a_tool, advance, firmware_pages
+from custom_components.xiaozhi.protocol.mcp.model import McpCallError, McpProtocolError
+from tests.protocol.mcp.device import Device, a_tool, firmware_pages
 
 
 async def test_all_pages_are_listed_in_order_with_and_without_user_tools() -> None:
@@ -43,18 +42,6 @@ async def test_an_error_on_the_first_page_is_raised() -> None:
     device = Device(tools_list=lambda _: {"result": {"tools": "none"}})
     with pytest.raises(McpProtocolError):
         await device.client.list_tools(with_user_tools=True)
-
-
-async def test_a_device_that_stops_answering_has_no_list() -> None:
-    """Half a list would make tools vanish that are still there."""
-    first = firmware_pages([a_tool(f"self.tool_{number}", description="x" * 500) for number in range(20)])
-    device = Device(tools_list=lambda params: None if "cursor" in params else first(params))
-    listing = asyncio.create_task(device.client.list_tools(with_user_tools=True))
-    await advance(0)
-    assert len(device.sent) == 2
-    await advance(11)
-    with pytest.raises(McpTimeoutError):
-        await listing
 
 
 @pytest.mark.parametrize("cursor", ["same", "x" * 2000])

@@ -7,6 +7,7 @@ import pytest
 
 from custom_components.xiaozhi.protocol.mcp.model import McpCallError, ServerInfo
 from custom_components.xiaozhi.protocol.mcp.result import ImageContent
+from custom_components.xiaozhi.protocol.mcp.rpc import Progress
 from custom_components.xiaozhi.protocol.mcp.tool import check_arguments
 
 
@@ -61,9 +62,11 @@ async def test_a_failed_tool_and_an_unknown_one_are_errors(sdk: Any) -> None:
 
 async def test_progress_and_pings_in_the_middle_of_a_call(sdk: Any) -> None:
     """The server reports to our token, tells that its tools changed, and gets its ping answered."""
+    reports: list[Progress] = []
     async with sdk.connected() as bench:
         await handshake(bench)
-        result = await bench.client.call_tool("slow")
+        result = await bench.client.call_tool("slow", on_progress=reports.append)
+    assert reports == [Progress(progress=1, total=2, message="half way")]
     assert result.json() == {"pinged": True}
     methods = [method for method, _ in bench.notified]
     assert methods == ["notifications/progress", "notifications/tools/list_changed"]

@@ -4,9 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import partial
 import ipaddress
-import json
 from pathlib import Path
 import ssl
 from typing import override
@@ -18,9 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 import pytest
 
-from custom_components.xiaozhi.protocol.messages import DeviceMessage, McpMessage, tts_start
+from custom_components.xiaozhi.protocol.messages import DeviceMessage, tts_start
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
-from custom_components.xiaozhi.protocol.transport.link import LinkClosedError
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_client import check_broker, pushes
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_connection import BrokerConnection
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
@@ -40,8 +37,7 @@ from tests.protocol.transport.mqtt.brokers import (
     mosquitto,
 )
 from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
-from tests.protocol.transport.mqtt.wire import WireClient, publish
-from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
+from tests.protocol.transport.udp.device import until
 from tests.protocol.transport.websocket.peer import Recorder
 
 pytestmark = pytest.mark.real_time
@@ -57,57 +53,6 @@ async def broker(tmp_path: Path, socket_enabled: None) -> AsyncGenerator[Mosquit
 # Mosquitto, and a device that subscribes
 
 
-async def test_a_conversation_through_mosquitto(broker: Mosquitto) -> None:
-    """From the device's first message to its goodbye, with audio both ways."""
-    async with running(broker.port) as site, device_at(broker) as device:
-        await device.say(HELLO)
-        hello = await device.hear()
-        link, recorder = await site.linked()
-        assert link.channel is not None
-        assert hello["session_id"] == link.channel.session_id
-        audio, device_socket = DeviceAudio.from_offer(hello["udp"]), await DeviceSocket.open(site.audio.port)
-        await device.say(LISTEN)
-        await recorder.wait_for("message")
-        device_socket.send(audio.seal(opus_packet(b"question")))
-        assert await recorder.wait_for("audio") == (opus_packet(b"question"), 0)
-        await link.send(tts_start())
-        assert await device.hear() == {"session_id": hello["session_id"], "type": "tts", "state": "start"}
-        await link.send_audio(opus_packet(b"answer"))
-        assert audio.open(await device_socket.receive()) == opus_packet(b"answer")
-        await device.say({"type": "goodbye", "session_id": hello["session_id"]})
-        await recorder.wait_for("channel_closed")
-        assert recorder.names == ["opened", "message", "audio", "channel_closed"]
-        assert len(site.links) == 1
-        device_socket.close()
-    assert recorder.names[-1] == "link_closed"
-    assert site.problems == [None]
-
-
-async def test_devices_are_told_apart_by_their_topics(broker: Mosquitto) -> None:
-    """Each gets its own link; nobody's topic gets none."""
-    async with (
-        running(broker.port, prefix="home/xz") as site,
-        device_at(broker, MAC, "home/xz") as one,
-        device_at(broker, OTHER_MAC, "home/xz") as other,
-        device_at(broker, "02:00:00:00:00:03", "home/xz") as stranger,
-        Client("127.0.0.1", broker.port) as client,
-    ):
-        await stranger.say(LISTEN)
-        await client.publish("home/xz/nonsense/up", encoded(LISTEN))
-        await one.say(LISTEN)
-        await site.linked(1)
-        await other.say(HELLO)
-        await other.hear()
-        link, recorder = await site.linked(2)
-        await recorder.wait_for("opened")
-        await site.links[0].send(tts_start())
-        assert (await one.hear())["type"] == "tts"
-        await link.close_channel()
-        assert (await other.hear())["type"] == "goodbye"
-        assert site.recorders[0].names == ["message"]
-        assert site.broker.counters.unknown == 2
-
-
 async def test_a_message_that_the_broker_has_kept_is_old(broker: Mosquitto) -> None:
     """It says nothing of the device's presence."""
     async with device_at(broker) as device:
@@ -115,37 +60,6 @@ async def test_a_message_that_the_broker_has_kept_is_old(broker: Mosquitto) -> N
         async with running(broker.port) as site:
             await until(lambda: site.broker.counters.unknown == 1)
             assert not site.links
-
-
-async def test_an_idle_device_is_found_by_probing(broker: Mosquitto) -> None:
-    """It says nothing by itself; its answer to a ping links it, even if it is an error."""
-    async with device_at(broker) as device:
-        site = Site(broker.port)
-        site.devices = [MAC]
-        site.broker.start()
-        ping = await device.hear()
-        assert (ping["type"], ping["payload"]["method"]) == ("mcp", "ping")
-        answer = {"jsonrpc": "2.0", "id": ping["payload"]["id"], "error": {"message": "not implemented"}}
-        await device.say({"session_id": "", "type": "mcp", "payload": answer})
-        link, recorder = await site.linked()
-        assert await recorder.wait_for("message") == McpMessage(answer)
-        seen = link.last_seen
-        await device.say(LISTEN)
-        await recorder.wait_for("message", 2)
-        assert link.last_seen > seen
-        await site.broker.stop()
-
-
-async def test_a_device_is_probed_soon_after_its_check_in(broker: Mosquitto) -> None:
-    """Then ever more seldom, until it answers; also one that is not to be asked at other times."""
-    timeouts = BrokerTimeouts(first_probe_after_check_in=0.05)
-    async with running(broker.port, timeouts=timeouts) as site:
-        site.broker.expect(MAC)
-        async with device_at(broker) as device:
-            ping = await device.hear()
-            assert ping["payload"]["method"] == "ping"
-            await device.say({"type": "mcp", "payload": {"id": ping["payload"]["id"], "result": {}}})
-            await site.linked()
 
 
 async def test_a_device_keeps_its_old_topics_until_it_has_checked_in(broker: Mosquitto) -> None:
@@ -173,61 +87,6 @@ async def test_a_device_keeps_its_old_topics_until_it_has_checked_in(broker: Mos
         assert heard["type"] == "tts"
         await site.broker.stop()
         site.audio.stop()
-
-
-async def test_two_gateways_share_a_broker(broker: Mosquitto) -> None:
-    """A device is paired with both; only the one that answered its check-in hears it."""
-    async with (
-        running(broker.port) as site,
-        running(broker.port, gateway="0badcafe") as other,
-        device_at(broker) as device,
-        device_at(broker, OTHER_MAC, gateway="0badcafe") as others_device,
-    ):
-        await device.say(HELLO)
-        await others_device.say(HELLO)
-        await site.linked()
-        await other.linked()
-        await until(lambda: site.broker.counters.unknown == other.broker.counters.unknown == 1)
-        assert (len(site.links), len(other.links)) == (1, 1)
-        assert (await device.hear())["type"] == "hello"
-        assert (await others_device.hear())["type"] == "hello"
-
-
-def _has_another_problem(site: Site, before: BrokerError | None) -> bool:
-    return site.broker.problem is not before
-
-
-async def test_the_broker_may_go_and_come_back(broker: Mosquitto) -> None:
-    """Links end with it; it is looked for again, subscribed to again, and devices are linked again.
-
-    Its owner hears once that it has gone, however often it is looked for in vain.
-    """
-    timeouts = BrokerTimeouts(first_retry=0.01, last_retry=0.05)
-    async with running(broker.port, timeouts=timeouts) as site:
-        async with device_at(broker) as device:
-            await device.say(HELLO)
-            await device.hear()
-            link, recorder = await site.linked()
-            await recorder.wait_for("opened")
-        await broker.stop()
-        await recorder.wait_for("link_closed")
-        assert recorder.names == ["opened", "channel_closed", "link_closed"]
-        for _ in range(3):
-            before = site.broker.problem
-            await until(partial(_has_another_problem, site, before))
-        assert not site.broker.connected
-        with pytest.raises(LinkClosedError):
-            await link.send(tts_start())
-        await site.broker.probe(MAC)
-        site.devices = [MAC]
-        await broker.start()
-        await until(lambda: site.broker.connected)
-        async with device_at(broker) as device:
-            await device.say(LISTEN)
-            await site.linked(2)
-            await site.links[1].send(tts_start())
-            assert (await device.hear())["type"] == "tts"
-        assert site.problems == [None, BrokerProblem.UNREACHABLE, None]
 
 
 async def test_a_broker_that_throws_us_out_is_asked_less_and_less(socket_enabled: None) -> None:
@@ -320,33 +179,6 @@ async def test_a_device_that_has_flooded_is_heard_again_later(broker: Mosquitto)
             await asyncio.sleep(0.05)
 
 
-async def test_a_link_that_is_closed_late_leaves_a_newer_link_of_its_device_alone(
-    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its goodbye may take longer than the broker needs to go and come back."""
-    async with running(broker.port) as site, device_at(broker) as device:
-        await device.say(HELLO)
-        first, recorder = await site.linked(1)
-        await recorder.wait_for("opened")
-        publish_now, may_publish = site.broker.publish, asyncio.Event()
-
-        async def publish_late(mac: str, payload: bytes) -> None:
-            await may_publish.wait()
-            await publish_now(mac, payload)
-
-        monkeypatch.setattr(site.broker, "publish", publish_late)
-        closing = asyncio.create_task(first.close("replaced"))
-        await asyncio.sleep(0)
-        site.broker._end(MAC, first, "the broker is not there any more")
-        await device.say(LISTEN)
-        _, second = await site.linked(2)
-        may_publish.set()
-        await closing
-        await device.say(LISTEN)
-        await until(lambda: len(second.values("message")) == 2 or len(site.links) == 3)
-        assert len(site.links) == 2
-
-
 class _Failing(Recorder):
     """Can stand neither messages nor the end."""
 
@@ -378,27 +210,6 @@ async def test_a_handler_that_fails_ends_its_own_link_only(
 
 
 # A broker that pushes, and a device that never subscribes
-
-
-async def test_stock_firmware_hears_us_through_a_broker_that_pushes(socket_enabled: None) -> None:
-    """EMQX subscribes the device when it connects."""
-    broker = await PushingBroker().start()
-    async with running(broker.port) as site:
-        address = site.broker.address(MAC)
-        device = await WireClient.login(broker.port, address.client_id, "anybody", "whatever")
-        await device.send(publish(address.uplink("xiaozhi"), encoded(HELLO)))
-        topic, payload = await device.receive_message()
-        assert topic == address.downlink("xiaozhi")
-        hello = json.loads(payload)
-        assert hello["type"] == "hello"
-        link, _ = await site.linked()
-        await link.close_channel()
-        assert json.loads((await device.receive_message())[1]) == {
-            "type": "goodbye",
-            "session_id": hello["session_id"],
-        }
-        await device.close()
-    await broker.stop()
 
 
 # The rights, the address and the encryption of a broker

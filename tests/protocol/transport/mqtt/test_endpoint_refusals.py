@@ -5,7 +5,6 @@ from contextlib import suppress
 
 import pytest
 
-from custom_components.xiaozhi.protocol.messages import tts_start
 from tests.protocol.transport.mqtt import wire
 from tests.protocol.transport.mqtt.device import MAC
 from tests.protocol.transport.mqtt.endpoint_site import TOKEN, Site
@@ -30,22 +29,6 @@ async def test_wrong_passwords_are_slowed_and_right_ones_are_not(socket_enabled:
         await answer
     await guesser.close()
     await device.close()
-
-
-async def test_many_guesses_at_once_wait_in_a_bounded_room(socket_enabled: None) -> None:
-    """400 wrong passwords in parallel; the device gets in at once."""
-    site = Site()
-    await site.start(refusal=5)
-    guessers = [await site.client() for _ in range(400)]
-    for guesser in guessers:
-        await guesser.send(wire.connect("id", MAC, "guess"))
-    await until(lambda: site.endpoint.counters.crowded_out >= 400 - 256)
-    device = await site.device()
-    await site.links[0].send(tts_start())
-    await device.receive_message()
-    for client in (*guessers, device):
-        await client.close()
-    await site.stop()
 
 
 async def test_who_calls_from_outside_the_home_network_is_dropped_and_takes_no_place(

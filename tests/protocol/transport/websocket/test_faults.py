@@ -40,36 +40,25 @@ async def test_no_hello_in_time_ends_the_link() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "reason"),
+    ("opcode", "first", "reason"),
     [
-        ({"type": "listen", "state": "stop"}, "the first message is not a hello"),
-        ({"type": "hullo"}, "the first message is not a hello"),
-        (HELLO | {"transport": "udp"}, "hello for another transport than websocket"),
-        (HELLO | {"transport": 1}, "malformed hello: transport is not a text"),
-        (HELLO | {"audio_params": {"frame_duration": 7}}, "malformed hello: frame_duration is not one of"),
-        ([], "malformed hello: message is not a JSON object"),
+        (Opcode.TEXT, {"type": "hullo"}, "the first message is not a hello"),
+        (Opcode.TEXT, HELLO | {"transport": "udp"}, "hello for another transport than websocket"),
+        (Opcode.TEXT, HELLO | {"transport": 1}, "malformed hello: transport is not a text"),
+        (Opcode.BINARY, {}, "audio before hello"),
     ],
 )
-async def test_what_comes_first_must_be_a_hello(first: Any, reason: str) -> None:
+async def test_what_comes_first_must_be_a_hello(opcode: Opcode, first: Any, reason: str) -> None:
     """Nothing is sent to the device, and no channel opens."""
     async with running() as site, bystander(site):
         device = await RawDevice.connect(site)
-        device.send_json(first)
+        device.send_frame(opcode, json.dumps(first).encode())
         frame = await device.receive()
         assert frame is not None
         assert frame.opcode is Opcode.CLOSE
         assert bytes(frame.data)[:2] == (1002).to_bytes(2)
         assert bytes(frame.data)[2:].decode().startswith(reason)
         await device.wait_until_dropped()
-        assert site.recorders[1].names == ["link_closed"]
-
-
-async def test_audio_before_the_hello_ends_the_link() -> None:
-    """Its format is not known yet."""
-    async with running() as site, bystander(site):
-        device = await RawDevice.connect(site)
-        device.send_frame(Opcode.BINARY, b"opus")
-        assert await device.receive_close() == (1002, "audio before hello")
         assert site.recorders[1].names == ["link_closed"]
 
 
@@ -109,10 +98,6 @@ async def test_a_text_over_the_limit_ends_the_link_even_of_a_device_that_stays()
     [
         pytest.param(b"\x81\x02{}", id="unmasked"),
         pytest.param(b"\x80\x80\x00\x00\x00\x00", id="continuation of nothing"),
-        pytest.param(b"\x09\x80\x00\x00\x00\x00", id="fragmented ping"),
-        pytest.param(b"\x89\xfe\x00\x7e\x00\x00\x00\x00" + bytes(126), id="long ping"),
-        pytest.param(b"\xc1\x80\x00\x00\x00\x00", id="compressed"),
-        pytest.param(b"\x83\x80\x00\x00\x00\x00", id="unknown opcode"),
     ],
 )
 async def test_frames_against_the_websocket_standard_end_the_link(frame: bytes) -> None:
@@ -128,12 +113,7 @@ async def test_frames_against_the_websocket_standard_end_the_link(frame: bytes) 
 @pytest.mark.parametrize(
     ("opcode", "data"),
     [
-        (Opcode.TEXT, b""),
         (Opcode.TEXT, b'{"type":"listen","state":"detect","text":"say "hi""}'),
-        (Opcode.TEXT, b'{"type":"listen","state":7}'),
-        (Opcode.TEXT, b'{"type":"mcp","payload":[]}'),
-        (Opcode.TEXT, b'{"type":"mcp","payload":{"result":NaN}}'),
-        pytest.param(Opcode.TEXT, b"[" * 60_000, id="deep"),
         pytest.param(Opcode.TEXT, b"\xff\xfe", id="not text"),
         pytest.param(Opcode.BINARY, bytes(0xFFEF), id="large packet"),
     ],
@@ -171,10 +151,9 @@ async def test_unknown_messages_are_counted_and_logged_once(caplog: pytest.LogCa
     [
         (Opcode.TEXT, b"garbage", 30, "too many malformed messages"),
         (Opcode.TEXT, b'{"type":"abort"}', 300, "more than 100 messages a second"),
-        (Opcode.TEXT, b'{"type":"x"}' + b" " * 60_000, 40, "more than 128 KiB of messages a second"),
         (Opcode.BINARY, b"opus", 500, "more than 400 audio packets a second"),
     ],
-    ids=["malformed", "messages", "bytes", "packets"],
+    ids=["malformed", "messages", "packets"],
 )
 async def test_a_flood_ends_the_link(opcode: Opcode, data: bytes, count: int, reason: str) -> None:
     """With its reason; the flood is not handed on beyond its limit."""
@@ -347,14 +326,6 @@ async def test_an_error_while_a_handler_is_told_of_the_end_spares_the_rest(
         await device.hang_up()
         await site.recorders[0].wait_for("link_closed")
     assert "no such thing" in caplog.text
-
-
-async def test_a_reset_connection_is_the_end_of_the_link() -> None:
-    """Power loss behind a router looks like this."""
-    async with running() as site, bystander(site):
-        device = await RawDevice.talking(site)
-        device.writer.transport.abort()
-        await site.recorders[1].wait_for("link_closed")
 
 
 async def test_a_device_that_closes_only_its_half_is_dropped() -> None:

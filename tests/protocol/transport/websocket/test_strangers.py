@@ -8,10 +8,7 @@ from typing import override
 import pytest
 
 from custom_components.xiaozhi.protocol.transport.link import Admission, Credentials
-from custom_components.xiaozhi.protocol.transport.websocket.websocket_server import WebSocketServer
 from tests.protocol.transport.websocket.peer import (
-    DOWNLINK,
-    HELLO,
     PATIENCE,
     TOKEN,
     RawDevice,
@@ -154,38 +151,6 @@ async def test_strangers_cannot_keep_a_device_out() -> None:
         late = await RawDevice.talking(site, Device_Id="02:00:00:00:00:06")
         for stranger in (*strangers, device, late):
             await stranger.hang_up()
-
-
-async def test_strangers_that_have_left_displace_nobody() -> None:
-    """A device that is about to say hello still can."""
-    async with running() as site:
-        waiting = await RawDevice.connect(site)
-        for _ in range(80):
-            await (await RawDevice.connect(site, Device_Id="02:00:00:00:00:05")).hang_up()
-            await site.recorders[-1].wait_for("link_closed")
-        waiting.send_json(HELLO)
-        await site.recorders[0].wait_for("opened")
-        await waiting.hang_up()
-
-
-async def test_a_handshake_that_takes_too_long_is_dropped() -> None:
-    """Byte by byte does not help."""
-    async with running(open=0.05) as site, bystander(site):
-        slow = await RawDevice.dial(site)
-        slow.writer.write(b"GET /xiaozhi/v1/ HTT")
-        await slow.wait_until_dropped()
-
-
-async def test_a_listener_without_devices_stops_while_a_port_scan_is_going_on() -> None:
-    """Connections that come in that moment do not hold it up."""
-    listener = WebSocketServer(lambda _: None, downlink=DOWNLINK)
-    await listener.start("127.0.0.1", 0)
-    dialling = [asyncio.open_connection("127.0.0.1", listener.port) for _ in range(20)]
-    async with asyncio.timeout(2):
-        results, _ = await asyncio.gather(asyncio.gather(*dialling, return_exceptions=True), listener.stop())
-    for result in results:
-        if not isinstance(result, BaseException):
-            result[1].close()
 
 
 async def test_who_calls_from_outside_the_home_network_is_dropped_and_takes_no_place() -> None:
