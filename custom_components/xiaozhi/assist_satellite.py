@@ -114,8 +114,9 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     def supported_features(self) -> AssistSatelliteEntityFeature:
         """Return what the device can do now, or at least while it is in a conversation.
 
-        ANNOUNCE is not there for all: for each satellite that has it, the web page offers its voice
-        set-up, whose test sound would fail. So `announce` for an area skips a device that cannot speak.
+        ANNOUNCE is not there for all: a broadcast is one action for all satellites that have it, and would
+        fail as a whole. The page of such a device also offers Home Assistant's voice set-up, whose test sound
+        would fail. So `announce` for an area skips a device that cannot speak.
         """
         features = AssistSatelliteEntityFeature.START_CONVERSATION
         return features | AssistSatelliteEntityFeature.ANNOUNCE if self._announcer.can_announce else features

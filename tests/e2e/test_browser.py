@@ -36,7 +36,7 @@ _ENTITIES = {
         "Assistant",
         "Conversations",
         "End of speech",
-        "Keep listening after an answer",
+        "Keep listening",
         "Restart",
         "Screen brightness",
         "Screen theme",

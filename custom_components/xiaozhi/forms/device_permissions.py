@@ -19,6 +19,7 @@ from ..const import (
 from ..device.device import Device
 from ..protocol.mcp.tool import Tool
 from ..settings import DeviceSettings
+from ..texts.tool_words import stock_tool_words
 from ..texts.translated import known_text
 from ..tools.assistant_tools import automatic_tools, choosable_tools
 from ..tools.catalogue import PHOTO_TOOL, own_name
@@ -81,7 +82,8 @@ async def _tool_options(hass: HomeAssistant, tools: Mapping[str, Tool]) -> dict[
     reasons = f"component.{DOMAIN}.selector.tool_risk.options."
 
     def label(name: str) -> str:
-        shown = " · ".join(filter(None, (tools[name].title, name.removeprefix("self."))))
+        words = stock_tool_words(hass, name) or tools[name].title
+        shown = " · ".join(filter(None, (words, name.removeprefix("self."))))
         why = ", ".join(texts.get(reasons + risk, risk) for risk in risks_of(tools[name]))
         return f"{shown} ({known_text(hass, 'tool_off_at_first', reasons=why)})" if why else shown
 

@@ -32,11 +32,16 @@ _NAMED_ELSEWHERE: Final[Mapping[str, tuple[str, str, str]]] = {
 @callback
 def tool_words(hass: HomeAssistant, name: str, title: str = "") -> str:
     """Return words for a tool: as its entity or action is named, or else from its title or name."""
+    return stock_tool_words(hass, name) or one_line(title or readable(name), _MAX_WORDS)
+
+
+@callback
+def stock_tool_words(hass: HomeAssistant, name: str) -> str | None:
+    """Return what the entity or the action of a tool of the stock firmware is named; None without one."""
     integration, category, end = _NAMED_ELSEWHERE.get(name) or (
         DOMAIN,
         "entity",
         f".{stock_tool(name).translation_key}.name",
     )
     texts = async_get_cached_translations(hass, hass.config.language, category, integration)
-    found = next((text for key, text in texts.items() if key.endswith(end)), None)
-    return found or one_line(title or readable(name), _MAX_WORDS)
+    return next((text for key, text in texts.items() if key.endswith(end)), None)

@@ -134,7 +134,7 @@ async def test_a_device_without_screen_and_battery_has_no_entities_for_them(
         "assist_satellite.kitchen_box",
         "light.kitchen_box_led_strip",
         "media_player.kitchen_box_speaker",
-        "number.kitchen_box_keep_listening_after_an_answer",
+        "number.kitchen_box_keep_listening",
         "number.kitchen_box_status_light_brightness",
         RESTART,
         VOLUME,

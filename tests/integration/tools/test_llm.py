@@ -235,5 +235,5 @@ async def test_the_form_says_what_is_off_and_why(
     labels = {each["value"]: each["label"] for each in selector.config["options"]}
     assert labels["lock.open"] == "Front door · lock.open (off at first: locks, doors and gates)"
     assert labels["lock.restart"] == "lock.restart (off at first: locks, doors and gates, restarts or resets)"
-    assert labels["self.audio_speaker.set_volume"] == "audio_speaker.set_volume"
+    assert labels["self.audio_speaker.set_volume"] == "Volume · audio_speaker.set_volume"
     assert "lock.open" not in field.description["suggested_value"]

@@ -10,7 +10,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from simulator import State, converse
 from tests.integration.boxes import COMMAND, Boot, Speech
 
-WAIT = "number.kitchen_box_keep_listening_after_an_answer"
+WAIT = "number.kitchen_box_keep_listening"
 
 
 async def set_wait(hass: HomeAssistant, seconds: float) -> None:
