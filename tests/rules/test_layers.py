@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -16,10 +17,15 @@ def _name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
     """Yield the modules among `modules` that a file names in an import, wherever in the file that is."""
     package = _name(path) if path.name == "__init__.py" else _name(path).rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -85,7 +91,7 @@ def test_the_library_for_an_owners_broker_is_imported_only_for_one() -> None:
     found = {
         path
         for path in (ROOT / PACKAGES[0]).rglob("*.py")
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for node in _tree(path).body
         if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2] in slow
     }
     assert found == {broker / "broker_client.py", broker / "broker_connection.py"}

@@ -29,10 +29,9 @@ def gateway(
     link: OfferedLink,
     address: str | None = None,
     broker: BrokerSettings | None = None,
-    name: str = "00c0ffee",
 ) -> GatewaySettings:
     return GatewaySettings(
-        name=name,
+        name="00c0ffee",
         websocket_port=8765,
         mqtt_port=1884,
         udp_port=8765,
@@ -113,41 +112,9 @@ def test_a_broker_on_this_computer_is_named_as_devices_reach_it(host: str, told:
     assert isinstance(reply, MqttReply)
     assert reply.endpoint == f"{told}:1883"
     assert (reply.username, reply.password) == ("xiaozhi", "pw")
-    assert reply.subscribe_topic == f"xiaozhi/{reply.client_id}/down"
-
-
-def test_a_broker_without_password_is_given_names_all_the_same() -> None:
-    reply = link_reply(
-        gateway(OfferedLink.BROKER, broker=BrokerSettings(host="emqx.lan")),
-        device(),
-        LinkKind.MQTT,
-        "192.168.1.10",
-        TIME,
-    )
-    assert isinstance(reply, MqttReply)
-    assert (reply.username, reply.password) == ("xiaozhi", "xiaozhi")
-
-
-def test_each_gateway_has_its_own_topics_on_a_broker() -> None:
-    """A device that is paired with two of them must not be answered by both."""
-    broker = BrokerSettings(host="emqx.lan")
-    replies = [
-        link_reply(
-            gateway(OfferedLink.BROKER, broker=broker, name=name),
-            device(),
-            LinkKind.MQTT,
-            "192.168.1.10",
-            TIME,
-        )
-        for name in ("00c0ffee", "decafbad")
-    ]
-    topics = [reply.publish_topic for reply in replies if isinstance(reply, MqttReply)]
-    assert topics[0] != topics[1]
-    for reply in replies:
-        assert isinstance(reply, MqttReply)
-        assert re.fullmatch("[0-9a-f]{8}-246f28aabb01", reply.client_id)
-        assert reply.publish_topic == f"xiaozhi/{reply.client_id}/up"
-        assert reply.subscribe_topic == AUTO_SUBSCRIBE_TOPIC.replace("${clientid}", reply.client_id)
+    assert reply.client_id == "00c0ffee-246f28aabb01"
+    assert reply.publish_topic == "xiaozhi/00c0ffee-246f28aabb01/up"
+    assert reply.subscribe_topic == AUTO_SUBSCRIBE_TOPIC.replace("${clientid}", reply.client_id)
 
 
 def test_the_name_of_a_gateway_is_that_of_its_entry_and_stays() -> None:

@@ -23,8 +23,6 @@ from custom_components.xiaozhi.tools.assistant_tools import (
     parameters_of,
     result_data,
 )
-from simulator import get_profile
-from simulator.board.tools import board_tools
 
 RISKY = {
     "self.AEC.set_mode",
@@ -188,14 +186,6 @@ def test_arguments_have_names_that_all_language_models_take() -> None:
     assert "description" not in shown["level"]
 
 
-def test_choices_and_numbers_reach_the_language_model() -> None:
-    mode = {"type": "string", "enum": ["low", "high"]}
-    speed = {"type": "number", "minimum": 0.5, "maximum": 2}
-    shown = in_openapi(tool("x", mode=mode, speed=speed))["properties"]
-    assert shown["mode"] == mode
-    assert shown["speed"] == speed
-
-
 @pytest.mark.parametrize(
     ("name", "hints", "expected"),
     [
@@ -276,9 +266,3 @@ def test_annotations_tell_what_a_tool_does(
 )
 def test_results_are_data_of_bounded_size(text: str | None, expected: Any) -> None:
     assert result_data(ToolResult(text=text)) == {"result": expected}
-
-
-def test_a_simulated_board_offers_what_it_has() -> None:
-    listed = [Tool.from_dict({"name": found.name}) for found in board_tools(get_profile())]
-    names = automatic_tools(by_name(*(found for found in listed if found is not None)))
-    assert "self.audio_speaker.set_volume" in names

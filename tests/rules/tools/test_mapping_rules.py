@@ -117,18 +117,6 @@ def test_one_that_only_contains_such_a_word_is_not(name: str) -> None:
     assert entity.category is None
 
 
-@pytest.mark.parametrize("group", ["led", "light", "lamp", "screen", "servo", "pump"])
-@pytest.mark.parametrize("verb", ["", "turn_", "power_"])
-def test_what_switches_a_part_on_and_off_stays_enabled(group: str, verb: str) -> None:
-    entity = only(
-        *(tool(f"self.{group}.{name}") for name in (f"{verb}on", f"{verb}off")),
-        tool(f"self.{group}.get_power"),
-    )
-    assert isinstance(entity, LightTool if group in {"led", "light", "lamp"} else SwitchTool)
-    assert entity.enabled
-    assert entity.category is None
-
-
 def test_words_of_different_tools_make_no_risk_together() -> None:
     names = ("self.kettle.turn_on", "self.kettle.turn_off", "self.kettle.get_power")
     assert only(*map(tool, names)).enabled
@@ -234,30 +222,6 @@ def test_invented_tools_are_mapped_once_each_and_always_the_same(tools: list[Too
             assert entity.category is (None if is_shown else EntityCategory.DIAGNOSTIC)
         if isinstance(entity, NumberTool):
             assert -(2**31) <= entity.setter.minimum < entity.setter.maximum < 2**31
-
-
-@pytest.mark.parametrize(
-    "description",
-    [
-        "Set the mood, e.g. 'happy' or 'sad'",
-        "Set the mood, for example `happy`, `sad`",
-        "Set the mood (such as 'happy' and 'sad')",
-        "Set the mood: 'happy', 'sad', etc.",
-        "Set the mood: 'happy', 'sad' and so on",
-        "设置心情，例如“happy”、“sad”",
-        "设置心情，“happy”、“sad”等",
-    ],
-)
-def test_examples_are_no_choice(description: str) -> None:
-    found = Tool.from_dict(
-        {
-            "name": "self.face.set_mood",
-            "description": description,
-            "inputSchema": {"properties": {"mood": {"type": "string"}}, "required": ["mood"]},
-        }
-    )
-    assert found is not None
-    assert isinstance(only(found), ActionTool)
 
 
 def test_choices_of_the_schema_are_a_choice() -> None:

@@ -108,24 +108,14 @@ def tool(name: str, description: str = "", **more: Any) -> Tool:
     return found
 
 
-@pytest.mark.parametrize("name", words(WITHHELD))
-def test_a_name_tells_of_a_risk(name: str) -> None:
-    assert risks_of(tool(name))
+def test_a_name_tells_of_a_risk_or_of_none() -> None:
+    assert [name for name in words(WITHHELD) if not risks_of(tool(name))] == []
+    assert [name for name in words(FREE) if risks_of(tool(name))] == []
 
 
-@pytest.mark.parametrize("name", words(FREE))
-def test_a_name_tells_of_no_risk(name: str) -> None:
-    assert risks_of(tool(name)) == ()
-
-
-@pytest.mark.parametrize("text", texts(HARMFUL_TEXTS))
-def test_a_description_tells_of_a_risk(text: str) -> None:
-    assert risks_of(tool("x.run", text))
-
-
-@pytest.mark.parametrize("text", texts(HARMLESS_TEXTS))
-def test_a_description_only_mentions_what_could_do_harm(text: str) -> None:
-    assert risks_of(tool("x.run", text)) == ()
+def test_a_description_tells_of_a_risk_or_only_mentions_what_could_do_harm() -> None:
+    assert [text for text in texts(HARMFUL_TEXTS) if not risks_of(tool("x.run", text))] == []
+    assert [text for text in texts(HARMLESS_TEXTS) if risks_of(tool("x.run", text))] == []
 
 
 @pytest.mark.parametrize(

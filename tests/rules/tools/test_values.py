@@ -25,10 +25,9 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("name", [*EntityStateAttribute, *OTHERS])
-def test_no_member_of_an_answer_is_taken_for_home_assistants_own(name: str) -> None:
-    answer = {str(name): "http://192.168.1.66/x.png", "mode": "auto", "temperature": 21}
-    assert as_attributes(answer) == {"mode": "auto", "temperature": 21}
+def test_no_member_of_an_answer_is_taken_for_home_assistants_own() -> None:
+    theirs = {str(name): "http://192.168.1.66/x.png" for name in (*EntityStateAttribute, *OTHERS)}
+    assert as_attributes({**theirs, "mode": "auto", "temperature": 21}) == {"mode": "auto", "temperature": 21}
 
 
 @pytest.mark.parametrize(
@@ -36,8 +35,6 @@ def test_no_member_of_an_answer_is_taken_for_home_assistants_own(name: str) -> N
     [
         ("AEC对话打断模式处于关闭状态", False),
         ("AEC对话打断模式处于开启状态", True),
-        ("AEC语音打断模式处于关闭状态", False),
-        ("AEC语音打断模式处于开启状态", True),
         ("AEC on", None),
         ("开启或关闭", None),
         (True, True),
