@@ -38,7 +38,6 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
 _NEED_RECORDINGS: Final = ("end_of_speech", "hearing", "waterfall", "nearest")
 _NAMED_ONLY: Final = (*_NEED_RECORDINGS, "soak")
 _OPTIONS: Final = {
-    "turn": ("recordings", "every"),
     "end_of_speech": ("recordings", "every"),
     "hearing": ("recordings", "every", "labels"),
     "waterfall": ("recordings", "every"),
@@ -102,7 +101,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _add_recordings(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("end_of_speech, hearing, waterfall, nearest, and turn with recordings")
+    group = parser.add_argument_group("end_of_speech, hearing, waterfall, nearest")
     group.add_argument(
         "--recordings",
         type=Path,

@@ -2,7 +2,7 @@
 
 import array
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 import gc
 import io
@@ -19,11 +19,8 @@ from typing import Final
 import av
 from av.audio.codeccontext import AudioCodecContext
 from homeassistant.core import HomeAssistant
-from yarl import URL
 
-from custom_components.xiaozhi.device_http.transfers import TRANSFERS, Stream
 from custom_components.xiaozhi.media.stream import MediaStream
-from custom_components.xiaozhi.protocol.audio.codec import OpusEncoder
 from custom_components.xiaozhi.protocol.audio.ogg import OGG_AUDIO, OggOpusEncoder
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import MediaTimeouts
@@ -39,21 +36,10 @@ _KINDS: Final = {
     "Ogg Opus, 96 kbit/s, a song a minute": ("ogg", "libopus", 48000, 96_000),
 }
 _MINUTE: Final = 60
-# A client that reads as slowly as a device plays, with receive buffers as small as its own.
-_CLIENT: Final = """
-import socket, sys, time
-host, port, path, rate = sys.argv[1], int(sys.argv[2]), sys.argv[3], float(sys.argv[4])
-client = socket.socket()
-client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-client.connect((host, port))
-client.sendall(f"GET {path} HTTP/1.1\\r\\nHost: {host}:{port}\\r\\nConnection: close\\r\\n\\r\\n".encode())
-while data := client.recv(1024):
-    time.sleep(len(data) / rate)
-"""
 
 
 async def measure(house: House, *, quick: bool) -> Finding:
-    """Play an hour of each kind of media as fast as it goes, and a part of it as slowly as a device does."""
+    """Play an hour of each kind of media as fast as it goes."""
     minutes = 1 if quick else 60
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="xiaozhi-media-") as name:
@@ -65,19 +51,7 @@ async def measure(house: House, *, quick: bool) -> Finding:
                 await asyncio.to_thread(file.write_bytes, minute * minutes)
                 url = f"{address}/{file.name}"
                 begins = {"first sound, ms": await _first_sound(house.hass, url, 3 if quick else 15)}
-                for way in ("notify", "channel"):
-                    cost = await _drain(house.hass, url, ogg=way == "notify")
-                    rows.append({"media": kind, "way": way, **begins, **cost})
-            file = folder / "0.mp3"
-            seconds = 2 if quick else 60
-            rows.append(
-                {
-                    "media": "MP3, in real time",
-                    "way": "notify",
-                    "first sound, ms": None,
-                    **await _send(house, f"{address}/{file.name}", seconds),
-                }
-            )
+                rows.append({"media": kind, **begins, **await _drain(house.hass, url)})
     return Finding(
         benchmark="media", claim="processor time and memory of media that are played to one device", rows=rows
     )
@@ -124,10 +98,10 @@ async def _first_sound(hass: HomeAssistant, url: str, times: int) -> float:
     return round(median(found), 1)
 
 
-async def _drain(hass: HomeAssistant, url: str, *, ogg: bool) -> Row:
+async def _drain(hass: HomeAssistant, url: str) -> Row:
     """Encode all of it, and throw it away."""
     stream = _stream(hass, url)
-    encoded = OggOpusEncoder().encode_all(stream.pcm()) if ogg else _packets(stream.pcm())
+    encoded = OggOpusEncoder().encode_all(stream.pcm())
     start = end = cpu = 0.0
     children = _children_time()
     try:
@@ -141,63 +115,18 @@ async def _drain(hass: HomeAssistant, url: str, *, ogg: bool) -> Row:
         end = _memory()
     finally:
         await stream.close()
-    child = (_children_time() - children) / stream.played
-    return _row(stream.played, cpu, child, end - start if start else 0.0)
-
-
-async def _packets(pcm: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    encoder = OpusEncoder(OGG_AUDIO)
-    async for piece in pcm:
-        for packet in encoder.encode(piece):
-            yield packet
-
-
-async def _send(house: House, url: str, seconds: int) -> Row:
-    """Send it over the real view to a client that reads in real time."""
-    stream = _stream(house.hass, url)
-    offered = Stream(OggOpusEncoder().encode_all(stream.pcm()), "audio/ogg")
-    own = URL(house.check_in_url)
-    children = _children_time()
-    try:
-        await stream.open()
-        with house.hass.data[TRANSFERS].offer_stream(offered) as path:
-            client = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", _CLIENT, str(own.host), str(own.port), path, "6000")
-            )
-            try:
-                await offered.wait_requested()
-                # What is buffered first is not the cost of a second.
-                await asyncio.sleep(0 if seconds < 10 else 5)
-                memory = _memory()
-                used, played = process_time(), stream.played
-                await asyncio.sleep(seconds)
-                cost = stream.played - played, process_time() - used
-                more = _memory() - memory
-            finally:
-                offered.stop()
-                await offered.wait_ended()
-                await stream.close()
-                child = (_children_time() - children) / stream.played
-                client.terminate()
-                await client.wait()
-    finally:
-        await stream.close()
-    return _row(*cost, child, more)
+    return {
+        "seconds": round(stream.played, 1),
+        "CPU ms for each second": round(1000 * cpu / stream.played, 2),
+        "ffmpeg's": round(1000 * (_children_time() - children) / stream.played, 2),
+        "KiB more at the end": round(end - start if start else 0.0),
+    }
 
 
 def _children_time() -> float:
     """Return the processor time of all children that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def _row(seconds: float, cpu: float, child: float, more: float) -> Row:
-    return {
-        "seconds": round(seconds, 1),
-        "CPU ms for each second": round(1000 * cpu / seconds, 2) if seconds else None,
-        "ffmpeg's": round(1000 * child, 2),
-        "KiB more at the end": round(more),
-    }
 
 
 def _memory() -> float:

@@ -1,10 +1,7 @@
 """The delay from the user's last word to the answer's first packet, and the integration's part of it."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-import tempfile
 from typing import Final, NamedTuple
 
 from homeassistant.components.assist_pipeline.vad import VadSensitivity
@@ -18,7 +15,6 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from .devices import Account
 from .fleet import Fleet, fleet
 from .house import House, Site
-from .recordings import CUT_SECONDS, Sound, read_recordings, write_sounds
 from .report import Finding, Row, median, percentile
 from .speech import after_all
 
@@ -55,20 +51,14 @@ class _Times(NamedTuple):
     heard: float
 
 
-async def measure(house: House, *, quick: bool, recordings: Path | None = None, every: int = 1) -> Finding:
-    """Have a device ask repeatedly, with engines that take no time or a known time.
-
-    With a folder of `recordings`, each so-many-th of them is played instead of a sentence of a speech
-    synthesiser, to engines that take no time. Raises `ValueError` when there are none.
-    """
+async def measure(house: House, *, quick: bool) -> Finding:
+    """Have a device ask repeatedly, with engines that take no time or a known time."""
     house.speech_to_text.recognize = after_all("is the light on")
     house.speech_to_text.notices_end = False
     rows: list[Row] = []
     try:
-        with tempfile.TemporaryDirectory(prefix="xiaozhi-speech-") as folder:
-            sounds = [] if recordings is None else await asyncio.to_thread(_sounds, recordings, every, folder)
-            for link in [LinkKind.MQTT] if quick else LinkKind:
-                rows += await _rows(house, link, sounds, turns=1 if quick else _TURNS)
+        for link in [LinkKind.MQTT] if quick else LinkKind:
+            rows += await _rows(house, link, turns=1 if quick else _TURNS)
     finally:
         house.speech_to_text.notices_end = True
         house.agent.thinks = house.text_to_speech.delay = 0
@@ -82,25 +72,16 @@ async def measure(house: House, *, quick: bool, recordings: Path | None = None, 
     )
 
 
-def _sounds(recordings: Path, every: int, folder: str) -> list[Sound]:
-    return write_sounds(read_recordings(recordings)[::every], Path(folder))
-
-
-async def _rows(house: House, link: LinkKind, sounds: list[Sound], *, turns: int) -> list[Row]:
+async def _rows(house: House, link: LinkKind, *, turns: int) -> list[Row]:
     rows: list[Row] = []
     async with fleet() as devices, house.site(1, link) as site:
         await devices.boot(house.check_in_url, site.devices)
-        for engines in _ENGINES[::2] if sounds else _ENGINES:
+        for engines in _ENGINES:
             await choose_end(site, engines.setting.value)
             house.agent.thinks = engines.thinks
             house.text_to_speech.streams = bool(engines.thinks)
             house.text_to_speech.delay = engines.speaks_after
-            if sounds:
-                times = [await _recorded_turn(house, devices, sound) for sound in sounds]
-            else:
-                times = [
-                    await _turn(house, devices, _PACKET_SECONDS * number / turns) for number in range(turns)
-                ]
+            times = [await _turn(house, devices, _PACKET_SECONDS * number / turns) for number in range(turns)]
             rows.append(_row(link, engines, times))
         await devices.power_off()
     return rows
@@ -109,10 +90,6 @@ async def _rows(house: House, link: LinkKind, sounds: list[Sound], *, turns: int
 async def _turn(house: House, devices: Fleet, later: float) -> _Times:
     (account,) = await devices.converse(["is the light on"], later=later)
     return _times(house, account)
-
-
-async def _recorded_turn(house: House, devices: Fleet, sound: Sound) -> _Times:
-    return _times(house, await devices.say_recording(sound.file, sound.end))
 
 
 async def choose_end(site: Site, option: str) -> None:
@@ -136,8 +113,7 @@ def _times(house: House, account: Account) -> _Times:
     )
 
 
-def _row(link: LinkKind, engines: _Engines, turns: Sequence[_Times]) -> Row:
-    times = [turn for turn in turns if turn.understood >= turn.stopped - CUT_SECONDS]
+def _row(link: LinkKind, engines: _Engines, times: Sequence[_Times]) -> Row:
     found = [1000 * (turn.understood - turn.stopped) for turn in times]
     heard = [1000 * (turn.heard - turn.stopped) for turn in times]
     # The unavoidable delays: of the device, and of the voice.
@@ -146,8 +122,7 @@ def _row(link: LinkKind, engines: _Engines, turns: Sequence[_Times]) -> Row:
         "link": link.value,
         "setting": engines.setting.value,
         "voice": engines.voice,
-        "turns": len(turns),
-        "cut %": round(100 * (len(turns) - len(times)) / len(turns), 1),
+        "turns": len(times),
     }
     for name, values in (("end found", found), ("first packet", heard), ("added", added)):
         for suffix, value in (("median", median(values)), ("p95", percentile(values, 95))):

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 import json
 import random
 import socket
@@ -61,18 +62,15 @@ class _Attacker:
         self._chance = chance
         self._counts = counts
         self._attacks: dict[str, Callable[[], Awaitable[None]]] = {
-            "malformed HTTP": self._malformed_http,
-            "slow HTTP": self._slow_http,
-            "check-in with a strange MAC": self._strange_check_in,
-            "check-in as a paired device": self._false_check_in,
-            "broken check-in": self._broken_check_in,
-            "photo with a wrong token": self._photo,
-            "address that was never offered": self._guess,
-            "malformed WebSocket": self._malformed_websocket,
-            "WebSocket with a wrong token": self._wrong_websocket,
-            "WebSocket of a web page": self._page,
-            "malformed MQTT": self._malformed_mqtt,
-            "MQTT with a wrong password": self._wrong_mqtt,
+            **{
+                name: partial(self._exchange, port, make)
+                for port, requests in (
+                    (ports.http, self._http_requests()),
+                    (ports.websocket, self._websocket_requests()),
+                    (ports.mqtt, self._mqtt_requests()),
+                )
+                for name, make in requests.items()
+            },
             "slow connections": self._slow,
             "flood of connections": self._flood,
             "malformed UDP": self._udp,
@@ -87,60 +85,44 @@ class _Attacker:
             self._counts[name] += 1
             await asyncio.sleep(self._chance.uniform(0, 0.3))
 
-    # HTTP
+    # What is sent in one piece
 
-    async def _malformed_http(self) -> None:
-        await self._exchange(
-            self._ports.http, self._mutated(_post("/api/xiaozhi/ota/", self._headers(self._mac()), b"{}"))
-        )
+    def _http_requests(self) -> dict[str, Callable[[], bytes]]:
+        return {
+            "malformed HTTP": lambda: self._mutated(self._check_in(self._mac())),
+            "check-in with a strange MAC": lambda: self._check_in(self._mac()),
+            "check-in as a paired device": lambda: self._check_in(self._paired()),
+            "broken check-in": lambda: self._check_in(self._mac(), self._mutated(_body())),
+            "deep check-in": lambda: self._check_in(self._mac(), b"[" * 60_000),
+            "activation as a paired device": lambda: _post(
+                "/api/xiaozhi/ota/activate", self._headers(self._paired()), b"{}"
+            ),
+            "photo with a wrong token": lambda: _post(
+                "/api/xiaozhi/vision",
+                self._headers(self._paired()) | {"Authorization": "Bearer guessed"},
+                bytes(100_000),
+            ),
+            "address that was never offered": lambda: (
+                b"GET /api/xiaozhi/file/guessed HTTP/1.1\r\nHost: a\r\n\r\n"
+            ),
+        }
 
-    async def _slow_http(self) -> None:
-        request = _post("/api/xiaozhi/ota/", self._headers(self._mac()), b"{}" * 100)
-        await self._dribble(self._ports.http, request)
+    def _websocket_requests(self) -> dict[str, Callable[[], bytes]]:
+        return {
+            "malformed WebSocket": lambda: self._mutated(_upgrade(self._mac(), "guessed")),
+            "WebSocket with a wrong token": lambda: _upgrade(self._paired(), "guessed"),
+            "WebSocket of a web page": lambda: _upgrade(
+                self._paired(), "guessed", "Origin: http://evil.example\r\n"
+            ),
+        }
 
-    async def _strange_check_in(self) -> None:
-        await self._exchange(
-            self._ports.http, _post("/api/xiaozhi/ota/", self._headers(self._mac()), _body())
-        )
+    def _mqtt_requests(self) -> dict[str, Callable[[], bytes]]:
+        return {
+            "malformed MQTT": lambda: self._mutated(_connect(self._paired())),
+            "MQTT with a wrong password": lambda: _connect(self._paired()),
+        }
 
-    async def _false_check_in(self) -> None:
-        headers = self._headers(self._chance.choice(self._ports.macs))
-        await self._exchange(self._ports.http, _post("/api/xiaozhi/ota/", headers, _body()))
-        await self._exchange(self._ports.http, _post("/api/xiaozhi/ota/activate", headers, b"{}"))
-
-    async def _broken_check_in(self) -> None:
-        body = self._mutated(_body()) if self._chance.random() < 0.8 else b"[" * 60_000
-        await self._exchange(self._ports.http, _post("/api/xiaozhi/ota/", self._headers(self._mac()), body))
-
-    async def _photo(self) -> None:
-        headers = self._headers(self._chance.choice(self._ports.macs)) | {"Authorization": "Bearer guessed"}
-        await self._exchange(self._ports.http, _post("/api/xiaozhi/vision", headers, bytes(100_000)))
-
-    async def _guess(self) -> None:
-        path = self._chance.choice(("/api/xiaozhi/file/", "/api/xiaozhi/upload/")) + "guessed"
-        await self._exchange(self._ports.http, f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
-
-    # The ports of the gateway
-
-    async def _malformed_websocket(self) -> None:
-        await self._exchange(self._ports.websocket, self._mutated(_upgrade(self._mac(), "guessed")))
-
-    async def _wrong_websocket(self) -> None:
-        await self._exchange(
-            self._ports.websocket, _upgrade(self._chance.choice(self._ports.macs), "guessed")
-        )
-
-    async def _page(self) -> None:
-        request = _upgrade(
-            self._chance.choice(self._ports.macs), "guessed", "Origin: http://evil.example\r\n"
-        )
-        await self._exchange(self._ports.websocket, request)
-
-    async def _malformed_mqtt(self) -> None:
-        await self._exchange(self._ports.mqtt, self._mutated(_connect(self._chance.choice(self._ports.macs))))
-
-    async def _wrong_mqtt(self) -> None:
-        await self._exchange(self._ports.mqtt, _connect(self._chance.choice(self._ports.macs)))
+    # What is more than that
 
     async def _udp(self) -> None:
         with socket.socket(type=socket.SOCK_DGRAM) as opened:
@@ -151,13 +133,14 @@ class _Attacker:
                 with suppress(OSError):
                     opened.sendto(data, (_HOST, self._ports.udp))
 
-    # All of them
-
     async def _slow(self) -> None:
-        port = self._chance.choice((self._ports.http, self._ports.websocket, self._ports.mqtt))
-        await self._dribble(
-            port, _connect("x") if port == self._ports.mqtt else _upgrade(self._mac(), "guessed")
+        """Send a request byte by byte, and not all of it."""
+        requests = (
+            (self._ports.http, self._check_in(self._mac(), b"{}" * 100)),
+            (self._ports.websocket, _upgrade(self._mac(), "guessed")),
+            (self._ports.mqtt, _connect("x")),
         )
+        await self._dribble(*self._chance.choice(requests))
 
     async def _flood(self) -> None:
         """Open very many connections, and send nothing."""
@@ -170,10 +153,10 @@ class _Attacker:
 
     # How
 
-    async def _exchange(self, port: int, data: bytes) -> None:
+    async def _exchange(self, port: int, make: Callable[[], bytes]) -> None:
         reader, writer = await self._dial(port)
         try:
-            writer.write(data)
+            writer.write(make())
             await writer.drain()
             async with asyncio.timeout(_ANSWER_SECONDS):
                 await reader.read(1 << 16)
@@ -199,6 +182,12 @@ class _Attacker:
 
     def _mac(self) -> str:
         return "02:66:" + ":".join(f"{self._chance.randrange(256):02x}" for _ in range(4))
+
+    def _paired(self) -> str:
+        return self._chance.choice(self._ports.macs)
+
+    def _check_in(self, mac: str, body: bytes | None = None) -> bytes:
+        return _post("/api/xiaozhi/ota/", self._headers(mac), _body() if body is None else body)
 
     def _headers(self, mac: str) -> dict[str, str]:
         return {"Device-Id": mac, "Client-Id": f"attacker-{self._chance.randrange(10**6)}"}

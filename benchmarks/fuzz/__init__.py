@@ -1,1 +1,0 @@
-"""Malformed input for everything that parses data of the network or of files."""
