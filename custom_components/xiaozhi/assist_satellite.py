@@ -1,5 +1,6 @@
 """The voice satellite: holds a device's conversations with Assist."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, override
 
@@ -11,12 +12,21 @@ from homeassistant.components.assist_satellite import (
     AssistSatelliteEntityFeature,
     AssistSatelliteWakeWord,
 )
-from homeassistant.const import Platform
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.const import (
+    ATTR_DEVICE_ID,
+    ATTR_DOMAIN,
+    ATTR_NAME,
+    ATTR_SERVICE,
+    ATTR_SERVICE_DATA,
+    EVENT_CALL_SERVICE,
+    Platform,
+)
+from homeassistant.core import Event, HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from homeassistant.helpers.target import TargetSelection, async_extract_referenced_entity_ids
 
-from .const import DOMAIN
+from .const import DOMAIN, EVENT_LEFT_OUT
 from .device.device import Device
 from .device.state import AVAILABLE, SETTINGS, STATUS_READ
 from .entity import XiaozhiEntity, existing, follow
@@ -51,6 +61,11 @@ async def async_setup_entry(
     """Add a satellite for every device."""
     satellite = partial(XiaozhiSatellite, entry.runtime_data, WakeWordArbitration())
     follow(entry, async_add_entities, existing([_SATELLITE]), satellite)
+
+
+@callback
+def _is_announcement(call: Mapping[str, Any]) -> bool:
+    return (call[ATTR_DOMAIN], call[ATTR_SERVICE]) == (Platform.ASSIST_SATELLITE, "announce")
 
 
 class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
@@ -116,7 +131,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
 
         ANNOUNCE is not there for all: a broadcast is one action for all satellites that have it, and would
         fail as a whole. The page of such a device also offers Home Assistant's voice set-up, whose test sound
-        would fail. So `announce` for an area skips a device that cannot speak.
+        would fail. So `announce` for an area skips a device that cannot speak, and Activity says so.
         """
         features = AssistSatelliteEntityFeature.START_CONVERSATION
         return features | AssistSatelliteEntityFeature.ANNOUNCE if self._announcer.can_announce else features
@@ -146,6 +161,17 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     def check_text(self, text: str | None) -> None:
         """Check the length of what is to be said. Raises `InputError`."""
         check_length(self.device, text)
+
+    @callback
+    def _log_if_left_out(self, announcement: Event) -> None:
+        """Show in Activity that an announcement for its area or device leaves it out, which is no error."""
+        if self._announcer.can_announce:
+            return
+        target = TargetSelection(announcement.data[ATTR_SERVICE_DATA])
+        selected = async_extract_referenced_entity_ids(self.hass, target)
+        if self.entity_id in selected.indirectly_referenced - selected.referenced:
+            data = {ATTR_DEVICE_ID: self.device.registry_id, ATTR_NAME: self.device.name}
+            self.hass.bus.async_fire(EVENT_LEFT_OUT, data, context=announcement.context)
 
     @callback
     def _speech_of(self, text: str) -> OpenSpeech:
@@ -195,6 +221,9 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         await super().async_added_to_hass()
         self.async_on_remove(self.device.conversations.set_voice(self._conversations.begin))
         self.async_on_remove(self._timers.start())
+        self.async_on_remove(
+            self.hass.bus.async_listen(EVENT_CALL_SERVICE, self._log_if_left_out, _is_announcement)
+        )
 
     @override
     async def async_will_remove_from_hass(self) -> None:

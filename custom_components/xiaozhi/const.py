@@ -45,6 +45,7 @@ CONF_QUESTIONS_ONLY: Final = "questions_only"
 CONF_TOOLS: Final = "tools"
 EVENT_ACCESS_POINT_CALL: Final = "xiaozhi_access_point_call"
 
+EVENT_LEFT_OUT: Final = "xiaozhi_left_out"
 EVENT_QUESTION: Final = "xiaozhi_question"
 EVENT_TOOL_CALL: Final = "xiaozhi_tool_call"
 

@@ -1,4 +1,4 @@
-"""Lines in the logbook: what a cloud's assistant called, and what a device was called for and asked."""
+"""Lines in the logbook: what a cloud's assistant called, and what a device did, was asked for or missed."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -7,7 +7,7 @@ from homeassistant.components.logbook import LOGBOOK_ENTRY_MESSAGE, LOGBOOK_ENTR
 from homeassistant.const import ATTR_NAME
 from homeassistant.core import Event, HomeAssistant, callback
 
-from .const import DOMAIN, EVENT_ACCESS_POINT_CALL, EVENT_QUESTION, EVENT_TOOL_CALL
+from .const import DOMAIN, EVENT_ACCESS_POINT_CALL, EVENT_LEFT_OUT, EVENT_QUESTION, EVENT_TOOL_CALL
 from .protocol.access_point.dispatcher import CallOutcome
 from .texts.translated import known_text
 
@@ -24,7 +24,7 @@ def async_describe_events(
     hass: HomeAssistant,
     async_describe_event: Callable[[str, str, Callable[[Event], dict[str, Any]]], None],
 ) -> None:
-    """Describe the calls of tools, without their arguments."""
+    """Describe calls of tools, without their arguments, questions, and announcements without a device."""
 
     @callback
     def describe(event: Event) -> dict[str, Any]:
@@ -46,6 +46,12 @@ def async_describe_events(
         message = known_text(hass, key, tool=event.data["tool"])
         return {LOGBOOK_ENTRY_NAME: event.data[ATTR_NAME], LOGBOOK_ENTRY_MESSAGE: message}
 
+    @callback
+    def describe_left_out(event: Event) -> dict[str, Any]:
+        message = known_text(hass, "announcement_left_out")
+        return {LOGBOOK_ENTRY_NAME: event.data[ATTR_NAME], LOGBOOK_ENTRY_MESSAGE: message}
+
     async_describe_event(DOMAIN, EVENT_ACCESS_POINT_CALL, describe)
+    async_describe_event(DOMAIN, EVENT_LEFT_OUT, describe_left_out)
     async_describe_event(DOMAIN, EVENT_QUESTION, describe_question)
     async_describe_event(DOMAIN, EVENT_TOOL_CALL, describe_call)

@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from homeassistant.const import ATTR_AREA_ID
 from homeassistant.core import Context, Event, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers import llm
+from homeassistant.helpers import area_registry as ar, device_registry as dr, llm
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION, EVENT_TOOL_CALL
+from custom_components.xiaozhi.const import DOMAIN, EVENT_LEFT_OUT, EVENT_QUESTION, EVENT_TOOL_CALL
 from custom_components.xiaozhi.logbook import async_describe_events
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from tests.integration.boxes import Boot
@@ -29,6 +30,20 @@ def lines(hass: HomeAssistant, events: list[Event[Any]]) -> list[str]:
     shown = [describe[event.event_type](event) for event in events]
     assert all(line["name"] == "Kitchen box" for line in shown)
     return [line["message"] for line in shown]
+
+
+async def test_an_announcement_for_its_area_that_leaves_it_out_is_shown(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot, device_id: str
+) -> None:
+    await boot()
+    left_out = async_capture_events(hass, EVENT_LEFT_OUT)
+    here, elsewhere = (ar.async_get(hass).async_create(name) for name in ("Kitchen", "Bedroom"))
+    dr.async_get(hass).async_update_device(device_id, area_id=here.id)
+    for room in (here, elsewhere):
+        data = {"message": "Dinner is ready.", ATTR_AREA_ID: room.id}
+        await hass.services.async_call("assist_satellite", "announce", data, blocking=True)
+    await hass.async_block_till_done()
+    assert lines(hass, left_out) == ["was left out of an announcement: it can speak only in a conversation"]
 
 
 async def test_calls_of_people_and_of_the_assistant_are_shown_and_polls_are_not(
