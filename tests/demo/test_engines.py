@@ -49,6 +49,7 @@ async def test_an_engine_that_does_not_start_is_reported_at_once(tmp_path: Path)
             pass
 
 
+@pytest.mark.weekly
 @pytest.mark.skipif(bool(obstacle()), reason=obstacle())
 async def test_whisper_understands_piper(tmp_path: Path) -> None:
     """Also a name that it would not write by itself."""

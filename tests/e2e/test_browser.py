@@ -109,37 +109,6 @@ def _device(gateway: str, number: int) -> SimulatedDevice:
     return SimulatedDevice(get_profile(), gateway, mac=f"24:6f:28:aa:c0:{number:02x}")
 
 
-async def test_the_gateway_is_set_up_by_a_form_that_ends_with_the_address_for_devices(
-    house: tuple[str, Client], web: WebPage
-) -> None:
-    """From *Add integration* to the entry; a field that is filled in wrongly says what is wrong with it."""
-    url, _ = house
-    await web.add_integration(_NAME)
-    await web.read("Set up the gateway")
-    await web.unfold("Advanced")
-    await expect(web.option("MQTT, no broker needed")).to_be_checked()
-    await expect(web.field("Port for WebSocket")).to_have_value("8765")
-    await expect(web.field("Port for MQTT")).to_have_value("1884")
-    await expect(web.field("Port for speech over UDP")).to_have_value("8765")
-    ports = _free_ports()
-    await web.field("Port for WebSocket").fill(str(ports["websocket_port"]))
-    await web.field("Port for MQTT").fill(str(ports["mqtt_port"]))
-    await web.field("Port for speech over UDP").fill(str(ports["udp_port"]))
-    await web.field("Address of Home Assistant").fill(f"http://{HOST}")
-    await web.press("Submit")
-    await web.read("This is neither a host name nor an IPv4 address that devices can use.")
-
-    await web.field("Address of Home Assistant").fill(HOST)
-    await web.press("Submit")
-    await web.read("If your devices run on this computer, submit again.")
-    await web.press("Submit")
-    await web.read("Point a device here")
-    await web.read(f"{url}/api/xiaozhi/ota")
-    await web.read("Custom OTA URL")
-    await web.press("Close")
-    await web.show_integration(_NAME)
-
-
 async def test_a_port_that_is_in_use_is_told_beside_its_field(
     gateway: str, house: tuple[str, Client], web: WebPage
 ) -> None:
@@ -193,28 +162,6 @@ async def test_a_device_is_discovered_and_added_with_the_code_that_it_shows(
         for card, names in _ENTITIES.items():
             for name in names:
                 await expect(web.entities(card)).to_contain_text(name)
-
-
-async def test_add_device_tells_how_to_point_one_here_until_it_checks_in(gateway: str, web: WebPage) -> None:
-    """The other way in: without a card, from the page of the integration."""
-    await web.show_integration(_NAME)
-    await web.press("Add device")
-    await web.read("Point a device here")
-    await web.read(gateway)
-    await web.press("The device shows digits")
-    await web.read("No device has checked in yet.")
-    async with _device(gateway, 2) as device:
-        await device.boot()
-        await web.press("The device shows digits")
-        await web.read("C0:02")
-        assert device.pairing_code
-        await web.field("Code").fill(f"{device.pairing_code[:3]} {device.pairing_code[3:]}")
-        await web.press("Submit")
-        await web.field("Name").fill("Bedroom XiaoZhi")
-        await web.press("Submit")
-        await web.press("Finish")
-        await expect(web.subentry_row("Bedroom XiaoZhi")).to_be_visible()
-        await device.wait_paired()
 
 
 async def test_a_device_is_changed_and_restarts_into_its_new_link(

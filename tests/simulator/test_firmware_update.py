@@ -9,20 +9,16 @@ from simulator import build_image
 from simulator.firmware.image import CHIP_IDS, AppDescription, judge_image
 from tests.simulator.ogg_file import Serve, plain
 from tests.simulator.trace import (
-    IDLE_MQTT,
     LISTENING,
     Stage,
     Step,
     Trace,
     asks,
-    crashes,
-    device,
     disconnects,
     replay,
     replays,
     request,
     sees,
-    server,
     still,
     trace,
     user,
@@ -107,20 +103,6 @@ UPDATES = {
         )
         for name, (serve, why) in REFUSED.items()
     },
-    "deaf after a failure that began idle": trace(
-        "F.6",
-        *IDLE_MQTT,
-        asks(),
-        upgrades(),
-        device(type="mcp", payload={"result": {"content": [{"type": "text", "text": "true"}]}}),
-        fails("404"),
-        *(row for act in ("click", "wake", "press") for row in (user(act), still(state="upgrading"))),
-        server({"type": "system", "command": "reboot"}),
-        runs("2.4.2"),
-        sees(state="idle"),
-        link="mqtt",
-        files=plain(b"", "404 X"),
-    ),
     **{
         f"offered and installed: {version}": trace(
             "A.5",
@@ -133,23 +115,6 @@ UPDATES = {
         )
         for version, more in (("2.4.3", {}), ("2.0.3-beta", {"force": 1}))
     },
-    **{
-        f"offered and left: {version}": trace(
-            "A.5",
-            user("boot"),
-            runs("2.4.2"),
-            fetched(0),
-            files=plain(NEXT),
-            check_in=(offers(version, **more), NOTHING),
-        )
-        for version, more in (("2.4.2", {}), ("2.0.3", {"force": True}))
-    },
-    "another program is the end of the device": trace(
-        "A.5",
-        crashes("runs another firmware now: hello_world", user("boot")),
-        files=plain(build_image(version="1.0.0", project="hello_world")),
-        check_in=(offers("2.5.0"),),
-    ),
 }
 
 

@@ -230,20 +230,6 @@ async def test_a_change_of_the_tools_is_told_and_then_listed_again() -> None:
         assert len(listed["result"]["tools"]) == 1
 
 
-async def test_the_owner_can_connect_again_at_once() -> None:
-    async with serving() as server:
-        port = server.port
-    async with running(server) as site:
-        await asyncio.sleep(3000)
-        async with serving(port=port) as back:
-            began = now()
-            await site.client.reconnect()
-            await until(lambda: site.client.connected)
-            assert now() - began < 3
-            await site.client.reconnect()
-            await until(lambda: len(back.connections) == 2)
-
-
 @pytest.mark.parametrize("when", ["dialling", "connected", "calling", "pausing"])
 async def test_closing_leaves_nothing_running(when: str) -> None:
     gate = asyncio.Event()

@@ -26,12 +26,6 @@ def test_a_lead_goes_at_once_and_the_rest_in_real_time() -> None:
     assert send(pacer, 100, 9) == pytest.approx([100] * 6 + [100.06, 100.12, 100.18])
 
 
-def test_the_first_packet_waits_for_the_device_to_be_ready() -> None:
-    pacer = DownlinkPacer(60)
-    pacer.start(100.25)
-    assert pacer.next_send_time() == 100.25
-
-
 def test_a_late_packet_does_not_delay_those_after_it() -> None:
     pacer = DownlinkPacer(60)
     pacer.start(100)
@@ -62,16 +56,6 @@ def test_what_is_late_by_our_fault_is_counted() -> None:
     # A packet in time after a late one comes early, not late.
     pacer.sent(pacer.next_send_time())
     assert (pacer.sent_packets, pacer.late_packets) == (23, 1)
-
-
-def test_a_starving_source_is_not_our_fault() -> None:
-    pacer = DownlinkPacer(60)
-    pacer.start(100)
-    send(pacer, 100, 10)
-    now = pacer.next_send_time() + 0.5
-    pacer.sent(now, starved=True)
-    send(pacer, now, 20)
-    assert pacer.late_packets == 0
 
 
 def test_neither_the_first_burst_nor_the_time_between_answers_is_late() -> None:

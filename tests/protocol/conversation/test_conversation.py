@@ -295,18 +295,6 @@ async def test_what_is_heard_between_turns_is_bounded_and_gone_with_the_next_ans
     assert await begin_of_next_turn(conversation) == b""
 
 
-async def test_half_duplex_devices_are_not_heard_between_turns() -> None:
-    _, conversation, _, _ = await in_turn()
-    await conversation.begin_answer()
-    await conversation.play(tone(0.3), nothing)
-    heard = asyncio.ensure_future(anext(conversation.barge_in_audio()))
-    for packet in OpusEncoder(UPLINK).encode(bytes(1920 * 3)):
-        conversation.audio_received(packet, 0)
-    await asyncio.sleep(1)
-    assert not heard.done()
-    heard.cancel()
-
-
 async def test_the_end_of_the_channel_ends_all_waiting() -> None:
     _, conversation, _, states = await in_turn()
     waiting = asyncio.ensure_future(conversation.interruption())
@@ -377,20 +365,6 @@ async def test_an_alert_during_an_answer_waits_for_its_end_and_is_not_cut_off(
     assert stopped[0] > alerts[-1] + 0.85
 
 
-async def test_the_end_of_an_answer_waits_for_a_tool_that_began_during_it() -> None:
-    """The device would act on it only after the tool, while we would count it as listening."""
-    main_task = MainTask()
-    link, conversation, _, _ = await in_turn(main_task=main_task)
-    await conversation.begin_answer()
-    await conversation.play(tone(0.3), nothing)
-    with main_task.call():
-        ending = asyncio.create_task(conversation.end_answer())
-        await asyncio.sleep(5)
-        assert [message["state"] for message in link.shown("tts")] == ["start"]
-    await ending
-    assert [message["state"] for message in link.shown("tts")] == ["start", "stop"]
-
-
 async def test_abort_while_listening_ends_listening_at_once() -> None:
     _, conversation, _, states = await in_turn()
     conversation.message_received(Abort(None))
@@ -400,21 +374,6 @@ async def test_abort_while_listening_ends_listening_at_once() -> None:
     conversation.message_received(ListenStart(ListenMode.AUTO))
     assert await conversation.next_turn()
     assert conversation.state is ConversationState.LISTENING
-
-
-async def test_a_device_that_runs_a_tool_is_told_to_speak_when_it_is_done() -> None:
-    main_task = MainTask()
-    link, conversation, _, _ = await in_turn(main_task=main_task)
-    with main_task.call():
-        await conversation.begin_answer()
-        playing = asyncio.create_task(conversation.play(tone(0.3), nothing))
-        await asyncio.sleep(1)
-        assert not link.shown("tts")
-        assert conversation.loudspeaker.held_up
-    done = loop_time()
-    await playing
-    assert link.shown("tts") == [{"type": "tts", "state": "start"}]
-    assert link.packets[0][0] >= done + 0.19
 
 
 async def test_an_answer_that_is_aborted_before_the_device_was_told_of_it_leaves_no_trace() -> None:

@@ -11,8 +11,7 @@ import pytest
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.mcp.client import McpClient
 from custom_components.xiaozhi.protocol.mcp.incoming import IncomingRequests, RequestError
-from custom_components.xiaozhi.protocol.mcp.model import McpError, McpTimeoutError, ServerInfo
-from custom_components.xiaozhi.protocol.mcp.rpc import Progress
+from custom_components.xiaozhi.protocol.mcp.model import McpError, McpTimeoutError
 from custom_components.xiaozhi.protocol.messages import JsonObject
 from tests.protocol.mcp.device import JSON_VALUES, Device, advance
 
@@ -77,11 +76,6 @@ async def test_a_device_that_announces_more_is_known_as_such(result: JsonObject)
     assert device.sent[0]["params"]["capabilities"].keys() == {"vision", "sampling"}
 
 
-@pytest.mark.parametrize("progress", [None, "1", True, float("inf"), float("nan"), [1]])
-def test_progress_without_a_number_is_none(progress: Any) -> None:
-    assert Progress.from_dict({"progress": progress}) is None
-
-
 class Asked:
     """Requests of a device, answered by a handler that a test lets go on."""
 
@@ -140,13 +134,6 @@ async def test_faults_of_ours_and_lost_connections_end_a_request() -> None:
         reply = asked.ask(params=params)
         assert reply is not None
         assert reply["error"]["code"] == -32602
-
-
-@given(
-    result=st.dictionaries(st.sampled_from(["capabilities", "protocolVersion", "serverInfo"]), JSON_VALUES)
-)
-def test_any_answer_to_initialize_is_survived(result: JsonObject) -> None:
-    assert isinstance(ServerInfo.from_dict(result), ServerInfo)
 
 
 @given(result=st.dictionaries(st.text(max_size=8), JSON_VALUES))

@@ -32,18 +32,6 @@ async def test_initialize_without_a_camera_and_with_a_silent_server() -> None:
     assert device.sent[0]["params"]["capabilities"] == {}
 
 
-async def test_a_link_that_breaks_after_initialize_is_reported() -> None:
-    """The device hangs up between its answer and our notification."""
-
-    def answer_and_go(_: JsonObject) -> JsonObject:
-        device.gone = True
-        return {"result": {}}
-
-    device = Device(initialize=answer_and_go)
-    with pytest.raises(McpDisconnectedError, match="hung up"):
-        await device.client.initialize(client_name="us", client_version="1")
-
-
 async def test_a_call_sends_an_object_and_returns_the_result() -> None:
     """Arguments are always an object, and the progress token is the id."""
     device = Device(tools_call=lambda _: DONE)

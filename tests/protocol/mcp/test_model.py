@@ -77,12 +77,6 @@ def test_a_tool_for_the_user_only_is_told_by_its_audience(annotations: Any, user
     assert tool({**LED, "annotations": annotations}).user_only is user_only
 
 
-def test_a_tool_may_lack_description_and_schema() -> None:
-    """Then it takes no arguments."""
-    bare = tool({"name": "self.dog.sit", "description": None})
-    assert (bare.description, bare.properties, bare.required) == ("", {}, ())
-
-
 def test_a_long_description_is_cut_and_cleaned() -> None:
     """The tool stays usable."""
     assert tool({**LED, "description": "说" * 9000}).description == "说" * 4096
@@ -207,15 +201,6 @@ LINK = {"type": "resource_link", "uri": "file:///log.txt", "name": "log"}
 def test_what_is_no_text_is_a_value_too(result: JsonObject, value: Any) -> None:
     """A result without text is not nothing."""
     assert ToolResult.from_dict(result).value == value
-
-
-@pytest.mark.parametrize(
-    ("structured", "reason"),
-    [({"error": "too hot"}, "too hot"), ({"code": 5}, '{"code": 5}')],
-)
-def test_an_error_in_structured_content_has_a_reason(structured: JsonObject, reason: str) -> None:
-    """Its text is not needed for that."""
-    assert ToolResult.from_dict({"structuredContent": structured, "isError": True}).reason == reason
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,14 @@ import pytest
 from custom_components.xiaozhi.protocol.messages import ListenMode, ListenStart, tts_start
 from custom_components.xiaozhi.protocol.transport.link import (
     Admission,
-    Link,
     LinkClosedError,
-    LinkHandler,
 )
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import (
     Carrier,
     MqttLink,
-    downlink_topic,
-    uplink_topic,
 )
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
-from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, encoded
+from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, encoded
 from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
 from tests.protocol.transport.websocket.peer import Recorder
 
@@ -90,13 +86,6 @@ async def site(socket_enabled: None) -> AsyncGenerator[_Site]:
 
 
 # Topics
-
-
-def test_every_device_has_topics_of_its_own() -> None:
-    """Named by the MAC or the client id."""
-    assert uplink_topic(MAC) == "xiaozhi/020000000001/up"
-    assert downlink_topic(MAC) == "xiaozhi/020000000001/down"
-    assert uplink_topic(MAC, "home/xz") == "home/xz/020000000001/up"
 
 
 # While idle
@@ -371,44 +360,9 @@ async def test_the_link_ends_with_its_carrier(site: _Site) -> None:
     assert site.handler.values("link_closed") == ["connection lost"]
 
 
-async def test_a_hello_that_cannot_be_answered_opens_nothing(site: _Site) -> None:
-    """The connection broke in that moment."""
-    site.carrier.connected = False
-    await site.say(HELLO)
-    assert site.handler.names == []
-    assert site.link.channel is None
-
-
 async def test_a_link_that_ends_while_it_answers_a_hello_opens_nothing(site: _Site) -> None:
     """A newer connection of the device may come in between."""
     site.carrier.on_publish.append(lambda: site.link.ended("replaced"))
     await site.say(HELLO)
     assert site.handler.names == ["link_closed"]
     assert site.link.channel is None
-
-
-async def test_a_goodbye_that_cannot_be_sent_ends_the_conversation_all_the_same(site: _Site) -> None:
-    """Whoever hangs up needs no error."""
-    await site.hello()
-    site.carrier.connected = False
-    await site.link.close_channel()
-    assert site.handler.names == ["opened", "channel_closed"]
-
-
-async def test_a_handler_may_refuse_the_link_at_once(site: _Site) -> None:
-    """It is told of the end like any other."""
-    handler = Recorder()
-
-    def attach(link: Link) -> LinkHandler:
-        assert isinstance(link, MqttLink)
-        link.ended("not wanted")
-        return handler
-
-    MqttLink(
-        _Carrier(),
-        Admission(attach=attach, pings_safe=False),
-        audio=site.audio,
-        address="",
-        downlink=DOWNLINK,
-    )
-    assert handler.events == [("link_closed", "not wanted")]

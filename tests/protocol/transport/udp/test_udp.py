@@ -64,8 +64,9 @@ def _encoded(pcm: bytes, frame_ms: int, channels: int = 1, **options: str) -> It
         yield from (bytes(packet) for packet in encoder.encode(frame))
 
 
-@pytest.mark.parametrize("application", ["voip", "audio", "lowdelay"])
-@pytest.mark.parametrize("frame_ms", [10, 20, 40, 60])
+@pytest.mark.parametrize(
+    ("frame_ms", "application"), [(10, "lowdelay"), (20, "audio"), (40, "voip"), (60, "voip")]
+)
 def test_real_opus_packets_have_the_duration_they_were_made_with(frame_ms: int, application: str) -> None:
     """Of every mode and bit rate of the reference encoder."""
     pcm = random.Random(1).randbytes(16000 * 2)
@@ -73,13 +74,6 @@ def test_real_opus_packets_have_the_duration_they_were_made_with(frame_ms: int, 
         packets = list(_encoded(pcm, frame_ms, application=application, b=bit_rate))
         assert len(packets) > 10
         assert {opus_samples(packet) for packet in packets} == {frame_ms * 48}
-
-
-def test_packets_of_silence_are_packets_too() -> None:
-    """In silence the encoder sends one byte in six of seven packets."""
-    packets = list(_encoded(bytes(16000 * 2 * 3), 60, application="voip", dtx="1", b="16000"))
-    assert any(len(packet) == 1 for packet in packets)
-    assert {opus_samples(packet) for packet in packets} == {2880}
 
 
 def test_stereo_and_broken_packets_have_no_duration() -> None:
@@ -103,16 +97,6 @@ def test_a_cipher_used_again_is_as_good_as_a_new_one(key: bytes, packets: list[t
         fresh = Cipher(algorithms.AES(key), modes.CTR(header)).encryptor().update(payload)
         assert cipher.apply(header, payload) == fresh
         assert cipher.apply(header, fresh) == payload
-
-
-def test_the_cipher_is_aes_128_ctr() -> None:
-    """Test vector F.5.1 of NIST SP 800-38A."""
-    cipher = AudioCipher(bytes.fromhex("2b7e151628aed2a6abf7158809cf4f3c"))
-    encrypted = cipher.apply(
-        bytes.fromhex("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"),
-        bytes.fromhex("6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"),
-    )
-    assert encrypted.hex() == "874d6191b620e3261bef6864990db6ce9806f66b7970fdff8617187bb9fffdff"
 
 
 def test_no_two_blocks_are_encrypted_with_the_same_counter() -> None:
@@ -187,14 +171,6 @@ def test_a_packet_that_comes_after_its_place_was_given_up_is_dropped_and_counted
     assert (talk.counters.late, talk.counters.lost) == (2, 1)
 
 
-def test_what_waits_comes_out_when_the_device_says_something() -> None:
-    """Its words follow its audio."""
-    talk = _Session()
-    assert not talk.receive(opus_packet(b"2"), sequence=2)
-    assert talk.session.flush() == [(opus_packet(b"2"), 1)]
-    assert talk.session.flush() == []
-
-
 # Plausibility
 
 
@@ -247,15 +223,6 @@ def test_a_sequence_far_ahead_is_a_forgery_until_time_has_passed() -> None:
     talk.now += 60
     assert talk.receive(opus_packet(), sequence=1001) == []
     assert talk.session.flush() == [(opus_packet(), 1000)]
-
-
-def test_more_audio_than_any_device_makes_is_dropped() -> None:
-    """400 packets at once, then 400 a second."""
-    talk = _Session()
-    for _ in range(1000):
-        talk.receive(opus_packet())
-    assert talk.counters.received == 400
-    assert talk.counters.flooded + talk.counters.rejected == 600
 
 
 @given(st.binary(min_size=16, max_size=200), st.booleans())
@@ -486,16 +453,6 @@ async def test_the_answer_comes_from_the_address_that_the_device_sent_to(socket_
     listener.stop()
 
 
-async def test_a_port_in_use_is_an_error_and_leaves_nothing_open(listener: UdpServer) -> None:
-    """The caller hears of it."""
-    second = UdpServer()
-    with pytest.raises(OSError, match="in use"):
-        second.start("127.0.0.1", listener.port)
-    with pytest.raises(RuntimeError):
-        _ = second.port
-    second.stop()
-
-
 async def test_a_stopped_server_frees_its_port_and_sends_nothing(device_socket: DeviceSocket) -> None:
     """Whoever still holds a channel gets no error."""
     listener = UdpServer()
@@ -512,23 +469,6 @@ async def test_a_stopped_server_frees_its_port_and_sends_nothing(device_socket: 
     again.start("127.0.0.1", port)
     again.stop()
     own_socket.close()
-
-
-async def test_a_server_may_be_stopped_by_whoever_hears_a_packet(
-    listener: UdpServer, device_socket: DeviceSocket
-) -> None:
-    """With more packets waiting."""
-    heard: list[bytes] = []
-
-    def hear(packet: bytes, _missing: int) -> None:
-        heard.append(packet)
-        listener.stop()
-
-    device = DeviceAudio.from_offer(listener.open_channel(_UPLINK, hear).offer(""))
-    for _ in range(5):
-        device_socket.send(device.seal(opus_packet()))
-    await until(lambda: bool(heard))
-    assert len(heard) == 1
 
 
 async def test_what_the_network_refuses_is_dropped_and_counted(listener: UdpServer) -> None:

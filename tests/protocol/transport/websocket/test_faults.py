@@ -296,21 +296,6 @@ async def test_an_error_in_a_handler_is_logged_once_and_ends_only_its_link(
     ]
 
 
-async def test_an_error_while_attaching_ends_only_that_connection(caplog: pytest.LogCaptureFixture) -> None:
-    """There is no handler that could be told."""
-
-    def refuse() -> Recorder:
-        raise RuntimeError("no such thing")
-
-    async with running() as site, bystander(site):
-        site.make_handler = refuse
-        device = await RawDevice.connect(site)
-        assert await device.receive_close() == (1011, "internal error")
-    assert [record.message for record in caplog.records if record.levelno == logging.ERROR] == [
-        "Unexpected error on the link of the device at 127.0.0.1"
-    ]
-
-
 async def test_an_error_while_a_handler_is_told_of_the_end_spares_the_rest(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -326,12 +311,3 @@ async def test_an_error_while_a_handler_is_told_of_the_end_spares_the_rest(
         await device.hang_up()
         await site.recorders[0].wait_for("link_closed")
     assert "no such thing" in caplog.text
-
-
-async def test_a_device_that_closes_only_its_half_is_dropped() -> None:
-    """It will not send anything more."""
-    async with running() as site, bystander(site):
-        device = await RawDevice.talking(site)
-        device.writer.write_eof()
-        await site.recorders[1].wait_for("link_closed")
-        await device.wait_until_dropped()

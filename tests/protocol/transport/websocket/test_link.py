@@ -21,9 +21,7 @@ from custom_components.xiaozhi.protocol.timeouts import WebSocketTimeouts
 from custom_components.xiaozhi.protocol.transport.link import (
     Channel,
     Credentials,
-    Link,
     LinkClosedError,
-    LinkHandler,
     LinkKind,
 )
 from custom_components.xiaozhi.protocol.transport.websocket.websocket_server import WebSocketServer
@@ -179,24 +177,6 @@ async def test_a_link_can_be_closed_before_the_hello() -> None:
         await site.links[0].close("x" * 300 + "ü")
         assert await device.receive_close() == (1000, "x" * 123)
         assert site.recorders[0].names == ["link_closed"]
-
-
-async def test_a_link_may_be_closed_by_the_one_it_is_attached_to() -> None:
-    """Whoever gets it hears of its end all the same."""
-    closing: list[asyncio.Task[None]] = []
-
-    class Closing(Site):
-        @override
-        def attach(self, link: Link) -> LinkHandler:
-            close = link.close("not now")
-            closing.append(asyncio.Task(close, loop=asyncio.get_running_loop(), eager_start=True))
-            return super().attach(link)
-
-    async with running(Closing()) as site:
-        device = await RawDevice.connect(site)
-        assert await device.receive_close() == (1000, "not now")
-        assert site.recorders[0].events == [("link_closed", "not now")]
-        await asyncio.gather(*closing)
 
 
 async def test_a_link_knows_who_is_behind_it_and_counts_what_it_carries() -> None:
