@@ -173,11 +173,6 @@ class Gateway:
         self._engines_check.async_check()
 
     @callback
-    def pipeline_chosen(self) -> None:
-        """Check whether the pipeline that the owner has chosen for a device hears and speaks."""
-        self._engines_check.async_check()
-
-    @callback
     def _close(self, device: Device) -> None:
         announcer = self._announcers.pop(device.mac)
         device.create_task(close_all(announcer.async_close(), device.async_close()), "close link")

@@ -92,13 +92,6 @@ class XiaozhiPipelineSelect(AssistPipelineSelect):
     def __init__(self, gateway: Gateway, device: Device) -> None:
         super().__init__(gateway.hass, DOMAIN, device.mac)
         self._attr_device_info = device.info
-        self._pipeline_chosen = gateway.pipeline_chosen
-
-    @override
-    async def async_select_option(self, option: str) -> None:
-        """Take the owner's choice."""
-        await super().async_select_option(option)
-        self._pipeline_chosen()
 
 
 class XiaozhiEndOfSpeechSelect(VadSensitivitySelect):

@@ -5,14 +5,15 @@ of its own, which a copy of the pipeline names; the owner sees neither. All else
 Assistant's, so its events, states and traces are those of any other run.
 """
 
-from collections.abc import AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import ClassVar, Final, override
 
 from homeassistant.components import stt
-from homeassistant.components.assist_pipeline import Pipeline, PipelineEvent, PipelineEventType
+from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.components.stt import const
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.util.ulid import ulid_now
 
 from ..const import DOMAIN
@@ -63,27 +64,29 @@ class OverridingEngine(stt.Provider):
         return self._engine.check_metadata(metadata)
 
 
-class EngineOverride:
-    """The place of an overriding engine among Home Assistant's, up to the start of one run."""
+@contextmanager
+def engine_override(
+    hass: HomeAssistant, pipeline: Pipeline, engine: OverridingEngine | None
+) -> Generator[tuple[Pipeline, CALLBACK_TYPE]]:
+    """Put an engine among Home Assistant's, for the start of one run.
 
-    def __init__(self, hass: HomeAssistant, pipeline: Pipeline, engine: OverridingEngine) -> None:
-        """Lend. If Home Assistant does not find the engine, the pipeline is the one that was given."""
-        self._providers: dict[str, stt.Provider] = hass.data.get(_PROVIDERS, {})
-        self._key = _KEY.format(ulid_now())
-        self._providers[self._key] = engine
+    Yields the pipeline to run and what takes the engine away, as soon as the run has looked it up. Without an
+    engine, or if Home Assistant does not find it, the pipeline is the one that was given.
+    """
+    if engine is None:
+        yield pipeline, lambda: None
+        return
+    providers: dict[str, stt.Provider] = hass.data.get(_PROVIDERS, {})
+    key = _KEY.format(ulid_now())
+    providers[key] = engine
+
+    @callback
+    def remove() -> None:
+        providers.pop(key, None)
+
+    try:
         # A new Home Assistant may look elsewhere.
-        self.works = stt.async_get_speech_to_text_engine(hass, self._key) is engine
-        """Whether Home Assistant finds the engine."""
-        self.pipeline = replace(pipeline, stt_engine=self._key) if self.works else pipeline
-        """The pipeline to run."""
-
-    @callback
-    def on_pipeline_event(self, event: PipelineEvent) -> None:
-        """Take the place back as soon as the run has looked the engine up."""
-        if event.type is PipelineEventType.RUN_START:
-            self.remove()
-
-    @callback
-    def remove(self) -> None:
-        """Leave Home Assistant's engines as they were."""
-        self._providers.pop(self._key, None)
+        works = stt.async_get_speech_to_text_engine(hass, key) is engine
+        yield replace(pipeline, stt_engine=key) if works else pipeline, remove
+    finally:
+        remove()

@@ -1,13 +1,15 @@
 """Runs of Assist pipelines for one device, on speech whose end we find, or on a typed question."""
 
-from collections.abc import AsyncIterable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncIterable
+from dataclasses import replace
+from typing import Any
 
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import (
     AudioSettings,
     Pipeline,
     PipelineEvent,
+    PipelineEventType,
     PipelineStage,
     VadSensitivity,
 )
@@ -15,9 +17,9 @@ from homeassistant.components.assist_pipeline.pipeline import PipelineInput, Pip
 from homeassistant.core import callback
 
 from ..device.device import Device
-from .engine_override import EngineOverride
+from .engine_override import engine_override
 from .pipelines import chosen_pipeline
-from .satellite_states import SatelliteStates, TakeEvent
+from .satellite_states import SatelliteRun, SatelliteStates, TakeEvent
 from .speech_format import speech_options
 from .speech_input import SpeechInput, SpeechInputs
 
@@ -70,33 +72,26 @@ class PipelineRuns:
             await self._satellite.async_report_wake_word(wake_word)
             return
         pipeline = chosen_pipeline(self._hass, self._device, woken_by)
+        engine = speech_input.engine_for(self._hass, pipeline)
         with (
             self._satellite.pipeline_run(pipeline, take_event) as run,
-            self._overridden(speech_input, pipeline) as override,
+            engine_override(self._hass, pipeline, engine) as (pipeline_to_run, engine_is_known),
         ):
 
             @callback
             def on_event(event: PipelineEvent) -> None:
-                if override is not None:
-                    override.on_pipeline_event(event)
+                if event.type is PipelineEventType.RUN_START:
+                    engine_is_known()
                 run.on_event(event)
 
-            pipeline_run = PipelineRun(
-                self._hass,
-                context=run.context,
-                pipeline=pipeline if override is None else override.pipeline,
-                start_stage=PipelineStage.STT,
-                end_stage=PipelineStage.STT if run.answers_question else _last_stage(pipeline),
-                event_callback=on_event,
-                tts_audio_output=speech_options(self._hass, pipeline.tts_engine),
-                audio_settings=AudioSettings(
+            await self._execute(
+                replace(run, on_event=on_event),
+                pipeline_to_run,
+                PipelineStage.STT,
+                AudioSettings(
                     is_vad_enabled=ends_speech,
                     silence_seconds=VadSensitivity.to_seconds(self._fixed_pause() or VadSensitivity.DEFAULT),
                 ),
-            )
-            await PipelineInput(
-                run=pipeline_run,
-                session=run.session,
                 stt_metadata=stt.SpeechMetadata(
                     language="",
                     format=stt.AudioFormats.WAV,
@@ -107,41 +102,43 @@ class PipelineRuns:
                 ),
                 stt_stream=audio,
                 wake_word_phrase=None if is_repeated else wake_word,
-                conversation_extra_system_prompt=run.extra_prompt,
-                device_id=run.device_id,
-                satellite_id=run.satellite_id,
-            ).execute(validate=True)
+            )
 
     async def run_typed(self, question: str, take_event: TakeEvent) -> None:
         """Run the chosen pipeline on a text. One without a voice ends with the text of the answer."""
         pipeline = chosen_pipeline(self._hass, self._device)
         with self._satellite.pipeline_run(pipeline, take_event) as run:
-            pipeline_run = PipelineRun(
-                self._hass,
-                context=run.context,
-                pipeline=pipeline,
-                start_stage=PipelineStage.INTENT,
-                end_stage=_last_stage(pipeline),
-                event_callback=run.on_event,
-                tts_audio_output=speech_options(self._hass, pipeline.tts_engine),
-            )
-            await PipelineInput(
-                run=pipeline_run,
-                session=run.session,
-                intent_input=question,
-                conversation_extra_system_prompt=run.extra_prompt,
-                device_id=run.device_id,
-                satellite_id=run.satellite_id,
-            ).execute(validate=True)
+            await self._execute(run, pipeline, PipelineStage.INTENT, AudioSettings(), intent_input=question)
 
-    @contextmanager
-    def _overridden(self, speech_input: SpeechInput, pipeline: Pipeline) -> Generator[EngineOverride | None]:
-        override = speech_input.engine_override(self._hass, pipeline)
-        try:
-            yield override
-        finally:
-            if override is not None:
-                override.remove()
+    async def _execute(
+        self,
+        run: SatelliteRun,
+        pipeline: Pipeline,
+        start: PipelineStage,
+        audio_settings: AudioSettings,
+        **given: Any,
+    ) -> None:
+        end = PipelineStage.INTENT if pipeline.tts_engine is None else PipelineStage.TTS
+        if start is PipelineStage.STT and run.answers_question:
+            end = PipelineStage.STT
+        pipeline_run = PipelineRun(
+            self._hass,
+            context=run.context,
+            pipeline=pipeline,
+            start_stage=start,
+            end_stage=end,
+            event_callback=run.on_event,
+            tts_audio_output=speech_options(self._hass, pipeline.tts_engine),
+            audio_settings=audio_settings,
+        )
+        await PipelineInput(
+            run=pipeline_run,
+            session=run.session,
+            conversation_extra_system_prompt=run.extra_prompt,
+            device_id=self._satellite.device_id,
+            satellite_id=self._satellite.entity_id,
+            **given,
+        ).execute(validate=True)
 
     @callback
     def _fixed_pause(self) -> VadSensitivity | None:
@@ -150,7 +147,3 @@ class PipelineRuns:
         state = self._hass.states.get(entity_id) if entity_id else None
         # It has no choice while it is being restored, and none if it is disabled.
         return VadSensitivity(state.state) if state and state.state in VadSensitivity else None
-
-
-def _last_stage(pipeline: Pipeline) -> PipelineStage:
-    return PipelineStage.INTENT if pipeline.tts_engine is None else PipelineStage.TTS

@@ -45,8 +45,6 @@ class SatelliteRun:
     answers_question: bool
     """Whether the transcript goes to an automation, and not to the assistant."""
     on_event: Callable[[PipelineEvent], None]
-    device_id: str | None
-    satellite_id: str
 
 
 class SatelliteStates(AssistSatelliteEntity):
@@ -86,8 +84,6 @@ class SatelliteStates(AssistSatelliteEntity):
                 extra_prompt=prompt,
                 answers_question=self.question_pending,
                 on_event=on_event,
-                device_id=self.device_id,
-                satellite_id=self.entity_id,
             )
 
     @callback

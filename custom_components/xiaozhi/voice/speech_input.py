@@ -24,7 +24,7 @@ from .end_of_turn import (
     UNTIL_RELEASED,
     EndOfTurn,
 )
-from .engine_override import EngineOverride, OverridingEngine
+from .engine_override import OverridingEngine
 from .speech_detectors import SpeechDetectors, TurnDetector
 from .understood_commands import UnderstoodCommands
 
@@ -48,12 +48,12 @@ class SpeechInput:
         """What has decided that the turn has ended, where a detector has found the end."""
         return EndOfTurn.PAUSE if self.early is None else self.early.ending
 
-    def engine_override(self, hass: HomeAssistant, pipeline: Pipeline) -> EngineOverride | None:
-        """Let a run of the pipeline use an engine of ours; None if its own is as good."""
+    def engine_for(self, hass: HomeAssistant, pipeline: Pipeline) -> OverridingEngine | None:
+        """Return the engine of ours for a run of the pipeline; None if its own is as good."""
         engine = self.override_engine
         if engine is None or self.engine_id != pipeline.stt_engine:
             engine = engine_in_script(hass, pipeline)
-        return None if engine is None else EngineOverride(hass, pipeline, engine)
+        return engine
 
     @callback
     def began(self) -> None:

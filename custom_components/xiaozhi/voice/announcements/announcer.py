@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
-from weakref import WeakSet
 
 from homeassistant.core import HomeAssistant, callback
 
@@ -18,6 +17,7 @@ from ...protocol.untrusted_text import one_line
 from .announcement_volume import AnnouncementVolume
 from .in_conversation import ConversationAnnouncements
 from .refusals import (
+    AnnouncementError,
     AnnouncementInterruptedError,
     AnnouncementReplacedError,
     AnnouncementStoppedError,
@@ -32,13 +32,19 @@ from .utterance import Utterance
 _STATUS: Final = "Home Assistant"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Said:
-    """What is being said."""
+    """What is to be said, or is being said."""
 
     utterance: Utterance
-    task: asyncio.Task[None]
-    replaced: bool = False
+    task: asyncio.Task[None] = field(init=False)
+    ended_by: AnnouncementError | None = None
+    """Why it was cancelled; None if its caller did."""
+
+    def end(self, error: AnnouncementError) -> None:
+        """Say no more of it."""
+        self.ended_by = error
+        self.task.cancel()
 
 
 class Announcer:
@@ -52,9 +58,9 @@ class Announcer:
         self._device = device
         self._timeouts = device.timeouts.announcements
         self._turn = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._stopped_by_user = WeakSet[asyncio.Task[None]]()
-        self._said: _Said | None = None
+        self._all = set[_Said]()
+        self._now: _Said | None = None
+        """What is being said."""
         self._urgent = 0
         """How many wait that something else gives way to."""
         self._free_at = 0.0
@@ -86,10 +92,11 @@ class Announcer:
         Raises `AnnouncementError`, and `HomeAssistantError` when the device goes away. Cancelling stops it.
         """
         if self._closed:
-            raise self._stopped()
-        task = self._device.create_task(self._say_in_turn(utterance), "announce")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+            raise self._stopped("announcement_stopped")
+        said = _Said(utterance)
+        task = said.task = self._device.create_task(self._say_in_turn(said), "announce")
+        self._all.add(said)
+        task.add_done_callback(lambda _: self._all.discard(said))
         try:
             await asyncio.wait((task,))
         except asyncio.CancelledError:
@@ -98,41 +105,33 @@ class Announcer:
             _ = task.cancelled() or task.exception()
             raise
         if task.cancelled():
-            by_user = task in self._stopped_by_user
-            raise self._stopped("announcement_stopped_by_user" if by_user else "announcement_stopped")
+            raise said.ended_by or self._stopped("announcement_stopped")
         task.result()
 
     async def stop(self) -> None:
         """End what is being said or played, and what waits for its turn."""
-        self._stopped_by_user.update(self._tasks)
-        await self._cancel_all()
+        await self._end_all("announcement_stopped_by_user")
 
     async def async_close(self) -> None:
         """End everything, for good."""
         self._closed = True
-        await self._cancel_all()
+        await self._end_all("announcement_stopped")
         self._volume.close()
 
-    async def _cancel_all(self) -> None:
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+    async def _end_all(self, key: str) -> None:
+        ending = tuple(self._all)
+        for said in ending:
+            said.end(self._stopped(key))
+        if ending:
+            await asyncio.wait([said.task for said in ending])
 
-    async def _say_in_turn(self, utterance: Utterance) -> None:
-        async with self._turn_for(utterance):
-            speaking = asyncio.create_task(self._say(utterance))
-            said = self._said = _Said(utterance, speaking)
+    async def _say_in_turn(self, said: _Said) -> None:
+        async with self._turn_for(said.utterance):
+            self._now = said
             try:
-                await asyncio.wait((speaking,))
+                await self._say(said.utterance)
             finally:
-                self._said = None
-                speaking.cancel()
-                await asyncio.wait((speaking,))
-            if said.replaced and speaking.cancelled():
-                raise AnnouncementReplacedError("announcement_replaced", name=self._device.name)
-            speaking.result()
+                self._now = None
 
     @asynccontextmanager
     async def _turn_for(self, utterance: Utterance) -> AsyncGenerator[None]:
@@ -142,9 +141,8 @@ class Announcer:
                 self._turn.release()
                 await self._turn.acquire()
         else:
-            if self._said is not None and self._said.utterance.gives_way:
-                self._said.replaced = True
-                self._said.task.cancel()
+            if self._now is not None and self._now.utterance.gives_way:
+                self._now.end(AnnouncementReplacedError("announcement_replaced", name=self._device.name))
             self._urgent += 1
             try:
                 await self._turn.acquire()
@@ -202,5 +200,5 @@ class Announcer:
         await self._device.commands.show(status=_STATUS, message=text, emotion=emotion)
         utterance.on_start()
 
-    def _stopped(self, key: str = "announcement_stopped") -> AnnouncementStoppedError:
+    def _stopped(self, key: str) -> AnnouncementStoppedError:
         return AnnouncementStoppedError(key, name=self._device.name)
