@@ -13,9 +13,9 @@ from homeassistant.const import (
     CONF_USERNAME,
 )
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import device_registry as dr, issue_registry as ir
+from homeassistant.helpers import device_registry as dr
 
-from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES, DOMAIN
+from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES
 from .device.device import Device
 from .gateway import XiaozhiConfigEntry, find_device, gateway_of
 from .provisioning.address import describe_address
@@ -49,7 +49,6 @@ async def async_get_config_entry_diagnostics(
     common = {
         "settings": settings,
         "libraries": await hass.async_add_executor_job(_versions),
-        "open_issues": _open_issues(hass),
         "address": describe_address(hass, entry.data.get(CONF_ADDRESS)),
     }
     if (gateway := gateway_of(entry)) is None:
@@ -88,20 +87,6 @@ def _versions() -> dict[str, str | None]:
         except PackageNotFoundError:
             found[name] = None
     return found
-
-
-def _open_issues(hass: HomeAssistant) -> list[dict[str, Any]]:
-    """Return the open repairs of this integration, by the keys of the texts, without names."""
-    issues = ir.async_get(hass).issues.values()
-    return [
-        {
-            "issue": issue.translation_key,
-            "since": issue.created.isoformat(),
-            "ignored": issue.dismissed_version,
-        }
-        for issue in issues
-        if issue.domain == DOMAIN and issue.active
-    ]
 
 
 def _describe(device: Device) -> dict[str, Any]:

@@ -13,6 +13,8 @@ class UserError(HomeAssistantError):
         super().__init__(
             translation_domain=DOMAIN, translation_key=key, translation_placeholders=placeholders
         )
+        self.key = key
+        self.placeholders = placeholders
 
 
 class InputError(UserError, ServiceValidationError):

@@ -8,7 +8,7 @@ from homeassistant.components.update import (
     UpdateEntityDescription,
     UpdateEntityFeature,
 )
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
@@ -60,7 +60,6 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     def __init__(self, device: Device, description: UpdateEntityDescription, files: FirmwareFiles) -> None:
         super().__init__(device, description)
         self._files = files
-        self._shown_percentage: int | None = None
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -126,7 +125,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         device = self.device
         if device.installation is not None:
             raise InputError("update_running", name=device.name)
-        installation = Installation(device.name, self._progressed, device.timeouts.firmware)
+        installation = Installation(device.name, self.async_write_ha_state, device.timeouts.firmware)
         # Before anything is awaited: a second update is refused, and removing the device ends this one.
         with device.installing(installation):
             await self._files.async_look()
@@ -175,12 +174,6 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
                 version=firmware.version,
                 reason=await async_explain(self.hass, objection),
             )
-
-    @callback
-    def _progressed(self) -> None:
-        if self.update_percentage != self._shown_percentage:
-            self._shown_percentage = self.update_percentage
-            self.async_write_ha_state()
 
 
 def _objection(device: Device, firmware: Firmware) -> FirmwareError | None:

@@ -4,7 +4,7 @@ import json
 
 from homeassistant.components.diagnostics import REDACTED
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import device_registry as dr, issue_registry as ir
+from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.entity_component import async_update_entity
 from homeassistant.loader import async_get_loaded_integration
 from homeassistant.setup import async_setup_component
@@ -86,19 +86,6 @@ async def test_diagnostics_of_a_gateway_that_does_not_run_tell_its_settings(
     assert report["settings"] == dict(gateway_entry.data)
     assert (report["running"], report["state"]) == (False, "not_loaded")
     assert report["libraries"]["av"]
-    assert report["open_issues"] == []
-    ir.async_create_issue(
-        hass,
-        DOMAIN,
-        "offline_Kitchen box",
-        is_fixable=False,
-        severity=ir.IssueSeverity.WARNING,
-        translation_key="too_many_entities",
-        translation_placeholders={"name": "Kitchen box", "limit": "128"},
-    )
-    (issue,) = (await async_get_config_entry_diagnostics(hass, gateway_entry))["open_issues"]
-    assert (issue["issue"], issue["ignored"]) == ("too_many_entities", None)
-    assert "Kitchen box" not in str(issue)
     (device,) = dr.async_entries_for_config_entry(dr.async_get(hass), gateway_entry.entry_id)
     assert await async_get_device_diagnostics(hass, gateway_entry, device) == {}
 

@@ -12,8 +12,8 @@ import struct
 from typing import Final
 import zipfile
 
+from ..errors import UserError
 from ..protocol.firmware_version import is_version
-from ..texts.translated import TextError
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 """More than the largest flash of a supported board."""
@@ -61,7 +61,7 @@ _MAX_ARCHIVED_FILES: Final = 1000
 _PRINTABLE: Final = re.compile(r"[ -~]*")
 
 
-class FirmwareError(TextError):
+class FirmwareError(UserError):
     """A file that no device should get; the text says why, for the owner of the device."""
 
 

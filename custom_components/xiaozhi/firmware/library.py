@@ -19,10 +19,11 @@ from yarl import URL
 
 from ..const import DOMAIN
 from ..device_http.bodies import BodyTooLargeError, read_body
+from ..errors import UserError
 from ..protocol.firmware_version import FirmwareVersion, is_version
 from ..protocol.untrusted_json import parse_json
 from ..protocol.untrusted_text import one_line
-from ..texts.translated import TextError, async_explain
+from ..texts.translated import async_explain
 from ..timeouts import FirmwareTimeouts
 from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware
 
@@ -45,7 +46,7 @@ _MAX_FILES: Final = 1000
 _MAX_LIST_BYTES: Final = 8 * 1024 * 1024
 
 
-class ReleasesError(TextError):
+class ReleasesError(UserError):
     """The list of releases cannot be used."""
 
 

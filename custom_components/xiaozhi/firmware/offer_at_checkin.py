@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
-from ..const import DOMAIN
 from ..device_http.transfers import Download, Transfers
+from ..errors import UserError
 from ..protocol.checkin_reply import FirmwareOffer
 from ..timeouts import FirmwareTimeouts
 
@@ -136,9 +136,5 @@ class Installation:
             await self._news.wait()
         self.check()
 
-    def _failure(self, key: str, **placeholders: str) -> HomeAssistantError:
-        return HomeAssistantError(
-            translation_domain=DOMAIN,
-            translation_key=key,
-            translation_placeholders={"name": self._name, **placeholders},
-        )
+    def _failure(self, key: str, **placeholders: str) -> UserError:
+        return UserError(key, name=self._name, **placeholders)

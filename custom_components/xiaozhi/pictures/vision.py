@@ -16,10 +16,11 @@ from homeassistant.helpers.json import json_bytes
 from ..const import DOMAIN, NO_MODEL_ISSUE
 from ..device.device import Device
 from ..device.state import PictureKind
+from ..errors import UserError
 from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
 from ..protocol.untrusted_text import clean_text, one_line
-from ..texts.translated import TextError, async_text
+from ..texts.translated import async_text
 from ..voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
 from .image_entities import async_keep_picture
@@ -118,7 +119,7 @@ def reply(text: str, *, success: bool) -> bytes:
         text = text[: len(text) * _MAX_REPLY_BYTES // len(body) - 1]
 
 
-class _NoAnswerError(TextError):
+class _NoAnswerError(UserError):
     """There is no answer; the language model reads the reason aloud."""
 
 

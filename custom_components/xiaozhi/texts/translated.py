@@ -8,25 +8,12 @@ from homeassistant.helpers.translation import async_get_cached_translations, asy
 from homeassistant.util.hass_dict import HassKey
 
 from ..const import DOMAIN
+from ..errors import UserError
 
 _ENGLISH: Final = "en"
 _LANGUAGES: Final[HassKey[frozenset[str]]] = HassKey(f"{DOMAIN}_languages")
 """Languages that there are translations for."""
 _TRADITIONAL_CHINESE: Final = frozenset({"hant", "tw", "hk", "mo"})
-
-
-class TextError(Exception):
-    """An error with a translated sentence for the user, from `exceptions` of the translations."""
-
-    def __init__(self, key: str, **placeholders: str) -> None:
-        """Use the sentence under `key`."""
-        super().__init__(key, placeholders)
-        self.key = key
-        self.placeholders = placeholders
-
-    def __str__(self) -> str:
-        """Return the key and the placeholders, for logs."""
-        return " ".join((self.key, *self.placeholders.values()))
 
 
 async def async_text(hass: HomeAssistant, key: str, language: str | None = None, **placeholders: str) -> str:
@@ -48,8 +35,8 @@ def known_text(hass: HomeAssistant, key: str, **placeholders: str) -> str:
     return _filled(texts, key, placeholders)
 
 
-async def async_explain(hass: HomeAssistant, err: TextError) -> str:
-    """Return the sentence of an error."""
+async def async_explain(hass: HomeAssistant, err: UserError) -> str:
+    """Return the sentence of an error, for another text."""
     return await async_text(hass, err.key, **err.placeholders)
 
 

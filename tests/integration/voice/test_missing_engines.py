@@ -112,6 +112,7 @@ async def test_the_assistant_of_a_device_counts_until_it_is_removed(
     await speech.use(stt_engine=None)
     assert told(hass) == ("no_speech_to_text", PIPELINE)
     await choose(hass, "select.kitchen_box_assistant", "Other")
+    await asyncio.sleep(11)
     assert told(hass) is None
     (subentry_id,) = gateway_entry.subentries
     hass.config_entries.async_remove_subentry(gateway_entry, subentry_id)

@@ -14,10 +14,10 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.network import is_hass_url
 from yarl import URL
 
+from ...errors import UserError
 from ...protocol.audio.ogg import OGG_AUDIO
 from ...protocol.audio.speech import SpeechShape
 from ...protocol.audio.speech_decoder import decode_speech
-from ...texts.translated import TextError
 from ..speech_format import speech_options
 from .utterance import OpenSpeech, Utterance
 
@@ -64,7 +64,7 @@ def text_utterance(
     async def speak(rate: int) -> AsyncGenerator[bytes]:
         engine = tts.async_resolve_engine(hass, pipeline.tts_engine)
         if engine is None:
-            raise TextError("announcement_no_voice")
+            raise UserError("announcement_no_voice")
         options: dict[str, Any] = dict(speech_options(hass, engine))
         if pipeline.tts_voice is not None:
             options[tts.ATTR_VOICE] = pipeline.tts_voice
@@ -101,19 +101,12 @@ def _near(hass: HomeAssistant, address: str, origin: str | None) -> str:
 
 def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
     """Return what a speech engine makes of a text, without the silence before it."""
-
-    async def speak(rate: int) -> AsyncGenerator[bytes]:
-        pcm = decode_speech(
-            stream.async_stream_result(),
-            sample_rate=rate,
-            extension=stream.extension,
-            through=SpeechShape(rate).take,
-        )
-        async with aclosing(pcm):
-            async for piece in pcm:
-                yield piece
-
-    return speak
+    return lambda rate: decode_speech(
+        stream.async_stream_result(),
+        sample_rate=rate,
+        extension=stream.extension,
+        through=SpeechShape(rate).take,
+    )
 
 
 async def _short_sound(open_sound: OpenSpeech) -> bytes:

@@ -8,13 +8,12 @@ from typing import Final
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
-from ...const import DOMAIN, STOCK_FIRMWARE_PAGE
+from ...const import STOCK_FIRMWARE_PAGE
 from ...device.device import Device
 from ...errors import InputError, UserError
 from ...protocol.audio.speech_decoder import SpeechError, SpeechFault
 from ...protocol.transport.link import LinkKind
 from ...protocol.untrusted_text import one_line
-from ...texts.translated import TextError
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -111,12 +110,10 @@ def sound_error(err: BaseException, device: Device) -> AnnouncementError:
     match err:
         case AnnouncementError():
             return err
-        case TextError():
-            return SoundError(err.key, name=device.name, **err.placeholders)
+        case UserError():
+            return SoundError(err.key, **{"name": device.name, **err.placeholders})
         case SpeechError():
             return SoundError(_KEYS[err.fault], name=device.name)
-        case HomeAssistantError(translation_key=str(key)) if err.translation_domain == DOMAIN:
-            return SoundError(key, **(err.translation_placeholders or {}))
         case HomeAssistantError():
             _LOGGER.warning("A sound for %s could not be made: %s", device.name, one_line(str(err)))
         case _:
