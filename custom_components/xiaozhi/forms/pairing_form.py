@@ -47,7 +47,6 @@ _ERRORS: Final = {
     Outcome.WRONG: "wrong_code",
     Outcome.REPLACED: "code_replaced",
     Outcome.MALFORMED: "not_six_digits",
-    Outcome.OLD: "old_code",
     Outcome.EXPIRED: "code_expired",
 }
 
@@ -108,8 +107,6 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
                 return await self.async_step_details()
             errors[CONF_CODE] = _ERRORS[verdict.outcome]
             tries_left, new_code_in = verdict.tries_left, verdict.new_code_in
-            if verdict.outcome is Outcome.OLD and new_code_in:
-                errors[CONF_CODE] = "code_replaced_soon"
         elif not discovery.devices:
             return await self.async_step_wait()
         waiting = (self._card,) if self._card else discovery.devices

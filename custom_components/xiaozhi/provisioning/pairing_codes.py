@@ -43,10 +43,6 @@ class PendingDevice:
     board: str
     """Board name from the device; only its letters, digits, spaces and `._-`."""
     code: str = field(repr=False)
-    old_code: str = field(default="", repr=False)
-    """The code before this one: its owner may still be typing it."""
-    shown: bool = True
-    """Whether the device has received its code; if not, it still shows the old one."""
     challenge: str = field(repr=False)
     tries_left: int
     code_until: float
@@ -72,8 +68,6 @@ class Outcome(StrEnum):
     """Too many wrong tries: the device has a new code, and shows it after its next check-in."""
     MALFORMED = "malformed"
     """Not six digits. It costs no try."""
-    OLD = "old"
-    """The code before a replaced one. It costs no try."""
     EXPIRED = "expired"
     """No device waits, or only devices with expired codes."""
 
@@ -87,7 +81,7 @@ class Verdict:
     """The device with the code, if accepted."""
     tries_left: int = 0
     new_code_in: float = 0.0
-    """Seconds until the device shows its new code, about; 0 if it shows it already."""
+    """Seconds until the device shows its new code, about, if it was replaced."""
 
 
 class PairingRegistry:
@@ -126,12 +120,10 @@ class PairingRegistry:
         """
         board = re.sub(r"[^A-Za-z0-9 ._-]", "", board)[:_MAX_BOARD]
         device = self._pending.pop((mac, client_id), None)
-        if device is None:
+        if device is None or now >= device.code_until:
             device = self._new(mac, client_id, board, remote, now)
-        elif now >= device.code_until:
-            device = replace(self._new(mac, client_id, board, remote, now), old_code=device.code)
         else:
-            device = replace(device, board=board, remote=remote, seen=now, shown=True)
+            device = replace(device, board=board, remote=remote, seen=now)
         gone = [] if (other := self._to_drop(remote)) is None else [other]
         for key in gone:
             del self._pending[key]
@@ -141,8 +133,8 @@ class PairingRegistry:
     def verify(self, typed: str, now: float, mac: str | None = None) -> Verdict:
         """Check a typed code against the waiting devices with this MAC, or against all.
 
-        A wrong code of six digits counts as a try for each of them, unless it is the old code of one; after
-        `MAX_TRIES`, a device gets a new code. An accepted device goes on waiting until it is removed.
+        A wrong code of six digits counts as a try for each of them; after `MAX_TRIES`, a device gets a new
+        code. An accepted device goes on waiting until it is removed.
         """
         candidates = [
             device
@@ -156,19 +148,17 @@ class PairingRegistry:
             return Verdict(outcome=Outcome.MALFORMED)
         if device := _device_with(code, candidates):
             return Verdict(outcome=Outcome.ACCEPTED, device=device)
-        if device := next((known for known in candidates if _same(known.old_code, code)), None):
-            return Verdict(outcome=Outcome.OLD, new_code_in=_new_code_in(device, now))
         for device in candidates:
             if device.tries_left > 1:
                 changed = replace(device, tries_left=device.tries_left - 1)
             else:
                 renewed = self._new(device.mac, device.client_id, device.board, device.remote, now)
-                changed = replace(renewed, seen=device.seen, old_code=device.code, shown=False)
+                changed = replace(renewed, seen=device.seen)
             self._pending[device.mac, device.client_id] = changed
         if tries_left := max(device.tries_left for device in candidates) - 1:
             return Verdict(outcome=Outcome.WRONG, tries_left=tries_left)
-        new_code_in = max(_new_code_in(device, now) for device in self._pending.values() if not device.shown)
-        return Verdict(outcome=Outcome.REPLACED, new_code_in=new_code_in)
+        last_seen = max(device.seen for device in candidates)
+        return Verdict(outcome=Outcome.REPLACED, new_code_in=max(0.0, last_seen + _ROUND_SECONDS - now))
 
     def expire(self, now: float) -> list[str]:
         """Remove the devices that have been silent for ten minutes; return their MACs that no longer wait."""
@@ -223,13 +213,5 @@ def _normalised(typed: str) -> bytes:
 
 def _device_with(code: bytes, candidates: Iterable[PendingDevice]) -> PendingDevice | None:
     """Return the device with this code. Compares in constant time."""
-    matching = [device for device in candidates if _same(device.code, code)]
+    matching = [device for device in candidates if compare_digest(device.code.encode(), code)]
     return matching[0] if matching else None
-
-
-def _same(code: str, typed: bytes) -> bool:
-    return bool(code) and compare_digest(code.encode(), typed)
-
-
-def _new_code_in(device: PendingDevice, now: float) -> float:
-    return 0.0 if device.shown else max(0.0, device.seen + _ROUND_SECONDS - now)

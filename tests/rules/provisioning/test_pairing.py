@@ -147,24 +147,6 @@ def test_wrong_tries_count_down_to_a_new_code(registry: PairingRegistry) -> None
     assert registry.verify(renewed.code, 1.0, MAC).outcome is Outcome.ACCEPTED
 
 
-def test_the_code_before_a_new_one_costs_no_try(registry: PairingRegistry) -> None:
-    """The device shows it until it checks in again, so its owner types it in good faith."""
-    device = check_in(registry)
-    for _ in range(MAX_TRIES):
-        registry.verify(wrong(device.code), 1.0, MAC)
-    for now in (2.0, 25.0):
-        verdict = registry.verify(device.code, now)
-        assert (verdict.outcome, verdict.new_code_in) == (Outcome.OLD, 40.0 - now)
-    assert registry.verify(device.code, 100.0).new_code_in == 0
-    check_in(registry, 30.0)
-    verdict = registry.verify(device.code, 31.0, MAC)
-    assert (verdict.outcome, verdict.new_code_in) == (Outcome.OLD, 0)
-    renewed = registry.get(MAC)
-    assert renewed is not None
-    assert renewed.tries_left == MAX_TRIES
-    assert device.code not in repr(renewed)
-
-
 def test_the_code_of_another_device_is_wrong_on_this_ones_card(registry: PairingRegistry) -> None:
     """Each card adds its own device only."""
     check_in(registry)
@@ -291,7 +273,7 @@ class Registry(RuleBasedStateMachine):
     def guess(self, data: st.DataObject, by_card: bool) -> None:
         """Somebody types a code that nobody shows: it is never accepted, and no code stands five of them."""
         device = data.draw(st.sampled_from(self.registry.devices))
-        known = {code for each in self.registry.devices for code in (each.code, each.old_code)}
+        known = {each.code for each in self.registry.devices}
         code = next(code for number in range(99) if (code := f"{number:06}") not in known)
         verdict = self.registry.verify(code, self.now, device.mac if by_card else None)
         assert verdict.outcome is not Outcome.ACCEPTED

@@ -78,6 +78,10 @@ class SoundError(AnnouncementError):
     """The sound could not be made."""
 
 
+class SourceError(UserError):
+    """The source of a sound failed. `sound_error` adds the name of the device to the text."""
+
+
 @callback
 def refusal(device: Device, *, has_text: bool, expects_answer: bool = False) -> AnnouncementRefusedError:
     """Return the error that says why an announcement cannot be made now, and what would help."""
