@@ -1,6 +1,6 @@
 """Sets up the gateway, and adds devices from their discovery cards."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set as AbstractSet
 from types import MappingProxyType
 from typing import Any, override
 
@@ -66,10 +66,8 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     MINOR_VERSION = ENTRY_MINOR_VERSION
 
     _settings: dict[str, Any]
-    # What was warned of: submitted again, it is accepted.
-    _warned_address: str | None = None
-    _warned_broker: Mapping[str, Any] | None = None
-    _warned_host: str | None = None
+    _shown: AbstractSet[tuple[str, str]] = frozenset()
+    """The fields with errors when the form was shown, and what was in them."""
 
     @classmethod
     @callback
@@ -118,10 +116,9 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         suggested: dict[str, Any] = {}
         if user_input is not None:
             self._settings = cleaned_gateway(user_input)
-            errors = await gateway_errors(self.hass, self._settings, accepted=(self._warned_address,))
-            if not errors:
+            errors = await gateway_errors(self.hass, self._settings)
+            if self._passes(errors, self._settings):
                 return await self._continue()
-            self._remember_warning(errors)
             shown |= errors.keys()
             shown_again = gateway_suggestions(self._settings)
             suggested = {**shown_again, SECTION_ADVANCED: shown_again}
@@ -140,20 +137,10 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
             known = self._get_reconfigure_entry().data.get(CONF_BROKER, {})
         if user_input is not None:
             broker = cleaned_broker(user_input, known)
-            errors = await broker_errors(
-                self.hass,
-                broker,
-                self._settings.get(CONF_ADDRESS),
-                (known, self._warned_broker or {}),
-                (known.get(CONF_HOST), self._warned_host),
-            )
-            if not errors:
+            errors = await broker_errors(self.hass, broker, self._settings.get(CONF_ADDRESS), known)
+            if self._passes(errors, broker):
                 self._settings[CONF_BROKER] = broker
                 return await self._continue()
-            if CONF_HOST in errors:
-                self._warned_host = broker[CONF_HOST]
-            else:
-                self._warned_broker = broker if WARNINGS.issuperset(errors.values()) else None
         suggested = {key: value for key, value in known.items() if key != CONF_PASSWORD}
         return self.async_show_form(
             step_id="reconfigure_broker" if known else "broker",
@@ -187,9 +174,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         if user_input is not None:
             broker = cleaned_broker({**known, CONF_USERNAME: "", CONF_PASSWORD: "", **user_input}, {})
             # Only the account is new. What was once accepted of the rest is not warned of again.
-            errors = await broker_errors(
-                self.hass, broker, entry.data.get(CONF_ADDRESS), (broker,), (broker[CONF_HOST],)
-            )
+            errors = await broker_errors(self.hass, broker, entry.data.get(CONF_ADDRESS), broker)
             if not errors:
                 result = self.async_update_and_abort(
                     entry, data_updates={CONF_BROKER: broker}, reason="broker_accepted"
@@ -215,11 +200,9 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         errors: Errors = {}
         if user_input is not None:
             self._settings = cleaned_gateway(user_input)
-            accepted = (entry.data.get(CONF_ADDRESS), self._warned_address)
-            errors = await gateway_errors(self.hass, self._settings, entry, accepted)
-            if not errors:
+            errors = await gateway_errors(self.hass, self._settings, entry)
+            if self._passes(errors, self._settings):
                 return await self._continue()
-            self._remember_warning(errors)
         return self.async_show_form(
             step_id="reconfigure",
             data_schema=self.add_suggested_values_to_schema(
@@ -233,9 +216,11 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         )
 
     @callback
-    def _remember_warning(self, errors: Errors) -> None:
-        warned = errors.get(CONF_ADDRESS) in WARNINGS
-        self._warned_address = self._settings.get(CONF_ADDRESS) if warned else None
+    def _passes(self, errors: Errors, submitted: Mapping[str, Any]) -> bool:
+        """Whether there are no errors, or only warnings about what is submitted again as it was."""
+        before = self._shown
+        self._shown = {(field, str(submitted.get(field, submitted))) for field in errors}
+        return WARNINGS.issuperset(errors.values()) and self._shown <= before
 
     async def _continue(self) -> ConfigFlowResult:
         """Continue after a valid form."""

@@ -66,7 +66,7 @@ WARNINGS: Final = {
     _ADDRESS_ERRORS[HostProblem.HERE_ONLY],
     _ADDRESS_ERRORS[HostProblem.LOCAL_NAME],
 }
-"""Errors that are only warnings: what is submitted again is accepted."""
+"""Errors that are only warnings: a value that is submitted again is accepted."""
 
 _PORT: Final = vol.All(
     NumberSelector(NumberSelectorConfig(min=1, max=65535, step=1, mode=NumberSelectorMode.BOX)),
@@ -191,26 +191,21 @@ async def gateway_errors(
     hass: HomeAssistant,
     settings: Mapping[str, Any],
     running: ConfigEntry | None = None,
-    accepted: Collection[str | None] = (),
 ) -> Errors:
-    """Test the settings.
-
-    The ports that the entry `running` has open count as free. Of `accepted` addresses, nothing is warned.
-    """
+    """Test the settings. The ports that the entry `running` has open count as free."""
     errors: Errors = {}
+    known: Mapping[str, Any] = {} if running is None else running.data
     address: str | None = settings.get(CONF_ADDRESS)
-    if (problem := address and host_problem(address)) and (
-        problem is HostProblem.UNUSABLE or address not in accepted
-    ):
+    is_new = address != known.get(CONF_ADDRESS)
+    if (problem := address and host_problem(address)) and (problem is HostProblem.UNUSABLE or is_new):
         errors[CONF_ADDRESS] = _ADDRESS_ERRORS[problem]
     elif check_in_url(hass, address) is None:
         errors[CONF_ADDRESS] = "address_needed"
-    elif address and address not in accepted and not await async_leads_here(hass, address):
+    elif address and is_new and not await async_leads_here(hass, address):
         errors[CONF_ADDRESS] = _ELSEWHERE
     releases = settings.get(CONF_FIRMWARE_RELEASES)
     # A list that is saved already may be down for a while; a repair issue says so.
-    known = None if running is None else running.data.get(CONF_FIRMWARE_RELEASES)
-    if releases is not None and releases != known:
+    if releases is not None and releases != known.get(CONF_FIRMWARE_RELEASES):
         try:
             await async_fetch_releases(hass, releases, timeouts_of(hass).firmware)
         except ReleasesError:
@@ -234,16 +229,13 @@ async def broker_errors(
     hass: HomeAssistant,
     broker: Mapping[str, Any],
     address: str | None,
-    accepted: Collection[Mapping[str, Any]] = (),
-    accepted_hosts: Collection[str | None] = (),
+    known: Mapping[str, Any],
 ) -> Errors:
-    """Test a broker.
+    """Test a broker. Of the `known` one, nothing is warned.
 
-    `address` is the address of Home Assistant that the owner has set. `accepted` brokers need not deliver
-    without a subscription: some builds of the firmware subscribe themselves. Of `accepted_hosts`, nothing is
-    warned.
+    `address` is the address of Home Assistant that the owner has set.
     """
-    if errors := _unusable(broker, address, accepted_hosts):
+    if errors := _unusable(broker, address):
         return errors
     settings = replace(broker_settings(broker), timeouts=timeouts_of(hass).broker)
     await hass.async_add_import_executor_job(import_module, BROKER_MODULE)
@@ -254,8 +246,12 @@ async def broker_errors(
         # The connection works for us, but would not for devices.
         if broker[CONF_TLS] != (broker[CONF_PORT] == _TLS_PORT):
             errors[CONF_PORT] = "broker_port_tls"
-        elif broker not in accepted and not await pushes(settings):
+        elif broker != known and not await pushes(settings):
+            # Only a warning: some builds of the firmware subscribe themselves.
             errors["base"] = _DOES_NOT_PUSH
+        host = broker[CONF_HOST]
+        if host != known.get(CONF_HOST) and host_problem(host) is HostProblem.LOCAL_NAME:
+            errors[CONF_HOST] = _ADDRESS_ERRORS[HostProblem.LOCAL_NAME]
     except BrokerError as err:
         field, error = _BROKER_ERRORS[err.problem]
         # The reason in the words of the network or the broker is for the log only.
@@ -299,9 +295,7 @@ async def _try_udp(port: int) -> None:
     listener.stop()
 
 
-def _unusable(
-    broker: Mapping[str, Any], address: str | None, accepted_hosts: Collection[str | None]
-) -> Errors:
+def _unusable(broker: Mapping[str, Any], address: str | None) -> Errors:
     """Return errors in settings that devices could not use, whatever the broker says."""
     errors: Errors = {}
     # Devices that reach Home Assistant at a loopback address, such as simulated ones, are on this computer.
@@ -311,8 +305,6 @@ def _unusable(
         errors[CONF_HOST] = _ADDRESS_ERRORS[problem]
     elif problem is HostProblem.HERE_ONLY and not devices_are_here:
         errors[CONF_HOST] = "broker_known_here_only"
-    elif problem is HostProblem.LOCAL_NAME and broker[CONF_HOST] not in accepted_hosts:
-        errors[CONF_HOST] = _ADDRESS_ERRORS[problem]
     if CONF_PASSWORD in broker and CONF_USERNAME not in broker:
         errors[CONF_USERNAME] = "username_needed"
     for field in (CONF_USERNAME, CONF_PASSWORD):
