@@ -2,18 +2,12 @@
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Final
-
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.chat_session import async_get_chat_session
+from typing import Any, Final
 
 from ..device.device import Device
 from ..protocol.mcp.incoming import RequestError
 from ..protocol.messages import JsonObject
 from ..protocol.untrusted_text import clean_text, one_line
-
-if TYPE_CHECKING:
-    from homeassistant.components.ai_task import AITaskEntity
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -23,7 +17,6 @@ _MAX_TOKENS: Final = 4096
 _CHARACTERS_PER_TOKEN: Final = 4
 
 _REJECTED: Final = -1
-_NO_MODEL: Final = "Home Assistant has no language model for this question"
 _TASK_NAME: Final = "XiaoZhi question"
 # Imported where it is used: it takes half as long as everything else together, and not everybody has a model.
 _AI_TASK: Final = "ai_task"
@@ -42,36 +35,23 @@ async def ask_ai(device: Device, params: JsonObject) -> JsonObject:
 
 
 async def _generate(device: Device, question: str) -> str:
-    entity = _preferred_model(device.hass)
-    from homeassistant.components.ai_task import GenDataTask  # noqa: PLC0415 - loaded: there is an entity
+    if _AI_TASK not in device.hass.config.components:
+        raise RequestError("Home Assistant has no language model for this question", _REJECTED)
+    from homeassistant.components import ai_task  # noqa: PLC0415 - loaded by now
 
-    # No LLM API: the words of a device can influence what the model says, but cannot call tools.
-    task = GenDataTask(name=_TASK_NAME, instructions=question)
     try:
         async with asyncio.timeout(device.timeouts.session.ai_answer):
-            with async_get_chat_session(device.hass) as session:
-                result: Any = await entity.internal_async_generate_data(session, task)
+            # No LLM API: the words of a device can influence what the model says, but cannot call tools.
+            result: Any = await ai_task.async_generate_data(
+                device.hass, task_name=_TASK_NAME, instructions=question
+            )
     except TimeoutError as err:
         raise RequestError("The language model took too long", _REJECTED) from err
     except Exception as err:
-        # An AI integration may raise anything, and the device waits for an answer.
+        # The owner may prefer none, an AI integration may raise anything, and the device waits.
         _LOGGER.warning("The AI Task that a device has asked failed: %s", one_line(str(err)))
         raise RequestError("The language model failed", _REJECTED) from err
     return str(result.data)
-
-
-def _preferred_model(hass: HomeAssistant) -> AITaskEntity:
-    """Return the AI Task that the owner prefers, which alone is asked. Raises `RequestError`."""
-    if _AI_TASK not in hass.config.components:
-        raise RequestError(_NO_MODEL, _REJECTED)
-    from homeassistant.components.ai_task import AITaskEntityFeature  # noqa: PLC0415
-    from homeassistant.components.ai_task.const import DATA_COMPONENT, DATA_PREFERENCES  # noqa: PLC0415
-
-    entity_id = hass.data[DATA_PREFERENCES].gen_data_entity_id
-    entity = hass.data[DATA_COMPONENT].get_entity(entity_id) if entity_id else None
-    if entity is None or AITaskEntityFeature.GENERATE_DATA not in entity.supported_features:
-        raise RequestError(_NO_MODEL, _REJECTED)
-    return entity
 
 
 def read_question(params: JsonObject) -> tuple[str, int]:

@@ -103,7 +103,7 @@ async def test_a_storm_of_questions_is_refused(
     [
         (HomeAssistantError("no quota"), "The language model failed"),
         (RuntimeError("oops"), "The language model failed"),
-        (None, "Home Assistant has no language model for this question"),
+        (None, "The language model failed"),
     ],
 )
 async def test_a_failure_of_the_model_is_told_without_details(
