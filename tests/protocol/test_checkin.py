@@ -145,12 +145,6 @@ def test_the_body_says_what_the_user_agent_does_not(agent: str, board: str, vers
     assert (checkin.board, checkin.firmware_version) == (board, version)
 
 
-def test_a_device_that_says_nothing_about_itself_is_still_a_device() -> None:
-    """Two headers are enough."""
-    checkin = parse_checkin({"Device-Id": MAC, "Client-Id": CLIENT_ID}, b"")
-    assert (checkin.board, checkin.firmware_version, checkin.ip) == (None, None, None)
-
-
 @pytest.mark.parametrize(
     ("headers", "body", "reason"),
     [

@@ -86,15 +86,6 @@ def test_a_flood_from_all_other_addresses_of_a_home_leaves_a_device_its_place() 
     assert len(pending.close()) == 256
 
 
-def test_a_connection_that_has_left_makes_room() -> None:
-    """Leaving twice is harmless."""
-    pending = PendingConnections[str](1)
-    assert pending.enter("one", "10.0.0.1") is None
-    pending.leave("one")
-    pending.leave("one")
-    assert pending.enter("two", "10.0.0.1") is None
-
-
 def test_no_connection_is_admitted_after_closing() -> None:
     """Who comes after closing has to go at once."""
     pending = PendingConnections[str](2)

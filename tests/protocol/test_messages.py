@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-from typing import Any
 
 from hypothesis import given, strategies as st
 import pytest
@@ -146,20 +145,6 @@ def test_text_that_is_not_utf8_is_replaced_and_the_rest_kept() -> None:
     assert isinstance(message, McpMessage)
     assert message.payload["id"] == 7
     assert "\ufffd" in message.payload["ssid"]
-
-
-def test_a_whole_surrogate_pair_is_a_character() -> None:
-    """Escaped emoji are fine."""
-    assert parse_message(r'{"type":"listen","state":"detect","text":"\ud83d\ude00"}') == ListenDetect("😀")
-
-
-def test_schemas_are_not_nested_too_deep() -> None:
-    """A tool list of the firmware, with room to spare, passes."""
-    schema: dict[str, Any] = {"type": "integer"}
-    for _ in range(8):
-        schema = {"type": "object", "properties": {"inner": schema}}
-    tools = {"result": {"tools": [{"name": "x", "inputSchema": schema}]}}
-    assert parse_message(json.dumps({"type": "mcp", "payload": tools})) == McpMessage(tools)
 
 
 def test_long_texts_are_cut() -> None:

@@ -92,37 +92,6 @@ async def test_it_comes_back_after_every_close_code(code: int) -> None:
         assert (await ask(server.connections[1], "ping"))["result"] == {}
 
 
-@pytest.mark.parametrize("status", [301, 404])
-async def test_a_refused_handshake_is_tried_seldom(status: int) -> None:
-    statuses = [status] * 2
-
-    def refuse(connection: ServerConnection, request: Request) -> Response | None:
-        return connection.respond(statuses.pop(), "no") if statuses else None
-
-    async with serving(process_request=refuse) as server, running(server) as site:
-        await until(lambda: not statuses, seconds=1000)
-        assert site.client.problem is Problem.REFUSED
-        began = now()
-        await until(lambda: site.client.connected, seconds=1000)
-        assert now() - began > 200
-        await until(lambda: site.client.problem is None, seconds=100)
-        assert site.client.attempts == 0
-
-
-@pytest.mark.parametrize("status", [429, 502])
-async def test_a_server_that_is_busy_is_tried_soon(status: int) -> None:
-    statuses = [status]
-
-    def refuse(connection: ServerConnection, request: Request) -> Response | None:
-        return connection.respond(statuses.pop(), "no") if statuses else None
-
-    async with serving(process_request=refuse) as server, running(server) as site:
-        began = now()
-        await until(lambda: site.client.connected)
-        assert now() - began < 5
-        assert site.client.problem is None
-
-
 async def test_a_connection_without_pongs_is_given_up() -> None:
     """A half-open connection looks fine otherwise. A self-hosted server gets time to notice it, too."""
 

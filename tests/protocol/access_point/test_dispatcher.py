@@ -71,18 +71,6 @@ async def test_initialize_agrees_on_a_version(desk: Desk, asked: Any, answered: 
     assert desk.dispatcher.protocol_version == answered
 
 
-@pytest.mark.parametrize("method", ["resources/list", "prompts/list", "logging/setLevel", "", "tools/Call"])
-async def test_other_methods_are_unknown(desk: Desk, method: str) -> None:
-    assert (await desk.ask(method))["error"]["code"] == -32601
-
-
-async def test_notifications_get_no_answer(desk: Desk) -> None:
-    answer = desk.dispatcher.answer
-    assert await answer(b'{"jsonrpc":"2.0","method":"notifications/initialized"}') is None
-    assert await answer(b'{"jsonrpc":"2.0","id":9,"result":{}}') is None
-    assert desk.dispatcher.counters.ignored == 2
-
-
 @pytest.mark.parametrize("arguments", [None, "", {}, []])
 async def test_a_call_without_arguments(desk: Desk, arguments: Any) -> None:
     """Models leave them out in several ways."""
@@ -90,22 +78,6 @@ async def test_a_call_without_arguments(desk: Desk, arguments: Any) -> None:
     assert text_of(reply) == {"success": True}
     assert desk.house.calls == [{}]
     assert desk.dispatcher.counters.serial_numbers == 1
-
-
-@pytest.mark.parametrize(
-    "params",
-    [
-        {},
-        {"name": 5},
-        {"name": None, "arguments": {}},
-        {"name": "light__turn_on", "arguments": "on"},
-        {"name": "light__turn_on", "arguments": [1]},
-        {"name": "light__turn_off", "arguments": {}},
-    ],
-)
-async def test_a_wrong_call_is_not_run(desk: Desk, params: dict[str, Any]) -> None:
-    assert (await desk.ask("tools/call", **params))["error"]["code"] == -32602
-    assert desk.house.calls == []
 
 
 async def test_every_call_is_recorded_without_its_arguments(desk: Desk) -> None:

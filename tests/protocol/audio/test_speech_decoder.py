@@ -87,14 +87,6 @@ async def test_a_wav_of_any_rate_keeps_its_length_and_pitch(source_rate: int, ra
     assert pitch_level(pcm, rate, 440) == pytest.approx(8000, rel=0.02)
 
 
-async def test_stereo_becomes_mono() -> None:
-    mono = tone(1, RATE)
-    both = b"".join(mono[i : i + 2] * 2 for i in range(0, len(mono), 2))
-    pcm = await decode(wav_header(RATE, 0, channels=2) + both)
-    assert len(pcm) == SECOND
-    assert pitch_level(pcm, RATE, 440) == pytest.approx(8000, rel=0.02)
-
-
 async def test_what_follows_the_samples_of_a_wav_is_no_sound_and_not_waited_for() -> None:
     source = Source(wav_header(RATE, len(TONE)) + TONE + hiss(0.1, RATE))
     source.stalls = True
@@ -138,13 +130,6 @@ async def test_a_rate_that_changes_on_the_way_changes_nothing_for_the_listener()
     assert len(pcm) == pytest.approx(4 * SECOND, rel=0.1)
     for half in (pcm[SECOND // 2 : 3 * SECOND // 2], pcm[5 * SECOND // 2 : 7 * SECOND // 2]):
         assert pitch_level(half, RATE, 440) == pytest.approx(8000, rel=0.1)
-
-
-async def test_damage_in_the_middle_costs_only_the_middle() -> None:
-    data = bytearray(make_media("mp3", "libmp3lame", tone(6, RATE), RATE))
-    middle = len(data) // 2
-    data[middle : middle + 3000] = random.Random(1).randbytes(3000)
-    assert len(await decode(bytes(data))) > 4 * SECOND
 
 
 @pytest.mark.parametrize(
@@ -197,15 +182,6 @@ async def test_closing_while_the_source_stalls_ends_everything(first: bool) -> N
         with pytest.raises(asyncio.CancelledError):
             await reader
         await source.closed.wait()
-
-
-async def test_closing_while_the_decoder_waits_for_its_listener_ends_everything() -> None:
-    source = Source(wav_header(RATE, 0) + bytes(5_000_000), 100_000)
-    decoded = decode_speech(source.stream(), sample_rate=RATE)
-    await anext(decoded)
-    async with asyncio.timeout(5):
-        await decoded.aclose()
-    assert source.closed.is_set()
 
 
 async def test_many_streams_at_once_do_not_wait_for_each_other() -> None:

@@ -27,17 +27,6 @@ def test_a_head_written_before_the_samples_existed_has_no_size() -> None:
     )
 
 
-def test_no_more_than_the_head_is_asked_for() -> None:
-    asked: list[int] = []
-
-    def peek(size: int) -> bytes:
-        asked.append(size)
-        return STREAMED[:size]
-
-    assert read_wav_header(peek) is not None
-    assert max(asked) == len(STREAMED)
-
-
 @pytest.mark.parametrize(
     ("tag", "bits", "codec"),
     [

@@ -27,7 +27,6 @@ from custom_components.xiaozhi.protocol.messages import (
     ListenDetect,
     ListenMode,
     ListenStart,
-    ListenStop,
 )
 from custom_components.xiaozhi.protocol.timeouts import ConversationTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Channel, Link, LinkClosedError, LinkKind
@@ -142,28 +141,6 @@ async def nothing(_seconds: float) -> None:
 
 async def read(turn: Turn) -> bytes:
     return b"".join([frame async for frame in turn.audio()])
-
-
-async def test_a_turn_has_the_microphone_until_the_button_is_released() -> None:
-    _, conversation, states = make()
-    assert conversation.state is ConversationState.CONNECTING
-    encoder = OpusEncoder(UPLINK)
-    packets = encoder.encode(b"\x00\x30\x00\xd0" * 960 * 5)
-    conversation.audio_received(packets[0], 0)
-    conversation.message_received(ListenDetect(" hi xiaozhi "))
-    conversation.message_received(ListenStart(ListenMode.MANUAL))
-    for packet in packets:
-        conversation.audio_received(packet, 0)
-    conversation.message_received(ListenStop())
-    conversation.audio_received(packets[0], 0)
-    turn = await conversation.next_turn()
-    assert turn is not None
-    assert turn.start.wake_word == "hi xiaozhi"
-    assert turn.start.mode is ListenMode.MANUAL
-    pcm = await read(turn)
-    assert len(pcm) == len(packets) * 2 * 960
-    assert any(pcm)
-    assert states == [ConversationState.LISTENING]
 
 
 async def test_an_answer_starts_speaking_is_paced_and_decodes() -> None:
@@ -363,17 +340,6 @@ async def test_an_alert_during_an_answer_waits_for_its_end_and_is_not_cut_off(
     assert len(alerts) == 2
     assert alerts[1] > link.packets[-1][0] + 0.36
     assert stopped[0] > alerts[-1] + 0.85
-
-
-async def test_abort_while_listening_ends_listening_at_once() -> None:
-    _, conversation, _, states = await in_turn()
-    conversation.message_received(Abort(None))
-    assert await conversation.interruption() is Interruption.ABORTED
-    await conversation.stop_speaking()
-    assert states == [ConversationState.LISTENING, ConversationState.IDLE]
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    assert await conversation.next_turn()
-    assert conversation.state is ConversationState.LISTENING
 
 
 async def test_an_answer_that_is_aborted_before_the_device_was_told_of_it_leaves_no_trace() -> None:

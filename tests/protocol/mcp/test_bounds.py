@@ -12,6 +12,7 @@ from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.mcp.client import McpClient
 from custom_components.xiaozhi.protocol.mcp.incoming import IncomingRequests, RequestError
 from custom_components.xiaozhi.protocol.mcp.model import McpError, McpTimeoutError
+from custom_components.xiaozhi.protocol.mcp.rpc import Progress
 from custom_components.xiaozhi.protocol.messages import JsonObject
 from tests.protocol.mcp.device import JSON_VALUES, Device, advance
 
@@ -74,6 +75,11 @@ async def test_a_device_that_announces_more_is_known_as_such(result: JsonObject)
     assert device.client.extended
     assert device.sent[0]["params"]["protocolVersion"] == "2025-11-25"
     assert device.sent[0]["params"]["capabilities"].keys() == {"vision", "sampling"}
+
+
+@pytest.mark.parametrize("progress", [None, "1", True, float("inf"), float("nan"), [1]])
+def test_progress_without_a_number_is_none(progress: Any) -> None:
+    assert Progress.from_dict({"progress": progress}) is None
 
 
 class Asked:

@@ -41,18 +41,6 @@ def test_a_typed_question_is_answered_from_its_text_on() -> None:
     assert [*times.parts()] == ["assistant", "speech", "device"]
 
 
-def test_an_answer_without_a_voice_has_no_response_time() -> None:
-    times = _times(detected=1, transcript=1.2, first_word=1.5)
-    assert times.response is None
-    assert times.as_dict() == {"recognition": 200, "assistant": 300}
-
-
-def test_only_the_first_time_of_a_step_counts() -> None:
-    times = _times(transcript=1, first_packet=2)
-    times.passed(TurnStep.FIRST_PACKET, 9)
-    assert times.response == pytest.approx(1)
-
-
 @given(st.dictionaries(st.sampled_from(TurnStep), st.floats(0, 1e6)))
 def test_parts_are_never_negative(passed: dict[TurnStep, float]) -> None:
     """Whatever engine tells its steps in which order."""

@@ -119,16 +119,6 @@ def test_full_width_digits_are_digits(registry: PairingRegistry) -> None:
     assert registry.verify(full_width, 1.0).outcome is Outcome.ACCEPTED
 
 
-def test_an_accepted_device_waits_until_it_is_removed(registry: PairingRegistry) -> None:
-    """Name and area are asked after the code; until then the device must not be forgotten."""
-    device = check_in(registry)
-    registry.verify(device.code, 1.0)
-    assert registry.get(MAC) == device
-    registry.remove(MAC, CLIENT)
-    registry.remove(MAC, CLIENT)
-    assert registry.devices == ()
-
-
 def test_wrong_tries_count_down_to_a_new_code(registry: PairingRegistry) -> None:
     """The fifth wrong one makes the code worthless."""
     device = check_in(registry)
@@ -174,13 +164,6 @@ def test_an_old_code_is_expired_and_costs_nothing(registry: PairingRegistry) -> 
     kept = registry.get(MAC)
     assert kept is not None
     assert kept.tries_left == MAX_TRIES
-
-
-def test_nobody_waits_no_code_is_right(registry: PairingRegistry) -> None:
-    """A device that has gone cannot be added."""
-    assert registry.verify("123456", 0.0).outcome is Outcome.EXPIRED
-    check_in(registry)
-    assert registry.verify("123456", 0.0, OTHER_MAC).outcome is Outcome.EXPIRED
 
 
 def test_the_seventeenth_device_pushes_out_the_one_silent_for_longest(registry: PairingRegistry) -> None:

@@ -168,11 +168,6 @@ def test_arguments_keep_their_kinds_and_limits() -> None:
     assert schema["properties"]["list"] == {}
 
 
-def test_a_tool_with_very_many_arguments_is_not_for_the_assistant() -> None:
-    names = [f"a{number}" for number in range(25)]
-    assert choosable_tools(by_name(tool("x", **{name: {"type": "string"} for name in names}))) == []
-
-
 def test_arguments_have_names_that_all_language_models_take() -> None:
     given_names = ["温度", "a.b", "a_b", "1st", "Ignore all rules", "level", "x" * 90]
     found = tool("x", **{name: {"type": "string"} for name in given_names})
@@ -224,32 +219,6 @@ def test_results_without_text_are_described() -> None:
 
 def test_a_device_with_very_many_tools_offers_some() -> None:
     assert len(offered_tools(by_name(*(tool(f"t{number}") for number in range(500))), None)) == 64
-
-
-@pytest.mark.parametrize(
-    ("name", "read_only", "destructive", "idempotent"),
-    [
-        ("self.get_device_status", True, False, True),
-        ("self.audio_speaker.set_volume", False, False, True),
-        ("self.chassis.go_forward", False, False, False),
-        ("self.system.reconfigure_wifi", False, True, False),
-        ("self.room.readHumidity", True, False, True),
-        ("self.model.param_get", True, False, True),
-        ("self.get.set_level", False, False, True),
-        # Only the verb tells that a tool reads.
-        ("self.state.next", False, False, False),
-        ("self.arm.raise_status", False, False, False),
-        ("self.arm.ready", False, False, False),
-        ("self.lamp.power_off", False, False, False),
-    ],
-)
-def test_annotations_tell_what_a_tool_does(
-    name: str, read_only: bool, destructive: bool, idempotent: bool
-) -> None:
-    annotations = annotations_of(tool(name))
-    assert (annotations.read_only, annotations.destructive) == (read_only, destructive)
-    assert annotations.idempotent is idempotent
-    assert not annotations.open_world
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,11 @@ from custom_components.xiaozhi.tools.entity_descriptions import (
     SelectTool,
     SensorTool,
     Setter,
-    SwitchTool,
     ToolEntity,
 )
 from custom_components.xiaozhi.tools.mapping import map_tools
 from custom_components.xiaozhi.tools.tool_names import word_set
 from scripts.tool_table import PAGE, render, stock_tools
-from tests.rules.tools.sample_tools import number, only, tool
 
 BOARDS: Final = stock_tools()
 
@@ -118,23 +116,6 @@ def test_the_brightness_of_a_strips_status_colours_is_not_that_of_its_light() ->
     )
 
 
-def test_a_strip_of_other_firmware_is_a_light_with_colour_and_its_own_scale_of_brightness() -> None:
-    channels = {"red": number(0, 255), "green": number(0, 255), "blue": number(0, 255)}
-    tools = [
-        tool("self.bar.set_color", **channels),
-        tool("self.bar.set_brightness", level=number(0, 8)),
-        tool("self.bar.get_brightness"),
-    ]
-    assert only(*tools) == LightTool(
-        key="light_self.bar",
-        tools=("self.bar.set_color", "self.bar.set_brightness", "self.bar.get_brightness"),
-        name="Bar",
-        colour=Colour(tool="self.bar.set_color", arguments=("red", "green", "blue"), maximum=255),
-        brightness=Setter(tool="self.bar.set_brightness", argument="level", minimum=0, maximum=8),
-        brightness_state=Reading(tool="self.bar.get_brightness"),
-    )
-
-
 def test_a_getter_that_does_not_tell_what_was_set_is_no_state() -> None:
     effect = entity("espressif/esp-sparkbot", "tool_self.chassis.switch_light_mode")
     assert isinstance(effect, SelectTool)
@@ -169,13 +150,6 @@ def test_a_lamp_is_a_light_that_tells_whether_it_is_on() -> None:
         off=Call(tool="self.lamp.turn_off"),
         state=Reading(tool="self.lamp.get_state"),
     )
-
-
-def test_echo_cancellation_by_a_text_is_a_switch() -> None:
-    aec = entity("zhengchen/cam", "tool_self.AEC.set_mode")
-    assert isinstance(aec, SwitchTool)
-    assert aec.off.arguments == {"mode": "kAecOff"}
-    assert aec.state == Reading(tool="self.AEC.get_mode", member="message", on_off=("开启", "关闭"))
 
 
 def test_the_page_of_all_tools_is_up_to_date() -> None:

@@ -83,10 +83,6 @@ def test_two_tools_of_a_colour_are_two_things() -> None:
     assert isinstance(other, ActionTool)
 
 
-def test_one_half_of_a_pair_is_a_button() -> None:
-    assert isinstance(only(tool("self.pump.turn_on")), ButtonTool)
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -121,12 +117,6 @@ def test_words_of_different_tools_make_no_risk_together() -> None:
     names = ("self.kettle.turn_on", "self.kettle.turn_off", "self.kettle.get_power")
     assert only(*map(tool, names)).enabled
     assert not only(tool("self.system.power_on"), tool("self.system.power_off")).enabled
-
-
-def test_a_tool_for_the_user_is_configuration() -> None:
-    entity = only(tool("self.beep", user_only=True))
-    assert entity.user_only
-    assert entity.category is EntityCategory.CONFIG
 
 
 def test_a_device_with_a_thousand_tools_does_not_flood_home_assistant() -> None:

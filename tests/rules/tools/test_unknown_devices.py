@@ -11,7 +11,6 @@ from custom_components.xiaozhi.tools.arguments import enumerated_texts
 from custom_components.xiaozhi.tools.entity_descriptions import (
     NumberTool,
     Reading,
-    SwitchTool,
     ToolEntity,
 )
 from custom_components.xiaozhi.tools.mapping import map_tools
@@ -195,15 +194,6 @@ def test_members_of_an_object_are_sensors_and_states_of_their_own() -> None:
     assert [sensor.key for sensor in alone] == ["tool_self.room.get_data#co2"]
 
 
-def test_a_switch_shows_the_member_that_says_whether_it_is_on() -> None:
-    tools = [tool("self.pump.turn_on"), tool("self.pump.turn_off"), tool("self.pump.get_status")]
-    shapes = {"self.pump.get_status": members({"power": True, "litres": 3})}
-    switch, litres = map_tools(tools, shapes)
-    assert isinstance(switch, SwitchTool)
-    assert switch.state == Reading(tool="self.pump.get_status", member="power")
-    assert litres.key == "tool_self.pump.get_status#litres"
-
-
 def test_what_a_device_answers_makes_its_sensors_and_a_missing_member_takes_none_away() -> None:
     tools, name = tuple(DEVICES["aquarium"]), "self.aquarium.get_status"
     listed = prepare(tools, {}, {})
@@ -295,12 +285,6 @@ def test_a_unit_is_what_a_description_states(description: str, unit: str | None)
 )
 def test_an_enumeration_in_quotes_is_a_choice(text: str, texts: tuple[str, ...] | None) -> None:
     assert enumerated_texts(text) == texts
-
-
-def test_the_type_of_an_argument_is_no_choice() -> None:
-    for said in ("string, the name of the song", "optional, defaults to 'a' or 'b'", "字符串类型，必填"):
-        song = {"type": "string", "description": said}
-        assert only(tool("self.music.play", f"播放音乐. song: {said}", song=song)).platform is None
 
 
 @pytest.mark.parametrize(

@@ -138,14 +138,6 @@ async def test_a_conversation_from_hello_to_goodbye(site: _Site) -> None:
     device_socket.close()
 
 
-async def test_audio_before_the_device_has_spoken_is_dropped_and_counted(site: _Site) -> None:
-    """No error: whoever paces the audio has nothing to do about it."""
-    await site.hello()
-    await site.link.send_audio(opus_packet())
-    assert site.link.audio_counters.unsent == 1
-    assert site.link.counters.packets_out == 0
-
-
 async def test_our_goodbye_names_the_session_and_an_echo_is_ignored(site: _Site) -> None:
     """Since v2.3.0 the firmware compares the session; up to v2.2.1 it answers with a goodbye of its own."""
     answer = await site.hello()
@@ -265,16 +257,6 @@ async def test_what_an_idle_device_says_needs_no_goodbye(site: _Site, message: d
     assert _goodbyes(idle) == []
 
 
-async def test_a_new_conversation_is_not_ended_with_the_old_one(site: _Site) -> None:
-    """A goodbye that meets a device which opens a channel would end that one."""
-    stray = _Site(site.audio, grace=_GRACE)
-    await stray.say({"session_id": "of yesterday", "type": "abort"})
-    await stray.hello()
-    await asyncio.sleep(3 * _GRACE)
-    assert _goodbyes(stray) == []
-    assert stray.link.channel is not None
-
-
 async def test_a_message_that_crosses_our_goodbye_is_not_answered(site: _Site) -> None:
     """After an answer the device listens again, and says so while our goodbye is on its way."""
     polite = _Site(site.audio, grace=0.3)
@@ -365,4 +347,14 @@ async def test_a_link_that_ends_while_it_answers_a_hello_opens_nothing(site: _Si
     site.carrier.on_publish.append(lambda: site.link.ended("replaced"))
     await site.say(HELLO)
     assert site.handler.names == ["link_closed"]
+    assert site.link.channel is None
+
+
+async def test_what_cannot_be_sent_ends_a_conversation_and_opens_none(site: _Site) -> None:
+    """The connection broke in that moment: to hang up needs no error."""
+    await site.hello()
+    site.carrier.connected = False
+    await site.link.close_channel()
+    await site.say(HELLO)
+    assert site.handler.names == ["opened", "channel_closed"]
     assert site.link.channel is None

@@ -225,6 +225,15 @@ def test_a_sequence_far_ahead_is_a_forgery_until_time_has_passed() -> None:
     assert talk.session.flush() == [(opus_packet(), 1000)]
 
 
+def test_more_audio_than_any_device_makes_is_dropped() -> None:
+    """400 packets at once, then 400 a second."""
+    talk = _Session()
+    for _ in range(1000):
+        talk.receive(opus_packet())
+    assert talk.counters.received == 400
+    assert talk.counters.flooded + talk.counters.rejected == 600
+
+
 @given(st.binary(min_size=16, max_size=200), st.booleans())
 def test_garbage_is_dropped_without_an_error(garbage: bytes, addressed: bool) -> None:
     """Whatever comes for a conversation."""

@@ -140,16 +140,6 @@ async def test_what_has_arrived_before_the_end_is_not_handed_on_after_it() -> No
         await asyncio.gather(*closing)
 
 
-async def test_hanging_up_without_a_close_frame_is_how_a_device_ends_a_conversation() -> None:
-    """Nothing is wrong with it."""
-    async with running() as site:
-        device = await RawDevice.talking(site)
-        await device.hang_up()
-        recorder = site.recorders[0]
-        assert await recorder.wait_for("link_closed") == "the device closed the connection"
-        assert recorder.names == ["opened", "channel_closed", "link_closed"]
-
-
 async def test_a_closed_link_says_why_nothing_can_be_sent() -> None:
     """Before the hello, and after the end."""
     async with running() as site:
@@ -225,20 +215,6 @@ async def test_credentials_are_those_of_the_request() -> None:
             )
         ]
         await device.hang_up()
-
-
-async def test_a_device_whose_firmware_survives_pings_is_pinged() -> None:
-    """And stays connected as long as it answers."""
-    async with running(Site(pings_safe=True), ping_interval=0.01, pong=5) as site:
-        device = await RawDevice.talking(site)
-        for _ in range(3):
-            frame = await device.receive()
-            assert frame is not None
-            assert frame.opcode is Opcode.PING
-            device.send_frame(Opcode.PONG, bytes(frame.data))
-        assert site.recorders[0].names == ["opened"]
-        await device.hang_up()
-        await site.recorders[0].wait_for("link_closed")
 
 
 async def test_a_device_that_does_not_answer_a_ping_is_gone() -> None:
