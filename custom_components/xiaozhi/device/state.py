@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from homeassistant.util import dt as dt_util
 
-from ..protocol.boards import CANCELS_ECHO
+from ..protocol.boards import cancels_echo
 from ..protocol.checkin import CheckIn
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.device_status import DeviceStatus
@@ -183,7 +183,7 @@ class DeviceState:
         """Whether its microphone stays on while it speaks: as in its last conversation, or else by build."""
         if self.listens_while_speaking is not None:
             return self.listens_while_speaking
-        return self.board in CANCELS_ECHO
+        return self.board is not None and cancels_echo(self.board)
 
     @property
     def firmware_version(self) -> FirmwareVersion | None:

@@ -10,7 +10,7 @@ _P4_NAMES: Final = (
     "esp32-p4x-wifi6-touch-lcd-{}",
 )
 
-CANCELS_ECHO: Final = frozenset({name.format(panel) for name in _P4_NAMES for panel in _P4_PANELS}) | {
+_CANCEL_ECHO: Final = frozenset({name.format(panel) for name in _P4_NAMES for panel in _P4_PANELS}) | {
     "ai-vox3-aec",
     "atk-dnesp32s3-box3",
     "bigsmart",
@@ -28,13 +28,18 @@ CANCELS_ECHO: Final = frozenset({name.format(panel) for name in _P4_NAMES for pa
     "esp32-s3-touch-lcd-4.3c",
     "esp32-s3-touch-lcd-4b",
     "lichuang-dev",
-    "rymcu-bigsmart",
     "yunliao-s3",
     "zhengchen-cam",
     "zhengchen-cam-ml307",
 }
-"""Builds that remove the echo of their own voice, and so listen while they speak unless that is switched off.
-
-Source: `CONFIG_USE_DEVICE_AEC=y` in the firmware's `main/boards/**/config.json`, for the boards for which
+"""Source: `CONFIG_USE_DEVICE_AEC=y` in the firmware's `main/boards/**/config.json`, for the boards for which
 `main/Kconfig.projbuild` allows it (2.4.2, August 2026).
 """
+
+
+def cancels_echo(build: str) -> bool:
+    """Whether a build removes the echo of its own voice, and so listens while it speaks as it is released.
+
+    Before the name, some builds report their maker.
+    """
+    return not _CANCEL_ECHO.isdisjoint((build, build.partition("-")[2]))

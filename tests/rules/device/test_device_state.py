@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from custom_components.xiaozhi.device.state import DeviceState, changed_keys
-from custom_components.xiaozhi.protocol.boards import CANCELS_ECHO
+from custom_components.xiaozhi.protocol.boards import cancels_echo
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode
@@ -90,6 +90,7 @@ def test_a_moment_that_cannot_be_compared_is_none(moment: Any) -> None:
         ("bread-compact-wifi", True, True),
         ("esp-box-3", None, True),
         ("esp-box-3", False, False),
+        ("waveshare-esp32-s3-touch-amoled-1.75", None, True),
         ("esp32-p4x-wifi6-touch-lcd-10.1", None, True),
     ],
 )
@@ -101,4 +102,4 @@ def test_the_build_counts_until_a_conversation_shows_whether_it_listens(
 
 def test_the_table_of_builds_agrees_with_the_simulated_boards() -> None:
     for board in BOARDS.values():
-        assert (board.name in CANCELS_ECHO) is (board.mode is ListeningMode.REALTIME), board.name
+        assert cancels_echo(board.name) is (board.mode is ListeningMode.REALTIME), board.name
