@@ -72,8 +72,6 @@ class DeviceModel:
         """What answers the requests of the device's MCP server, by method."""
         self.client_capabilities: dict[str, JsonObject] = {}
         """What is announced to the device's MCP server."""
-        self.notification_handlers: dict[str, Callable[[JsonObject], None]] = {}
-        """What gets the params of the device's notifications, by method."""
         self.handshake_steps: list[HandshakeStep] = []
         """What is asked of the device after its tools, on every link."""
 

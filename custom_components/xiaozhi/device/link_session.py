@@ -263,8 +263,6 @@ class LinkSession(LinkHandler):
             ):
                 self._notified_state = ConversationState(state)
                 device.refresh()
-        if (handle := device.notification_handlers.get(method)) is not None:
-            handle(params)
         if events.admit_notification_event():
             data = {"device_id": device.registry_id, "method": method, "params": params}
             device.hass.bus.async_fire(EVENT_NOTIFICATION, data)

@@ -3,14 +3,12 @@
 from homeassistant.core import callback
 
 from ..device.device import Device
-from .device_log import DeviceLog
 from .device_questions import DeviceQuestions
 from .followed_resources import FollowedResources
 
 
 @callback
 def async_extend_device(device: Device) -> None:
-    """Serve what a device may ask and report."""
+    """Serve what a device may ask."""
     DeviceQuestions(device)
-    DeviceLog(device)
     FollowedResources(device)

@@ -1,8 +1,6 @@
 """Resources, prompts and log messages of a device reach an action, events and the log of Home Assistant."""
 
 import asyncio
-from collections.abc import Generator
-import logging
 from typing import Any
 
 from homeassistant.core import Event, HomeAssistant
@@ -16,7 +14,6 @@ from tests.integration.mcp_extras.conftest import BootFull
 from tests.protocol.transport.udp.device import until
 
 TEMPERATURE = "sensor://room/temperature"
-LOGGER = "custom_components.xiaozhi.messages.kitchen_box"
 
 
 @pytest.fixture
@@ -109,27 +106,6 @@ async def test_a_resource_is_followed_again_after_the_next_handshake(
         ready.session.polls.start_again()
         await asyncio.sleep(60)
     assert full.subscribed == [TEMPERATURE, window, TEMPERATURE, window, TEMPERATURE]
-
-
-@pytest.fixture
-def own_level() -> Generator[None]:
-    """The level of the device's logger is that of the test only."""
-    yield
-    logging.getLogger(LOGGER).setLevel(logging.NOTSET)
-
-
-async def test_log_messages_are_in_the_log(
-    hass: HomeAssistant, own_level: None, ready: Any, full: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    logging.getLogger(LOGGER).setLevel(logging.ERROR)
-    await full.log("error", "valve\nstuck", "heating")
-    await full.log("debug", {"open": [1]})
-    await until(lambda: "heating: valve stuck" in caplog.text)
-    logging.getLogger(LOGGER).setLevel(logging.DEBUG)
-    await full.log("debug", {"open": [1, 2]})
-    await until(lambda: '{"open": [1, 2]}' in caplog.text)
-    records = [(record.levelno, record.getMessage()) for record in caplog.records if record.name == LOGGER]
-    assert records == [(logging.ERROR, "heating: valve stuck"), (logging.DEBUG, '{"open": [1, 2]}')]
 
 
 async def test_progress_reaches_the_caller_and_keeps_the_call_alive(
