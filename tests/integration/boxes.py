@@ -119,10 +119,14 @@ def change_settings(hass: HomeAssistant, entry: ConfigEntry, **settings: object)
         hass.config_entries.async_update_subentry(entry, subentry, data={**subentry.data, **settings})
 
 
+async def act(hass: HomeAssistant, domain: str, service: str, entity_id: str, **data: object) -> None:
+    """Use an entity, and wait until it is done."""
+    await hass.services.async_call(domain, service, {"entity_id": entity_id, **data}, blocking=True)
+
+
 async def choose(hass: HomeAssistant, entity_id: str, option: str) -> None:
     """Choose an option of a select."""
-    data = {"entity_id": entity_id, "option": option}
-    await hass.services.async_call("select", "select_option", data, blocking=True)
+    await act(hass, "select", "select_option", entity_id, option=option)
 
 
 async def say(device: SimulatedDevice, sound: bytes, word: str = "hello") -> None:

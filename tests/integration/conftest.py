@@ -62,6 +62,7 @@ from tests.integration.boxes import (
     Boot,
     Speech,
     satellite_states,
+    wait_for_state,
 )
 from tests.integration.home import forget, run_home, wake
 from tests.integration.http_device import HttpDevice, MakeDevice, MakeEntry, paired_device
@@ -142,10 +143,7 @@ def timeouts() -> Timeouts:
 
 @pytest.fixture(autouse=True)
 async def home_assistant(
-    hass: HomeAssistant,
-    enable_custom_integrations: None,
-    socket_enabled: None,
-    timeouts: Timeouts,
+    hass: HomeAssistant, enable_custom_integrations: None, socket_enabled: None, timeouts: Timeouts
 ) -> None:
     """Run the part of Home Assistant that every set-up has, and allow sockets on the loopback interface."""
     hass.data[TIMEOUTS] = timeouts
@@ -204,7 +202,9 @@ def taken_port() -> Generator[int]:
 
 
 @pytest.fixture
-async def own_address(hass: HomeAssistant, home_assistant: None, monkeypatch: pytest.MonkeyPatch) -> None:
+async def own_address(
+    hass: HomeAssistant, home_assistant: None, unload_gateway: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Home Assistant knows its address at home, that of `forms.ADDRESS`; every other name is its own, too."""
     hass.config.internal_url = "http://192.168.1.10:8123"
     monkeypatch.setattr(gateway_form, "async_leads_here", AsyncMock(return_value=True))
@@ -223,7 +223,7 @@ def mqtt_data(free_port: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def make_entry(hass: HomeAssistant, free_port: int) -> MakeEntry:
+def make_entry(hass: HomeAssistant, free_port: int, unload_gateway: None) -> MakeEntry:
     """Return what makes the entry of a gateway with some paired devices, not yet set up."""
 
     def make(*devices: ConfigSubentryData, **data: Any) -> MockConfigEntry:
@@ -413,6 +413,14 @@ async def linked_entry(
     assert await hass.config_entries.async_setup(entry.entry_id)
     await hass.async_block_till_done()
     return entry
+
+
+@pytest.fixture
+async def camera(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
+    """A device with camera and screen that Home Assistant knows, if it is on MQTT."""
+    device = await boot(get_profile("camera"))
+    await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
+    return device
 
 
 @pytest.fixture

@@ -30,6 +30,12 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
 
     _attr_name = "Scripted recognizer"
     _attr_unique_id = "recognizer"
+    supported_languages = ("en", "zh")
+    supported_formats = (stt.AudioFormats.WAV,)
+    supported_codecs = (stt.AudioCodecs.PCM,)
+    supported_bit_rates = (stt.AudioBitRates.BITRATE_16,)
+    supported_sample_rates = (stt.AudioSampleRates.SAMPLERATE_16000,)
+    supported_channels = (stt.AudioChannels.CHANNEL_MONO,)
 
     def __init__(self) -> None:
         self.lines: list[str | None] = []
@@ -42,36 +48,6 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
         """Gets an item at the end of each stream."""
         self.stopping_seconds = 0.0
         """Seconds for which it ignores cancellation."""
-
-    @property
-    @override
-    def supported_languages(self) -> list[str]:
-        return ["en", "zh"]
-
-    @property
-    @override
-    def supported_formats(self) -> list[stt.AudioFormats]:
-        return [stt.AudioFormats.WAV]
-
-    @property
-    @override
-    def supported_codecs(self) -> list[stt.AudioCodecs]:
-        return [stt.AudioCodecs.PCM]
-
-    @property
-    @override
-    def supported_bit_rates(self) -> list[stt.AudioBitRates]:
-        return [stt.AudioBitRates.BITRATE_16]
-
-    @property
-    @override
-    def supported_sample_rates(self) -> list[stt.AudioSampleRates]:
-        return [stt.AudioSampleRates.SAMPLERATE_16000]
-
-    @property
-    @override
-    def supported_channels(self) -> list[stt.AudioChannels]:
-        return [stt.AudioChannels.CHANNEL_MONO]
 
     @property
     @override

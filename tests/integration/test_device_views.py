@@ -48,10 +48,7 @@ def timeouts(seconds: float) -> Timeouts:
 
 @pytest.fixture
 async def server(
-    hass: HomeAssistant,
-    home_assistant: None,
-    make_entry: MakeEntry,
-    unload_gateway: None,
+    hass: HomeAssistant, home_assistant: None, make_entry: MakeEntry
 ) -> AsyncGenerator[TestServer]:
     """The web server, which ends what is done for callers that are gone, as Home Assistant's does."""
     entry = make_entry(paired_device())
@@ -156,15 +153,3 @@ async def test_strangers_who_do_not_hang_up_do_not_pile_up(hass: HomeAssistant, 
         assert not await callers[0].closed(0.1)
         assert hang_ups(hass).waiting == 8
     await until_waiting(hass, 0)
-
-
-async def test_waiting_callers_do_not_delay_the_stop_of_home_assistant(
-    hass: HomeAssistant, server: TestServer
-) -> None:
-    async with calling(server) as caller, calling(server) as late:
-        assert await caller.ask("POST", OTA_PATH) == 400
-        await until_waiting(hass, 1)
-        hass.bus.async_fire(EVENT_HOMEASSISTANT_STOP)
-        assert await caller.closed()
-        assert await late.ask("POST", OTA_PATH) == 400
-        assert await late.closed()

@@ -1,17 +1,16 @@
 """No text of a device or a stranger can forge a line of the log, or hide something in a state."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import suppress
 import json
 import logging
 from typing import Any, Final
 
 from homeassistant.components.sensor import DOMAIN as SENSOR
-from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import device_registry as dr, entity_registry as er
-from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from websockets.asyncio.client import ClientConnection, connect
@@ -20,6 +19,7 @@ from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION
 from tests.integration.boxes import CLIENT_ID, MAC, Speech
 from tests.integration.http_device import TOKEN
+from tests.protocol.transport.udp.device import until
 
 FORGED: Final = "ERROR (MainThread) forged"
 HOSTILE: Final = f"x\r\n{FORGED}\x1b[31m\u202egnp\u2066\u200b\x00\x85\u2028\ud800."
@@ -119,32 +119,8 @@ def texts_in(value: Any) -> Iterator[str]:
                 yield from texts_in(item)
 
 
-async def until_state(hass: HomeAssistant, entity_id: str, holds: Callable[[str], bool]) -> None:
-    """Wait for a state of an entity."""
-    there = asyncio.Event()
-
-    @callback
-    def changed(event: Event[EventStateChangedData]) -> None:
-        if (state := event.data["new_state"]) and holds(state.state):
-            there.set()
-
-    stop = async_track_state_change_event(hass, [entity_id], changed)
-    if not ((state := hass.states.get(entity_id)) and holds(state.state)):
-        await asyncio.wait_for(there.wait(), 10)
-    stop()
-
-
 def assert_clean(texts: list[str]) -> None:
     assert [text for text in texts if not text.isprintable()] == []
-
-
-def log_texts(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Return what the integration has logged."""
-    return [
-        record.getMessage()
-        for record in caplog.records
-        if record.name.startswith("custom_components.xiaozhi")
-    ]
 
 
 async def test_a_hostile_device_reaches_log_states_and_people_with_one_clean_line_at_most(
@@ -168,8 +144,8 @@ async def test_a_hostile_device_reaches_log_states_and_people_with_one_clean_lin
     # Status and tools are read at the end of a conversation.
     await hostile.send({"type": "listen", "state": "start", "mode": "manual"})
     await hostile.send({"type": "listen", "state": "stop"})
-    await until_state(hass, "sensor.ssid", lambda state: CLEAN[:10] in state)
-    await until_state(hass, "sensor.tool_self_plant_get_note", lambda state: CLEAN[:10] in state)
+    for sensor in ("sensor.ssid", "sensor.tool_self_plant_get_note"):
+        await until(lambda sensor=sensor: CLEAN[:10] in str(hass.states.get(sensor)))
     await hass.async_block_till_done()
 
     assert CLEAN in str(refused.value)
@@ -182,6 +158,7 @@ async def test_a_hostile_device_reaches_log_states_and_people_with_one_clean_lin
     assert entry is not None
     assert_clean([*texts_in([entry.name, entry.model, entry.sw_version])])
     assert device.state.firmware
-    logged = log_texts(caplog)
+    ours = "custom_components.xiaozhi"
+    logged = [record.getMessage() for record in caplog.records if record.name.startswith(ours)]
     assert any(CLEAN[:10] in text for text in logged)
     assert_clean(logged)

@@ -12,7 +12,7 @@ import pytest
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import SimulatedDevice, get_profile
+from simulator import SimulatedDevice
 from simulator.board.tools import Tool
 from tests.integration.boxes import MAC, Boot, wait_for_state
 from tests.integration.tools.own_tools import announce, register
@@ -21,14 +21,6 @@ from tests.protocol.transport.udp.device import until
 LINK = LinkKind.MQTT
 
 RESTART = "button.kitchen_box_restart"
-
-
-@pytest.fixture
-async def camera(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
-    """A device with camera and screen that Home Assistant knows."""
-    device = await boot(get_profile("camera"))
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
-    return device
 
 
 @pytest.fixture
@@ -65,10 +57,7 @@ FOR_ADMINISTRATORS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("call_tool", FIRMWARE),
     ("call_tool", {"tool": "self.reboot"}),
     ("call_tool", {"tool": "self.get_system_info"}),
-    (
-        "call_tool",
-        {"tool": "self.assets.set_download_url", "arguments": {"url": "http://192.168.1.66/a"}},
-    ),
+    ("call_tool", {"tool": "self.assets.set_download_url", "arguments": {"url": "http://192.168.1.66/a"}}),
     ("set_assets", {"url": "http://192.168.1.66/a"}),
     ("read_resource", {"uri": "sensor://room/air"}),
 )
@@ -94,12 +83,7 @@ async def test_only_an_administrator_reaches_firmware_assets_and_user_tools(
 
 
 async def test_only_an_administrator_calls_a_tool_whose_name_tells_of_such_a_risk(
-    hass: HomeAssistant,
-    camera: SimulatedDevice,
-    device_id: str,
-    owner: Context,
-    anna: Context,
-    known: Device,
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context, anna: Context, known: Device
 ) -> None:
     """Also where the device does not keep it for its users."""
     names = ["self.box.restart", "self.box.flash_firmware", "self.network.set_wifi"]

@@ -51,7 +51,7 @@ def access_point(url: str, title: str = "Robot", **data: Any) -> ConfigSubentryD
 
 
 @pytest.fixture
-async def offer(hass: HomeAssistant, core: None, make_entry: MakeEntry, unload_gateway: None) -> Offer:
+async def offer(hass: HomeAssistant, core: None, make_entry: MakeEntry) -> Offer:
     """Return what starts a gateway with an access point at each address."""
 
     async def start(*urls: str, **data: Any) -> MockConfigEntry:

@@ -9,8 +9,7 @@ from typing import Any
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
 from homeassistant.config_entries import ConfigEntryState, ConfigSubentry
 from homeassistant.core import CoreState, HomeAssistant
-from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er
-from homeassistant.setup import async_setup_component
+from homeassistant.helpers import device_registry as dr
 import pytest
 from pytest_homeassistant_custom_component.common import async_capture_events
 
@@ -104,49 +103,6 @@ async def test_the_house_is_seen_as_it_is(hass: HomeAssistant, offer: Offer, clo
     async with asyncio.timeout(120):
         session = await (await cloud.session(2)).ready()
     assert LIGHT_SET in session.tools
-
-
-async def test_the_area_of_the_access_point_is_where_the_light_is(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud
-) -> None:
-    """Two lamps have the same name; the one in the room of the robot is meant."""
-    areas = ar.async_get(hass)
-    kitchen, bedroom = areas.async_create("Kitchen"), areas.async_create("Bedroom")
-    assert await async_setup_component(
-        hass,
-        "template",
-        {
-            "template": [
-                {
-                    "switch": [
-                        {
-                            "name": f"Lamp {room}",
-                            "unique_id": room,
-                            "turn_on": [{"event": f"{room}_on"}],
-                            "turn_off": [],
-                        }
-                        for room in ("kitchen", "bedroom")
-                    ]
-                }
-            ]
-        },
-    )
-    await hass.async_block_till_done()
-    entities = er.async_get(hass)
-    for room, area in (("kitchen", kitchen), ("bedroom", bedroom)):
-        entities.async_update_entity(f"switch.lamp_{room}", area_id=area.id, name="Ceiling")
-        async_expose_entity(hass, "conversation", f"switch.lamp_{room}", True)
-    await hass.async_block_till_done()
-    heard = {room: async_capture_events(hass, f"{room}_on") for room in ("kitchen", "bedroom")}
-    entry = await offer(cloud.url())
-    session = await (await cloud.session()).ready()
-    registry = dr.async_get(hass)
-    (device,) = dr.async_entries_for_config_entry(registry, entry.entry_id)
-    assert device.entry_type is dr.DeviceEntryType.SERVICE
-    registry.async_update_device(device.id, area_id=bedroom.id)
-    await session.call(TURN_ON, {"name": "Ceiling"})
-    await hass.async_block_till_done()
-    assert {room: len(events) for room, events in heard.items()} == {"kitchen": 0, "bedroom": 1}
 
 
 async def test_two_hundred_calls_at_once(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:

@@ -118,25 +118,6 @@ async def test_a_choice_of_tools_is_kept(
     assert set(session.tools) == {"remote_two"}
 
 
-async def test_of_many_tools_the_scripts_are_not_proposed(
-    hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud, apis: Apis
-) -> None:
-    """Clouds refuse long lists. The proposal is then a choice: what comes later is not added by itself."""
-    scripts = [ScriptedTool(f"script_{number}") for number in range(40)]
-    for script in scripts:
-        script.integration = "script"
-        script.title = f"打开灯 {script.name}"
-    apis(ScriptedApi(hass, ScriptedTool("own", open_world=False), *scripts))
-    form = await add(hass, entry, cloud.url())
-    form = await submit(hass, form, llm_hass_api=["scripted"], questions_only=False)
-    (field,) = form["data_schema"].schema.values()
-    assert field.config["mode"] == "dropdown"
-    assert field.config["options"][1]["label"].startswith("打开灯 script_0 · script_0 (")
-    assert suggested(form, "tools") == ["own"]
-    assert (await submit(hass, form, tools=["own"]))["data"]["tools"] == ["own"]
-    await hass.async_block_till_done()
-
-
 async def test_wrong_addresses(hass: HomeAssistant, entry: MockConfigEntry) -> None:
     for url, error in {
         "https://api.xiaozhi.me/mcp/?token=a": "not_websocket",
@@ -166,7 +147,7 @@ async def test_a_self_hosted_server_that_is_silent_is_healthy(
 ) -> None:
     form = await add(hass, entry, server.url())
     assert form["step_id"] == "offer"
-    assert form["description_placeholders"]["agent"] == "not told by the address"
+    assert form["description_placeholders"]["agent"] == "not stated in the address"
 
 
 async def test_a_newer_address_of_a_known_agent_updates_it(

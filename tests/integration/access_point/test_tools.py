@@ -1,6 +1,7 @@
 """What is offered, and how its results and failures look to a cloud."""
 
 import asyncio
+from datetime import timedelta
 import json
 from typing import Any
 
@@ -9,11 +10,16 @@ from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import llm
 from homeassistant.setup import async_setup_component
+from homeassistant.util import dt as dt_util
 import probatio
+import pytest
+from pytest_homeassistant_custom_component.common import async_fire_time_changed
 
-from simulator.access_point import Cloud
+from simulator.access_point import Cloud, EndpointServer
 from tests.integration.access_point.conftest import Apis, Offer
-from tests.integration.access_point.house import LIVE, TURN_ON, ScriptedApi, ScriptedTool, state
+from tests.integration.access_point.house import ScriptedApi, ScriptedTool, state, until
+from tests.integration.issues import open_issues
+from tests.integration.provisioning.forms import texts
 
 HOME = {"open_world": False}
 
@@ -59,16 +65,6 @@ async def test_scripts_of_the_owner_are_offered(hass: HomeAssistant, offer: Offe
     assert tool["description"].startswith("Closes everything")
     assert tool["inputSchema"]["required"] == ["room"]
     assert not (await session.call("script__good_night", {"room": "all"})).failed
-
-
-async def test_questions_only(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
-    """Only what changes nothing is listed, and only that can be called."""
-    await offer(cloud.url(), questions_only=True)
-    session = await (await cloud.session()).ready()
-    assert LIVE in session.tools
-    assert TURN_ON not in session.tools
-    assert (await session.call(TURN_ON, {"name": "Kitchen light"})).failed
-    assert state(hass, "input_boolean.kitchen_light") == "off"
 
 
 async def test_each_call_has_its_own_context(
@@ -147,3 +143,106 @@ async def test_the_tools_are_not_made_again_for_each_request(
     await asyncio.sleep(6)
     await session.call("one", {})
     assert api.made - before <= 3
+
+
+DAY = timedelta(days=1).total_seconds()
+
+
+def issues(hass: HomeAssistant) -> set[str]:
+    """Return the keys of the issues that there are, after checking that their texts are complete."""
+    found = set()
+    for issue in open_issues(hass):
+        assert issue.translation_key
+        text = texts("issues")[issue.translation_key]
+        placeholders = issue.translation_placeholders or {}
+        for part in ("title", "description"):
+            text[part].format_map(placeholders)
+        found.add(issue.translation_key.removeprefix("access_point_"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("valid", "expected"),
+    [(None, set()), (400 * DAY, set()), (20 * DAY, {"expiring"}), (-10.0, {"expired"})],
+)
+async def test_an_address_that_expires(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, valid: float | None, expected: set[str]
+) -> None:
+    """Once it has, the refusal needs no message of its own."""
+    await offer(cloud.url(cloud.token(valid=valid)))
+    await asyncio.sleep(10)
+    assert issues(hass) == expected
+
+
+async def test_a_refused_address(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+    """It is tried again every five minutes, and the message goes away when it is accepted."""
+    cloud.opening.status = 403
+    entry = await offer(cloud.url())
+    await until(lambda: issues(hass) == {"refused"})
+    await asyncio.sleep(200)
+    assert len(cloud.attempts) == 1
+    cloud.opening.status = None
+    await (await cloud.session()).ready()
+    await until(lambda: not issues(hass))
+    assert state(hass, "binary_sensor.robot_connectivity") == "on"
+    cloud.opening.status = 403
+    await cloud.agent().sessions[0].close(1001)
+    await until(lambda: issues(hass) == {"refused"})
+    assert await hass.config_entries.async_unload(entry.entry_id)
+    assert issues(hass) == set()
+
+
+async def test_too_many_tools(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
+    cloud.faults.max_tools = 2
+    await offer(cloud.url())
+    await until(lambda: issues(hass) == {"too_many_tools"})
+    cloud.faults.max_tools = None
+    await until(lambda: not issues(hass))
+
+
+async def test_an_address_that_is_used_elsewhere(
+    hass: HomeAssistant, offer: Offer, server: EndpointServer
+) -> None:
+    """Two houses with one address would throw each other out all the time."""
+    url = server.url()
+    await offer(url, url)
+    await until(lambda: "used_elsewhere" in issues(hass))
+    attempts = len(server.attempts)
+    await asyncio.sleep(280)
+    assert len(server.attempts) - attempts <= 8
+
+
+async def test_an_api_that_is_gone(hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis) -> None:
+    """The others are offered as before."""
+    gone = llm.async_register_api(hass, ScriptedApi(hass, ScriptedTool("one", open_world=False)))
+    await offer(cloud.url(), llm_hass_api=["assist", "scripted"])
+    session = await (await cloud.session()).ready()
+    assert "scripted__one" in session.tools
+    assert "assist__intent__HassTurnOn" in session.tools
+    assert issues(hass) == set()
+    gone()
+    await asyncio.sleep(6)
+    await session.call("assist__intent__HassTurnOn", {"name": "Kitchen light"})
+    assert issues(hass) == {"api_gone"}
+    apis(ScriptedApi(hass))
+    await asyncio.sleep(6)
+    await session.call("assist__intent__HassTurnOn", {"name": "Kitchen light"})
+    assert issues(hass) == set()
+
+
+async def test_an_api_that_comes_back_unseen(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
+) -> None:
+    """The server of a remote API was away when Home Assistant started; nobody calls a tool meanwhile."""
+    await offer(cloud.url(), llm_hass_api=["assist", "scripted"])
+    await (await cloud.session()).ready()
+    await asyncio.sleep(100)
+    assert issues(hass) == {"api_gone"}
+    # The entities of the gateway, which are set up meanwhile, may have renewed the connection already.
+    before = len(cloud.sessions)
+    apis(ScriptedApi(hass, ScriptedTool("one", open_world=False)))
+    async_fire_time_changed(hass, dt_util.utcnow() + timedelta(hours=1))
+    await until(lambda: not issues(hass), seconds=60)
+    async with asyncio.timeout(100):
+        renewed = await (await cloud.session(before + 1)).ready()
+    assert "scripted__one" in renewed.tools

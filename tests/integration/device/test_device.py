@@ -2,18 +2,9 @@
 
 import asyncio
 from types import MappingProxyType
-from typing import Any
 
-from homeassistant.components.button import DOMAIN as BUTTON, SERVICE_PRESS
-from homeassistant.components.notify import (
-    ATTR_MESSAGE,
-    ATTR_TITLE,
-    DOMAIN as NOTIFY,
-    SERVICE_SEND_MESSAGE,
-)
-from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
 from homeassistant.config_entries import RELOAD_AFTER_UPDATE_DELAY, ConfigSubentry
-from homeassistant.const import ATTR_ENTITY_ID, EntityCategory
+from homeassistant.const import EntityCategory
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import device_registry as dr, entity_registry as er
@@ -24,18 +15,12 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import SimulatedDevice, State, get_profile
-from tests.integration.boxes import (
-    CLIENT_ID,
-    MAC,
-    Boot,
-    Speech,
-    introduce,
-    wait_for_state,
-)
+from tests.integration.boxes import CLIENT_ID, MAC, Boot, Speech, act, introduce, wait_for_state
 from tests.integration.http_device import TOKEN, paired_device
 
 VOLUME = "number.kitchen_box_volume"
@@ -45,10 +30,6 @@ SCREEN = "notify.kitchen_box_screen_message"
 RESTART = "button.kitchen_box_restart"
 ADDRESS = "sensor.kitchen_box_ip_address"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
-
-
-async def act(hass: HomeAssistant, domain: str, service: str, entity_id: str, **data: Any) -> None:
-    await hass.services.async_call(domain, service, {ATTR_ENTITY_ID: entity_id, **data}, blocking=True)
 
 
 async def talk(hass: HomeAssistant, device: SimulatedDevice) -> None:
@@ -184,11 +165,11 @@ async def test_a_call_that_fails_says_how(
     assert failure.value.translation_key == "refused"
     device.tool_seconds["self.audio_speaker.set_volume"] = 300
     with pytest.raises(HomeAssistantError) as failure:
-        await act(hass, NUMBER, SERVICE_SET_VALUE, VOLUME, **{ATTR_VALUE: 35})
+        await act(hass, "number", "set_value", VOLUME, value=35)
     assert failure.value.translation_key == "no_answer"
     device.tool_seconds["self.audio_speaker.set_volume"] = 30
     before = called(device, "self.audio_speaker.set_volume")
-    setting = asyncio.ensure_future(act(hass, NUMBER, SERVICE_SET_VALUE, VOLUME, **{ATTR_VALUE: 35}))
+    setting = asyncio.ensure_future(act(hass, "number", "set_value", VOLUME, value=35))
     await device.wait_for(lambda: called(device, "self.audio_speaker.set_volume") > before, 60)
     await device.power_off()
     with pytest.raises(HomeAssistantError) as failure:
@@ -201,11 +182,25 @@ async def test_a_message_shows_on_the_screen_as_far_as_it_fits(
 ) -> None:
     device = await boot()
     with pytest.raises(HomeAssistantError, match="only while it is in a conversation"):
-        await act(hass, NOTIFY, SERVICE_SEND_MESSAGE, SCREEN, **{ATTR_MESSAGE: "Too early"})
+        await act(hass, "notify", "send_message", SCREEN, message="Too early")
     await talk(hass, device)
-    await act(hass, NOTIFY, SERVICE_SEND_MESSAGE, SCREEN, **{ATTR_MESSAGE: "x" * 501, ATTR_TITLE: "y" * 61})
+    await act(hass, "notify", "send_message", SCREEN, message="x" * 501, title="y" * 61)
     await device.wait_for(lambda: device.screen.system_text == "x" * 499 + "…", 3)
     assert device.screen.status == "y" * 59 + "…"
+
+
+async def test_a_long_text_does_not_end_a_conversation_of_firmware_with_a_small_buffer(
+    hass: HomeAssistant, speech: Speech, boot: Boot, known: Device
+) -> None:
+    """Four hundred and eighty emoji are cut; a call that is as long is refused, and says why."""
+    device = await boot(get_profile("s3", "1.7.6"))
+    await talk(hass, device)
+    await act(hass, "notify", "send_message", SCREEN, message="😀" * 480)
+    await device.wait_for(lambda: device.screen.system_text.startswith("😀" * 300), 10)
+    assert device.screen.system_text.endswith("…")
+    with pytest.raises(HomeAssistantError, match="longer than the 1440 bytes that this firmware takes"):
+        await known.commands.call_tool("self.screen.set_theme", {"theme": "x" * 2000})
+    assert device.channel_open
 
 
 @pytest.mark.usefixtures("all_enabled")
@@ -222,7 +217,7 @@ async def test_what_is_told_as_connected_takes_a_command_at_once(
             hass.async_create_task(show_and_tell())
 
     async def show_and_tell() -> None:
-        await act(hass, NOTIFY, SERVICE_SEND_MESSAGE, SCREEN, **{ATTR_MESSAGE: "At once"})
+        await act(hass, "notify", "send_message", SCREEN, message="At once")
         shown.set()
 
     stop = async_track_state_change_event(hass, [CONNECTED], show)
@@ -231,18 +226,6 @@ async def test_what_is_told_as_connected_takes_a_command_at_once(
         await shown.wait()
     stop()
     await device.wait_for(lambda: device.screen.system_text == "At once", 3)
-
-
-@pytest.mark.usefixtures("all_enabled")
-async def test_restart_counts_as_done_although_the_device_does_not_answer(
-    hass: HomeAssistant, speech: Speech, boot: Boot
-) -> None:
-    device = await boot()
-    await talk(hass, device)
-    await wait_for_state(hass, RESTART, "unknown")
-    await act(hass, BUTTON, SERVICE_PRESS, RESTART)
-    await device.wait_for(lambda: bool([event for event in device.transcript if event.kind == "restart"]), 5)
-    await wait_for_state(hass, CONNECTED, "off")
 
 
 @pytest.mark.usefixtures("all_enabled")

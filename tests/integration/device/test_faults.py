@@ -75,7 +75,12 @@ ENDED = {
         Misbehaviour.SECOND_HELLO,
         Misbehaviour.BINARY_BEFORE_HELLO,
     ],
-    LinkKind.MQTT: [Misbehaviour.FOREIGN_TOPIC, Misbehaviour.MQTT_GARBAGE, Misbehaviour.MQTT_GIANT_LENGTH],
+    LinkKind.MQTT: [
+        Misbehaviour.FOREIGN_TOPIC,
+        Misbehaviour.MQTT_GARBAGE,
+        Misbehaviour.MQTT_GIANT_LENGTH,
+        Misbehaviour.OVERSIZE_TEXT,
+    ],
 }
 BORNE = {
     LinkKind.WEBSOCKET: [Misbehaviour.GARBAGE_JSON, Misbehaviour.NEVER_ANSWER_MCP, Misbehaviour.OPUS_GARBAGE],
@@ -85,7 +90,6 @@ BORNE = {
         Misbehaviour.LOOPING_CURSOR,
         Misbehaviour.STATUS_NOT_JSON,
         Misbehaviour.NO_AUDIO,
-        Misbehaviour.OVERSIZE_TEXT,
         Misbehaviour.SECOND_HELLO,
     ],
 }

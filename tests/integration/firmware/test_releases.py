@@ -8,10 +8,6 @@ import zipfile
 
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from homeassistant.components.update import (
-    ATTR_VERSION,
-)
-from homeassistant.const import STATE_OFF, STATE_ON, STATE_UNKNOWN
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import ServiceValidationError
 from homeassistant.helpers import issue_registry as ir
@@ -101,11 +97,7 @@ def release(version: str, file: str, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("as_list", [True, False])
 async def test_releases_on_the_web_are_offered_and_fetched_when_they_are_wanted(
-    hass: HomeAssistant,
-    boot: Boot,
-    linked_entry: MockConfigEntry,
-    releases: Releases,
-    as_list: bool,
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, releases: Releases, as_list: bool
 ) -> None:
     """The list may be of all releases or of the last one; what is no firmware in it is passed over."""
     await point_to(hass, linked_entry, releases.url)
@@ -114,14 +106,14 @@ async def test_releases_on_the_web_are_offered_and_fetched_when_they_are_wanted(
     releases.listed = [None, old, newest, draft, {"assets": [{"name": 7}, "?"]}] if as_list else newest
     box = await boot_linked(hass, boot)
     await look(hass)
-    assert versions(hass) == (STATE_ON, "2.4.1", "2.4.2")
+    assert versions(hass) == ("on", "2.4.1", "2.4.2")
     state = state_of(hass, FIRMWARE)
     assert state.attributes["release_url"].endswith("/tag/v2.4.2")
     assert releases.fetched == 0
     await install(hass)
     assert (box.profile.version, releases.fetched) == ("2.4.2", 1)
     # The list is known, and has nothing newer.
-    assert versions(hass) == (STATE_OFF, "2.4.2", "2.4.2")
+    assert versions(hass) == ("off", "2.4.2", "2.4.2")
 
 
 async def test_a_release_that_is_not_what_it_says_is_refused(
@@ -136,7 +128,7 @@ async def test_a_release_that_is_not_what_it_says_is_refused(
         ("2.4.4", "not a firmware for an ESP32"),
     ):
         with pytest.raises(ServiceValidationError, match=reason):
-            await install(hass, **{ATTR_VERSION: version})
+            await install(hass, version=version)
     assert fetches(box) == 0
 
 
@@ -167,7 +159,7 @@ async def test_a_list_that_cannot_be_used_is_told(
     await point_to(hass, linked_entry, releases.url)
     await boot_linked(hass, boot)
     await look(hass)
-    assert versions(hass) == (STATE_UNKNOWN, "2.4.1", None)
+    assert versions(hass) == ("unknown", "2.4.1", None)
     issue = ir.async_get(hass).async_get_issue(DOMAIN, "firmware_releases")
     assert issue is not None
     assert issue.translation_placeholders is not None
@@ -202,10 +194,7 @@ async def test_the_form_tries_the_address_of_a_list(
 
 @pytest.mark.own_home
 async def test_a_switch_looks_for_the_stock_firmware_on_github(
-    hass: HomeAssistant,
-    linked_entry: MockConfigEntry,
-    own_address: None,
-    aioclient_mock: AiohttpClientMocker,
+    hass: HomeAssistant, linked_entry: MockConfigEntry, own_address: None, aioclient_mock: AiohttpClientMocker
 ) -> None:
     settings = dict(linked_entry.data)
 

@@ -7,10 +7,8 @@ from homeassistant.components.homeassistant import SERVICE_UPDATE_ENTITY
 from homeassistant.components.update import (
     ATTR_INSTALLED_VERSION,
     ATTR_LATEST_VERSION,
-    DOMAIN as UPDATE,
     SERVICE_INSTALL,
 )
-from homeassistant.const import ATTR_ENTITY_ID
 from homeassistant.core import HomeAssistant
 
 from simulator import BOARDS, Pace, SimulatedDevice, get_profile
@@ -32,13 +30,13 @@ async def boot_linked(hass: HomeAssistant, boot: Boot, **pace: float) -> Simulat
 async def look(hass: HomeAssistant) -> None:
     """Have the owner ask for what there is."""
     await hass.services.async_call(
-        "homeassistant", SERVICE_UPDATE_ENTITY, {ATTR_ENTITY_ID: [FIRMWARE]}, blocking=True
+        "homeassistant", SERVICE_UPDATE_ENTITY, {"entity_id": [FIRMWARE]}, blocking=True
     )
     await hass.async_block_till_done()
 
 
 async def install(hass: HomeAssistant, **data: str) -> None:
-    await hass.services.async_call(UPDATE, SERVICE_INSTALL, {ATTR_ENTITY_ID: FIRMWARE, **data}, blocking=True)
+    await hass.services.async_call("update", SERVICE_INSTALL, {"entity_id": FIRMWARE, **data}, blocking=True)
 
 
 def versions(hass: HomeAssistant) -> tuple[str, str | None, str | None]:
@@ -50,7 +48,7 @@ def versions(hass: HomeAssistant) -> tuple[str, str | None, str | None]:
 
 def empty(folder: Path) -> None:
     for path in folder.iterdir():
-        if path.is_file():
+        if not path.is_dir():
             path.unlink()
 
 

@@ -24,6 +24,7 @@ from tests.integration.boxes import (
     MAC,
     Boot,
     Speech,
+    act,
     assert_nothing_lost,
     change_settings,
     introduce,
@@ -63,12 +64,6 @@ def connect(hass: HomeAssistant, speech: Speech, boot: Boot) -> Connect:
     return connect
 
 
-async def set_volume(hass: HomeAssistant, value: int) -> None:
-    await hass.services.async_call(
-        "number", "set_value", {"entity_id": VOLUME, "value": value}, blocking=True
-    )
-
-
 @pytest.mark.parametrize("paired", [()], ids=["new"])
 async def test_a_new_device_is_paired_with_its_code_and_answers(
     hass: HomeAssistant,
@@ -90,7 +85,7 @@ async def test_a_new_device_is_paired_with_its_code_and_answers(
 
 async def test_tools_become_entities_that_set_and_show_values(hass: HomeAssistant, connect: Connect) -> None:
     device = await connect()
-    await set_volume(hass, 35)
+    await act(hass, "number", "set_value", VOLUME, value=35)
     assert device.values["volume"] == 35
     await wait_for_state(hass, VOLUME, "35")
     assert hass.states.is_state("sensor.kitchen_box_battery", "82")

@@ -10,8 +10,7 @@ import re
 from typing import Any
 
 from aiomqtt import Client
-from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
-from homeassistant.const import ATTR_ENTITY_ID, CONF_HOST, CONF_PORT
+from homeassistant.const import CONF_HOST, CONF_PORT
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 import pytest
@@ -25,13 +24,7 @@ from custom_components.xiaozhi.settings import OfferedLink
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts, VoiceTimeouts
 from simulator import SimulatedDevice, State, converse
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import (
-    LIGHT,
-    SATELLITE,
-    Boot,
-    Speech,
-    wait_for_state,
-)
+from tests.integration.boxes import LIGHT, SATELLITE, Boot, Speech, wait_for_state
 from tests.integration.issues import open_issues
 from tests.protocol.transport.mqtt.brokers import Mosquitto, mosquitto
 from tests.protocol.transport.mqtt.wire import subscribe
@@ -150,7 +143,7 @@ async def set_volume(hass: HomeAssistant, device: SimulatedDevice, volume: int) 
     """Have an idle device do something, and see that it has."""
     assert device.state is State.IDLE
     await hass.services.async_call(
-        NUMBER, SERVICE_SET_VALUE, {ATTR_ENTITY_ID: VOLUME, ATTR_VALUE: volume}, blocking=True
+        "number", "set_value", {"entity_id": VOLUME, "value": volume}, blocking=True
     )
     assert device.values["volume"] == volume
 
@@ -226,15 +219,24 @@ async def test_a_device_without_a_status_is_pinged(
 
 
 @pytest.mark.parametrize(
-    "timeouts", [replace(QUICK, session=replace(QUICK.session, poll=60))], ids=["seldom asked"]
+    "timeouts",
+    [
+        replace(
+            QUICK,
+            session=replace(QUICK.session, poll=60),
+            broker=replace(QUICK.broker, first_probe=600, last_probe=600),
+        )
+    ],
+    ids=["seldom asked"],
 )
-async def test_a_device_that_restarts_unnoticed_is_shaken_hands_with_again(
-    hass: HomeAssistant, boot: Boot
+async def test_a_device_is_known_soon_after_its_check_in_and_shaken_hands_with_again_after_a_restart(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
-    """It has forgotten where its photos go."""
+    """It says nothing by itself, and has forgotten where its photos go."""
+    await until(lambda: linked_entry.runtime_data.listeners.counters()["broker"]["connected"])
     device = await boot()
-    await wait_for_state(hass, VOLUME, "70")
-    assert handshakes(device) == 1
+    await wait_for_state(hass, CONNECTED, "on", 30)
+    await device.wait_for(lambda: handshakes(device) == 1, 30)
     await device.lose_power()
     await device.boot()
     await device.wait_for(lambda: handshakes(device) == 2, 30)

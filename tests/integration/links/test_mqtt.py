@@ -7,37 +7,32 @@ import logging
 from typing import Any
 
 from freezegun.api import FrozenDateTimeFactory
-from homeassistant.components.notify import (
-    ATTR_MESSAGE,
-    ATTR_TITLE,
-    DOMAIN as NOTIFY,
-    SERVICE_SEND_MESSAGE,
-)
-from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
-from homeassistant.const import ATTR_ENTITY_ID
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
+from websockets.asyncio.client import connect
 
 from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, DOMAIN
-from custom_components.xiaozhi.device.device import Device as PairedDevice
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
 from custom_components.xiaozhi.settings import DeviceLink
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
-from simulator import Misbehaviour, State, converse, get_profile
+from simulator import Misbehaviour, SimulatedDevice, State, converse, get_profile
 from tests.integration.boxes import (
+    CLIENT_ID,
     COMMAND,
     MAC,
     Boot,
     Speech,
+    act,
     change_settings,
     mqtt_client_id,
     wait_for_state,
 )
-from tests.integration.http_device import TOKEN
+from tests.integration.http_device import TOKEN, HttpDevice
 from tests.protocol.transport.mqtt.device import HELLO, encoded
 from tests.protocol.transport.mqtt.wire import WireClient, publish
 from tests.protocol.transport.udp.device import until
@@ -50,30 +45,16 @@ VOLUME = "number.kitchen_box_volume"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 
 
-async def set_volume(hass: HomeAssistant, volume: int) -> None:
-    await hass.services.async_call(
-        NUMBER, SERVICE_SET_VALUE, {ATTR_ENTITY_ID: VOLUME, ATTR_VALUE: volume}, blocking=True
-    )
-
-
 @pytest.mark.parametrize("version", ["1.9.0", "2.4.2"])
 async def test_an_idle_device_does_what_it_is_told(hass: HomeAssistant, boot: Boot, version: str) -> None:
     device = await boot(get_profile("s3", version))
     await wait_for_state(hass, VOLUME, "70")
     assert device.state is State.IDLE
-    await set_volume(hass, 35)
+    await act(hass, "number", "set_value", VOLUME, value=35)
     assert device.values["volume"] == 35
     await wait_for_state(hass, VOLUME, "35")
-    await hass.services.async_call(
-        NOTIFY,
-        SERVICE_SEND_MESSAGE,
-        {
-            ATTR_ENTITY_ID: "notify.kitchen_box_screen_message",
-            ATTR_MESSAGE: "The post is here",
-            ATTR_TITLE: "Door",
-        },
-        blocking=True,
-    )
+    message = {"message": "The post is here", "title": "Door"}
+    await act(hass, "notify", "send_message", "notify.kitchen_box_screen_message", **message)
     await device.wait_for(lambda: device.screen.system_text == "The post is here", 3)
     assert device.screen.status == "Door"
     assert device.state is State.IDLE
@@ -101,23 +82,8 @@ async def test_a_device_that_is_told_to_use_websocket_is_not_connected_over_mqtt
     await device.boot()
     assert hass.states.is_state(CONNECTED, "off")
     with pytest.raises(HomeAssistantError) as failure:
-        await set_volume(hass, 5)
+        await act(hass, "number", "set_value", VOLUME, value=5)
     assert failure.value.translation_key == "only_in_conversation"
-
-
-async def test_a_listener_that_fails_stops_neither_the_others_nor_the_device(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, caplog: pytest.LogCaptureFixture
-) -> None:
-    def broken() -> None:
-        raise ZeroDivisionError
-
-    known: PairedDevice = linked_entry.runtime_data.devices[MAC]
-    remove = known.listen(["linked"], broken)
-    await boot()
-    await wait_for_state(hass, VOLUME, "70")
-    remove()
-    assert "A change of a device could not be shown" in caplog.text
-    caplog.clear()
 
 
 async def test_a_device_that_only_is_there_is_not_saved_again_and_again(
@@ -145,7 +111,7 @@ async def test_a_device_that_only_is_there_is_not_saved_again_and_again(
     freezer.tick(timedelta(minutes=1))
     await asyncio.sleep(70)
     assert known.state.last_contact > contact
-    await set_volume(hass, 35)
+    await act(hass, "number", "set_value", VOLUME, value=35)
     await asyncio.sleep(70)
     assert stored()["status"]["volume"] == 35
 
@@ -211,7 +177,7 @@ async def test_old_firmware_that_cannot_answer_after_a_restart_of_home_assistant
         await known.commands.call_tool("self.audio_speaker.set_volume", {"volume": 1})
     assert (await converse(device, command, word="hello again")).heard == [COMMAND]
     await wait_for_state(hass, CONNECTED, "on")
-    await set_volume(hass, 20)
+    await act(hass, "number", "set_value", VOLUME, value=20)
     await device.power_off()
     await wait_for_state(hass, VOLUME, "unavailable")
     await device.boot()
@@ -243,3 +209,53 @@ async def next_request(client: WireClient) -> Any:
     while (message := json.loads((await client.receive_message())[1]))["type"] != "mcp":
         pass
     return message["payload"]
+
+
+CONNECTIVITY = "binary_sensor.kitchen_box_connectivity"
+
+
+async def test_a_client_that_knows_only_websocket_is_told_where_and_stays_available(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator
+) -> None:
+    """It would otherwise go on talking to the server of which it has stored the address."""
+    client = HttpDevice(client=await hass_client_no_auth(), mac=MAC, client_id=CLIENT_ID)
+    device = linked_entry.runtime_data.devices[MAC]
+    reply = await client.check_in()
+    assert reply.keys() == {"mqtt", "websocket", "server_time"}
+    assert not device.state.available
+    headers = {
+        "Device-Id": MAC,
+        "Client-Id": CLIENT_ID,
+        "Authorization": f"Bearer {reply['websocket']['token']}",
+    }
+    async with connect(reply["websocket"]["url"], additional_headers=headers) as socket:
+        await socket.send(json.dumps({"type": "hello", "transport": "websocket"}))
+        assert json.loads(await asyncio.wait_for(socket.recv(), 10))["type"] == "hello"
+        await wait_for_state(hass, CONNECTIVITY, "on")
+        assert (await client.check_in()).keys() == reply.keys()
+        assert device.linked, "a check-in does not end the link of a client that prefers the other"
+    await wait_for_state(hass, CONNECTIVITY, "off")
+    await client.check_in()
+    assert device.state.available, "as for every device on WebSocket, its last state stands"
+    assert device.state.link is LinkKind.WEBSOCKET
+
+
+async def test_firmware_that_is_told_both_takes_mqtt_and_gets_one_section_when_its_owner_wants_websocket(
+    hass: HomeAssistant,
+    linked_entry: MockConfigEntry,
+    boot: Boot,
+    hass_client_no_auth: ClientSessionGenerator,
+) -> None:
+    box: SimulatedDevice = await boot()
+    await wait_for_state(hass, CONNECTIVITY, "on")
+    assert box.link == "mqtt"
+    client = HttpDevice(client=await hass_client_no_auth(), mac=MAC, client_id=CLIENT_ID)
+    for wanted, sections in (
+        (DeviceLink.WEBSOCKET, {"websocket", "server_time"}),
+        (DeviceLink.AUTOMATIC, {"mqtt", "websocket", "server_time"}),
+    ):
+        change_settings(hass, linked_entry, **{CONF_LINK: wanted.value})
+        await hass.async_block_till_done()
+        assert (await client.check_in()).keys() == sections
+        expected = LinkKind.WEBSOCKET if wanted is DeviceLink.WEBSOCKET else LinkKind.MQTT
+        assert linked_entry.runtime_data.devices[MAC].state.link is expected

@@ -1,16 +1,12 @@
 """What can happen to a device on MQTT and to its network; it comes back by itself, and others go on."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 import contextlib
 import json
 from typing import Any
 
-from homeassistant.components.number import ATTR_VALUE, DOMAIN as NUMBER, SERVICE_SET_VALUE
 from homeassistant.config_entries import ConfigSubentryData
-from homeassistant.const import ATTR_ENTITY_ID
-from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
-from homeassistant.helpers.event import async_track_state_change_event
+from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
@@ -52,26 +48,11 @@ def paired() -> tuple[ConfigSubentryData, ...]:
     return paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Hall box")
 
 
-@pytest.fixture
-async def volume_states(hass: HomeAssistant) -> AsyncGenerator[list[str]]:
-    """What the volume has been from now on."""
-    seen: list[str] = []
-
-    @callback
-    def changed(event: Event[EventStateChangedData]) -> None:
-        if state := event.data["new_state"]:
-            seen.append(state.state)
-
-    stop = async_track_state_change_event(hass, [VOLUME], changed)
-    yield seen
-    stop()
-
-
 async def set_volume(hass: HomeAssistant, device: SimulatedDevice, volume: int) -> None:
     """Have a device do something, and see that it has."""
     entity_id = VOLUME if device.mac == MAC else OTHER_VOLUME
     await hass.services.async_call(
-        NUMBER, SERVICE_SET_VALUE, {ATTR_ENTITY_ID: entity_id, ATTR_VALUE: volume}, blocking=True
+        "number", "set_value", {"entity_id": entity_id, "value": volume}, blocking=True
     )
     assert device.values["volume"] == volume
 
@@ -108,30 +89,6 @@ async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging(
     await wait_for_state(hass, CONNECTED, "on", 10)
     await device.wait_state(State.IDLE, 10)
     assert (await converse(device, command, word="hello again")).heard == [COMMAND]
-
-
-async def test_a_device_that_lost_its_power_in_a_conversation_takes_over_from_itself(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    volume_states: list[str],
-) -> None:
-    """Its old connection, of which nobody has heard that it is gone, neither blocks nor disturbs it."""
-    speech.recognizer.lines = [COMMAND] * 2
-    device = await boot(pace=STEADY)
-    await wait_for_state(hass, VOLUME, "70")
-    await begin_to_speak(speech, device, command)
-    await device.lose_power()
-    assert hass.states.is_state(CONNECTED, "on")
-    await device.boot()
-    await set_volume(hass, device, 20)
-    # Longer than the old connection would have had.
-    await asyncio.sleep(3.5)
-    assert hass.states.is_state(CONNECTED, "on")
-    assert hass.states.is_state(SATELLITE, "idle")
-    assert (await converse(device, command, word="hello again")).heard == [COMMAND]
-    assert "unavailable" not in volume_states
 
 
 # What is lost is silence as long as it was: speech ends when it ends, and the answer is heard.

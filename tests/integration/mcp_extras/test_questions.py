@@ -195,21 +195,6 @@ async def test_a_question_that_nobody_answers_or_that_is_ignored_is_cancelled(
     assert await asking == {"action": "cancel"}
 
 
-async def test_a_device_that_asks_while_it_is_asking_is_refused(
-    hass: HomeAssistant, ready: Any, device_id: str
-) -> None:
-    """One question is open at a time; other calls of the device go on meanwhile."""
-    asking = asyncio.create_task(use(hass, device_id, "ask_person"))
-    issue = await question_of(hass)
-    assert await use(hass, device_id, "ask_person") == {
-        "code": -32000,
-        "message": "Too many questions: ask again later",
-    }
-    assert await use(hass, device_id, "warm_up") is True
-    ir.async_ignore_issue(hass, DOMAIN, issue.issue_id, ignore=True)
-    assert await asking == {"action": "cancel"}
-
-
 async def test_a_question_ends_with_the_link(
     hass: HomeAssistant, ready: Any, device_id: str, linked_entry: MockConfigEntry
 ) -> None:

@@ -5,11 +5,17 @@ from typing import Any
 
 from homeassistant.core import Event, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
+from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.errors import InputError
+from custom_components.xiaozhi.mcp_extras.person_questions import OPEN_QUESTIONS, OpenQuestion
+from custom_components.xiaozhi.mcp_extras.question_flow import QuestionFlow
+from custom_components.xiaozhi.mcp_extras.question_form import parse_question_form
+from simulator import SimulatedDevice, State
+from tests.integration.boxes import Boot, change_settings
 from tests.integration.mcp_extras.conftest import BootFull
 from tests.protocol.transport.udp.device import until
 
@@ -118,3 +124,97 @@ async def test_progress_reaches_the_caller_and_keeps_the_call_alive(
         {"device_id": device_id, "tool": "count", "progress": done, "total": 3, "message": f"{done} of 3"}
         for done in (1, 2, 3)
     ]
+
+
+async def talking(device: SimulatedDevice, entry: MockConfigEntry) -> Any:
+    """Open a channel, over which a device on WebSocket can be reached; return the device of ours."""
+    await device.wake()
+    await device.wait_state(State.LISTENING, 5)
+    (known,) = entry.runtime_data.devices.values()
+    await until(lambda: known.conversation_state == "listening" and bool(known.tools))
+    return known
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+async def test_stock_firmware_is_sent_not_a_message_more(
+    hass: HomeAssistant,
+    speech: Any,
+    linked_entry: MockConfigEntry,
+    boot: Boot,
+    device_id: str,
+    monkeypatch: pytest.MonkeyPatch,
+    allowed: bool,
+) -> None:
+    """Only what it has always been sent: a handshake, its list of tools, and calls."""
+    change_settings(hass, linked_entry, ask_ai=allowed, ask_people=allowed)
+    got: list[dict[str, Any]] = []
+    device = await boot()
+    handle = device._on.mcp.handle
+    monkeypatch.setattr(device._on.mcp, "handle", lambda message: (got.append(message), handle(message)))
+    known = await talking(device, linked_entry)
+    call = asyncio.create_task(known.commands.call_tool("self.get_device_status"))
+    await asyncio.sleep(0.01)
+    call.cancel()
+    await asyncio.sleep(600)
+    methods = [message["method"] for message in got]
+    assert set(methods) <= {"initialize", "notifications/initialized", "tools/list", "tools/call"}
+    assert methods.count("initialize") <= 1
+    for message in got:
+        if message["method"] == "initialize":
+            capabilities = message["params"]["capabilities"].keys() - {"vision"}
+            assert capabilities == ({"sampling", "elicitation"} if allowed else set())
+            assert message["params"]["protocolVersion"] == ("2025-11-25" if allowed else "2024-11-05")
+    assert not known.state.extended
+
+
+@pytest.fixture
+async def flow(hass: HomeAssistant) -> QuestionFlow:
+    """The form of a question with a field of every kind."""
+    assert await async_setup_component(hass, "repairs", {})
+    properties = {
+        "whole": {"type": "integer", "minimum": 1, "maximum": 9},
+        "half": {"type": "number", "minimum": 0},
+        "text": {"type": "string", "minLength": 2, "maxLength": 4, "title": "Same"},
+        "mail": {"type": "string", "title": "Same", "description": "Where to"},
+        "pick": {"type": "string", "enum": ["a", "b"], "default": "b"},
+    }
+    params = {"message": "Well?", "requestedSchema": {"type": "object", "properties": properties}}
+    question = OpenQuestion(
+        form=parse_question_form(params), placeholders={}, answer=hass.loop.create_future()
+    )
+    hass.data[OPEN_QUESTIONS] = {"issue": question}
+    flow = QuestionFlow()
+    flow.hass, flow.handler, flow.flow_id = hass, DOMAIN, "flow"
+    flow.context = {"issue_id": "issue"}
+    return flow
+
+
+async def test_every_kind_of_field_is_asked_for_and_checked(hass: HomeAssistant, flow: QuestionFlow) -> None:
+    form = await flow.async_step_answer()
+    assert form["data_schema"] is not None
+    keys = list(map(str, form["data_schema"].schema))
+    placeholders = form["description_placeholders"]
+    assert placeholders is not None
+    assert [placeholders[key.replace("field", "label")] for key in keys] == [
+        "whole (1–9)", "half (≥ 0)", "Same", "Same (mail)", "pick",
+    ]  # fmt: skip
+    whole, half, text, mail, pick = keys
+    for given, errors in (
+        ({whole: 1.5}, {whole: "not_whole"}),
+        ({whole: 10, half: -0.5}, {whole: "out_of_range", half: "out_of_range"}),
+        ({text: "x"}, {text: "too_short"}),
+        ({text: "xxxxx"}, {text: "too_long"}),
+    ):
+        assert (await flow.async_step_answer(given))["errors"] == errors
+    given = {whole: 2.0, half: 0.5, mail: "", pick: "a"}
+    assert (await flow.async_step_answer(given))["type"] == "create_entry"
+    question = hass.data[OPEN_QUESTIONS]["issue"]
+    content = {"whole": 2, "half": 0.5, "pick": "a"}
+    assert await question.answer == {"action": "accept", "content": content}
+    question.resolve("decline")
+
+
+async def test_a_form_whose_question_is_gone_says_so(hass: HomeAssistant, flow: QuestionFlow) -> None:
+    hass.data[OPEN_QUESTIONS].clear()
+    for step in (flow.async_step_init, flow.async_step_answer, flow.async_step_decline):
+        assert (await step())["reason"] == "gone"

@@ -15,9 +15,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, Pace, SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Announcement, Outcome
-from tests.integration.boxes import SATELLITE, Boot, Speech, change_settings, state_of, wait_for_state
+from tests.integration.boxes import SATELLITE, Boot, Speech, act, change_settings, state_of, wait_for_state
 from tests.integration.media.media_server import MediaServer, children, music, with_titles
-from tests.integration.tools.acting import act
 from tests.protocol.audio.sounds import pitch_level
 
 LINK = LinkKind.MQTT
@@ -261,23 +260,6 @@ async def test_without_ffmpeg_it_is_said_what_to_install_and_announcements_go_on
     said = {"entity_id": SATELLITE, "message": "Dinner is ready."}
     await hass.services.async_call("assist_satellite", "announce", said, blocking=True)
     assert [found.outcome for found in device.announcements] == [Outcome.PLAYED]
-
-
-async def test_what_is_stopped_while_it_is_being_opened_tells_its_caller(
-    hass: HomeAssistant, boot: Boot, server: MediaServer
-) -> None:
-    await boot(NEW)
-    opening = asyncio.create_task(play(hass, server.pieces("/silent", [], then="stall")))
-    await wait_for_state(hass, PLAYER, "buffering")
-    await asyncio.sleep(1)
-    assert server.paths() == ["/silent"]
-    other = asyncio.create_task(play(hass, server.url("/silent")))
-    with pytest.raises(HomeAssistantError, match="was not played"):
-        await opening
-    await do(hass, "media_stop")
-    with pytest.raises(HomeAssistantError, match="was not played"):
-        await other
-    await server.wait_unused()
 
 
 async def test_a_device_that_leaves_ends_the_music_and_a_reload_leaves_nothing(

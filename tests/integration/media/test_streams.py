@@ -9,7 +9,6 @@ import threading
 from typing import Any
 
 from aiohttp import web
-from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
 from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component
 import pytest
@@ -123,25 +122,6 @@ async def test_files_of_every_usual_kind_are_played_from_the_web(
     assert player.stream.title == name
 
 
-async def test_radio_tells_its_name_and_its_songs(hass: HomeAssistant, server: MediaServer) -> None:
-    data = with_titles(music(8), 8000, {0: "Miles Davis - So What", 6: "Nina Simone - Sinnerman\x1b[0m"})
-    server.pieces(
-        "/jazz",
-        [data[i : i + 1000] for i in range(0, len(data), 1000)],
-        every=0.12,
-        headers={"icy-metaint": "8000", "icy-name": "Jazz FM", "Content-Type": "audio/mpeg"},
-        then="stall",
-    )
-    player = Player(hass, server.url("/jazz"))
-    with pytest.raises(UserError, match="media_stalled"):
-        await player.play()
-    assert server.asked[0].headers["Icy-MetaData"] == "1"
-    assert player.seconds == pytest.approx(8, abs=0.2)
-    assert player.stream.station == "Jazz FM"
-    assert player.titles[-2:] == ["Miles Davis - So What", "Nina Simone - Sinnerman?[0m"]
-    assert player.stream.is_live
-
-
 async def test_a_flood_of_titles_is_told_once_a_second_and_the_last_one_counts(
     hass: HomeAssistant, server: MediaServer
 ) -> None:
@@ -153,15 +133,6 @@ async def test_a_flood_of_titles_is_told_once_a_second_and_the_last_one_counts(
         await player.play()
     assert player.titles[-1].startswith("Song 50")
     assert len(player.titles) < 20
-
-
-async def test_chained_ogg_is_one_stream(hass: HomeAssistant, server: MediaServer) -> None:
-    songs = [music(2, "ogg", "libopus", hertz=hertz) for hertz in (440, 880, 660)]
-    player = await play(hass, server.file("/radio.ogg", b"".join(songs)))
-    assert player.seconds == pytest.approx(6, abs=0.2)
-    for start, hertz in ((0.5, 440), (2.5, 880), (4.5, 660)):
-        middle = bytes(player.pcm[int(start * SECOND) // 2 * 2 :][:SECOND])
-        assert pitch_level(middle, RATE, hertz) > 5000
 
 
 def hls(server: MediaServer, *segments: str) -> str:
@@ -347,22 +318,6 @@ async def test_closing_before_the_end_leaves_nothing(hass: HomeAssistant, server
             await player.stream.close()
             assert children() == []
     await server.wait_unused()
-
-
-@pytest.mark.real_time
-async def test_closing_ends_ffmpeg_also_behind_a_script(
-    hass: HomeAssistant, server: MediaServer, tmp_path: Path
-) -> None:
-    """Home Assistant's setting `ffmpeg_bin` may name a script, which starts ffmpeg as a child of its own."""
-    script = tmp_path / "ffmpeg"
-    script.write_text(f'#!/bin/sh\n"{hass.data[DATA_FFMPEG].binary}" "$@"\n')
-    script.chmod(0o755)
-    hass.data[DATA_FFMPEG] = FFmpegManager(hass, str(script))
-    player = Player(hass, server.pieces("/endless", [music(10)], then="again"))
-    await player.stream.open()
-    async with asyncio.timeout(5):
-        await player.stream.close()
-        await server.wait_unused()
 
 
 def box(name: bytes, body: bytes, *, full: bool = False) -> bytes:

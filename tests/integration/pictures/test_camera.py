@@ -23,9 +23,9 @@ from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from custom_components.xiaozhi.tools.catalogue import PHOTO_TOOL
-from simulator import SimulatedDevice, get_profile
+from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
-from tests.integration.boxes import CLIENT_ID, MAC, Boot, state_of, wait_for_state
+from tests.integration.boxes import CLIENT_ID, MAC, state_of, wait_for_state
 from tests.integration.http_device import TOKEN
 from tests.integration.pictures.eyes import FAILURE, ScriptedEyes, open_eyes, sentence
 from tests.integration.provisioning.forms import change_device, submit_device
@@ -40,14 +40,6 @@ CONNECTED = "binary_sensor.kitchen_box_connectivity"
 PHOTO = "image.kitchen_box_photo"
 QUESTION = "What do you see?"
 SETTINGS = {"share_transcripts": False}
-
-
-@pytest.fixture
-async def camera(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
-    """A device with a camera that Home Assistant knows."""
-    device = await boot(get_profile("camera"))
-    await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
-    return device
 
 
 @pytest.fixture
@@ -138,15 +130,6 @@ async def test_without_a_model_the_device_says_so_and_the_owner_is_told_until_th
     await open_eyes(hass)
     assert (await take_photo(device))["success"]
     assert not registry.async_get_issue(DOMAIN, NO_MODEL_ISSUE)
-
-
-async def test_a_model_that_takes_no_pictures_is_none(
-    hass: HomeAssistant, eyes: ScriptedEyes, camera: SimulatedDevice, device: Device
-) -> None:
-    eyes._attr_supported_features = type(eyes._attr_supported_features).GENERATE_DATA
-    eyes.async_write_ha_state()
-    assert "no AI model" in (await take_photo(device))["message"]
-    assert ir.async_get(hass).async_get_issue(DOMAIN, NO_MODEL_ISSUE)
 
 
 @pytest.mark.parametrize("failure", [FAILURE, KeyError("a bug")])
@@ -291,11 +274,7 @@ class TestUploads:
         assert not device.state.pictures
 
     async def test_a_device_that_sends_one_photo_after_the_other_is_told_to_wait(
-        self,
-        hass: HomeAssistant,
-        client: TestClient[Any, Any],
-        headers: dict[str, str],
-        device: Device,
+        self, hass: HomeAssistant, client: TestClient[Any, Any], headers: dict[str, str], device: Device
     ) -> None:
         for _ in range(vision._PHOTOS_AT_ONCE):
             response = await client.post(VISION_PATH, headers=headers, data=self.form(question=""))

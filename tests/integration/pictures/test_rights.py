@@ -21,8 +21,8 @@ from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.services import SERVICE_SHOW_IMAGE
 from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
-from simulator import SimulatedDevice, get_profile
-from tests.integration.boxes import MAC, Boot, wait_for_state
+from simulator import SimulatedDevice
+from tests.integration.boxes import MAC
 
 LINK = LinkKind.MQTT
 
@@ -69,15 +69,7 @@ async def site() -> AsyncGenerator[Site]:
 
 
 @pytest.fixture
-async def box(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
-    """A device with a screen."""
-    device = await boot(get_profile("camera"))
-    await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
-    return device
-
-
-@pytest.fixture
-def show(hass: HomeAssistant, box: SimulatedDevice, linked_entry: MockConfigEntry) -> Show:
+def show(hass: HomeAssistant, camera: SimulatedDevice, linked_entry: MockConfigEntry) -> Show:
     """Return what calls the action."""
     entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
     assert entry is not None

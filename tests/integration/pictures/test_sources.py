@@ -10,7 +10,8 @@ from unittest.mock import Mock
 
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from homeassistant.components import camera, image
+from homeassistant.components.camera import DATA_COMPONENT as CAMERAS, Camera
+from homeassistant.components.image import DATA_COMPONENT as IMAGES, ImageEntity
 from homeassistant.components.media_source import MediaSource, MediaSourceItem, PlayMedia
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
@@ -43,14 +44,6 @@ async def cameras(hass: HomeAssistant) -> None:
 
 
 @pytest.fixture
-async def box(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
-    """A device with a screen of 320 by 240."""
-    device = await boot(get_profile("camera"))
-    await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
-    return device
-
-
-@pytest.fixture
 def show(hass: HomeAssistant, device_id: str) -> Show:
     """Return what calls the action."""
 
@@ -75,7 +68,7 @@ def shown_on(device: SimulatedDevice) -> list[tuple[int, int]]:
     return [Image.open(io.BytesIO(picture)).size for picture in pictures]
 
 
-class Poster(image.ImageEntity):
+class Poster(ImageEntity):
     """An image entity of another integration."""
 
     _attr_name = "Poster"
@@ -91,7 +84,7 @@ class Poster(image.ImageEntity):
         return self._content
 
 
-class DoorCamera(camera.Camera):
+class DoorCamera(Camera):
     """A camera of another integration."""
 
     _attr_name = "Door"
@@ -106,12 +99,12 @@ class DoorCamera(camera.Camera):
 
 
 async def add_poster(hass: HomeAssistant, content: bytes) -> str:
-    await hass.data[image.DATA_COMPONENT].async_add_entities([Poster(hass, content)])
+    await hass.data[IMAGES].async_add_entities([Poster(hass, content)])
     return "image.poster"
 
 
 async def add_camera(hass: HomeAssistant, content: bytes) -> str:
-    await hass.data[camera.DATA_COMPONENT].async_add_entities([DoorCamera(content)])
+    await hass.data[CAMERAS].async_add_entities([DoorCamera(content)])
     return "camera.door"
 
 
@@ -119,7 +112,7 @@ async def add_camera(hass: HomeAssistant, content: bytes) -> str:
 @pytest.mark.parametrize("add", [add_poster, add_camera])
 async def test_a_picture_of_another_integration_is_shown(
     hass: HomeAssistant,
-    box: SimulatedDevice,
+    camera: SimulatedDevice,
     show: Show,
     add: Callable[[HomeAssistant, bytes], Awaitable[str]],
 ) -> None:
@@ -128,24 +121,22 @@ async def test_a_picture_of_another_integration_is_shown(
     await show(image=entity_id)
     # Of a camera, the media library knows a stream without end.
     await show(media={"media_content_id": f"media-source://{domain}/{entity_id}"})
-    assert shown_on(box) == [(320, 240), (320, 240)]
-    entity = hass.data[image.DATA_COMPONENT if domain == "image" else camera.DATA_COMPONENT].get_entity(
-        entity_id
-    )
+    assert shown_on(camera) == [(320, 240), (320, 240)]
+    entity = hass.data[IMAGES if domain == "image" else CAMERAS].get_entity(entity_id)
     assert isinstance(entity, Poster | DoorCamera)
     entity._content = TOO_LARGE
     with pytest.raises(HomeAssistantError, match=rf"The picture {entity_id} is larger than 16 MB"):
         await show(image=entity_id)
-    assert len(shown_on(box)) == 2
+    assert len(shown_on(camera)) == 2
 
 
 async def test_a_camera_of_a_house_without_cameras_is_named(
-    hass: HomeAssistant, box: SimulatedDevice, show: Show
+    hass: HomeAssistant, camera: SimulatedDevice, show: Show
 ) -> None:
     assert "camera" not in hass.config.components
     with pytest.raises(HomeAssistantError, match=r"Home Assistant has no camera camera\.door"):
         await show(image="camera.door")
-    assert not shown_on(box)
+    assert not shown_on(camera)
 
 
 class TestMediaLibrary:
@@ -178,17 +169,17 @@ class TestMediaLibrary:
         ids=["missing", "too large"],
     )
     async def test_a_file_that_is_missing_or_too_large_is_named(
-        self, box: SimulatedDevice, show: Show, folder: Path, content: bytes | None, reason: str
+        self, camera: SimulatedDevice, show: Show, folder: Path, content: bytes | None, reason: str
     ) -> None:
         if content is not None:
             await asyncio.to_thread((folder / "cat.png").write_bytes, content)
         with pytest.raises(HomeAssistantError, match=reason) as problem:
             await show(media={"media_content_id": "media-source://media_source/local/cat.png"})
         assert str(folder) not in str(problem.value), "the folders of the computer are nobody's business"
-        assert not shown_on(box)
+        assert not shown_on(camera)
 
     async def test_an_address_of_a_library_in_the_house_is_fetched(
-        self, hass: HomeAssistant, box: SimulatedDevice, show: Show, address: str
+        self, hass: HomeAssistant, camera: SimulatedDevice, show: Show, address: str
     ) -> None:
         class Album(MediaSource):
             @override
@@ -202,7 +193,7 @@ class TestMediaLibrary:
         mock_platform(hass, "album.media_source", Mock(async_get_media_source=get_album))
         assert await async_setup_component(hass, "album", {})
         await show(media={"media_content_id": "media-source://album/cat"})
-        assert shown_on(box) == [(320, 240)]
+        assert shown_on(camera) == [(320, 240)]
 
 
 @pytest.mark.usefixtures("cameras")
@@ -215,13 +206,13 @@ class TestMediaLibrary:
     ids=["costly", "damaged"],
 )
 async def test_a_picture_that_cannot_be_decoded_is_not_shown_and_the_next_is(
-    hass: HomeAssistant, box: SimulatedDevice, show: Show, content: bytes, reason: str
+    hass: HomeAssistant, camera: SimulatedDevice, show: Show, content: bytes, reason: str
 ) -> None:
     with pytest.raises(HomeAssistantError, match=reason):
         await show(image=await add_poster(hass, content))
-    assert not shown_on(box)
+    assert not shown_on(camera)
     await show(image=await add_camera(hass, png(64, 48)))
-    assert shown_on(box) == [(320, 240)]
+    assert shown_on(camera) == [(320, 240)]
 
 
 async def test_a_screen_without_a_sensible_size_is_shown_nothing(

@@ -82,11 +82,7 @@ async def test_without_a_gateway_it_says_how_to_set_one_up(
 
 
 async def test_a_gateway_that_does_not_run_says_why(
-    hass: HomeAssistant,
-    make_entry: MakeEntry,
-    taken_port: int,
-    unload_gateway: None,
-    hass_client_no_auth: ClientSessionGenerator,
+    hass: HomeAssistant, make_entry: MakeEntry, taken_port: int, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     """In Home Assistant's own words."""
     await hass.config_entries.async_setup(make_entry(websocket_port=taken_port).entry_id)
@@ -113,10 +109,7 @@ async def test_a_host_that_devices_cannot_use_is_named_and_another_one_offered(
 
 
 async def test_a_host_that_the_owner_has_set_works(
-    hass: HomeAssistant,
-    make_entry: MakeEntry,
-    unload_gateway: None,
-    hass_client_no_auth: ClientSessionGenerator,
+    hass: HomeAssistant, make_entry: MakeEntry, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     """The form has warned of it, and the owner knows better."""
     await hass.config_entries.async_setup(make_entry(address="ha.local").entry_id)
@@ -144,10 +137,7 @@ async def test_an_address_is_right_if_it_is_this_computers_or_the_gateway_answer
 
 @pytest.mark.own_home
 async def test_behind_a_proxy_and_from_elsewhere_it_says_so(
-    hass: HomeAssistant,
-    make_entry: MakeEntry,
-    unload_gateway: None,
-    hass_client_no_auth: ClientSessionGenerator,
+    hass: HomeAssistant, make_entry: MakeEntry, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     """A stranger is told nothing of the house."""
     settings = {"use_x_forwarded_for": True, "trusted_proxies": ["127.0.0.1"]}
@@ -166,10 +156,7 @@ async def test_behind_a_proxy_and_from_elsewhere_it_says_so(
 
 
 async def test_https_is_named(
-    hass: HomeAssistant,
-    make_entry: MakeEntry,
-    unload_gateway: None,
-    hass_client_no_auth: ClientSessionGenerator,
+    hass: HomeAssistant, make_entry: MakeEntry, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     """Also where Home Assistant has no other address."""
     await hass.config_entries.async_setup(make_entry(address="ha.example.org").entry_id)

@@ -17,7 +17,7 @@ from homeassistant.config_entries import (
     FlowType,
 )
 from homeassistant.core import HomeAssistant
-from homeassistant.data_entry_flow import FlowResultType, InvalidData
+from homeassistant.data_entry_flow import FlowResultType
 from homeassistant.helpers.service_info.dhcp import DhcpServiceInfo
 from homeassistant.setup import async_setup_component
 import pytest
@@ -26,16 +26,8 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN, GATEWAY_UNIQUE_ID
 from custom_components.xiaozhi.forms import gateway_form
-from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, MakeDevice, MakeEntry, paired_device
-from tests.integration.provisioning.forms import (
-    ADDRESS,
-    change_device,
-    start,
-    stored,
-    submit,
-    submit_device,
-    websocket_only,
-)
+from tests.integration.http_device import MAC, MakeDevice, MakeEntry, paired_device
+from tests.integration.provisioning.forms import ADDRESS, start, stored, submit, submit_device, websocket_only
 from tests.paths import ROOT
 
 OTHER_MAC = "94:a9:90:00:00:01"
@@ -48,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("own_address")
 
 
 async def test_the_gateway_is_set_up_and_says_what_to_type_into_devices(
-    hass: HomeAssistant, free_port: int, unload_gateway: None
+    hass: HomeAssistant, free_port: int
 ) -> None:
     """Port, address, done; the port is open at once."""
     form = await start(hass)
@@ -99,7 +91,7 @@ async def test_ports_and_the_link_without_a_broker_are_suggested(hass: HomeAssis
 
 
 async def test_a_taken_port_is_said_and_another_one_taken(
-    hass: HomeAssistant, taken_port: int, free_port: int, unload_gateway: None
+    hass: HomeAssistant, taken_port: int, free_port: int
 ) -> None:
     """The form tries the port before it accepts it, and says at once what else is wrong."""
     form = await submit(hass, await start(hass), **websocket_only(taken_port, address="a/b"))
@@ -108,9 +100,7 @@ async def test_a_taken_port_is_said_and_another_one_taken(
     assert result["type"] is FlowResultType.CREATE_ENTRY
 
 
-async def test_what_is_no_address_is_said_and_a_right_one_taken(
-    hass: HomeAssistant, free_port: int, unload_gateway: None
-) -> None:
+async def test_what_is_no_address_is_said_and_a_right_one_taken(hass: HomeAssistant, free_port: int) -> None:
     """People paste what their browser shows. Case and blanks do not matter."""
     form = await start(hass)
     for address in ("http://192.168.1.10:8123", "192.168.1", "fe80::1", "a b", "-", "0.0.0.0", "224.0.0.1"):
@@ -128,7 +118,7 @@ async def start_reconfigure(hass: HomeAssistant, entry: ConfigEntry) -> Any:
 
 
 async def test_an_address_that_devices_hardly_find_is_warned_of_where_it_is_typed(
-    hass: HomeAssistant, free_port: int, unload_gateway: None
+    hass: HomeAssistant, free_port: int
 ) -> None:
     """Some do find it: submitted again, it is accepted, and later not warned of again."""
     form = await start(hass)
@@ -151,7 +141,7 @@ async def test_an_address_that_devices_hardly_find_is_warned_of_where_it_is_type
 
 
 async def test_the_address_of_another_computer_is_warned_of(
-    hass: HomeAssistant, free_port: int, unload_gateway: None, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, free_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A device would look for the gateway there. The form cannot know what a router passes on."""
     monkeypatch.setattr(gateway_form, "async_leads_here", AsyncMock(return_value=False))
@@ -163,7 +153,7 @@ async def test_the_address_of_another_computer_is_warned_of(
 
 
 async def test_without_an_address_of_its_own_home_assistant_asks_for_one(
-    hass: HomeAssistant, free_port: int, unload_gateway: None
+    hass: HomeAssistant, free_port: int
 ) -> None:
     """It would tell devices to call the loopback address otherwise."""
     form = await start(hass)
@@ -176,9 +166,7 @@ async def test_without_an_address_of_its_own_home_assistant_asks_for_one(
     assert result["type"] is FlowResultType.CREATE_ENTRY
 
 
-async def test_with_https_only_the_limits_are_said(
-    hass: HomeAssistant, free_port: int, unload_gateway: None
-) -> None:
+async def test_with_https_only_the_limits_are_said(hass: HomeAssistant, free_port: int) -> None:
     """A device accepts no certificate but a publicly trusted one, which an IP address cannot have."""
     hass.config.internal_url = None
     hass.config.api = ApiConfig("192.168.1.10", "192.168.1.10", 443, use_ssl=True)
@@ -203,28 +191,6 @@ async def test_a_gateway_that_appears_meanwhile_is_not_replaced(
     assert hass.config_entries.async_entries(DOMAIN) == [entry]
 
 
-async def test_changing_the_port_restarts_the_gateway_there(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry, taken_port: int
-) -> None:
-    """After trying it, and without touching the devices."""
-    before = gateway_entry.data["websocket_port"]
-    form: Any = await gateway_entry.start_reconfigure_flow(hass)
-    assert form["step_id"] == "reconfigure"
-    assert form["description_placeholders"]["check_in_url"] == ADDRESS
-    form = await submit(hass, form, **websocket_only(taken_port))
-    assert form["errors"] == {"websocket_port": "port_in_use"}
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        after = probe.getsockname()[1]
-    result = await submit(hass, form, **websocket_only(after))
-    await hass.async_block_till_done()
-    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "reconfigure_successful")
-    assert gateway_entry.state is ConfigEntryState.LOADED
-    with socket.create_connection(("127.0.0.1", after), timeout=5):
-        pass
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", before), timeout=5)
-
-
 async def test_saving_without_a_change_restarts_nothing(
     hass: HomeAssistant, gateway_entry: MockConfigEntry
 ) -> None:
@@ -243,9 +209,7 @@ async def test_saving_without_a_change_restarts_nothing(
 # Devices seen on the network.
 
 
-async def test_a_device_on_the_network_leads_to_the_gateway_form(
-    hass: HomeAssistant, free_port: int, unload_gateway: None
-) -> None:
+async def test_a_device_on_the_network_leads_to_the_gateway_form(hass: HomeAssistant, free_port: int) -> None:
     """It is the first that Home Assistant hears of XiaoZhi. However many there are, there is one card."""
     form = await start(hass, SOURCE_DHCP, DHCP)
     assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "gateway")
@@ -261,7 +225,7 @@ async def test_a_device_on_the_network_leads_to_the_gateway_form(
 
 
 async def test_an_ignored_card_stays_away_until_the_gateway_is_set_up_by_hand(
-    hass: HomeAssistant, free_port: int, unload_gateway: None
+    hass: HomeAssistant, free_port: int
 ) -> None:
     """Ignoring is no gateway."""
     await start(hass, SOURCE_DHCP, DHCP)
@@ -288,28 +252,6 @@ async def test_with_a_gateway_a_device_on_the_network_shows_nothing(
 
 
 # A device that is there.
-
-
-@with_paired_device
-async def test_a_device_can_be_changed(hass: HomeAssistant, gateway_entry: MockConfigEntry) -> None:
-    """Without restarting the gateway, and without touching its token."""
-    running = gateway_entry.runtime_data
-    (subentry,) = gateway_entry.subentries.values()
-    form = await change_device(hass, gateway_entry)
-    assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "reconfigure")
-    assert form["description_placeholders"] == {"name": "Kitchen box"}
-    with pytest.raises(InvalidData):
-        await submit_device(hass, form, conversation_style="open")
-    result = await submit_device(hass, form, share_transcripts=True)
-    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "reconfigure_successful")
-    assert gateway_entry.subentries[subentry.subentry_id].data == {
-        "client_id": CLIENT_ID,
-        "token": TOKEN,
-        "board": "bread-compact-wifi",
-        "conversation_style": "single",
-        "share_transcripts": True,
-    }
-    assert gateway_entry.runtime_data is running
 
 
 # As the frontend sees it.

@@ -13,19 +13,13 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from tests.integration.boxes import mqtt_client_id
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device
-from tests.integration.provisioning.forms import (
-    change_device,
-    running,
-    submit_device,
-)
+from tests.integration.provisioning.forms import change_device, running, submit_device
 
 pytestmark = [pytest.mark.usefixtures("own_address"), pytest.mark.real_time]
 
 
 @pytest.fixture
-async def entry(
-    hass: HomeAssistant, make_entry: MakeEntry, mqtt_data: dict[str, Any], unload_gateway: None
-) -> MockConfigEntry:
+async def entry(hass: HomeAssistant, make_entry: MakeEntry, mqtt_data: dict[str, Any]) -> MockConfigEntry:
     """A running gateway that offers MQTT, with a paired device."""
     return await running(hass, make_entry(paired_device(), **mqtt_data))
 
@@ -53,7 +47,7 @@ async def choose(hass: HomeAssistant, entry: MockConfigEntry, link: str, **field
 
 
 async def test_a_device_without_a_choice_is_not_asked_for_one(
-    hass: HomeAssistant, make_entry: MakeEntry, unload_gateway: None
+    hass: HomeAssistant, make_entry: MakeEntry
 ) -> None:
     """A gateway with WebSocket only has no other link; what was chosen once stays."""
     known = paired_device()
@@ -90,11 +84,7 @@ async def test_a_restart_can_wait(hass: HomeAssistant, entry: MockConfigEntry, d
 def connected(entry: MockConfigEntry) -> Client:
     """Connect as the device, which then is linked."""
     return Client(
-        "127.0.0.1",
-        entry.data["mqtt_port"],
-        username=MAC,
-        password=TOKEN,
-        identifier=mqtt_client_id(MAC),
+        "127.0.0.1", entry.data["mqtt_port"], username=MAC, password=TOKEN, identifier=mqtt_client_id(MAC)
     )
 
 

@@ -28,13 +28,7 @@ from custom_components.xiaozhi.timeouts import Timeouts
 from tests.integration.boxes import mqtt_client_id
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device
 from tests.integration.issues import open_issues
-from tests.integration.provisioning.forms import (
-    check_texts,
-    running,
-    start,
-    submit,
-    texts,
-)
+from tests.integration.provisioning.forms import check_texts, running, start, submit, texts
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, command, mosquitto
 from tests.protocol.transport.udp.device import until
 
@@ -56,9 +50,7 @@ def settings(free_port: int, mqtt_data: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def entry(
-    hass: HomeAssistant, make_entry: MakeEntry, mqtt_data: dict[str, Any], unload_gateway: None
-) -> MockConfigEntry:
+async def entry(hass: HomeAssistant, make_entry: MakeEntry, mqtt_data: dict[str, Any]) -> MockConfigEntry:
     """A running gateway that offers MQTT, with a paired device."""
     return await running(hass, make_entry(paired_device(), **mqtt_data))
 
@@ -127,19 +119,6 @@ def suggested(form: Any) -> dict[str, Any]:
 # MQTT without a broker.
 
 
-async def test_the_gateway_offers_mqtt_and_opens_its_ports(
-    hass: HomeAssistant, settings: dict[str, Any], unload_gateway: None
-) -> None:
-    """They are tried, stored and open at once."""
-    result = await submit(hass, await start(hass), **settings)
-    await hass.async_block_till_done()
-    assert result["type"] is FlowResultType.CREATE_ENTRY
-    assert result["data"] == settings
-    assert opens(settings["websocket_port"])
-    assert opens(settings["mqtt_port"])
-    assert takes(settings["udp_port"])
-
-
 async def test_every_port_that_will_be_opened_is_tried(
     hass: HomeAssistant, settings: dict[str, Any], taken_port: int, taken_udp_port: int
 ) -> None:
@@ -183,7 +162,7 @@ async def test_the_ports_of_the_gateway_itself_are_no_fault(
 
 
 async def test_a_saved_list_of_firmware_that_is_down_blocks_no_change(
-    hass: HomeAssistant, make_entry: MakeEntry, settings: dict[str, Any], unload_gateway: None
+    hass: HomeAssistant, make_entry: MakeEntry, settings: dict[str, Any]
 ) -> None:
     """One that is typed again is tried."""
     with socket.create_server(("127.0.0.1", 0)) as nobody:
@@ -196,23 +175,6 @@ async def test_a_saved_list_of_firmware_that_is_down_blocks_no_change(
     assert (await submit(hass, form, **changed))["reason"] == "reconfigure_successful"
     await hass.async_block_till_done()
     assert entry.data == changed
-
-
-async def test_a_gateway_that_could_not_start_holds_no_port(
-    hass: HomeAssistant, make_entry: MakeEntry, settings: dict[str, Any], unload_gateway: None
-) -> None:
-    """What is taken is taken by another program, whatever the settings say."""
-    entry = make_entry(**settings)
-    with socket.create_server(("", settings["mqtt_port"])):
-        await hass.config_entries.async_setup(entry.entry_id)
-        assert entry.state is ConfigEntryState.SETUP_RETRY
-        form = await entry.start_reconfigure_flow(hass)
-        form = await submit(hass, form, **settings)
-        assert form["errors"] == {"mqtt_port": "port_in_use"}
-        await submit(hass, form, **settings | {"mqtt_port": settings["udp_port"]})
-        await hass.async_block_till_done()
-        assert entry.state is ConfigEntryState.LOADED
-    assert opens(settings["udp_port"])
 
 
 # Through a broker.
@@ -275,11 +237,7 @@ async def test_a_broker_that_does_not_push_is_taken_by_who_insists(
 
 
 async def test_a_broker_is_tried_and_stored(
-    hass: HomeAssistant,
-    settings: dict[str, Any],
-    broker: Mosquitto,
-    taken_port: int,
-    unload_gateway: None,
+    hass: HomeAssistant, settings: dict[str, Any], broker: Mosquitto, taken_port: int
 ) -> None:
     """After the gateway's own settings, and before the address for devices. MQTT needs no port of ours."""
     settings |= {**HERE, "mqtt_port": taken_port}
@@ -384,11 +342,7 @@ async def test_a_gateway_can_change_to_a_broker_and_back(
 
 
 async def test_the_form_of_a_known_broker_is_filled_in_except_for_the_password(
-    hass: HomeAssistant,
-    make_entry: MakeEntry,
-    settings: dict[str, Any],
-    broker: Mosquitto,
-    unload_gateway: None,
+    hass: HomeAssistant, make_entry: MakeEntry, settings: dict[str, Any], broker: Mosquitto
 ) -> None:
     """Which stays when none is typed, as long as there is a user for it."""
     entry = await running(hass, make_entry(**settings | HERE | {"broker": at(broker)}))
@@ -421,11 +375,7 @@ async def reauth_form(hass: HomeAssistant) -> Any:
 
 
 async def test_a_broker_that_refuses_the_password_has_its_owner_type_another(
-    hass: HomeAssistant,
-    make_entry: MakeEntry,
-    settings: dict[str, Any],
-    broker: Mosquitto,
-    unload_gateway: None,
+    hass: HomeAssistant, make_entry: MakeEntry, settings: dict[str, Any], broker: Mosquitto
 ) -> None:
     """Nothing else is asked for, and nothing is saved before the broker accepts it."""
     refused = at(broker, password="old")
@@ -450,11 +400,7 @@ async def test_a_broker_that_refuses_the_password_has_its_owner_type_another(
 
 
 async def test_a_broker_that_is_away_is_no_wrong_password(
-    hass: HomeAssistant,
-    make_entry: MakeEntry,
-    settings: dict[str, Any],
-    broker: Mosquitto,
-    unload_gateway: None,
+    hass: HomeAssistant, make_entry: MakeEntry, settings: dict[str, Any], broker: Mosquitto
 ) -> None:
     """The form says what is wrong instead, and goes when the broker accepts the stored password after all."""
     entry = await running(hass, make_entry(**settings | HERE | {"broker": at(broker)}))

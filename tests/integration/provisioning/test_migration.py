@@ -86,28 +86,22 @@ def make_entry(hass: HomeAssistant, make_entry: MakeEntry) -> MakeEntry:
                 identifiers={(DOMAIN, mac)},
             )
             kind = next(kind for kind, known in MACS.items() if known == mac)
-            for domain, suffixes in _ENTITIES[kind].items():
-                for number, suffix in enumerate(suffixes):
-                    known = registry.async_get_or_create(
-                        domain,
-                        DOMAIN,
-                        f"{mac}{suffix}",
-                        config_entry=entry,
-                        config_subentry_id=subentry.subentry_id,
-                        device_id=device.id,
-                        suggested_object_id=f"{kind}_{number}",
-                    )
-                    registry.async_update_entity(known.entity_id, name=f"My {suffix}")
-            for domain, suffix in _FORMER:
-                registry.async_get_or_create(
+            made_by_it = [
+                (domain, suffix, f"{kind}_{number}")
+                for domain, suffixes in _ENTITIES[kind].items()
+                for number, suffix in enumerate(suffixes)
+            ]
+            for domain, suffix, name in (*made_by_it, *((*former, f"{kind}_former") for former in _FORMER)):
+                known = registry.async_get_or_create(
                     domain,
                     DOMAIN,
                     f"{mac}{suffix}",
                     config_entry=entry,
                     config_subentry_id=subentry.subentry_id,
                     device_id=device.id,
-                    suggested_object_id=f"{kind}_former",
+                    suggested_object_id=name,
                 )
+                registry.async_update_entity(known.entity_id, name=f"My {suffix}")
         return entry
 
     return make
@@ -147,7 +141,6 @@ async def test_one_device_with_settings_that_cannot_be_read_stops_no_gateway(
     hass: HomeAssistant,
     make_entry: MakeEntry,
     mqtt_data: dict[str, Any],
-    unload_gateway: None,
     hass_client_no_auth: ClientSessionGenerator,
     paired: tuple[ConfigSubentryData, ...],
 ) -> None:
@@ -200,11 +193,7 @@ def pretend_installed(monkeypatch: pytest.MonkeyPatch, library: str, found: str 
 
 @pytest.mark.parametrize(
     ("library", "found", "link"),
-    [
-        ("websockets", "18.0", "mqtt"),
-        ("websockets", "15.0", "mqtt"),
-        ("aiomqtt", None, "broker"),
-    ],
+    [("websockets", "18.0", "mqtt"), ("websockets", "15.0", "mqtt"), ("aiomqtt", None, "broker")],
 )
 async def test_a_library_in_a_version_that_was_not_tried_is_refused_in_words(
     hass: HomeAssistant,

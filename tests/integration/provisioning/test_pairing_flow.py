@@ -1,6 +1,5 @@
 """The forms that add a device: wait for it, type its code, name it."""
 
-import asyncio
 from typing import Any
 
 from homeassistant.config_entries import SOURCE_IGNORE, SOURCE_INTEGRATION_DISCOVERY
@@ -11,7 +10,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.provisioning.pairing_codes import CODE_SECONDS, MAX_TRIES
+from custom_components.xiaozhi.provisioning.pairing_codes import MAX_TRIES
 from tests.integration.http_device import CLIENT_ID, MAC, MakeDevice, paired_device
 from tests.integration.provisioning.forms import ADDRESS, start, start_device, submit, submit_device
 
@@ -165,24 +164,6 @@ async def test_add_device_explains_how_to_point_a_device_here_until_one_has_call
     assert other["context"]["unique_id"] == OTHER_MAC
 
 
-async def test_add_device_asks_for_the_code_when_one_waits(
-    hass: HomeAssistant,
-    gateway_entry: MockConfigEntry,
-    make_device: MakeDevice,
-) -> None:
-    """There is nothing to explain. When it leaves meanwhile, its code is too old."""
-    code = await make_device().code()
-    form = await start_device(hass, gateway_entry)
-    assert form["step_id"] == "code"
-    await asyncio.sleep(CODE_SECONDS / 2)
-    assert await make_device().code() == code
-    await asyncio.sleep(CODE_SECONDS / 2)
-    form = await submit_device(hass, form, code=code)
-    assert form["errors"] == {"code": "code_expired"}
-    form = await submit_device(hass, form, code=await make_device().code())
-    assert form["step_id"] == "details"
-
-
 async def test_a_program_that_shows_no_code_is_added_by_what_it_says_of_itself(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
@@ -223,22 +204,6 @@ async def test_a_program_that_has_gone_meanwhile_is_not_added(
     form = await submit_device(hass, form, program=option["value"])
     assert form["step_id"] == "wait"
     assert not gateway_entry.subentries
-
-
-async def test_a_device_that_was_added_meanwhile_is_not_added_twice(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
-) -> None:
-    """Two windows, one device: the second gives it a new token, which it hears at its next check-in."""
-    code = await make_device().code()
-    first, second = [await start_device(hass, gateway_entry) for _ in range(2)]
-    first = await submit_device(hass, first, code=code)
-    second = await submit_device(hass, second, code=code)
-    await submit_device(hass, first, name="Kitchen box")
-    result = await submit_device(hass, second, name="Another name")
-    assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "device_paired_again")
-    (subentry,) = gateway_entry.subentries.values()
-    assert subentry.title == "Kitchen box"
-    assert (await make_device().check_in())["websocket"]["token"] == subentry.data["token"]
 
 
 async def test_without_a_running_gateway_no_device_can_be_added(

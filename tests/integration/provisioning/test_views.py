@@ -171,9 +171,7 @@ async def test_a_host_that_no_device_could_call_is_refused(make_device: MakeDevi
 
 
 async def test_without_a_gateway_the_device_tries_again_later(
-    hass: HomeAssistant,
-    gateway_entry: MockConfigEntry,
-    make_device: MakeDevice,
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
     """Answered as out of service while Home Assistant reloads or when the gateway was removed."""
     device = make_device()
@@ -185,7 +183,7 @@ async def test_without_a_gateway_the_device_tries_again_later(
 
 
 @pytest.fixture
-async def proxied(hass: HomeAssistant, make_entry: MakeEntry, unload_gateway: None) -> None:
+async def proxied(hass: HomeAssistant, make_entry: MakeEntry) -> None:
     """A gateway behind a proxy; the web server keeps that, so its Home Assistant is its own."""
     settings = {"use_x_forwarded_for": True, "trusted_proxies": ["127.0.0.1"]}
     assert await async_setup_component(hass, "http", {"http": settings})
@@ -268,10 +266,7 @@ async def test_only_a_person_with_a_browser_reads_a_sentence_at_the_addresses_fo
 
 
 async def test_a_request_of_a_web_page_is_refused(
-    hass: HomeAssistant,
-    make_entry: MakeEntry,
-    unload_gateway: None,
-    hass_client_no_auth: ClientSessionGenerator,
+    hass: HomeAssistant, make_entry: MakeEntry, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     """A browser says which page makes a request; also one that was loaded from a name that is now ours."""
     await hass.config_entries.async_setup(make_entry(paired_device()).entry_id)

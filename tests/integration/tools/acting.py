@@ -1,19 +1,10 @@
 """Actions on the entities of a simulated device, and what the device did."""
 
-from typing import Any
-
-from homeassistant.const import ATTR_ENTITY_ID
-from homeassistant.core import HomeAssistant
-
 from simulator import SimulatedDevice
 
 LAMP = "light.kitchen_box_lamp"
 STATUS_LIGHT = "number.kitchen_box_status_light_brightness"
 STRIP = "light.kitchen_box_led_strip"
-
-
-async def act(hass: HomeAssistant, domain: str, service: str, entity_id: str, **data: Any) -> None:
-    await hass.services.async_call(domain, service, {ATTR_ENTITY_ID: entity_id, **data}, blocking=True)
 
 
 def colour(device: SimulatedDevice) -> tuple[int, ...]:

@@ -65,18 +65,6 @@ async def act(known: Device, device: SimulatedDevice) -> None:
     await device.wait_for(lambda: VOLUME in tools_run(device), 10)
 
 
-async def list_tools(_known: Device, device: SimulatedDevice) -> None:
-    device.notify("notifications/tools/list_changed")
-
-
-async def poll(known: Device, device: SimulatedDevice) -> None:
-    """Have everything polled that is slow, as soon as it may be."""
-    for tool in known.tools:
-        if ".get_" in tool:
-            device.tool_seconds[tool] = SLOW
-    known.commands.read_regularly(STATUS)
-
-
 async def use_tool(_known: Device, device: SimulatedDevice) -> None:
     """Slow down a tool that the assistant calls in this very turn."""
     device.tool_seconds[VOLUME] = SLOW
@@ -118,10 +106,7 @@ async def ask(
     assistant.recognizer.may_go_on.set()
 
 
-@pytest.mark.parametrize(
-    ("run", "early"),
-    [*((run, False) for run in (act, list_tools, poll, use_tool, give_up)), (act, True)],
-)
+@pytest.mark.parametrize(("run", "early"), [(act, False), (use_tool, False), (give_up, False), (act, True)])
 async def test_a_spoken_answer_waits_for_what_runs(
     assistant: Speech, device: SimulatedDevice, known: Device, command: bytes, run: Run, early: bool
 ) -> None:

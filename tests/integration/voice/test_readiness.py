@@ -6,15 +6,7 @@ import pytest
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, Misbehaviour, Pace, SimulatedDevice, State, converse, get_profile
-from tests.integration.boxes import (
-    COMMAND,
-    Boot,
-    Speech,
-    assert_nothing_lost,
-    mac_of,
-    paired_boxes,
-    say,
-)
+from tests.integration.boxes import COMMAND, Boot, Speech, assert_nothing_lost, mac_of, paired_boxes, say
 
 LINK = LinkKind.MQTT
 
@@ -47,10 +39,9 @@ async def test_a_device_is_waited_for_as_long_as_its_main_task_takes(
     """It takes 0.3 s to enter `speaking`, and as long again to flush its play queue."""
     speech.recognizer.lines = [COMMAND]
     device = await boot(pace=Pace(waits=0.02, timeouts=1, main_loop_delay=0.3))
-    talk = await converse(device, command)
+    await converse(device, command)
     assert 0.55 < spoken_to_after(device) < 1.5
     assert_nothing_lost(device)
-    assert talk.played_seconds >= 0.9
 
 
 VERSIONS = ["1.6.2", "1.6.6", "1.9.4", "2.0.0", "2.2.2", "2.4.2"]
@@ -106,24 +97,6 @@ async def test_it_is_told_to_speak_before_the_words_are_understood(
     told = [event["message"].get("state") for event in device.events("received")]
     assert told.count("start") == 1
     assert_nothing_lost(device)
-
-
-async def test_a_main_task_that_is_late_once_and_again_loses_nothing(
-    speech: Speech, boot: Boot, command: bytes
-) -> None:
-    """One slow moment is no reason not to ask again: on MQTT, a link lasts for days."""
-    late = (3.0, 0.8, 1.5, 2.5)
-    answer = "Three seconds are spoken of a long answer such as this one is"
-    await speech.answer_with(*[f"{answer}?"] * 3, f"{answer}.", heard=[COMMAND] * len(late))
-    device = await boot(pace=QUICK)
-    await device.wake()
-    for number, seconds in enumerate(late, 1):
-        await device.wait_state(State.LISTENING, 30)
-        device.late_to_speak = seconds
-        device.say(command)
-        await device.wait_state(State.SPEAKING, 30)
-        await device.wait_state(State.LISTENING if number < len(late) else State.IDLE, 30)
-        assert_nothing_lost(device)
 
 
 async def test_a_device_that_gives_no_proof_is_spoken_to_after_a_pause(

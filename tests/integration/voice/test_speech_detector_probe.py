@@ -29,7 +29,7 @@ def timeouts() -> Timeouts:
 
 
 @pytest.fixture
-async def start(hass: HomeAssistant, core: None, make_entry: MakeEntry, unload_gateway: None) -> Start:
+async def start(hass: HomeAssistant, core: None, make_entry: MakeEntry) -> Start:
     """Return what starts the gateway, or starts it again, and says whether it has a detector then."""
     entry: MockConfigEntry | None = None
 

@@ -1,10 +1,8 @@
 """One turn after the other: what is cut off, typed, or comes too fast does not disturb the next turn."""
 
 import asyncio
-from contextlib import suppress
 
 from homeassistant.components.assist_pipeline.pipeline import PipelineInput
-from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -13,22 +11,18 @@ from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.transport.link import LinkClosedError
-from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
+from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import State, converse
 from tests.integration.boxes import (
     COMMAND,
     LIGHT,
     MAC,
-    OTHER_MAC,
     SATELLITE,
     Boot,
     Speech,
     assert_nothing_lost,
-    paired_boxes,
     wait_for_state,
 )
-
-BATTERY = "sensor.kitchen_box_battery"
 
 
 async def test_a_conversation_that_is_replaced_ends_before_the_next_and_does_not_disturb_it(
@@ -126,43 +120,6 @@ async def test_one_device_cannot_start_pipelines_as_fast_as_it_likes(
     assert 0 < len(speech.recognizer.streams) <= 7 + seconds
 
 
-class TestTwoDevices:
-    """What one device does, and what another has of it."""
-
-    @pytest.fixture
-    def paired(self) -> tuple[ConfigSubentryData, ...]:
-        return paired_boxes(2)
-
-    async def test_a_device_that_begins_conversations_without_end_leaves_another_its_answer(
-        self, speech: Speech, boot: Boot, command: bytes
-    ) -> None:
-        speech.recognizer.lines = [COMMAND]
-        good = await boot()
-        flooding = await boot(mac=OTHER_MAC)
-        begun = 0
-
-        async def flood() -> None:
-            nonlocal begun
-            while True:
-                await flooding.press()
-                begun += flooding.state is State.LISTENING
-                await flooding.click()
-
-        began = asyncio.get_running_loop().time()
-        flood_task = asyncio.create_task(flood())
-        try:
-            await flooding.wait_for(lambda: begun > 15, 30)
-            talk = await converse(good, command, timeout=20)
-            await flooding.wait_for(lambda: begun > 60, 30)
-        finally:
-            flood_task.cancel()
-            with suppress(asyncio.CancelledError):
-                await flood_task
-        assert talk.answers == ["Turned on the switch"]
-        # One run is the other device's.
-        assert len(speech.recognizer.streams) - 1 <= 7 + asyncio.get_running_loop().time() - began
-
-
 async def test_a_typed_question_goes_on_with_the_spoken_conversation_and_shows_in_the_state(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str]
 ) -> None:
@@ -200,24 +157,3 @@ async def test_an_alert_in_mid_answer_is_shown_after_it_and_costs_no_speech(
     assert_nothing_lost(device)
     assert device.played_seconds >= 3
     assert device.speaker.own_seconds == pytest.approx(3 * 0.84)
-
-
-@pytest.mark.parametrize("timeouts", [Timeouts(session=SessionTimeouts(poll=0.2))], ids=["quick"])
-async def test_after_a_hang_up_while_listening_the_status_is_read_in_the_next_conversation(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
-) -> None:
-    speech.recognizer.lines = [COMMAND]
-    device = await boot()
-    await converse(device, command)
-    await wait_for_state(hass, BATTERY, "82")
-    await device.wake("hello again")
-    await device.wait_state(State.LISTENING, 10)
-    device.values["battery_level"] = 40
-    device.say(bytes(2 * 16000))
-    await device.wait_said(20)
-    assert hass.states.is_state(BATTERY, "82")
-    await device.click()
-    await device.wait_for(lambda: not device.channel_open, 10)
-    speech.recognizer.lines = [COMMAND]
-    await converse(device, command, word="hello once more")
-    await wait_for_state(hass, BATTERY, "40", 10)

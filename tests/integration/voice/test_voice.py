@@ -1,10 +1,20 @@
 """A person talks to a device, and Home Assistant answers."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+import io
 import sys
+from typing import Any
+import wave
 
-from homeassistant.const import STATE_UNAVAILABLE
+import av
+from homeassistant.components.assist_pipeline import async_get_pipeline
+from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
+from homeassistant.components.assist_satellite import AssistSatelliteEntity
+from homeassistant.components.assist_satellite.const import DATA_COMPONENT
+from homeassistant.components.tts import TTSAudioRequest, TTSAudioResponse
 from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.helpers import (
     area_registry as ar,
     device_registry as dr,
@@ -12,18 +22,14 @@ from homeassistant.helpers import (
     issue_registry as ir,
 )
 import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.const import DOMAIN
-from simulator import (
-    State,
-    converse,
-)
-from tests.integration.boxes import (
-    COMMAND,
-    LIGHT,
-    Boot,
-    Speech,
-)
+from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
+from custom_components.xiaozhi.const import CONF_WAKE_WORD_PIPELINES, DOMAIN
+from custom_components.xiaozhi.voice.speech_format import OTHER_FORMATS
+from simulator import State, converse
+from tests.integration.boxes import COMMAND, LIGHT, SATELLITE, Boot, Speech, change_settings
+from tests.integration.speech import SAMPLE_RATE, tone
 from tests.protocol.transport.udp.device import until
 
 
@@ -107,4 +113,217 @@ async def test_the_button_while_the_assistant_thinks_cancels_the_answer(
     assert device.played_seconds == 0
     assert not speech.voice.spoken
     await device.power_off()
-    await until(lambda: states[-1] in {"idle", STATE_UNAVAILABLE})
+    await until(lambda: states[-1] in {"idle", "unavailable"})
+
+
+def as_mp3(wav: bytes) -> bytes:
+    """Return a WAV as an MP3."""
+    output = io.BytesIO()
+    with av.open(io.BytesIO(wav)) as source, av.open(output, "w", format="mp3") as target:
+        stream = target.add_stream("libmp3lame", rate=SAMPLE_RATE, layout="mono")
+        for frame in source.decode(audio=0):
+            target.mux(stream.encode(frame))
+        target.mux(stream.encode(None))
+    return output.getvalue()
+
+
+def quiet_then(seconds: float) -> bytes:
+    """Return a tone after as much silence, as a WAV."""
+    output = io.BytesIO()
+    with wave.open(output, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(SAMPLE_RATE)
+        file.writeframes(bytes(2 * int(SAMPLE_RATE * seconds)) + tone(1)[44:])
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["mp3", "wav"])
+async def test_no_engine_is_converted_and_the_silence_before_its_voice_is_not_played(
+    speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    async def speak(message: str, language: str, options: dict[str, Any]) -> tuple[str, bytes]:
+        asked.append(options)
+        wav = quiet_then(1.5)
+        return kind, as_mp3(wav) if kind == "mp3" else wav
+
+    converted: list[object] = []
+    monkeypatch.setitem(OTHER_FORMATS, "scripted", kind)
+    monkeypatch.setattr(speech.voice, "async_get_tts_audio", speak)
+    monkeypatch.setattr("homeassistant.components.tts._async_convert_audio", converted.append)
+    speech.recognizer.lines = [COMMAND]
+    device = await boot()
+    talk = await converse(device, command)
+    assert len(asked) == 1
+    assert not converted
+    assert 0.95 < talk.played_seconds < 1.25
+
+
+async def test_an_answer_has_a_neutral_face_unless_its_text_says_otherwise(
+    speech: Speech, boot: Boot, command: bytes
+) -> None:
+    await speech.answer_with("It is noon.", "Oh no 😢", heard=[COMMAND] * 2)
+    device = await boot()
+    for word, face in (("hello", "neutral"), ("hello again", "crying")):
+        assert (await converse(device, command, word=word)).emotions == ["thinking", face]
+
+
+async def test_a_voice_that_fails_half_way_leaves_the_whole_text(
+    speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(request: TTSAudioRequest) -> TTSAudioResponse:
+        async def speak() -> AsyncGenerator[bytes]:
+            yield tone(0.5)
+            async for _ in request.message_gen:
+                pass
+            raise OSError("out of order")
+
+        return TTSAudioResponse("wav", speak())
+
+    await speech.use(conversation_engine=speech.agent.entity_id, tts_engine=speech.streaming_voice.entity_id)
+    monkeypatch.setattr(speech.streaming_voice, "async_stream_tts_audio", fail)
+    speech.recognizer.lines = [COMMAND]
+    said = "This is the first sentence of a long story. This is the second. This is the last."
+    speech.agent.lines = [said]
+    device = await boot()
+    await device.wake()
+    device.say(command)
+    await device.wait_state(State.IDLE, 20)
+    *text, error = device.screen.captions
+    assert " ".join(text) == said
+    assert error.startswith("The voice is not ready.")
+
+
+async def test_a_long_text_without_a_voice_is_shown_in_parts(
+    speech: Speech, boot: Boot, command: bytes
+) -> None:
+    await speech.use(conversation_engine=speech.agent.entity_id, tts_engine=None)
+    said = "There is a **lot** to read. " * 30
+    speech.recognizer.lines = [COMMAND]
+    speech.agent.lines = [said]
+    device = await boot()
+    await device.wake()
+    device.say(command)
+    await device.wait_state(State.IDLE, 20)
+    captions = device.screen.captions
+    assert all(len(caption) <= 300 for caption in captions)
+    assert " ".join(captions) == said.replace("*", "").strip()
+
+
+def satellite(hass: HomeAssistant) -> AssistSatelliteEntity:
+    entity = hass.data[DATA_COMPONENT].get_entity(SATELLITE)
+    assert entity is not None
+    return entity
+
+
+async def test_a_button_instead_of_the_wake_word_that_was_asked_for_is_an_error(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    device = await boot()
+    asked = asyncio.create_task(satellite(hass).async_intercept_wake_word())
+    await asyncio.sleep(0)
+    await device.click()
+    with pytest.raises(HomeAssistantError):
+        await asked
+    await device.wait_state(State.IDLE, 10)
+    assert not speech.recognizer.streams
+
+
+async def test_what_a_conversation_was_begun_with_is_told_to_the_assistant_once(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def start(*_: object) -> None:
+        """Leave it to the person to begin."""
+
+    monkeypatch.setattr(XiaozhiSatellite, "async_start_conversation", start)
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    device = await boot()
+    await satellite(hass).async_internal_start_conversation(
+        start_media_id="http://127.0.0.1/hello.wav",
+        preannounce=False,
+        extra_system_prompt="The garage door is open.",
+    )
+    speech.recognizer.lines = [COMMAND, COMMAND]
+    speech.agent.lines = ["I close it.", "Good."]
+    await converse(device, command)
+    assert speech.agent.extra_prompts == ["The garage door is open."]
+    await converse(device, command, word="hello again")
+    assert speech.agent.extra_prompts == ["The garage door is open.", None]
+    assert len({*speech.agent.conversations}) == 1
+
+
+async def test_each_assistant_of_a_device_has_a_chat_history_of_its_own(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+) -> None:
+    """Assistants are chosen by wake word; what one was told is not for the other."""
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    first = async_get_pipeline(hass)
+    other = await hass.data[KEY_ASSIST_PIPELINE].pipeline_store.async_create_item(
+        {key: value for key, value in first.to_json().items() if key != "id"} | {"name": "Other"}
+    )
+    change_settings(
+        hass, linked_entry, **{CONF_WAKE_WORD_PIPELINES: {"professor": other.id, "teacher": other.id}}
+    )
+    device = await boot()
+    words = ["hello", "professor", "hello again", "teacher"]
+    speech.recognizer.lines = [COMMAND] * len(words)
+    speech.agent.lines = ["Good."] * len(words)
+    for word in words:
+        await converse(device, command, word=word)
+    house, professor, house_again, professor_again = speech.agent.conversations
+    assert house == house_again
+    assert professor == professor_again
+    assert house != professor
+
+
+WAIT = "number.kitchen_box_keep_listening"
+
+
+async def set_wait(hass: HomeAssistant, seconds: float) -> None:
+    """Set how long a follow-up is waited for."""
+    data = {"entity_id": WAIT, "value": seconds}
+    await hass.services.async_call("number", "set_value", data, blocking=True)
+    await hass.async_block_till_done()
+
+
+async def test_a_follow_up_that_nobody_speaks_in_ends_quietly_after_the_wait(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+) -> None:
+    """The wait is stored with the device, and to change it disturbs no conversation."""
+    await speech.answer_with("Which light?")
+    device = await boot()
+    assert hass.states.is_state(WAIT, "8")
+    await device.wake()
+    await device.wait_state(State.LISTENING, 5)
+    for refused in (2, 31):
+        with pytest.raises(ServiceValidationError):
+            await set_wait(hass, refused)
+    await set_wait(hass, 3)
+    assert hass.states.is_state(WAIT, "3")
+    (subentry,) = linked_entry.subentries.values()
+    assert subentry.data["follow_up_wait"] == 3
+    assert device.channel_open
+    talk = await converse(device, command, patience=60)
+    assert talk.answers == ["Which light?"]
+    assert not talk.hung_up
+    assert len(speech.recognizer.streams) <= 2
+    states = [(event.time, event.data["state"]) for event in device.transcript if event.kind == "state"]
+    (ended, idle), (listened, listening) = states[-1], states[-2]
+    assert (listening, idle) == ("listening", "idle")
+    assert ended - listened == pytest.approx(3, abs=1.5)
+
+
+@pytest.mark.usefixtures("no_detector")
+async def test_without_our_detector_a_long_wait_ends_just_as_quietly_but_sooner(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+) -> None:
+    """Home Assistant's detector takes 15 s of silence for a command."""
+    await speech.answer_with("Which light?")
+    device = await boot()
+    await set_wait(hass, 30)
+    talk = await converse(device, command, patience=60)
+    assert talk.answers == ["Which light?"]
+    assert not talk.hung_up
+    assert speech.agent.heard == [COMMAND]

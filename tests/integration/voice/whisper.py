@@ -29,10 +29,6 @@ class Whisper:
     """Calls that will never be answered."""
     calls: list[float] = field(default_factory=list)
     """Seconds of sound of each call, when all of it was there."""
-    waited: list[float] = field(default_factory=list)
-    """Seconds for which each call had to wait for others."""
-    called: Callable[[], object] = lambda: None
-    """Is told of each call."""
     port: int = 0
 
     def __post_init__(self) -> None:
@@ -69,14 +65,11 @@ class Whisper:
 
     async def _work(self, heard: float) -> str | None:
         self.calls.append(heard)
-        self.called()
         if self.hangs:
             self.hangs -= 1
             await self.closed.wait()
             return None
-        begun = asyncio.get_running_loop().time()
         async with self.worker:
-            self.waited.append(asyncio.get_running_loop().time() - begun)
             await asyncio.sleep(self.seconds)
         return self.hears(heard)
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
@@ -55,7 +54,7 @@ async def media(ffmpeg: None) -> AsyncGenerator[MediaServer]:
 async def announce(hass: HomeAssistant, *satellites: str, **data: Any) -> None:
     """Call the action, and wait until it is done."""
     await hass.services.async_call(
-        SATELLITE_DOMAIN, "announce", {"entity_id": list(satellites) or [SATELLITE], **data}, blocking=True
+        "assist_satellite", "announce", {"entity_id": list(satellites) or [SATELLITE], **data}, blocking=True
     )
 
 
@@ -80,10 +79,7 @@ async def test_media_are_announced_after_a_sound_of_the_owner(
 ) -> None:
     device = await boot(NEW)
     await announce(
-        hass,
-        message="The door.",
-        media_id=media.url("/two.mp3"),
-        preannounce_media_id=media.url("/one.mp3"),
+        hass, message="The door.", media_id=media.url("/two.mp3"), preannounce_media_id=media.url("/one.mp3")
     )
     announcement = await device.wait_announced()
     assert announcement.outcome is Outcome.PLAYED
@@ -127,7 +123,7 @@ async def test_a_text_without_end_is_refused_before_any_work_on_it(
     text = {"announce": "message", "start_conversation": "start_message", "ask_question": "question"}[action]
     with pytest.raises(ServiceValidationError, match="4001 characters"):
         await hass.services.async_call(
-            SATELLITE_DOMAIN,
+            "assist_satellite",
             action,
             {"entity_id": SATELLITE, text: "." * 4001},
             blocking=True,

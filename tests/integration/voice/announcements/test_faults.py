@@ -22,8 +22,7 @@ from custom_components.xiaozhi.voice.announcements.refusals import (
 from custom_components.xiaozhi.voice.announcements.utterance import Utterance
 from simulator import Pace, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Announcement, Outcome
-from tests.integration.boxes import COMMAND, MAC, Boot, Speech, wait_for_state
-from tests.integration.tools.acting import act
+from tests.integration.boxes import COMMAND, MAC, Boot, Speech, act, wait_for_state
 from tests.integration.voice.announcements.sounds import Sound, beep, endless, is_heard
 from tests.protocol.audio.sounds import pitch_level
 

@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
 from homeassistant.core import HomeAssistant, ServiceResponse
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 import pytest
@@ -103,7 +102,7 @@ class TestIdle:
         speech.recognizer.lines = [COMMAND, "yes"]
         before = hass.async_create_task(
             hass.services.async_call(
-                SATELLITE_DOMAIN,
+                "assist_satellite",
                 "announce",
                 {"entity_id": SATELLITE, "message": "This takes some time. " * 10},
                 blocking=True,
@@ -129,7 +128,7 @@ class TestIdle:
         asking = hass.async_create_task(ask(hass))
         await device.wait_announced()
         await hass.services.async_call(
-            SATELLITE_DOMAIN, "announce", {"entity_id": SATELLITE, "message": "The door."}, blocking=True
+            "assist_satellite", "announce", {"entity_id": SATELLITE, "message": "The door."}, blocking=True
         )
         with pytest.raises(HomeAssistantError, match="asked something already"):
             await ask(hass)
@@ -145,7 +144,7 @@ class TestIdle:
         text = {"start_conversation": "start_message", "ask_question": "question"}[action]
         with pytest.raises(HomeAssistantError, match="action Ask"):
             await hass.services.async_call(
-                SATELLITE_DOMAIN,
+                "assist_satellite",
                 action,
                 {"entity_id": SATELLITE, text: QUESTION},
                 blocking=True,
@@ -177,7 +176,7 @@ class TestInAConversation:
             question = {"entity_id": SATELLITE, "question": QUESTION, "answers": ANSWERS}
             asking = hass.async_create_task(
                 hass.services.async_call(
-                    SATELLITE_DOMAIN, "ask_question", question, blocking=True, return_response=True
+                    "assist_satellite", "ask_question", question, blocking=True, return_response=True
                 )
             )
         await asyncio.sleep(0.1)
@@ -196,7 +195,7 @@ class TestInAConversation:
         await device.wake()
         starting = hass.async_create_task(
             hass.services.async_call(
-                SATELLITE_DOMAIN,
+                "assist_satellite",
                 "start_conversation",
                 {"entity_id": SATELLITE, "start_message": QUESTION},
                 blocking=True,

@@ -14,7 +14,6 @@ from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.const import STREAM_PATH
 from custom_components.xiaozhi.device_http.transfers import TRANSFERS, Stream
 from custom_components.xiaozhi.timeouts import AnnouncementTimeouts, Timeouts
 
@@ -88,46 +87,6 @@ async def test_a_stream_is_sent_to_its_end_once(
     # The address is the only credential. Home Assistant's web server logs it when it is asked for.
     logged = [record.getMessage() for record in caplog.records if "xiaozhi" in record.name]
     assert not any(path.rpartition("/")[2] in message for message in logged)
-
-
-@pytest.mark.parametrize("headers", [{}, {"Origin": "http://evil.example"}])
-async def test_strangers_get_nothing(
-    hass: HomeAssistant, server: TestServer, headers: dict[str, str]
-) -> None:
-    source = Source(1)
-    with offered(hass, source) as (stream, path):
-        async with ClientSession() as session:
-            url = server.make_url(path if headers else f"{STREAM_PATH}/guess")
-            async with session.get(url, headers=headers) as answer:
-                assert answer.status in {HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN}
-        assert not stream.requested
-        assert source.made == 0
-    await stream.content.aclose()
-
-
-async def test_a_device_that_leaves_while_a_stream_is_stopped_ends_it(
-    hass: HomeAssistant, server: TestServer
-) -> None:
-    """The source takes a moment to close, in which the request is cancelled."""
-
-    async def closes_slowly() -> AsyncGenerator[bytes]:
-        try:
-            while True:
-                yield PIECE
-        finally:
-            await asyncio.sleep(1)
-
-    stream = Stream(closes_slowly(), "audio/ogg")
-    with hass.data[TRANSFERS].offer_stream(stream) as path, closing(slow_reader(server, path)) as device:
-        await stream.wait_requested()
-        await asyncio.sleep(0.5)
-        stream.stop()
-        await asyncio.sleep(0.1)
-        device.close()
-        async with asyncio.timeout(20):
-            await stream.wait_ended()
-    await asyncio.sleep(2)
-    assert not stream.delivered
 
 
 def slow_reader(server: TestServer, path: str) -> socket.socket:

@@ -1,0 +1,331 @@
+"""Lights and other entities that the tools of a device make, and what tools give besides text."""
+
+import base64
+import re
+import threading
+from typing import Any
+
+from homeassistant.const import (
+    EntityCategory,
+)
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import entity_registry as er
+from homeassistant.setup import async_setup_component
+from homeassistant.util import yaml
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.gateway import Gateway
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.tools import tool_risks
+from custom_components.xiaozhi.tools.risk_words import Risk
+from simulator import SimulatedDevice, get_profile
+from simulator.board.picture import jpeg
+from simulator.board.tools import Image, Tool, Tool as SimulatedTool
+from tests.integration.boxes import MAC, Boot, act, state_of, wait_for_state
+from tests.integration.tools.acting import STATUS_LIGHT, STRIP, calls, colour
+from tests.integration.tools.own_tools import announce, register
+from tests.paths import ROOT
+from tests.protocol.transport.udp.device import until
+
+LINK = LinkKind.MQTT
+
+DOG_LIGHT = "light.kitchen_box_light"
+
+
+async def test_a_strip_of_leds_is_darkened_by_its_colour_and_not_by_its_status_light(
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
+) -> None:
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, "unknown")
+    state = state_of(hass, STRIP)
+    assert state.attributes["supported_color_modes"] == ["rgb"]
+    assert state.attributes["assumed_state"] is True
+    await act(hass, "light", "turn_on", STRIP, rgb_color=[255, 64, 0], brightness=191)
+    assert colour(device) == (191, 48, 0)
+    state = state_of(hass, STRIP)
+    assert state.state == "on"
+    assert state.attributes["rgb_color"] == (255, 64, 0)
+    assert state.attributes["brightness"] == 191
+    await act(hass, "light", "turn_on", STRIP, brightness=255)
+    assert colour(device) == (255, 64, 0)
+    # However dark, what is switched on is not off.
+    await act(hass, "light", "turn_on", STRIP, rgb_color=[10, 0, 0], brightness=10)
+    assert colour(device) == (1, 0, 0)
+    assert hass.states.is_state(STRIP, "on")
+
+    await wait_for_state(hass, STATUS_LIGHT, "4")
+    entry = entity_registry.async_get(STATUS_LIGHT)
+    assert entry is not None
+    assert entry.entity_category is EntityCategory.CONFIG
+    await act(hass, "number", "set_value", STATUS_LIGHT, value=7)
+    assert device.values["led_brightness"] == 7
+    await wait_for_state(hass, STATUS_LIGHT, "7")
+
+
+async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
+    channel = {"type": "integer", "minimum": 0, "maximum": 255}
+    register(
+        device,
+        SimulatedTool(
+            name="self.bar.set_color",
+            description="",
+            properties={"red": channel, "green": channel, "blue": channel},
+            set={"led_red": "$red", "led_green": "$green", "led_blue": "$blue"},
+        ),
+        SimulatedTool(
+            name="self.bar.set_brightness",
+            description="",
+            properties={"level": {"type": "integer", "minimum": 0, "maximum": 8}},
+            set={"bar": "$level"},
+        ),
+        SimulatedTool(name="self.bar.get_brightness", description="", get="bar"),
+    )
+    announce(device)
+    bar = "light.kitchen_box_bar"
+    await wait_for_state(hass, bar, "unknown")
+    await act(hass, "light", "turn_on", bar, rgb_color=[255, 64, 0], brightness=191)
+    assert colour(device) == (255, 64, 0)
+    assert device.values["bar"] == 6
+    assert [name for name in calls(device) if "set" in name] == [
+        "self.bar.set_brightness",
+        "self.bar.set_color",
+    ]
+    await device.wait_for(lambda: calls(device)[-1] == "self.bar.get_brightness", 5)
+    # One tool at a time: what is called next waits for that answer.
+    await act(hass, "light", "turn_on", bar)
+    assert colour(device) == (255, 64, 0)
+    state = state_of(hass, bar)
+    assert state.state == "on"
+    assert state.attributes["rgb_color"] == (255, 64, 0)
+    assert state.attributes["brightness"] == 191
+
+
+async def test_a_light_that_is_switched_off_and_on_has_its_colour_again(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    """Also after a restart of Home Assistant; one that never had a colour is white."""
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, STRIP, "unknown")
+    await act(hass, "light", "turn_on", STRIP)
+    assert colour(device) == (255, 255, 255)
+    await act(hass, "light", "turn_on", STRIP, rgb_color=[10, 20, 30])
+    await act(hass, "light", "turn_off", STRIP)
+    assert colour(device) == (0, 0, 0)
+    assert hass.states.is_state(STRIP, "off")
+    await act(hass, "light", "turn_on", STRIP)
+    assert colour(device) == (10, 20, 30)
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await wait_for_state(hass, STRIP, "on", 30)
+    state = state_of(hass, STRIP)
+    assert state.attributes["rgb_color"] == (85, 170, 255)
+    assert state.attributes["brightness"] == 30
+
+
+async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(get_profile("dog"))
+    await wait_for_state(hass, DOG_LIGHT, "off")
+    state = state_of(hass, DOG_LIGHT)
+    assert state.attributes["assumed_state"] is True
+    await act(hass, "light", "turn_on", DOG_LIGHT)
+    assert calls(device)[-1] == "self.light.turn_on"
+    await wait_for_state(hass, DOG_LIGHT, "on")
+    # Half as bright: without a scale of its own it is in the colour.
+    await act(hass, "light", "turn_on", DOG_LIGHT, rgb_color=[0, 0, 255], brightness=128)
+    assert [device.values[f"light_{part}"] for part in "rgb"] == [0, 0, 128]
+    state = state_of(hass, DOG_LIGHT)
+    assert state.attributes["rgb_color"] == (0, 0, 255)
+    assert state.attributes["brightness"] == 128
+    await act(hass, "light", "turn_off", DOG_LIGHT)
+    await wait_for_state(hass, DOG_LIGHT, "off")
+    assert device.values["light"] is False
+    await act(hass, "light", "turn_on", DOG_LIGHT)
+    assert [device.values[f"light_{part}"] for part in "rgb"] == [0, 0, 128]
+    # An assistant switches it on by name, and the device chooses the colour.
+    gateway: Gateway = linked_entry.runtime_data
+    await gateway.devices[MAC].commands.call_tool("self.light.turn_on", {})
+    state = state_of(hass, DOG_LIGHT)
+    assert (state.attributes["rgb_color"], state.attributes["brightness"]) == (None, None)
+    await act(hass, "light", "turn_off", DOG_LIGHT)
+    await act(hass, "light", "turn_on", DOG_LIGHT)
+    assert [device.values[f"light_{part}"] for part in "rgb"] == [255, 255, 255]
+
+
+def tool(name: str, description: str = "", **fields: Any) -> SimulatedTool:
+    return SimulatedTool(name=name, description=description, **fields)
+
+
+async def with_tools(
+    hass: HomeAssistant, boot: Boot, *tools: SimulatedTool, **values: Any
+) -> SimulatedDevice:
+    """Boot a device that has these tools and values, too."""
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    device.values.update(values)
+    register(device, *tools)
+    announce(device)
+    return device
+
+
+async def test_what_opens_and_closes_is_two_buttons_of_which_an_owner_makes_a_cover(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    """By the example of the documentation."""
+    device = await with_tools(
+        hass,
+        boot,
+        tool("self.curtain.open", set={"curtain": 100}),
+        tool("self.curtain.close", set={"curtain": 0}),
+    )
+    await wait_for_state(hass, "button.kitchen_box_curtain_open", "unknown")
+    assert hass.states.async_all("cover") == []
+    (example,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/tools.md").read_text(), re.DOTALL)
+    assert await async_setup_component(hass, "template", yaml.parse_yaml(example))
+    await hass.async_block_till_done()
+    cover = "cover.curtain"
+    await act(hass, "cover", "open_cover", cover)
+    assert device.values["curtain"] == 100
+    assert hass.states.is_state(cover, "open")
+    await act(hass, "cover", "close_cover", cover)
+    assert device.values["curtain"] == 0
+    assert hass.states.is_state(cover, "closed")
+
+
+async def test_an_air_monitor_shows_what_it_measures(hass: HomeAssistant, boot: Boot) -> None:
+    await with_tools(
+        hass,
+        boot,
+        tool("self.air.get_co2", "CO2 in ppm", get="co2"),
+        tool("self.air.get_temperature", "In °C", get="degrees"),
+        tool("self.air.get_status", get={"pm2_5": "dust", "alarm": "alarm"}),
+        tool("self.air.is_occupied", get="someone"),
+        co2="612 ppm",
+        dust=7,
+        degrees=21.5,
+        alarm=False,
+        someone=True,
+    )
+    await wait_for_state(hass, "sensor.kitchen_box_air_co2", "612.0")
+    await wait_for_state(hass, "sensor.kitchen_box_air_pm2_5", "7")
+    await wait_for_state(hass, "sensor.kitchen_box_air_temperature", "21.5")
+    await wait_for_state(hass, "binary_sensor.kitchen_box_air_alarm", "off")
+    await wait_for_state(hass, "binary_sensor.kitchen_box_air_occupied", "on")
+    assert state_of(hass, "sensor.kitchen_box_air_co2").attributes["unit_of_measurement"] == "ppm"
+    assert state_of(hass, "sensor.kitchen_box_air_temperature").attributes["device_class"] == "temperature"
+    # No unit is stated.
+    assert "unit_of_measurement" not in state_of(hass, "sensor.kitchen_box_air_pm2_5").attributes
+    # The object as a text is gone.
+    assert er.async_get(hass).async_get_entity_id("sensor", DOMAIN, f"{MAC}_tool_self.air.get_status") is None
+
+
+async def test_an_entity_that_its_tools_no_longer_make_is_gone(
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
+) -> None:
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    register(device, tool("self.pump.turn_on"))
+    announce(device)
+    button = "button.kitchen_box_pump_turn_on"
+    await wait_for_state(hass, button, "unknown")
+    register(device, tool("self.pump.turn_off"))
+    announce(device)
+    await wait_for_state(hass, "switch.kitchen_box_pump", "unknown")
+    await hass.async_block_till_done()
+    assert entity_registry.async_get(button) is None
+    entry = entity_registry.async_get("switch.kitchen_box_pump")
+    assert entry is not None
+    assert entry.unique_id == f"{MAC}_tool_self.pump.turn_on"
+
+
+PICTURE = jpeg(32, 24)
+IMAGE = {"type": "image", "data": base64.b64encode(PICTURE).decode(), "mimeType": "image/jpeg"}
+RESOURCE_LINK = {
+    "type": "resource_link",
+    "uri": "file:///sd/log.txt",
+    "name": "log.txt",
+    "mimeType": "text/plain",
+}
+EMBEDDED = {
+    "type": "resource",
+    "resource": {"uri": "file:///sd/note.txt", "mimeType": "text/plain", "text": "Buy milk."},
+}
+TEXT = {"type": "text", "text": "Here it is."}
+PLACE = {"room": "kitchen", "row": 3}
+
+
+async def add(device: SimulatedDevice, known: Device, *tools: Tool) -> None:
+    """Give a running device more tools, and wait until Home Assistant knows them."""
+    register(device, *tools)
+    announce(device)
+    await until(lambda: tools[-1].name in known.tools)
+
+
+GIVEN: dict[str, tuple[dict[str, Any], Any]] = {
+    "image_of_the_firmware": ({"result": Image(data=PICTURE, mime_type="image/jpeg")}, {"result": IMAGE}),
+    "image_of_the_standard": ({"answer": {"content": [IMAGE]}}, {"result": IMAGE}),
+    "image_beside_text": (
+        {"answer": {"content": [TEXT, IMAGE]}},
+        {"result": TEXT["text"], "content": [IMAGE]},
+    ),
+    "structured_without_items": ({"answer": {"content": [], "structuredContent": PLACE}}, {"result": PLACE}),
+    "structured_alone": ({"answer": {"structuredContent": PLACE}}, {"result": PLACE}),
+    "structured_beside_text": (
+        {"answer": {"content": [TEXT], "structuredContent": PLACE}},
+        {"result": TEXT["text"], "structured": PLACE},
+    ),
+    "link": ({"answer": {"content": [RESOURCE_LINK]}}, {"result": RESOURCE_LINK}),
+    "embedded": ({"answer": {"content": [EMBEDDED]}}, {"result": EMBEDDED}),
+    "two_items": ({"answer": {"content": [RESOURCE_LINK, EMBEDDED]}}, {"result": [RESOURCE_LINK, EMBEDDED]}),
+}
+
+
+async def test_what_is_no_text_is_handed_on_as_data(
+    hass: HomeAssistant, boot: Boot, known: Device, device_id: str
+) -> None:
+    device = await boot()
+    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    tools = [
+        Tool(name=f"self.find.{name}", description="Find it.", **given) for name, (given, _) in GIVEN.items()
+    ]
+    await add(device, known, *tools)
+    for name, (_, answer) in GIVEN.items():
+        call = {"device_id": device_id, "tool": f"self.find.{name}"}
+        found = await hass.services.async_call(DOMAIN, "call_tool", call, blocking=True, return_response=True)
+        assert found == answer, name
+
+
+async def test_a_title_names_the_entity(hass: HomeAssistant, boot: Boot, known: Device) -> None:
+    device = await boot()
+    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    title = "  Feed\nthe fish\u202e " + "x" * 80
+    await add(device, known, Tool(name="self.tank.run_once", description="", title=title))
+    await until(lambda: any("Feed the fish" in state.name for state in hass.states.async_all("button")))
+    (name,) = (state.name for state in hass.states.async_all("button") if "fish" in state.name)
+    assert name.startswith("Kitchen box Feed the fish")
+    assert len(name) <= len("Kitchen box ") + 64
+    assert name.isprintable()
+
+
+async def test_texts_of_tools_are_not_judged_by_the_event_loop(
+    hass: HomeAssistant, boot: Boot, known: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: dict[str, int] = {}
+    find = tool_risks.risks_in_name
+
+    def find_and_note(name: str) -> tuple[Risk, ...]:
+        judged.setdefault(name, threading.get_ident())
+        return find(name)
+
+    monkeypatch.setattr(tool_risks, "risks_in_name", find_and_note)
+    device = await boot()
+    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    await add(device, known, Tool(name="self.hostile.text", description="open a b c d e f " * 60))
+    assert judged["self.hostile.text"] != threading.get_ident()
