@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from tests.protocol.transport.mqtt.wire import packet, string
 from tests.simulator.fake_server import Http, Json, Watched
 
-CONNECT, PUBLISH, PUBACK, PUBREC, PUBCOMP, SUBSCRIBE, PINGREQ, DISCONNECT = 1, 3, 4, 5, 7, 8, 12, 14
+CONNECT, PUBLISH, SUBSCRIBE, DISCONNECT = 1, 3, 8, 14
 KEY = bytes(range(16))
 NONCE = bytes.fromhex("01a5" + "0000" + "c0ffee42" + "00000000" + "00000000")
 

@@ -10,7 +10,7 @@ import json
 import pytest
 from websockets.asyncio.client import connect
 
-from simulator.access_point import Cloud, CloudFaults, EndpointServer, SelfHostedAgent, Timing
+from simulator.access_point import Cloud, CloudFaults, EndpointServer, SelfHostedAgent
 from tests.simulator.access_point_peers import TOOLS, peer
 
 TURN_ON = "intent__HassTurnOn"
@@ -44,22 +44,6 @@ async def test_the_cloud_speaks_first_pings_and_closes_for_a_missing_answer() ->
         await dialled.connection.wait_closed()
         assert dialled.connection.close_code == 4004
         assert now() - begin == pytest.approx(69, abs=1)
-
-
-async def test_calls_run_at_once_and_may_be_too_long_or_take_too_long() -> None:
-    """Sections 5 and 6."""
-    async with Cloud(timing=Timing(call=10)) as cloud, peer(cloud.url()) as dialled:
-        session = await (await cloud.session()).ready()
-        begin = now()
-        calls = [session.call(TURN_ON, {"seconds": 9 - n, "letters": n}) for n in range(9)]
-        assert [len(answer.text) for answer in await asyncio.gather(*calls)] == [*range(9)]
-        assert now() - begin < 10
-        late = await session.call(TURN_ON, {"seconds": 60, "letters": 1})
-        assert json.loads(late.text)["error"] == "Tool call was aborted due to timeout (10000ms)"
-        assert len((await session.call(TURN_ON, {"letters": 4096})).text) == 4096
-        await session.call(TURN_ON, {"letters": 4097})
-        await dialled.connection.wait_closed()
-        assert dialled.connection.close_code == 4004
 
 
 async def test_the_double_notes_what_the_tool_side_must_not_do() -> None:
