@@ -186,8 +186,6 @@ class AnnouncementTimeouts:
     """For which a download that the user has ended may keep the device from beginning another one."""
     idle: float = 1
     """For a device to go idle after a conversation."""
-    restore_again: float = 30
-    """Until a volume that could not be restored after an announcement is tried again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

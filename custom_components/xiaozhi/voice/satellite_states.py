@@ -21,7 +21,6 @@ from homeassistant.components.assist_satellite import (
     AssistSatelliteEntity,
     SatelliteBusyError,
 )
-from homeassistant.components.assist_satellite.const import PREANNOUNCE_URL
 from homeassistant.core import Context, callback
 from homeassistant.helpers.chat_session import ChatSession, async_get_chat_session
 
@@ -125,49 +124,29 @@ class SatelliteStates(AssistSatelliteEntity):
         """Check what is to be said, before any work on it. Raises `HomeAssistantError`."""
 
     @override
-    async def async_internal_announce(
-        self,
-        message: str | None = None,
-        media_id: str | None = None,
-        preannounce: bool = True,
-        preannounce_media_id: str = PREANNOUNCE_URL,
-    ) -> None:
+    async def async_internal_announce(self, message: str | None = None, *args: Any, **more: Any) -> None:
         """Announce when what was to be announced before has been."""
         self.check_text(message)
         async with self._announcing:
-            await super().async_internal_announce(message, media_id, preannounce, preannounce_media_id)
+            await super().async_internal_announce(message, *args, **more)
 
     @override
     async def async_internal_start_conversation(
-        self,
-        start_message: str | None = None,
-        start_media_id: str | None = None,
-        extra_system_prompt: str | None = None,
-        preannounce: bool = True,
-        preannounce_media_id: str = PREANNOUNCE_URL,
+        self, start_message: str | None = None, *args: Any, **more: Any
     ) -> None:
         """Begin in turn, as `async_internal_announce`."""
         self.check_text(start_message)
         async with self._announcing:
-            await super().async_internal_start_conversation(
-                start_message, start_media_id, extra_system_prompt, preannounce, preannounce_media_id
-            )
+            await super().async_internal_start_conversation(start_message, *args, **more)
 
     @override
     async def async_internal_ask_question(
-        self,
-        question: str | None = None,
-        question_media_id: str | None = None,
-        preannounce: bool = True,
-        preannounce_media_id: str = PREANNOUNCE_URL,
-        answers: list[dict[str, Any]] | None = None,
+        self, question: str | None = None, *args: Any, **more: Any
     ) -> AssistSatelliteAnswer | None:
         """Ask in turn, as `async_internal_announce`."""
         self.check_text(question)
         async with self._announcing:
-            return await super().async_internal_ask_question(
-                question, question_media_id, preannounce, preannounce_media_id, answers
-            )
+            return await super().async_internal_ask_question(question, *args, **more)
 
     # Questions of automations.
 

@@ -11,7 +11,6 @@ from homeassistant.exceptions import HomeAssistantError
 
 from ...device.device import Device
 from ...device.state import STATUS_READ
-from ...protocol.clock import loop_time
 from ...protocol.device_status import StatusError, parse_status
 from ...tools.catalogue import STATUS_TOOL, VOLUME_TOOL
 
@@ -29,7 +28,6 @@ class AnnouncementVolume:
         self._device = device
         self._in_use = False
         self._restoring: asyncio.Task[None] | None = None
-        self._retry_at = 0.0
         self.close = device.listen(["linked", STATUS_READ], self._restore_late)
         """Restores nothing any more."""
 
@@ -62,7 +60,6 @@ class AnnouncementVolume:
             and self._device.linked
             and not self._in_use
             and (self._restoring is None or self._restoring.done())
-            and loop_time() >= self._retry_at
         ):
             self._restoring = self._device.create_task(self._restore(late=True), "restore volume")
 
@@ -97,8 +94,6 @@ class AnnouncementVolume:
                 await self._device.commands.call_tool(VOLUME_TOOL, {_ARGUMENT: usual})
         except HomeAssistantError as err:
             _LOGGER.debug("%s: volume not restored yet: %s", self._device.name, err)
-            if self._device.linked:
-                self._retry_at = loop_time() + self._device.timeouts.announcements.restore_again
             return
         self._keep(None)
 
