@@ -1,6 +1,5 @@
 """A device's screen: screenshots of it and pictures on it."""
 
-import asyncio
 from functools import partial
 from typing import Final
 
@@ -29,35 +28,16 @@ from .slots import PICTURE_SLOTS
 _MAX_SIDE: Final = 2048
 
 
-class ShownPicture:
-    """A picture for several devices: decoded once, and fitted once into each kind of screen."""
-
-    def __init__(self, hass: HomeAssistant, image: Image) -> None:
-        self._hass = hass
-        self._image = image
-        self._fitted: dict[Screen, bytes] = {}
-        self._lock = asyncio.Lock()
-
-    async def fitted(self, screen: Screen) -> bytes:
-        """Return the picture as a PNG that fits a screen."""
-        async with self._lock:
-            if screen not in self._fitted:
-                slots = self._hass.data[PICTURE_SLOTS]
-                self._fitted[screen] = await slots.decode(self._hass, partial(fit, self._image, screen))
-            return self._fitted[screen]
-
-
-async def async_open_picture(hass: HomeAssistant, content: bytes) -> ShownPicture:
+async def async_open_picture(hass: HomeAssistant, content: bytes) -> Image:
     """Decode a picture to show. Raises `InputError`."""
     try:
-        image = await hass.data[PICTURE_SLOTS].decode(hass, partial(open_picture, content))
+        return await hass.data[PICTURE_SLOTS].decode(hass, partial(open_picture, content))
     except CostlyPictureError as err:
         raise InputError("picture_too_costly") from err
     except DamagedPictureError as err:
         raise InputError("picture_damaged") from err
     except PictureError as err:
         raise InputError("not_a_picture") from err
-    return ShownPicture(hass, image)
 
 
 async def async_screenshot(hass: HomeAssistant, device: Device) -> None:
@@ -80,7 +60,7 @@ def _screenshot(content_type: str, body: bytes) -> bytes:
     return picture
 
 
-async def async_show_image(hass: HomeAssistant, device: Device, picture: ShownPicture) -> None:
+async def async_show_image(hass: HomeAssistant, device: Device, picture: Image) -> None:
     """Show a picture on a device for some seconds. Raises `HomeAssistantError`."""
     require_tool(device, PREVIEW_TOOL)
     origin = _origin(device)
@@ -91,7 +71,7 @@ async def async_show_image(hass: HomeAssistant, device: Device, picture: ShownPi
             screen = Screen(width, height, monochrome=rest.get("monochrome") is True)
         case _:
             raise UserError("no_screen_size", name=device.name)
-    png = await picture.fitted(screen)
+    png = await hass.data[PICTURE_SLOTS].decode(hass, partial(fit, picture, screen))
     with hass.data[TRANSFERS].offer(Download(png, "image/png")) as path:
         await device.commands.call_tool(PREVIEW_TOOL, {"url": origin + path})
 

@@ -1,8 +1,7 @@
 """The engines of a device's pipeline, and whether each works locally or in a cloud."""
 
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
@@ -23,15 +22,6 @@ class EngineLocation(StrEnum):
     """Its integration is not loaded, or does not say."""
     MISSING = "missing"
     """The pipeline has no such engine."""
-
-
-# The first part of an integration's class (`iot_class` in its manifest).
-_LOCATIONS: Final[Mapping[str, EngineLocation]] = {
-    "assumed": EngineLocation.LOCAL,
-    "calculated": EngineLocation.LOCAL,
-    "cloud": EngineLocation.CLOUD,
-    "local": EngineLocation.LOCAL,
-}
 
 
 @callback
@@ -92,4 +82,6 @@ def engine_location(hass: HomeAssistant, engine: str | None) -> EngineLocation:
         known = async_get_loaded_integration(hass, integration or "")
     except IntegrationNotLoaded:
         return EngineLocation.UNKNOWN
-    return _LOCATIONS.get((known.iot_class or "").partition("_")[0], EngineLocation.UNKNOWN)
+    if not known.iot_class:
+        return EngineLocation.UNKNOWN
+    return EngineLocation.CLOUD if known.iot_class.startswith("cloud") else EngineLocation.LOCAL
