@@ -1,12 +1,11 @@
 """The forms with the gateway's settings: fields, stored data and tests."""
 
-import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 import errno
 from importlib import import_module
 import logging
-from socket import SOCK_DGRAM, SOCK_STREAM, SocketKind
+from socket import AF_INET, SO_REUSEADDR, SOCK_DGRAM, SOCK_STREAM, SOL_SOCKET, SocketKind, socket
 from typing import Any, Final
 
 from homeassistant.config_entries import ConfigEntry, ConfigEntryState
@@ -45,7 +44,6 @@ from ..firmware.library import STOCK_RELEASES, ReleasesError, async_fetch_releas
 from ..links.link_settings import is_known_here_only
 from ..protocol.checkin_reply import is_mqtt_name
 from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerProblem
-from ..protocol.transport.udp.udp_server import UdpServer
 from ..provisioning.address import HostProblem, async_leads_here, check_in_url, host_problem
 from ..settings import OfferedLink, broker_settings
 from ..timeouts import timeouts_of
@@ -216,7 +214,7 @@ async def gateway_errors(
     ports = _ports(settings)
     held = _held(running)
     for field, (transport, port) in ports.items():
-        if (transport, port) not in held and (error := await _try_port(transport, port)):
+        if (transport, port) not in held and (error := _try_port(transport, port)):
             errors[field] = error
     if ports.get(CONF_MQTT_PORT) == ports[CONF_WEBSOCKET_PORT]:
         errors[CONF_MQTT_PORT] = "port_twice"
@@ -274,25 +272,17 @@ def _held(entry: ConfigEntry | None) -> set[tuple[SocketKind, int]]:
     return set(_ports(gateway_suggestions(entry.data)).values())
 
 
-async def _try_port(transport: SocketKind, port: int) -> str | None:
+def _try_port(transport: SocketKind, port: int) -> str | None:
     """Open a port for a moment; return the error, if any."""
-    try:
-        await (_try_udp(port) if transport is SOCK_DGRAM else _try_tcp(port))
-    except OSError as err:
-        return "port_in_use" if err.errno == errno.EADDRINUSE else "port_not_allowed"
+    with socket(AF_INET, transport) as opened:
+        if transport is SOCK_STREAM:
+            # As our servers do: a port is free whose last connection has just ended.
+            opened.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        try:
+            opened.bind(("", port))
+        except OSError as err:
+            return "port_in_use" if err.errno == errno.EADDRINUSE else "port_not_allowed"
     return None
-
-
-async def _try_tcp(port: int) -> None:
-    server = await asyncio.start_server(lambda _reader, writer: writer.close(), None, port)
-    server.close()
-    await server.wait_closed()
-
-
-async def _try_udp(port: int) -> None:
-    listener = UdpServer()
-    listener.start(None, port)
-    listener.stop()
 
 
 def _unusable(broker: Mapping[str, Any], address: str | None) -> Errors:
