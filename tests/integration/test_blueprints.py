@@ -15,11 +15,7 @@ from homeassistant.components.blueprint.importer import fetch_blueprint_from_url
 from homeassistant.components.blueprint.models import Blueprint
 from homeassistant.components.blueprint.schemas import BLUEPRINT_SCHEMA
 from homeassistant.components.local_file.const import DOMAIN as LOCAL_FILE
-from homeassistant.components.persistent_notification import (
-    Notification,
-    UpdateType,
-    async_register_callback,
-)
+from homeassistant.components.persistent_notification import Notification, UpdateType, async_register_callback
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.const import CONF_FILE_PATH, CONF_NAME, EVENT_HOMEASSISTANT_STARTED
 from homeassistant.core import CoreState, HomeAssistant, callback
@@ -29,10 +25,7 @@ from homeassistant.util import dt as dt_util
 from homeassistant.util.yaml import load_yaml_dict, parse_yaml
 from PIL import Image
 import pytest
-from pytest_homeassistant_custom_component.common import (
-    MockConfigEntry,
-    async_capture_events,
-)
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
 from custom_components.xiaozhi.const import CONF_LINK
@@ -118,11 +111,7 @@ async def notes(hass: HomeAssistant) -> list[str]:
 
 async def use(hass: HomeAssistant, blueprint: str, **inputs: Any) -> None:
     """Make an automation of a blueprint."""
-    config = {
-        "id": "one",
-        "alias": "One",
-        "use_blueprint": {"path": f"xiaozhi/{blueprint}", "input": inputs},
-    }
+    config = {"id": "one", "alias": "One", "use_blueprint": {"path": f"xiaozhi/{blueprint}", "input": inputs}}
     assert await async_setup_component(hass, "automation", {"automation": [config]})
     await hass.async_block_till_done()
     assert hass.states.is_state("automation.one", "on")
@@ -170,10 +159,6 @@ async def inputs_of(file: str) -> dict[str, dict[str, Any]]:
     return inputs
 
 
-async def test_every_file_of_the_folder_is_tested() -> None:
-    assert tuple(path.relative_to(ROOT / _FOLDER).as_posix() for path in _FILES) == _TESTED
-
-
 async def test_an_owner_imports_them_and_finds_what_the_editor_shows(
     hass: HomeAssistant, site: TestServer, hass_ws_client: WebSocketGenerator
 ) -> None:
@@ -187,6 +172,7 @@ async def test_an_owner_imports_them_and_finds_what_the_editor_shows(
         assert answer["success"], answer
         return answer["result"]
 
+    assert tuple(path.relative_to(ROOT / _FOLDER).as_posix() for path in _FILES) == _TESTED
     manifest = json.loads((ROOT / "custom_components/xiaozhi/manifest.json").read_text())
     oldest = json.loads((ROOT / "hacs.json").read_text())["homeassistant"]
     for file in _TESTED:
@@ -215,11 +201,7 @@ async def test_an_owner_imports_them_and_finds_what_the_editor_shows(
 
 @pytest.mark.usefixtures("installed", "speech")
 async def test_who_rings_is_shown_although_one_device_is_out_of_reach(
-    hass: HomeAssistant,
-    front_door: str,
-    boot: Boot,
-    device_ids: list[str],
-    caplog: pytest.LogCaptureFixture,
+    hass: HomeAssistant, front_door: str, boot: Boot, device_ids: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     device = await boot(get_profile("camera"))
     await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
@@ -283,10 +265,7 @@ async def test_a_device_that_can_speak_says_who_rings_and_makes_no_other_sound(
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize(
-    ("said", "state"),
-    [("yes please", "on"), ("no thanks", "off")],
-)
+@pytest.mark.parametrize(("said", "state"), [("yes please", "on"), ("no thanks", "off")])
 async def test_what_is_asked_for_is_done_only_after_a_yes(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, said: str, state: str
 ) -> None:

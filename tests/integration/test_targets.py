@@ -9,7 +9,7 @@ from homeassistant.exceptions import ServiceValidationError
 from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er
 from homeassistant.setup import async_setup_component
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
+from pytest_homeassistant_custom_component.common import async_capture_events
 from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 import voluptuous as vol
 import yaml
@@ -99,24 +99,26 @@ async def test_a_target_that_is_not_ours_is_named(
 
 
 @pytest.mark.own_home
-async def test_the_editor_offers_the_actions_for_a_device_and_not_for_others(
-    hass: HomeAssistant,
-    linked_entry: MockConfigEntry,
-    device_ids: list[str],
-    hass_ws_client: WebSocketGenerator,
+async def test_the_editor_offers_actions_triggers_and_conditions_for_a_device_and_not_for_others(
+    hass: HomeAssistant, device_ids: list[str], hass_ws_client: WebSocketGenerator
 ) -> None:
     assert await async_setup_component(hass, "websocket_api", {})
     client = await hass_ws_client(hass)
 
-    async def offered(target: dict[str, Any]) -> set[str]:
-        await client.send_json_auto_id({"type": "get_services_for_target", "target": target})
+    async def offered(kind: str, target: dict[str, Any]) -> set[str]:
+        await client.send_json_auto_id({"type": f"get_{kind}_for_target", "target": target})
         found = (await client.receive_json())["result"]
         return {name.removeprefix("xiaozhi.") for name in found if name.startswith("xiaozhi.")}
 
     assert {"ask", "call_tool", "get_tools", "show_text", "take_photo"} <= ACTIONS
-    assert await offered({"device_id": [device_ids[0]]}) == ACTIONS
-    assert await offered({"entity_id": ["assist_satellite.box_1"]}) == ACTIONS
-    assert await offered({"entity_id": [LIGHT]}) == set()
+    for kind, names in (
+        ("services", ACTIONS),
+        ("triggers", {*CONVERSATION, "conversation_failed", "reachable"}),
+        ("conditions", {"is_reachable", "is_not_reachable"}),
+    ):
+        assert await offered(kind, {"device_id": [device_ids[0]]}) == names
+        assert await offered(kind, {"entity_id": ["assist_satellite.box_1"]}) == names
+        assert await offered(kind, {"entity_id": [LIGHT]}) == set()
 
 
 async def test_tools_are_listed_with_what_they_take(
@@ -203,28 +205,3 @@ async def test_a_device_that_can_be_reached_again_triggers_and_is_a_condition(
     await hass.async_block_till_done()
     assert len(seen) == 1, "the other device can be reached now"
     await hass.services.async_call("automation", "turn_off", {"entity_id": "automation.one"}, blocking=True)
-
-
-@pytest.mark.own_home
-async def test_the_editor_offers_them_for_a_device_and_not_for_others(
-    hass: HomeAssistant,
-    linked_entry: MockConfigEntry,
-    device_ids: list[str],
-    hass_ws_client: WebSocketGenerator,
-) -> None:
-    client = await hass_ws_client(hass)
-
-    async def offered(kind: str, target: dict[str, Any]) -> set[str]:
-        await client.send_json_auto_id({"type": f"get_{kind}_for_target", "target": target})
-        found = (await client.receive_json())["result"]
-        return {name for name in found if name.startswith("xiaozhi.")}
-
-    assert await offered("triggers", {"device_id": [device_ids[0]]}) == {
-        f"xiaozhi.{name}" for name in (*CONVERSATION, "conversation_failed", "reachable")
-    }
-    assert await offered("conditions", {"device_id": [device_ids[0]]}) == {
-        "xiaozhi.is_reachable",
-        "xiaozhi.is_not_reachable",
-    }
-    for kind in ("triggers", "conditions"):
-        assert await offered(kind, {"entity_id": ["input_boolean.kitchen_light"]}) == set()

@@ -53,7 +53,11 @@ def called(device: SimulatedDevice, tool: str) -> int:
 
 
 async def test_entities_come_from_what_the_device_has(
-    hass: HomeAssistant, speech: Speech, boot: Boot, entity_registry: er.EntityRegistry
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    entity_registry: er.EntityRegistry,
+    linked_entry: MockConfigEntry,
 ) -> None:
     device = await boot()
     assert hass.states.get(VOLUME) is None
@@ -91,6 +95,15 @@ async def test_entities_come_from_what_the_device_has(
     restart = entity_registry.async_get(RESTART)
     assert restart is not None
     assert restart.entity_category is EntityCategory.CONFIG
+    # What was learnt is there after a restart of Home Assistant.
+    await device.power_off()
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await hass.async_block_till_done()
+    for entity_id, value in values.items():
+        assert hass.states.is_state(entity_id, value), entity_id
+    found = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
+    assert found is not None
+    assert found.sw_version == "2.4.2"
 
 
 async def test_the_address_of_a_device_is_that_of_its_check_in_and_outlasts_a_restart(
@@ -226,24 +239,6 @@ async def test_what_is_told_as_connected_takes_a_command_at_once(
         await shown.wait()
     stop()
     await device.wait_for(lambda: device.screen.system_text == "At once", 3)
-
-
-@pytest.mark.usefixtures("all_enabled")
-async def test_what_was_learnt_is_there_after_a_restart_of_home_assistant(
-    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot()
-    await talk(hass, device)
-    await wait_for_state(hass, VOLUME, "70")
-    await device.power_off()
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
-    await hass.async_block_till_done()
-    assert hass.states.is_state(VOLUME, "70")
-    assert hass.states.is_state("sensor.kitchen_box_battery", "82")
-    assert hass.states.is_state(CONNECTED, "off")
-    registry_device = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
-    assert registry_device is not None
-    assert registry_device.sw_version == "2.4.2"
 
 
 async def test_adding_and_removing_a_device_does_not_disturb_another(

@@ -165,17 +165,6 @@ async def test_the_next_media_take_the_place_of_those_that_play(
     await server.wait_unused()
 
 
-async def test_pressing_the_button_ends_the_music(
-    hass: HomeAssistant, boot: Boot, server: MediaServer, speech: Speech
-) -> None:
-    device = await boot(NEW)
-    await play(hass, endless(server))
-    await asyncio.sleep(3)
-    await device.click()
-    await wait_for_state(hass, PLAYER, "idle", 10)
-    await server.wait_unused()
-
-
 async def test_an_announcement_interrupts_the_music_which_goes_on_after_it(
     hass: HomeAssistant, boot: Boot, server: MediaServer, speech: Speech
 ) -> None:

@@ -45,6 +45,12 @@ async def test_the_gateway_is_set_up_and_says_what_to_type_into_devices(
     """Port, address, done; the port is open at once."""
     form = await start(hass)
     assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "gateway")
+    # Somebody who knows nothing about ports just goes on: all is below *Advanced*.
+    assert form["data_schema"].schema["advanced"].options == {"collapsed": True}
+    assert form["data_schema"]({"advanced": {}}) == {
+        "stock_releases": False,
+        "advanced": {"link": "mqtt", "websocket_port": 8765, "mqtt_port": 1884, "udp_port": 8765},
+    }
     result = await submit(hass, form, **websocket_only(free_port))
     assert (result["type"], result["title"]) == (FlowResultType.CREATE_ENTRY, "XiaoZhi gateway")
     entry = result["result"]
@@ -78,16 +84,6 @@ def manifest() -> dict[str, Any]:
     path = ROOT / "custom_components" / DOMAIN / "manifest.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
-
-
-async def test_ports_and_the_link_without_a_broker_are_suggested(hass: HomeAssistant) -> None:
-    """Who knows nothing about ports just goes on: all is below *Advanced*."""
-    form = await start(hass)
-    assert form["data_schema"]({"advanced": {}}) == {
-        "stock_releases": False,
-        "advanced": {"link": "mqtt", "websocket_port": 8765, "mqtt_port": 1884, "udp_port": 8765},
-    }
-    assert form["data_schema"].schema["advanced"].options == {"collapsed": True}
 
 
 async def test_a_taken_port_is_said_and_another_one_taken(

@@ -3,26 +3,23 @@
 import asyncio
 from importlib.metadata import PackageNotFoundError, version
 import json
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from homeassistant.config_entries import ConfigEntryState, ConfigSubentryData
 from homeassistant.const import STATE_UNAVAILABLE
 from homeassistant.core import HomeAssistant
-from homeassistant.data_entry_flow import FlowResultType
 from homeassistant.helpers import device_registry as dr, entity_registry as er
 from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
-from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import CONF_LINK, DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
 from custom_components.xiaozhi.links import library_versions
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import get_profile
 from tests.integration.boxes import CLIENT_ID, Boot, Speech, introduce, mac_of, state_of
-from tests.integration.http_device import HttpDevice, MakeEntry, paired_device
+from tests.integration.http_device import MakeEntry, paired_device
 from tests.integration.issues import open_issues
-from tests.integration.provisioning.forms import running
 from tests.paths import ROOT
 
 LINK = LinkKind.MQTT
@@ -42,25 +39,6 @@ _FORMER: Final = (
     ("valve", "_tool_self.valve.open"),
 )
 """Platforms that there are no more, with the unique ids of entities that 0.2.0 made, without their MACs."""
-
-
-_NONSENSE: Final = dict.fromkeys(
-    (
-        "announcement_volume",
-        "ask_ai",
-        "assistant_resources",
-        "assistant_tools",
-        "board",
-        "conversation_style",
-        "follow_up_wait",
-        "interrupt_by_speaking",
-        "link",
-        "look_at_photos",
-        "share_transcripts",
-        "wake_word_pipelines",
-    ),
-    5,
-)
 
 
 @pytest.fixture
@@ -135,33 +113,6 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
                     assert state.state != STATE_UNAVAILABLE, entity_id
     # What was in the form of the device before 0.4.0.
     assert names.keys() == {f"select.{kind}_box_conversations" for kind in MACS}
-
-
-async def test_one_device_with_settings_that_cannot_be_read_stops_no_gateway(
-    hass: HomeAssistant,
-    make_entry: MakeEntry,
-    mqtt_data: dict[str, Any],
-    hass_client_no_auth: ClientSessionGenerator,
-    paired: tuple[ConfigSubentryData, ...],
-) -> None:
-    """As a downgrade leaves them behind. Both devices are answered, and the form mends them."""
-    good, bad = paired
-    broken: dict[str, Any] = {**bad, "data": {**bad["data"], **_NONSENSE}}
-    entry = await running(hass, make_entry(good, cast("ConfigSubentryData", broken), **mqtt_data))
-    client = await hass_client_no_auth()
-    for kind, mac in MACS.items():
-        reply = await HttpDevice(client=client, mac=mac, client_id=CLIENT_ID).check_in()
-        assert str(kind) in reply
-    subentry = next(one for one in entry.subentries.values() if one.unique_id == bad["unique_id"])
-    form = await hass.config_entries.subentries.async_init(
-        (entry.entry_id, "device"), context={"source": "reconfigure", "subentry_id": subentry.subentry_id}
-    )
-    assert form["type"] is FlowResultType.FORM
-    done = await hass.config_entries.subentries.async_configure(
-        form["flow_id"], {"share_transcripts": True, "link": "automatic", "restart_now": False}
-    )
-    assert done["type"] is FlowResultType.ABORT
-    assert entry.runtime_data.devices[bad["unique_id"]].settings.share_transcripts
 
 
 @pytest.mark.own_home

@@ -6,9 +6,7 @@ from functools import partial
 import re
 
 from homeassistant.config_entries import RELOAD_AFTER_UPDATE_DELAY
-from homeassistant.const import (
-    EntityCategory,
-)
+from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er
@@ -67,24 +65,6 @@ async def test_what_is_done_without_home_assistant_is_read_every_few_minutes(
     await wait_for_state(hass, LAMP, "on")
     asked = [name for data in device.events("tool") if (name := data["name"])]
     assert asked.count("self.get_device_status") > 2 * asked.count("self.lamp.get_state")
-
-
-async def test_what_another_caller_sets_is_known_too(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    await boot(get_profile("led-strip"))
-    await wait_for_state(hass, STRIP, "unknown")
-    gateway: Gateway = linked_entry.runtime_data
-    arguments = {"red": 1, "green": 2, "blue": 3}
-    await gateway.devices[MAC].commands.call_tool("self.led_strip.set_all_color", arguments)
-    assert hass.states.is_state(STRIP, "on")
-    with pytest.raises(HomeAssistantError):
-        await gateway.devices[MAC].commands.call_tool(
-            "self.led_strip.set_all_color", {**arguments, "red": 256}
-        )
-    state = state_of(hass, STRIP)
-    assert state.attributes["rgb_color"] == (85, 170, 255)
-    assert state.attributes["brightness"] == 3
 
 
 async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_want_them(

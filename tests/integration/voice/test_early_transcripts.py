@@ -116,7 +116,6 @@ async def say(hass: HomeAssistant, device: SimulatedDevice, sound: bytes, word: 
     [
         (COMMAND, "complete_command", 0.4),
         # Only a language model would know, or it is the beginning of a command.
-        ("who was Napoleon", "pause", 0.9),
         ("set a timer for", "pause", 0.9),
     ],
 )

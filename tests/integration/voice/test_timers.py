@@ -106,20 +106,6 @@ async def test_it_is_set_changed_paused_and_cancelled(
     assert not alerts(device)
 
 
-async def test_it_is_set_and_asked_for_by_voice_and_the_screen_shows_how_long_it_runs(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
-) -> None:
-    speech.recognizer.lines = ["set a timer for 5 minutes", "how much time is left on my timer"]
-    device = await boot()
-    talk = await converse(device, command)
-    assert talk.answers == ["Timer set for 5 minutes"]
-    assert not hass.states.is_state(NEXT_TIMER, "unknown")
-    await device.wait_state(State.IDLE, 30)
-    talk = await converse(device, command, word="hello box")
-    (answer,) = talk.answers
-    assert "minutes" in answer
-
-
 async def test_old_firmware_shows_it_with_a_sound_every_three_seconds_until_it_is_woken(
     hass: HomeAssistant, speech: Speech, boot: Boot, handle: Say
 ) -> None:

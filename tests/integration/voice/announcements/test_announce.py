@@ -104,17 +104,6 @@ async def test_a_long_sound_before_an_announcement_is_cut(
     assert len(announcement.pcm) / 2 / device.speaker.rate == pytest.approx(30.6, abs=0.3)
 
 
-async def test_media_that_cannot_be_reached_are_an_error_before_any_sound(
-    hass: HomeAssistant, boot: Boot, speech: Speech, media: MediaServer
-) -> None:
-    device = await boot(NEW)
-    with pytest.raises(HomeAssistantError):
-        await announce(hass, media_id=media.url("/nothing.mp3"))
-    with pytest.raises(HomeAssistantError):
-        await announce(hass, message="The door.", preannounce_media_id=media.url("/nothing.mp3"))
-    assert not device.announcements
-
-
 @pytest.mark.parametrize("action", ["announce", "ask_question", "start_conversation"])
 async def test_a_text_without_end_is_refused_before_any_work_on_it(
     hass: HomeAssistant, boot: Boot, speech: Speech, action: str

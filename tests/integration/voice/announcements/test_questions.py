@@ -152,13 +152,6 @@ class TestIdle:
             )
         assert not device.announcements
 
-    async def test_a_device_that_cannot_speak_is_not_asked(
-        self, hass: HomeAssistant, boot: Boot, speech: Speech
-    ) -> None:
-        await boot(OLD)
-        with pytest.raises(HomeAssistantError, match=r"Install firmware 2\.5\.0"):
-            await ask(hass)
-
 
 class TestInAConversation:
     """While the channel is open, the device listens after the question."""
