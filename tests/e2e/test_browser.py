@@ -143,7 +143,7 @@ async def test_a_device_is_discovered_and_added_with_the_code_that_it_shows(
         await web.read("The device shows six digits and speaks them.")
         await web.field("Code").fill("000000" if device.pairing_code != "000000" else "111111")
         await web.press("Submit")
-        await web.read("This is not the code that the device shows. Tries left: 4")
+        await web.read("This is not the right code. Tries left: 4")
 
         await web.field("Code").fill(device.pairing_code)
         await web.press("Submit")

@@ -163,7 +163,7 @@ class Walk:
         await self.look("new-code")
         await web.field("Code").fill(code)
         await web.press("Submit")
-        await web.read("This try did not count.")
+        await web.read("Tries left: 4")
         await self.look("old-code")
         await device.wait_for(lambda: device.pairing_code not in (None, code))
         await web.field("Code").fill(device.pairing_code or "")
