@@ -1,15 +1,11 @@
 """The memory and processor time of many connected devices."""
 
 import asyncio
-from collections.abc import Callable
 import gc
-from time import monotonic, perf_counter, process_time
-import tracemalloc
-from typing import Final
+from time import monotonic, process_time
 
 from homeassistant.helpers import entity_registry as er
 
-from custom_components.xiaozhi.device.state import AVAILABLE
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
 from .fleet import Fleet, fleet
@@ -17,24 +13,14 @@ from .house import House, Site, until
 from .process import proportional_kib
 from .report import Finding, Row
 
-_CHANGES: Final = 200
-
 
 async def measure(house: House, *, quick: bool) -> Finding:
     """Link devices over MQTT, all switched on at the same moment, and leave them idle."""
     count = 5 if quick else 100
     async with fleet() as devices:
         # Objects that are created only once are created now.
-        await _link(house, devices, 3, _proportional)
-        figures = await _link(house, devices, count, _proportional, idle_seconds=0.5 if quick else 60)
-        tracemalloc.start()
-        try:
-            allocated = await _link(house, devices, count, lambda: tracemalloc.get_traced_memory()[0])
-        finally:
-            tracemalloc.stop()
-    figures |= {
-        f"{name}, allocated by Python": value for name, value in allocated.items() if name.startswith("KiB")
-    }
+        await _link(house, devices, 3)
+        figures = await _link(house, devices, count, idle_seconds=0.5 if quick else 60)
     rows: list[Row] = [{"figure": name, "value": value} for name, value in figures.items()]
     return Finding(
         benchmark="memory",
@@ -43,27 +29,24 @@ async def measure(house: House, *, quick: bool) -> Finding:
     )
 
 
-async def _link(
-    house: House, devices: Fleet, count: int, memory: Callable[[], float], *, idle_seconds: float = 0
-) -> dict[str, float]:
-    start = _memory(memory)
+async def _link(house: House, devices: Fleet, count: int, *, idle_seconds: float = 0) -> dict[str, float]:
+    start = _kib()
     async with house.site(count, LinkKind.MQTT) as site:
-        paired = _memory(memory)
+        paired = _kib()
         clock, used = monotonic(), process_time()
         await devices.boot(house.check_in_url, site.devices)
         await until(lambda: site.usable)
         seconds, cpu = monotonic() - clock, process_time() - used
         await house.hass.async_block_till_done()
-        linked = _memory(memory)
+        linked = _kib()
         figures = {
-            "KiB for each paired device": round((paired - start) / 1024 / count, 1),
-            "KiB more for each linked device": round((linked - paired) / 1024 / count, 1),
-            "KiB for each paired and linked device": round((linked - start) / 1024 / count, 1),
+            "KiB for each paired device": round((paired - start) / count, 1),
+            "KiB more for each linked device": round((linked - paired) / count, 1),
+            "KiB for each paired and linked device": round((linked - start) / count, 1),
             "entities of each device": _entities(site) / count,
             "seconds to set up the gateway": round(site.set_up_seconds, 2),
             "seconds until all are linked and have told their status": round(seconds, 2),
             "ms of processor time for each link": round(1000 * cpu / count, 2),
-            "µs to write the entities of a device": round(_change(site), 1),
         }
         if idle_seconds:
             figures["% of a core while all are idle"] = round(100 * await _load(idle_seconds), 2)
@@ -71,27 +54,14 @@ async def _link(
         return figures
 
 
-def _proportional() -> float:
-    return 1024 * proportional_kib()
-
-
-def _memory(memory: Callable[[], float]) -> float:
+def _kib() -> float:
     gc.collect()
-    return memory()
+    return proportional_kib()
 
 
 def _entities(site: Site) -> int:
     registry = er.async_get(site.hass)
     return len(er.async_entries_for_config_entry(registry, site.gateway.entry.entry_id))
-
-
-def _change(site: Site) -> float:
-    """Return the µs that it takes to update all entities of a device."""
-    device = next(iter(site.gateway.devices.values()))
-    begun = perf_counter()
-    for _ in range(_CHANGES):
-        device.notify(AVAILABLE)
-    return 1e6 * (perf_counter() - begun) / _CHANGES
 
 
 async def _load(seconds: float) -> float:

@@ -3,7 +3,6 @@
 import ctypes
 from pathlib import Path
 import resource
-import sys
 from typing import Final
 
 _PAGES: Final = Path("/proc/self/statm")
@@ -34,12 +33,6 @@ def proportional_kib() -> float:
         return float("nan")
     (line,) = (line for line in _SHARES.read_text().splitlines() if line.startswith("Pss:"))
     return float(line.split()[1])
-
-
-def peak_kib() -> int:
-    """Return the peak memory of the process."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak // 1024 if sys.platform == "darwin" else peak
 
 
 def open_sockets() -> int:

@@ -27,10 +27,8 @@ _CONNACK: Final = 0x20
 _PUBLISH: Final = 0x30
 _PUBACK: Final = 0x40
 _PUBREC: Final = 0x50
-_PUBREL: Final = 0x60
 _PUBCOMP: Final = 0x70
 _PINGREQ: Final = b"\xc0\x00"
-_PINGRESP: Final = 0xD0
 _DISCONNECT: Final = b"\xe0\x00"
 
 

@@ -54,7 +54,7 @@ def test_every_benchmark_has_something_to_tell(both: list[Rows]) -> None:
     assert found.keys() == BENCHMARKS.keys() - _NOT_HERE
     figures = {row["figure"]: row["value"] for row in found["memory"]}
     assert figures["entities of each device"] > 10
-    assert figures["KiB more for each linked device, allocated by Python"] > 1
+    assert figures["ms of processor time for each link"] > 0
     assert [row["houses"] for row in found["nearest"]] == [2, 2, 2]
     # The second voice takes half a second.
     first_packets = [row["first packet median"] for row in found["turn"]]

@@ -15,8 +15,6 @@ from tests.protocol.access_point.site import ask, hold, reply, running, serving,
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
 
-QUIET = AccessPointTimeouts(ping_interval=1e6, pong=1e6)
-
 
 def now() -> float:
     return asyncio.get_running_loop().time()
