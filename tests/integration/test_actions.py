@@ -17,7 +17,7 @@ import voluptuous as vol
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.commands import DeviceCommands
-from custom_components.xiaozhi.device_http.transfers import TRANSFERS
+from custom_components.xiaozhi.device_http.transfers import TRANSFERS, Upload
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.services import (
@@ -157,7 +157,7 @@ async def test_the_screen_becomes_a_picture(
     assert (await async_get_image(hass, SCREEN)).content == jpeg(320, 240)
     [call] = [event for event in camera.events("tool") if event["name"] == "self.screen.snapshot"]
     transfers = hass.data[TRANSFERS]
-    assert transfers.take_upload(call["arguments"]["url"].rpartition("/")[2]) is None
+    assert transfers.take(Upload, call["arguments"]["url"].rpartition("/")[2]) is None
 
 
 async def test_a_screen_that_sends_nothing_is_said_to(

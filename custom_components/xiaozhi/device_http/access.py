@@ -1,84 +1,23 @@
 """Shared by all views for devices: access control, and closing the connection."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import update_wrapper
 from ipaddress import ip_address
 import logging
-from typing import Any, Concatenate, Final
+from typing import Any, Concatenate
 
 from aiohttp import web
 from aiohttp.hdrs import ACCEPT, METH_GET
-from homeassistant.const import EVENT_HOMEASSISTANT_STOP
-from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import KEY_HASS
 from homeassistant.helpers.network import is_cloud_connection
-from homeassistant.util.hass_dict import HassKey
 from homeassistant.util.network import is_local
 
-from ..const import DOMAIN
 from ..texts.translated import async_text
 from ..timeouts import timeouts_of
 
 _LOGGER = logging.getLogger(__name__)
-
-_MAX_WAITING: Final = 64
-_MAX_WAITING_FROM_ADDRESS: Final = 8
-
-
-class HangUps:
-    """Lets callers close their connections first, in bounded numbers."""
-
-    def __init__(self, seconds: float) -> None:
-        """Wait `seconds` for each caller at most."""
-        self.seconds = seconds
-        self._waiting: Counter[str] = Counter()
-        self._stopped = asyncio.Event()
-
-    @property
-    def waiting(self) -> int:
-        """Number of connections that callers have yet to close."""
-        return self._waiting.total()
-
-    @callback
-    def stop(self) -> None:
-        """End all waiting, now and later: the web server is about to stop."""
-        self._stopped.set()
-
-    async def wait(self, request: web.Request, response: web.StreamResponse) -> None:
-        """Send a whole response, and return when aiohttp may close the connection.
-
-        aiohttp, as Home Assistant configures it, cancels this call when the caller hangs up.
-        """
-        remote = request.remote or ""
-        if request.keep_alive or not self._has_room(remote):
-            return
-        self._waiting[remote] += 1
-        try:
-            with suppress(TimeoutError, ConnectionError):
-                await response.prepare(request)
-                await response.write_eof()
-                if request.transport is not None and not request.transport.is_closing():
-                    await asyncio.wait_for(self._stopped.wait(), self.seconds)
-        finally:
-            self._waiting[remote] -= 1
-            # Unary plus drops the addresses that count zero.
-            self._waiting = +self._waiting
-
-    def _has_room(self, remote: str) -> bool:
-        return self.waiting < _MAX_WAITING and self._waiting[remote] < _MAX_WAITING_FROM_ADDRESS
-
-
-_HANG_UPS: Final[HassKey[HangUps]] = HassKey(f"{DOMAIN}_hang_ups")
-
-
-@callback
-def async_prepare_calls(hass: HomeAssistant) -> None:
-    """Prepare what `for_devices` needs."""
-    hang_ups = hass.data[_HANG_UPS] = HangUps(timeouts_of(hass).calls.hang_up)
-    hass.bus.async_listen_once(EVENT_HOMEASSISTANT_STOP, callback(lambda _event: hang_ups.stop()))
 
 
 def for_devices[ViewT, **P, ResponseT: web.StreamResponse](
@@ -101,11 +40,25 @@ def for_devices[ViewT, **P, ResponseT: web.StreamResponse](
             response = await method(view, request, *args, **path)
         except web.HTTPException as err:
             response = await _refusal(request, err)
-        await request.app[KEY_HASS].data[_HANG_UPS].wait(request, response)
+        await _wait_for_hang_up(request, response)
         return response
 
     update_wrapper(answer, method)
     return answer
+
+
+async def _wait_for_hang_up(request: web.Request, response: web.StreamResponse) -> None:
+    """Send a whole response, and return when aiohttp may close the connection: the caller should do so first.
+
+    aiohttp, as Home Assistant configures it, cancels this call when the caller hangs up.
+    """
+    if request.keep_alive:
+        return
+    with suppress(ConnectionError):
+        await response.prepare(request)
+        await response.write_eof()
+        if request.transport is not None and not request.transport.is_closing():
+            await asyncio.sleep(timeouts_of(request.app[KEY_HASS]).calls.hang_up)
 
 
 async def _refusal(request: web.Request, err: web.HTTPException) -> web.Response:

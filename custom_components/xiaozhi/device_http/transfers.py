@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 import secrets
-from typing import Final
+from typing import ClassVar, Final
 
 from homeassistant.core import callback
 from homeassistant.util.hass_dict import HassKey
@@ -16,58 +17,41 @@ from ..protocol.clock import loop_time
 _TOKEN_BYTES: Final = 24
 
 
+@dataclass(slots=True)
 class Upload:
     """A picture that a device is to upload."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.content_type = ""
-        self.body: bytes | None = None
-        """The body as the device sent it; None until it has arrived."""
+    path: ClassVar = UPLOAD_PATH
+    content_type: str = ""
+    body: bytes | None = None
+    """The body as the device sent it; None until it has arrived."""
 
 
+@dataclass(slots=True)
 class Download:
     """A file that a device is to download."""
 
-    def __init__(
-        self, content: bytes, content_type: str, progressed: Callable[[], None] = lambda: None
-    ) -> None:
-        """Offer `content`. `progressed` is called at every change."""
-        self.content = content
-        self.content_type = content_type
-        self.sent = 0
-        """Bytes."""
-        self.started = False
-        self.ended = False
-        """Whether the download is over, complete or not."""
-        self._progressed = progressed
+    path: ClassVar = FILE_PATH
+    content: bytes
+    content_type: str
+    progressed: Callable[[], None] = lambda: None
+    """To be called after every change of what follows."""
+    sent: int = 0
+    """Bytes that the device has downloaded."""
+    started: bool = False
+    ended: bool = False
+    """Whether the download is over, complete or not."""
 
     @property
     def complete(self) -> bool:
         """Whether the device has downloaded the whole file."""
         return self.sent == len(self.content)
 
-    @callback
-    def start(self) -> None:
-        """Note that the download begins."""
-        self.started = True
-        self._progressed()
-
-    @callback
-    def progress(self, sent: int) -> None:
-        """Note how many bytes the device has downloaded."""
-        self.sent = sent
-        self._progressed()
-
-    @callback
-    def end(self) -> None:
-        """Note that the download is over."""
-        self.ended = True
-        self._progressed()
-
 
 class Stream:
     """Sound that a device downloads while it is made."""
+
+    path: ClassVar = STREAM_PATH
 
     def __init__(self, content: AsyncGenerator[bytes], content_type: str) -> None:
         """Offer `content`, which is closed by who takes it from the address."""
@@ -115,55 +99,29 @@ class Stream:
         self.stopped.set()
 
 
+type Transfer = Upload | Download | Stream
+
+
 class Transfers:
     """The open addresses. Each closes after its first use, or when its context ends."""
 
     def __init__(self) -> None:
-        self._uploads: dict[str, Upload] = {}
-        self._downloads: dict[str, Download] = {}
-        self._streams: dict[str, Stream] = {}
+        self._open: dict[str, Transfer] = {}
 
     @contextmanager
-    def expect(self, origin: str) -> Iterator[Upload]:
-        """Open an address for an upload on our web server, which the device reaches at `origin`."""
+    def offer(self, transfer: Transfer) -> Iterator[str]:
+        """Open an address for a transfer. Yields its path on our web server."""
         token = secrets.token_urlsafe(_TOKEN_BYTES)
-        upload = self._uploads[token] = Upload(f"{origin}{UPLOAD_PATH}/{token}")
+        self._open[token] = transfer
         try:
-            yield upload
+            yield f"{transfer.path}/{token}"
         finally:
-            self._uploads.pop(token, None)
+            self._open.pop(token, None)
 
-    @contextmanager
-    def offer(self, download: Download) -> Iterator[str]:
-        """Open an address for a download. Yields its path on our web server."""
-        token = secrets.token_urlsafe(_TOKEN_BYTES)
-        self._downloads[token] = download
-        try:
-            yield f"{FILE_PATH}/{token}"
-        finally:
-            self._downloads.pop(token, None)
-
-    @contextmanager
-    def offer_stream(self, stream: Stream) -> Iterator[str]:
-        """Open an address for a stream. Yields its path on our web server."""
-        token = secrets.token_urlsafe(_TOKEN_BYTES)
-        self._streams[token] = stream
-        try:
-            yield f"{STREAM_PATH}/{token}"
-        finally:
-            self._streams.pop(token, None)
-
-    def take_upload(self, token: str) -> Upload | None:
-        """Return the upload for a token, and close its address."""
-        return self._uploads.pop(token, None)
-
-    def take_download(self, token: str) -> Download | None:
-        """Return the download for a token, and close its address."""
-        return self._downloads.pop(token, None)
-
-    def take_stream(self, token: str) -> Stream | None:
-        """Return the stream for a token, and close its address."""
-        return self._streams.pop(token, None)
+    def take[KindT: Transfer](self, kind: type[KindT], token: str) -> KindT | None:
+        """Return the transfer of a kind for a token, and close its address."""
+        transfer = self._open.pop(token, None)
+        return transfer if isinstance(transfer, kind) else None
 
 
 TRANSFERS: Final[HassKey[Transfers]] = HassKey(f"{DOMAIN}_transfers")

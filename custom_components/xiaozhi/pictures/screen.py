@@ -8,7 +8,7 @@ from PIL.Image import Image
 
 from ..device.device import Device
 from ..device.state import PictureKind
-from ..device_http.transfers import TRANSFERS, Download
+from ..device_http.transfers import TRANSFERS, Download, Upload
 from ..errors import InputError, UserError
 from ..protocol.multipart import FormError, parse_form
 from ..tools.catalogue import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
@@ -43,8 +43,9 @@ async def async_open_picture(hass: HomeAssistant, content: bytes) -> Image:
 async def async_screenshot(hass: HomeAssistant, device: Device) -> None:
     """Take a screenshot of a device. Raises `HomeAssistantError`."""
     require_tool(device, SNAPSHOT_TOOL)
-    with hass.data[TRANSFERS].expect(_origin(device)) as upload:
-        await device.commands.call_tool(SNAPSHOT_TOOL, {"url": upload.url})
+    upload, origin = Upload(), _origin(device)
+    with hass.data[TRANSFERS].offer(upload) as path:
+        await device.commands.call_tool(SNAPSHOT_TOOL, {"url": origin + path})
     try:
         picture = await hass.data[PICTURE_SLOTS].decode(
             hass, partial(_screenshot, upload.content_type, upload.body or b"")

@@ -16,7 +16,7 @@ from ..const import FILE_PATH, UPLOAD_PATH, VISION_PATH
 from ..device.device import Device
 from ..device_http.access import for_devices, path_of, required
 from ..device_http.bodies import receive_body
-from ..device_http.transfers import TRANSFERS, Transfers
+from ..device_http.transfers import TRANSFERS, Download, Transfers, Upload
 from ..links.credentials import same
 from ..timeouts import timeouts_of
 from .decoder import MAX_JPEG_BYTES
@@ -85,7 +85,7 @@ class UploadView(HomeAssistantView):
         """Take the upload for this address."""
         hass = request.app[KEY_HASS]
         timeouts = timeouts_of(hass).pictures
-        upload = hass.data[TRANSFERS].take_upload(token)
+        upload = hass.data[TRANSFERS].take(Upload, token)
         if upload is None:
             raise web.HTTPNotFound(text="Nothing is expected here")
         try:
@@ -109,20 +109,22 @@ class FileView(HomeAssistantView):
         """Send the file at this address, as fast as the device takes it."""
         hass = request.app[KEY_HASS]
         timeouts = timeouts_of(hass).pictures
-        download = hass.data[TRANSFERS].take_download(token)
+        download = hass.data[TRANSFERS].take(Download, token)
         if download is None:
             raise web.HTTPNotFound(text="Nothing is offered here")
         response = web.StreamResponse(headers={"Content-Type": download.content_type})
         response.content_length = len(download.content)
         _send_no_faster_than_taken(request)
-        download.start()
+        download.started = True
+        download.progressed()
         try:
             await response.prepare(request)
             for start in range(0, len(download.content), _CHUNK):
                 part = download.content[start : start + _CHUNK]
                 async with asyncio.timeout(timeouts.stall):
                     await response.write(part)
-                download.progress(start + len(part))
+                download.sent = start + len(part)
+                download.progressed()
             await response.write_eof()
         except TimeoutError, ConnectionError:
             _LOGGER.debug("A file was fetched up to byte %d only", download.sent)
@@ -130,7 +132,8 @@ class FileView(HomeAssistantView):
             if request.transport is not None:
                 request.transport.abort()
         finally:
-            download.end()
+            download.ended = True
+            download.progressed()
         return response
 
 

@@ -11,7 +11,7 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 
 from ..const import OTA_PATH
-from ..device_http.access import async_prepare_calls, check_origin, for_devices, path_of, required
+from ..device_http.access import check_origin, for_devices, path_of, required
 from ..device_http.bodies import receive_body
 from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
 from ..protocol.checkin_reply import encode_reply
@@ -34,7 +34,6 @@ _ACTIVATION: Final = {
 @callback
 def async_register_checkin_views(hass: HomeAssistant, check_ins: Callable[[], CheckIns | None]) -> None:
     """Register the views. They cannot be unregistered. `check_ins` returns None while no gateway runs."""
-    async_prepare_calls(hass)
     for slash in ("", "/"):
         hass.http.register_view(CheckInView(f"{OTA_PATH}{slash}", check_ins))
         hass.http.register_view(ActivationView(f"{OTA_PATH}/activate{slash}", check_ins))

@@ -263,7 +263,7 @@ async def test_a_device_that_takes_no_notice_is_told(
     """Here because it cannot fetch from the address that it is given."""
     put(folder)
     await look(hass)
-    monkeypatch.setattr(transfers.Transfers, "take_download", lambda _transfers, _token: None)
+    monkeypatch.setattr(transfers.Transfers, "take", lambda _transfers, _kind, _token: None)
     with pytest.raises(HomeAssistantError, match="did not fetch it"):
         await install(hass)
     await wait_for_state(hass, CONNECTED, "on")

@@ -1,7 +1,6 @@
 """The update from an older version, and the way back."""
 
 import asyncio
-from importlib.metadata import PackageNotFoundError, version
 import json
 from typing import Any, Final
 
@@ -14,7 +13,6 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_LINK, DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
-from custom_components.xiaozhi.links import library_versions
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import get_profile
 from tests.integration.boxes import CLIENT_ID, Boot, Speech, introduce, mac_of, state_of
@@ -127,43 +125,3 @@ async def test_settings_of_a_newer_version_are_refused_in_words(
     assert entry.state is ConfigEntryState.MIGRATION_ERROR
     (issue,) = open_issues(hass)
     assert issue.translation_key == "newer_version"
-
-
-def pretend_installed(monkeypatch: pytest.MonkeyPatch, library: str, found: str | None) -> None:
-    """Have a library in another version, or not at all."""
-
-    def installed(name: str) -> str:
-        if name != library:
-            return version(name)
-        if found is None:
-            raise PackageNotFoundError(name)
-        return found
-
-    monkeypatch.setattr(library_versions, "version", installed)
-
-
-@pytest.mark.parametrize(
-    ("library", "found", "link"),
-    [("websockets", "18.0", "mqtt"), ("websockets", "15.0", "mqtt"), ("aiomqtt", None, "broker")],
-)
-async def test_a_library_in_a_version_that_was_not_tried_is_refused_in_words(
-    hass: HomeAssistant,
-    make_entry: MakeEntry,
-    mqtt_data: dict[str, Any],
-    monkeypatch: pytest.MonkeyPatch,
-    library: str,
-    found: str | None,
-    link: str,
-) -> None:
-    """Home Assistant installs what the manifest names, but another integration may replace it.
-
-    With `--skip-pip`, it may be missing.
-    """
-    pretend_installed(monkeypatch, library, found)
-    broker = {"host": "127.0.0.1", "port": 1883, "tls": False}
-    entry = make_entry(**{**mqtt_data, "link": link, "broker": broker})
-    assert not await hass.config_entries.async_setup(entry.entry_id)
-    assert entry.state is ConfigEntryState.SETUP_ERROR
-    assert entry.reason is not None
-    assert library in entry.reason
-    assert (found or "–") in entry.reason

@@ -54,7 +54,7 @@ class StreamView(HomeAssistantView):
     async def get(self, request: web.Request, token: str) -> web.StreamResponse:
         """Send the stream at this address, no faster than the device takes it."""
         hass = request.app[KEY_HASS]
-        stream = hass.data[TRANSFERS].take_stream(token)
+        stream = hass.data[TRANSFERS].take(Stream, token)
         if stream is None:
             raise web.HTTPNotFound(text="Nothing is offered here")
         response = web.StreamResponse(headers={**_HEADERS, "Content-Type": stream.content_type})

@@ -89,7 +89,7 @@ class IdleAnnouncement:
     async def _offer(self, stream: Stream) -> bool:
         if (origin := self._device.state.origin) is None:
             raise AnnouncementRefusedError("no_web_address", name=self._device.name)
-        with self._transfers.offer_stream(stream) as path:
+        with self._transfers.offer(stream) as path:
             lines = subtitles(self._utterance.text, start=self._utterance.text_begins)
             requested_at = await self._call(stream, messages.notify(origin + path, lines))
             if requested_at is None:

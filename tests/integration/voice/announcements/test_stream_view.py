@@ -60,7 +60,7 @@ class Source:
 def offered(hass: HomeAssistant, source: Source) -> Iterator[tuple[Stream, str]]:
     """Offer a stream at an address."""
     stream = Stream(source(), "audio/ogg")
-    with hass.data[TRANSFERS].offer_stream(stream) as path:
+    with hass.data[TRANSFERS].offer(stream) as path:
         yield stream, path
 
 
