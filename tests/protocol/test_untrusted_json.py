@@ -16,7 +16,7 @@ from custom_components.xiaozhi.protocol.messages import MessageError, parse_mess
 from custom_components.xiaozhi.protocol.untrusted_json import parse_json
 from tests.protocol.test_checkin import BODY, HEADERS
 
-BAD_NUMBERS = ("NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1e20", "9" * 21, "-" + "9" * 21)
+BAD_NUMBERS = ("NaN", "Infinity", "-Infinity", "1e999", "-1e999")
 
 
 @pytest.mark.parametrize("number", BAD_NUMBERS)
@@ -49,8 +49,8 @@ def test_no_reader_takes_them(number: str) -> None:
         ("0", 0),
         ("-1.5e3", -1500.0),
         ("1e-999", 0.0),
-        ("9" * 20, 10**20 - 1),
-        ("-" + "9" * 20, 1 - 10**20),
+        ("9" * 20, 1e20),
+        ("-" + "9" * 20, -1e20),
         ("0.0000012345678901234567", 0.0000012345678901234567),
         ('"NaN"', "NaN"),
     ],

@@ -6,15 +6,13 @@ from typing import Final
 from yarl import URL
 
 from ..const import WEBSOCKET_PATH
-from ..protocol.checkin_reply import LinkReply, MqttReply, ServerTime, WebSocketReply, websocket_url
+from ..protocol.checkin_reply import LinkReply, MqttReply, WebSocketReply, websocket_url
 from ..protocol.firmware_version import FirmwareVersion
 from ..protocol.transport.link import LinkKind
 from ..protocol.transport.mqtt.mqtt_link import downlink_topic, uplink_topic
 from ..protocol.transport.owner_broker.broker_topics import Address
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 
-# Framing version 1 has no header, which the firmware would read without checking its bounds.
-_FRAMING_VERSION: Final = 1
 # With the firmware's default of 240 s, a device that lost power would look connected for six minutes.
 _KEEP_ALIVE: Final = 60
 # The first firmware that takes the address of its link from the check-in reply.
@@ -39,16 +37,12 @@ def kind_of_link(
     return LinkKind.MQTT
 
 
-def link_reply(
-    gateway: GatewaySettings, device: DeviceSettings, kind: LinkKind, host: str, server_time: ServerTime
-) -> LinkReply:
+def link_reply(gateway: GatewaySettings, device: DeviceSettings, kind: LinkKind, host: str) -> LinkReply:
     """Return the link settings for a device that called `host`; with MQTT, those of both links."""
     address = gateway.address or host
     websocket = WebSocketReply(
         url=websocket_url(address, gateway.websocket_port, WEBSOCKET_PATH),
         token=device.token,
-        framing_version=_FRAMING_VERSION,
-        server_time=server_time,
     )
     if kind is LinkKind.WEBSOCKET:
         return websocket
@@ -67,7 +61,6 @@ def link_reply(
         keepalive=_KEEP_ALIVE,
         subscribe_topic=downlink_topic(client_id),
         websocket=websocket,
-        server_time=server_time,
     )
 
 

@@ -2,14 +2,14 @@
 
 Source: the firmware's `main/ota.cc`. The device stores every member of the `mqtt` and `websocket` sections in
 its flash and aborts on what its flash or its parsers do not take, at every boot again. So the replies are
-classes that refuse such values.
+classes that refuse such values where they come from the owner or the network.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 import json
 import re
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from .firmware_version import is_version
 from .messages import JsonObject
@@ -19,46 +19,13 @@ _ENDPOINT: Final = re.compile(rf"{_HOST}:(?P<port>[0-9]{{1,5}})")
 # For the device, the port starts at the first colon after the scheme, wherever that is.
 _WEBSOCKET_URL: Final = re.compile(rf"wss?://{_HOST}:(?P<port>[0-9]{{1,5}})/[0-9A-Za-z/._~-]*")
 _HTTP_URL: Final = re.compile(rf"https?://{_HOST}(?::[0-9]{{1,5}})?/[0-9A-Za-z/._~-]*")
-# A token after `Bearer `. With a space in the token, the device would leave out `Bearer `.
-_TOKEN: Final = re.compile(r"[0-9A-Za-z._~+/=-]{1,512}")
 _MQTT_NAME: Final = re.compile(r"[!-~]{1,128}")
 _MQTT_PASSWORD: Final = re.compile(r"[!-~]{1,512}")
 _TOPIC: Final = re.compile(r"[!-\"$-*,-~]{1,256}")
-_CODE: Final = re.compile(r"[0-9]{6}")
-_CHALLENGE: Final = re.compile(r"[!-~]{1,128}")
 _MAX_URL: Final = 255
 _MAX_FIRMWARE_URL: Final = 512
-_MAX_SCREEN_TEXT: Final = 400
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerTime:
-    """Time and time zone for the device's clock."""
-
-    timestamp: int
-    """Milliseconds since the epoch, UTC."""
-    timezone_offset: int
-    """Minutes, positive east of Greenwich."""
-
-    def __post_init__(self) -> None:
-        """Refuse times that do not exist."""
-        _require("timestamp", _is_integer(self.timestamp, 0, 1 << 52))
-        _require("timezone_offset", _is_integer(self.timezone_offset, -1440, 1440))
-
-    @classmethod
-    def at(cls, moment: datetime) -> Self:
-        """Convert a moment. Raises `ValueError` if it has no time zone."""
-        offset = moment.utcoffset()
-        if offset is None:
-            raise ValueError("the moment has no time zone")
-        return cls(
-            timestamp=int(moment.astimezone(UTC).timestamp() * 1000),
-            timezone_offset=int(offset.total_seconds() // 60),
-        )
-
-    def section(self) -> JsonObject:
-        """Return the `server_time` section."""
-        return {"timestamp": self.timestamp, "timezone_offset": self.timezone_offset}
+# A frame is a packet of audio. Others have headers, which the firmware reads without checking their bounds.
+_FRAMING_VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,21 +38,9 @@ class PairingReply:
     """Makes the device poll `/activate` every three seconds."""
     message: str
     """Text on the screen."""
-    server_time: ServerTime
-
-    def __post_init__(self) -> None:
-        """Refuse what the device could not show, speak or send back."""
-        _require("code", _matches(_CODE, self.code))
-        _require("challenge", _matches(_CHALLENGE, self.challenge))
-        _require(
-            "message",
-            isinstance(self.message, str)
-            and 0 < len(self.message) <= _MAX_SCREEN_TEXT
-            and all(character.isprintable() or character == "\n" for character in self.message),
-        )
 
     def sections(self) -> JsonObject:
-        """Return the sections except `server_time`."""
+        """Return its sections."""
         return {"activation": {"message": self.message, "code": self.code, "challenge": self.challenge}}
 
 
@@ -120,20 +75,15 @@ class WebSocketReply:
     url: str
     """With an explicit port, as from `websocket_url`."""
     token: str
-    framing_version: int
-    """1, 2 or 3; see `framing`."""
-    server_time: ServerTime
     firmware: FirmwareOffer | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what makes the device restart when it connects, or connect without its token."""
+        """Refuse what makes the device restart when it connects."""
         _require("url", _is_websocket_url(self.url))
-        _require("token", _matches(_TOKEN, self.token))
-        _require("framing_version", _is_integer(self.framing_version, 1, 3))
 
     def sections(self) -> JsonObject:
-        """Return the sections except `server_time`."""
-        return {"websocket": {"url": self.url, "token": self.token, "version": self.framing_version}}
+        """Return its sections."""
+        return {"websocket": {"url": self.url, "token": self.token, "version": _FRAMING_VERSION}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +103,6 @@ class MqttReply:
     """For firmware that subscribes; stock firmware ignores it."""
     websocket: WebSocketReply | None = None
     """For clients without MQTT, or with an older server's WebSocket stored; stock firmware prefers MQTT."""
-    server_time: ServerTime
     firmware: FirmwareOffer | None = None
 
     def __post_init__(self) -> None:
@@ -163,11 +112,10 @@ class MqttReply:
         _require("username", _matches(_MQTT_NAME, self.username))
         _require("password", _matches(_MQTT_PASSWORD, self.password))
         _require("publish_topic", _matches(_TOPIC, self.publish_topic))
-        _require("keepalive", _is_integer(self.keepalive, 10, 3600))
         _require("subscribe_topic", self.subscribe_topic is None or _matches(_TOPIC, self.subscribe_topic))
 
     def sections(self) -> JsonObject:
-        """Return the sections except `server_time`."""
+        """Return its sections."""
         section: JsonObject = {
             "endpoint": self.endpoint,
             "client_id": self.client_id,
@@ -186,12 +134,18 @@ type LinkReply = WebSocketReply | MqttReply
 type Reply = PairingReply | LinkReply
 
 
-def encode_reply(reply: Reply) -> bytes:
+def encode_reply(reply: Reply, now: datetime) -> bytes:
     """Encode the body of a reply with status 200: JSON in UTF-8, always below 4 KiB.
 
-    The device's reader never recovers from a body of 8 KiB.
+    The device's reader never recovers from a body of 8 KiB. `now` sets its clock, with the time zone.
     """
-    sections = reply.sections() | {"server_time": reply.server_time.section()}
+    sections = reply.sections() | {
+        # Milliseconds since the epoch, and minutes east of Greenwich.
+        "server_time": {
+            "timestamp": int(now.timestamp() * 1000),
+            "timezone_offset": int((now.utcoffset() or timedelta()).total_seconds() // 60),
+        }
+    }
     if not isinstance(reply, PairingReply) and reply.firmware is not None:
         sections["firmware"] = reply.firmware.section()
     return json.dumps(sections, ensure_ascii=False, separators=(",", ":")).encode()
@@ -220,10 +174,6 @@ def _require(name: str, holds: bool) -> None:
 
 def _matches(pattern: re.Pattern[str], value: Any) -> bool:
     return isinstance(value, str) and pattern.fullmatch(value) is not None
-
-
-def _is_integer(value: Any, least: int, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def _is_websocket_url(url: Any) -> bool:

@@ -40,25 +40,9 @@ class TokenBucket:
         return max(0.0, (1 - tokens) / self._rate)
 
 
-class HourlyLimit:
-    """Allows 100 events an hour, and after that one a minute until the hour is over."""
-
-    __slots__ = ("_count", "_hour", "_last")
-
-    def __init__(self) -> None:
-        self._hour: float | None = None
-        self._count = 0
-        self._last = 0.0
-
-    def take(self, now: float) -> bool:
-        """Count an event at `now`; False if it exceeds the limit."""
-        if self._hour is None or now - self._hour >= 3600:
-            self._hour, self._count = now, 0
-        if self._count >= 100 and now - self._last < 60:
-            return False
-        self._count += 1
-        self._last = now
-        return True
+def hourly_limit() -> TokenBucket:
+    """Return what allows 100 events at once, and after that one a minute."""
+    return TokenBucket(rate=1 / 60, burst=100)
 
 
 class FloodGuard:

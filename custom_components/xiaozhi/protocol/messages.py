@@ -7,7 +7,6 @@ checked field by field; an unknown field is ignored, an unknown type becomes an 
 from dataclasses import dataclass, field
 from enum import StrEnum
 import json
-import re
 from typing import Any, Final
 
 from .faces import emoji_of
@@ -26,8 +25,6 @@ _MAX_NAME: Final = 64
 _MAX_SHOWN: Final = 2000
 # A tool with its schema is nested ten levels deep; far deeper JSON exhausts the stack of later code.
 _MAX_DEPTH: Final = 32
-# JSON may hold half of a surrogate pair, which cannot be encoded in UTF-8.
-_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class MessageError(ValueError):
@@ -70,38 +67,37 @@ class DeviceHello:
 
 
 @dataclass(frozen=True, slots=True)
-class ListenDetect:
+class ConversationMessage:
+    """What a device sends in a conversation."""
+
+    session_id: str | None = field(default=None, kw_only=True, compare=False)
+    """The device's current conversation from its point of view; empty before its first one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListenDetect(ConversationMessage):
     """The wake word, or another text that made the device start. Untrusted: for display only."""
 
     text: str
-    session_id: str | None = field(default=None, kw_only=True, compare=False)
-    """The device's current conversation from its point of view; empty before its first one."""
 
 
 @dataclass(frozen=True, slots=True)
-class ListenStart:
+class ListenStart(ConversationMessage):
     """The microphone is about to stream."""
 
     mode: ListenMode
-    session_id: str | None = field(default=None, kw_only=True, compare=False)
-    """The device's current conversation from its point of view; empty before its first one."""
 
 
 @dataclass(frozen=True, slots=True)
-class ListenStop:
+class ListenStop(ConversationMessage):
     """The push-to-talk button was released."""
 
-    session_id: str | None = field(default=None, kw_only=True, compare=False)
-    """The device's current conversation from its point of view; empty before its first one."""
-
 
 @dataclass(frozen=True, slots=True)
-class Abort:
+class Abort(ConversationMessage):
     """The user interrupts: `reason` is `wake_word_detected`, or None for a button."""
 
     reason: str | None
-    session_id: str | None = field(default=None, kw_only=True, compare=False)
-    """The device's current conversation from its point of view; empty before its first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +151,6 @@ def parse_message(data: str | bytes) -> DeviceMessage:
         raise MessageError("message is not a JSON object")
     if _is_deep(message):
         raise MessageError("message is nested too deep")
-    if _SURROGATE.search(data) and not _is_encodable(message):
-        raise MessageError("message holds half a character")
     kind = message.get("type")
     if not isinstance(kind, str):
         raise MessageError("message has no type")
@@ -171,14 +165,6 @@ def _is_deep(message: JsonObject) -> bool:
         level = [child for group in children for child in group if isinstance(child, dict | list)]
         if not level:
             return False
-    return True
-
-
-def _is_encodable(message: JsonObject) -> bool:
-    try:
-        json.dumps(message, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
     return True
 
 

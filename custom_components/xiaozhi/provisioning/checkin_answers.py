@@ -7,13 +7,12 @@ from typing import Any
 
 from homeassistant.config_entries import ConfigEntry
 from homeassistant.core import HomeAssistant
-from homeassistant.util import dt as dt_util
 
 from ..device.device import Device
 from ..links.credentials import PairedDevices
 from ..links.link_settings import kind_of_link, link_reply, web_origin
 from ..protocol.checkin import CheckIn
-from ..protocol.checkin_reply import PairingReply, Reply, ServerTime
+from ..protocol.checkin_reply import PairingReply, Reply
 from ..protocol.transport.link import LinkKind
 from ..settings import GatewaySettings
 from .discovery import DeviceDiscovery
@@ -63,20 +62,18 @@ class CheckIns:
 
     async def answer(self, checkin: CheckIn, caller: Caller) -> Reply | None:
         """Return the reply to a check-in; None for a device whose pairing is not on the disk."""
-        server_time = ServerTime.at(dt_util.now())
         device = self._paired.find(checkin.mac, checkin.client_id)
         if device is not None:
             if not await self._saved.has(device):
                 return None
             device.on_check_in(checkin)
             device.register()
-            return self._link_settings(device, caller, server_time)
+            return self._link_settings(device, caller)
         pending = self._discovery.add(checkin, caller.remote)
         return PairingReply(
             code=pending.code,
             challenge=pending.challenge,
             message=f"Home Assistant\n{pending.code}",
-            server_time=server_time,
         )
 
     async def activation(self, checkin: CheckIn) -> Activation:
@@ -90,11 +87,11 @@ class CheckIns:
         waiting = self._discovery.get(checkin.mac, checkin.client_id)
         return Activation.WAITING if waiting is not None else Activation.UNKNOWN
 
-    def _link_settings(self, device: Device, caller: Caller, server_time: ServerTime) -> Reply:
+    def _link_settings(self, device: Device, caller: Caller) -> Reply:
         settings = self._settings
         kind = kind_of_link(settings, device.settings, device.state.firmware_version)
         device.on_check_in_reply(kind, caller.host, web_origin(settings, caller.origin))
         if kind is LinkKind.MQTT:
             self._expect(device.mac)
-        reply = link_reply(settings, device.settings, kind, caller.host, server_time)
+        reply = link_reply(settings, device.settings, kind, caller.host)
         return replace(reply, firmware=device.firmware_offer())

@@ -9,6 +9,7 @@ from aiohttp import web
 from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
+from homeassistant.util import dt as dt_util
 
 from ..const import OTA_PATH
 from ..device_http.access import check_origin, for_devices, path_of, required
@@ -66,7 +67,7 @@ class CheckInView(HomeAssistantView):
         if (reply := await check_ins.answer(checkin, caller)) is None:
             # The device tries again, less and less often.
             raise web.HTTPServiceUnavailable(text="The pairing is not saved")
-        return web.Response(body=encode_reply(reply), content_type=CONTENT_TYPE_JSON)
+        return web.Response(body=encode_reply(reply, dt_util.now()), content_type=CONTENT_TYPE_JSON)
 
 
 class ActivationView(HomeAssistantView):

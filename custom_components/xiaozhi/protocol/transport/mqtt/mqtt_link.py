@@ -12,15 +12,12 @@ from typing import Any, ClassVar, Final, Protocol, override
 
 from ...clock import loop_time
 from ...messages import (
-    Abort,
     AudioFormat,
+    ConversationMessage,
     DeviceHello,
     DeviceMessage,
     Goodbye,
     JsonObject,
-    ListenDetect,
-    ListenStart,
-    ListenStop,
     UnknownMessage,
     encode,
     goodbye,
@@ -38,7 +35,6 @@ DEFAULT_PREFIX: Final = "xiaozhi"
 _TRANSPORT: Final = "udp"
 # A goodbye that arrives while the device opens a new channel ends that one (observed with firmware v1.6.6).
 _GRACE_SECONDS: Final = 1.0
-_OF_A_CONVERSATION: Final = (ListenDetect, ListenStart, ListenStop, Abort)
 
 
 def uplink_topic(name: str, prefix: str = DEFAULT_PREFIX) -> str:
@@ -241,7 +237,7 @@ class MqttLink(Link):
 
     def _without_channel(self, message: DeviceMessage) -> None:
         """Handle a message that came while no channel was open."""
-        if not isinstance(message, _OF_A_CONVERSATION) or (session_id := message.session_id) is None:
+        if not isinstance(message, ConversationMessage) or (session_id := message.session_id) is None:
             return
         if self._left is not None and self._left[0] == session_id and self.last_seen < self._left[1]:
             # Sent before our goodbye arrived, such as `listen` after an answer.
