@@ -66,7 +66,7 @@ def link_reply(gateway: GatewaySettings, device: DeviceSettings, kind: LinkKind,
 
 def client_id_of(gateway: GatewaySettings, mac: str) -> str:
     """Return the MQTT client id for a device. On a broker, it begins with the name of the gateway."""
-    return Address(mac, "" if gateway.broker is None else gateway.name).client_id
+    return mac.replace(":", "") if gateway.broker is None else Address(mac, gateway.name).client_id
 
 
 def web_origin(gateway: GatewaySettings, origin: str) -> str | None:

@@ -312,7 +312,7 @@ def test_a_malformed_result_is_an_error(result: JsonObject) -> None:
         ("moving", None),
         ("", None),
         ("NaN", None),
-        ("1" + "0" * 30, None),
+        ("1" + "0" * 30, 1e30),
         ('"\\ud800"', None),
         ("[" * 60_000, None),
     ],

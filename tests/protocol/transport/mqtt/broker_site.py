@@ -77,13 +77,11 @@ async def running(port: int, **options: Any) -> AsyncGenerator[Site]:
 
 
 @asynccontextmanager
-async def device_at(
-    broker: Mosquitto, mac: str = MAC, prefix: str = "xiaozhi", gateway: str = GATEWAY
-) -> AsyncGenerator[Device]:
+async def device_at(broker: Mosquitto, mac: str = MAC, gateway: str = GATEWAY) -> AsyncGenerator[Device]:
     address = Address(mac, gateway)
     async with Client("127.0.0.1", broker.port) as client:
-        await client.subscribe(address.downlink(prefix))
-        yield Device(client, address.uplink(prefix))
+        await client.subscribe(address.downlink)
+        yield Device(client, address.uplink)
 
 
 class Device:

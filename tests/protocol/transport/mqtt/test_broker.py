@@ -62,33 +62,6 @@ async def test_a_message_that_the_broker_has_kept_is_old(broker: Mosquitto) -> N
             assert not site.links
 
 
-async def test_a_device_keeps_its_old_topics_until_it_has_checked_in(broker: Mosquitto) -> None:
-    """After an update it must not fall silent; from its check-in on, the old ones are another gateway's."""
-    async with device_at(broker, gateway="") as old, device_at(broker) as new:
-        site = Site(broker.port, timeouts=BrokerTimeouts(first_probe=0.05))
-        site.audio.start("127.0.0.1", 0)
-        site.devices = [MAC]
-        site.broker.start()
-        assert (await old.hear())["type"] == "mcp"
-        await old.say(HELLO)
-        while (hello := await old.hear())["type"] == "mcp":
-            pass
-        assert hello["type"] == "hello"
-        link, recorder = await site.linked()
-        await recorder.wait_for("opened")
-        site.broker.expect(MAC)
-        await old.say(LISTEN)
-        await until(lambda: site.broker.counters.unknown == 1)
-        await new.say(LISTEN)
-        await recorder.wait_for("message")
-        await link.send(tts_start())
-        while (heard := await new.hear())["type"] == "mcp":
-            pass
-        assert heard["type"] == "tts"
-        await site.broker.stop()
-        site.audio.stop()
-
-
 async def test_a_broker_that_throws_us_out_is_asked_less_and_less(socket_enabled: None) -> None:
     """To be let in is not enough to begin again with short pauses: only to be let in for a while is."""
     broker = await KickingBroker().start()
@@ -236,15 +209,15 @@ async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path, socket
             Client("127.0.0.1", broker.port, username="other", password="secret") as other,
         ):
             address = site.broker.address(MAC)
-            device = Device(client, address.uplink("xiaozhi"))
-            await client.subscribe(address.downlink("xiaozhi"))
+            device = Device(client, address.uplink)
+            await client.subscribe(address.downlink)
             await device.say(HELLO)
             assert (await device.hear())["type"] == "hello"
             link, recorder = await site.linked()
             with suppress(MqttError):
                 await other.subscribe("xiaozhi/#")
             await other.subscribe("other/#")
-            await other.publish(address.uplink("xiaozhi"), encoded({"type": "goodbye"}))
+            await other.publish(address.uplink, encoded({"type": "goodbye"}))
             await client.publish("other/lamp", b"not allowed")
             await link.send(tts_start())
             assert (await device.hear())["type"] == "tts"

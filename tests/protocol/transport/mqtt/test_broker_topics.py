@@ -3,9 +3,9 @@
 import pytest
 
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_topics import (
+    UPLINK_OF_ALL,
     Address,
     address_of_topic,
-    uplink_of_all,
 )
 from tests.protocol.transport.mqtt.device import MAC
 
@@ -16,39 +16,32 @@ def test_a_topic_tells_the_device_and_its_gateway() -> None:
     """The client id is in the middle, so that the broker's rules can bind topics to clients."""
     address = Address(MAC, GATEWAY)
     assert address.client_id == "00c0ffee-020000000001"
-    assert address.uplink("xiaozhi") == "xiaozhi/00c0ffee-020000000001/up"
-    assert address.downlink("home/xz") == "home/xz/00c0ffee-020000000001/down"
-    assert address_of_topic(address.uplink("xiaozhi"), "xiaozhi") == address
-    assert address_of_topic(address.uplink("home/xz"), "home/xz") == address
-    assert uplink_of_all("xiaozhi") == "xiaozhi/+/up"
-
-
-def test_a_topic_from_before_gateways_had_names_is_known() -> None:
-    """A device keeps it until its next check-in."""
-    address = Address(MAC, "")
-    assert address.client_id == "020000000001"
-    assert address_of_topic("xiaozhi/020000000001/up", "xiaozhi") == address
+    assert address.uplink == "xiaozhi/00c0ffee-020000000001/up"
+    assert address.downlink == "xiaozhi/00c0ffee-020000000001/down"
+    assert address_of_topic(address.uplink) == address
+    assert UPLINK_OF_ALL == "xiaozhi/+/up"
 
 
 @pytest.mark.parametrize(
     "topic",
     [
         "",
-        "020000000001",
+        "00c0ffee-020000000001",
         "020000000001/up",
-        "xiaozhi/020000000001",
-        "xiaozhi/020000000001/down",
+        "xiaozhi/00c0ffee-020000000001",
+        "xiaozhi/020000000001/up",
+        "xiaozhi/00c0ffee-020000000001/down",
         "xiaozhi/02000000000/up",
         "xiaozhi/02000000000g/up",
         "xiaozhi/0200000000AB/up",
-        "xiaozhi/020000000001/up/up",
+        "xiaozhi/00c0ffee-020000000001/up/up",
         "xiaozhi/c0ffee-020000000001/up",
         "xiaozhi/00C0FFEE-020000000001/up",
         "xiaozhi/00c0ffee-/up",
         "xiaozhi/-020000000001/up",
-        "other/020000000001/up",
+        "other/00c0ffee-020000000001/up",
     ],
 )
 def test_other_topics_are_no_devices(topic: str) -> None:
     """Nothing that only looks like a device's topic is taken for one."""
-    assert address_of_topic(topic, "xiaozhi") is None
+    assert address_of_topic(topic) is None

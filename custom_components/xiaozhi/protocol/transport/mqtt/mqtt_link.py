@@ -30,27 +30,25 @@ from ..udp.udp_session import UdpCounters
 
 _LOGGER = logging.getLogger(__name__)
 
-DEFAULT_PREFIX: Final = "xiaozhi"
-
 _TRANSPORT: Final = "udp"
 # A goodbye that arrives while the device opens a new channel ends that one (observed with firmware v1.6.6).
 _GRACE_SECONDS: Final = 1.0
 
 
-def uplink_topic(name: str, prefix: str = DEFAULT_PREFIX) -> str:
+def uplink_topic(name: str) -> str:
     """Return the topic to which a device publishes: `publish_topic` of its check-in.
 
     `name` is its client id: at our own endpoint, its MAC.
     """
-    return f"{prefix}/{name.replace(':', '')}/up"
+    return f"xiaozhi/{name.replace(':', '')}/up"
 
 
-def downlink_topic(name: str, prefix: str = DEFAULT_PREFIX) -> str:
+def downlink_topic(name: str) -> str:
     """Return the topic of messages to a device: `subscribe_topic` of its check-in.
 
     Stock firmware does not subscribe to it, and ignores the topic of messages.
     """
-    return f"{prefix}/{name.replace(':', '')}/down"
+    return f"xiaozhi/{name.replace(':', '')}/down"
 
 
 class Carrier(Protocol):

@@ -12,7 +12,7 @@ from typing import Final
 from aiomqtt import Client, MqttCodeError, MqttError
 
 from .broker_settings import BrokerError, BrokerProblem, BrokerSettings
-from .broker_topics import Address, uplink_of_all
+from .broker_topics import UPLINK_OF_ALL, Address
 
 _KEEP_ALIVE: Final = 30
 # Messages that wait to be handled; more would be a flood.
@@ -55,19 +55,18 @@ async def connected(settings: BrokerSettings, client_id: str | None = None) -> A
         await _hang_up(client, settings)
 
 
-async def subscribe_devices(client: Client, prefix: str) -> None:
+async def subscribe_devices(client: Client) -> None:
     """Ask for the messages of all devices. Raises `BrokerError` or `MqttError`."""
-    topic = uplink_of_all(prefix)
-    codes = await client.subscribe(topic)
+    codes = await client.subscribe(UPLINK_OF_ALL)
     if any((code if isinstance(code, int) else code.value) >= _FAILURE for code in codes):
-        raise BrokerError(BrokerProblem.FORBIDDEN, f"subscription to {topic} was not granted")
+        raise BrokerError(BrokerProblem.FORBIDDEN, f"subscription to {UPLINK_OF_ALL} was not granted")
 
 
 async def check_broker(settings: BrokerSettings) -> None:
     """Try a broker as it would be used. Raises `BrokerError`."""
     try:
         async with connected(settings) as client:
-            await subscribe_devices(client, settings.prefix)
+            await subscribe_devices(client)
     except MqttError as err:
         raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
 
@@ -79,7 +78,7 @@ async def pushes(settings: BrokerSettings) -> bool:
     """
     # Locally administered, so no device has it.
     address = Address(":".join(("02", *(secrets.token_hex(1) for _ in range(5)))), secrets.token_hex(4))
-    topic = address.downlink(settings.prefix)
+    topic = address.downlink
     try:
         async with connected(settings) as client, connected(settings, address.client_id) as device:
             for _ in range(_PUSH_TRIES):

@@ -83,8 +83,6 @@ class BrokerConnection:
         self._state_changed = state_changed or (lambda _problem: None)
         self._client: Client | None = None
         self._links: dict[str, MqttLink] = {}
-        self._addresses: dict[str, Address] = {}
-        """The topics that each device was last given, or last used, by MAC."""
         self._searches: dict[str, asyncio.Task[None]] = {}
         self._banned: dict[str, float] = {}
         self._delay = self._timeouts.first_retry
@@ -115,26 +113,20 @@ class BrokerConnection:
 
     def expect(self, mac: str) -> None:
         """Note that a device has been given its topics, and will connect soon."""
-        self._addresses[mac] = self.address(mac)
         if self._client is not None:
             self._search(mac, self._timeouts.first_probe_after_check_in)
 
     async def probe(self, mac: str) -> None:
         """Ask a device for a sign of life, which links it. Does nothing without the broker."""
-        known = self._addresses.get(mac)
         with suppress(LinkClosedError):
-            for address in (known,) if known else (self.address(mac), Address(mac, "")):
-                await self._publish(address, _PROBE)
+            await self.publish(mac, _PROBE)
 
     async def publish(self, mac: str, payload: bytes) -> None:
         """Send a message to a device. Raises `LinkClosedError` when the broker does not take it."""
-        await self._publish(self._addresses.get(mac) or self.address(mac), payload)
-
-    async def _publish(self, address: Address, payload: bytes) -> None:
         if self._client is None:
             raise LinkClosedError("the broker is not connected")
         try:
-            await self._client.publish(address.downlink(self._settings.prefix), payload)
+            await self._client.publish(self.address(mac).downlink, payload)
         except MqttError as err:
             raise LinkClosedError(f"the broker refuses the message: {err}") from err
 
@@ -163,7 +155,7 @@ class BrokerConnection:
         """Use the broker until the connection is lost; return the reason."""
         try:
             async with connected(self._settings) as client:
-                await subscribe_devices(client, self._settings.prefix)
+                await subscribe_devices(client)
                 await self._serve(client)
         except BrokerError as err:
             # A copy: the original keeps a reference to the library's socket.
@@ -207,14 +199,9 @@ class BrokerConnection:
             await self.probe(mac)
             pause = min(2 * pause, self._timeouts.last_probe)
 
-    def _is_for_us(self, address: Address) -> bool:
-        own = self.address(address.mac)
-        # A device keeps the topics of an earlier version until its next check-in.
-        return address == own or (not address.gateway and self._addresses.get(address.mac) != own)
-
     async def _received(self, message: Message) -> None:
-        address = address_of_topic(message.topic.value, self._settings.prefix)
-        if address is None or message.retain or not self._is_for_us(address):
+        address = address_of_topic(message.topic.value)
+        if address is None or message.retain or address.gateway != self._gateway:
             self.counters.unknown += 1
             return
         mac = address.mac
@@ -223,7 +210,6 @@ class BrokerConnection:
             if link is None and (link := self._attach(mac)) is None:
                 self.counters.unknown += 1
                 return
-            self._addresses[mac] = address
             await link.receive(message.payload)
         except FloodError as err:
             self.counters.floods += 1

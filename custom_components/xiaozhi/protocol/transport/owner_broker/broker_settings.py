@@ -7,7 +7,6 @@ from typing import Final
 
 from ...timeouts import BrokerTimeouts
 from ...untrusted_text import one_line
-from ..mqtt.mqtt_link import DEFAULT_PREFIX
 
 BROKER_MODULE: Final = f"{__package__}.broker_connection"
 """To be imported in an executor where a broker is used, and only there: its library takes 90 ms."""
@@ -48,6 +47,4 @@ class BrokerSettings:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     tls: ssl.SSLContext | None = None
-    prefix: str = DEFAULT_PREFIX
-    """First part of all topics of devices."""
     timeouts: BrokerTimeouts = field(default_factory=BrokerTimeouts)

@@ -10,7 +10,9 @@ from typing import Final, NamedTuple
 
 from ..mqtt.mqtt_link import downlink_topic, uplink_topic
 
-_TOPIC: Final = re.compile(r"(?:([0-9a-f]{8})-)?([0-9a-f]{12})")
+UPLINK_OF_ALL: Final = uplink_topic("+")
+"""The filter for the messages of all devices."""
+_TOPIC: Final = re.compile(uplink_topic("([0-9a-f]{8})-([0-9a-f]{12})"))
 
 
 class Address(NamedTuple):
@@ -19,33 +21,27 @@ class Address(NamedTuple):
     mac: str
     """Lower case with colons."""
     gateway: str
-    """Eight hexadecimal digits, or empty for a device that got its topics before gateways had names."""
+    """Eight hexadecimal digits."""
 
     @property
     def client_id(self) -> str:
         """Client id that the device is given."""
-        compact = self.mac.replace(":", "")
-        return f"{self.gateway}-{compact}" if self.gateway else compact
+        return f"{self.gateway}-{self.mac.replace(':', '')}"
 
-    def uplink(self, prefix: str) -> str:
-        """Return the topic that the device publishes to."""
-        return uplink_topic(self.client_id, prefix)
+    @property
+    def uplink(self) -> str:
+        """The topic that the device publishes to."""
+        return uplink_topic(self.client_id)
 
-    def downlink(self, prefix: str) -> str:
-        """Return the topic that the broker subscribes the device to."""
-        return downlink_topic(self.client_id, prefix)
-
-
-def uplink_of_all(prefix: str) -> str:
-    """Return the filter for the messages of all devices."""
-    return uplink_topic("+", prefix)
+    @property
+    def downlink(self) -> str:
+        """The topic that the broker subscribes the device to."""
+        return downlink_topic(self.client_id)
 
 
-def address_of_topic(topic: str, prefix: str) -> Address | None:
+def address_of_topic(topic: str) -> Address | None:
     """Return whose device publishes to `topic`; None when it is no device's topic."""
-    match = _TOPIC.fullmatch(topic.removeprefix(f"{prefix}/").removesuffix("/up"))
-    if match is None:
+    if (match := _TOPIC.fullmatch(topic)) is None:
         return None
     mac = ":".join(match[2][index : index + 2] for index in range(0, 12, 2))
-    address = Address(mac, match[1] or "")
-    return address if topic == address.uplink(prefix) else None
+    return Address(mac, match[1])
