@@ -361,7 +361,7 @@ def _said(recordings: list[Recording], pause: float) -> Iterator[_Sentence]:
         known = number % 10 < 7
         texts = _KNOWN if known else _UNKNOWN
         bounds = recording.bounds
-        encoder, decoder = OpusEncoder(), OpusDecoder(UPLINK_RATE, 60)
+        encoder, decoder = OpusEncoder(), OpusDecoder(60)
         frames = [
             pcm[start : start + _FRAME_BYTES] for start in range(0, len(pcm) - _FRAME_BYTES + 1, _FRAME_BYTES)
         ]

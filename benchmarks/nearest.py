@@ -165,7 +165,7 @@ def _gain(decibels: float) -> float:
 
 def _packets(heard: Samples, first: float, last: float) -> list[bytes]:
     """Return the PCM of each packet between two moments, as it arrives."""
-    encoder, decoder = OpusEncoder(), OpusDecoder(UPLINK_RATE, 60)
+    encoder, decoder = OpusEncoder(), OpusDecoder(60)
     sound = np.clip(_cut(heard, first, last), -32768, 32767).astype("<i2")
     whole = sound[: len(sound) // FRAME_SAMPLES * FRAME_SAMPLES].reshape(-1, FRAME_SAMPLES)
     return [decoder.decode(encoder.encode(frame.tobytes())) for frame in whole]

@@ -57,8 +57,6 @@ class SessionTimeouts:
     """How long the end of a conversation waits for the status."""
     tools_at_end: float = 10.0
     """How long the end of a conversation waits for tools, after the status."""
-    status_in_pause: float = 0.3
-    """How long the next question waits for the status: less than the device still plays then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

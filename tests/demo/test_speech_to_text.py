@@ -46,7 +46,7 @@ def from_device(text: str) -> bytes:
     """Send speech through the device's encoder, with its 1-byte packets for silence, and ours."""
     recorded = LEAD + synthesize(text, voice="en-us+f2", speed=150, sample_rate=SAMPLE_RATE)[0] + TAIL
     recorded += bytes(-len(recorded) % (2 * FRAME_SAMPLES))
-    encoder, decoder = OpusEncoder(), OpusDecoder(SAMPLE_RATE, 60)
+    encoder, decoder = OpusEncoder(), OpusDecoder(60)
     frames = (
         recorded[start : start + 2 * FRAME_SAMPLES] for start in range(0, len(recorded), 2 * FRAME_SAMPLES)
     )

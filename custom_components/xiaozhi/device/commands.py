@@ -99,10 +99,10 @@ class DeviceCommands:
             session.read_soon()
         return self._device.tools.read_regularly(tool)
 
-    async def read_at_rest(self, *, briefly: bool = False) -> None:
-        """Read the state of the device while its conversation pauses or is about to end. Never raises."""
+    async def read_at_rest(self) -> None:
+        """Read the state of the device while its conversation is about to end. Never raises."""
         if (session := self._session()) is not None:
-            await session.read_at_rest(briefly=briefly)
+            await session.read_at_rest()
 
     @callback
     def words_for(self, tool: str) -> str:

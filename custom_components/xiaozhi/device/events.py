@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from homeassistant.core import callback
 
-from ..protocol.limits import TokenBucket, hourly_limit
+from ..protocol.limits import TokenBucket
 from ..protocol.mcp.model import is_bounded
 from ..protocol.messages import JsonObject
 from ..protocol.untrusted_text import clean_data, one_line
@@ -88,7 +88,7 @@ class DeviceEvents:
         self._clock = clock
         self._shares_texts = shares_texts
         self._notifications = TokenBucket(rate=_RATE, burst=_BURST)
-        self._notification_events = hourly_limit()
+        self._notification_events = TokenBucket(rate=1 / 60, burst=100)
         self._conversation_events = TokenBucket(rate=_RATE, burst=_BURST)
 
     @callback

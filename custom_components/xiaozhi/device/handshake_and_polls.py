@@ -73,8 +73,6 @@ class HandshakeAndPolls:
         self._reading = asyncio.Lock()
         self._status_due = False
         self._tools_due = False
-        self._status_slow = False
-        """Whether the last conversation's pause was too short for the status."""
         self._acted = False
         self._refresh = Debouncer(
             device.hass,
@@ -131,19 +129,13 @@ class HandshakeAndPolls:
         self._acted |= acted
         self._refresh.async_schedule_call()
 
-    async def read_status_briefly(self) -> None:
-        """Read the status in a pause of a conversation, before the device listens again."""
-        # A call that is not answered would delay the command to listen.
-        if not self._status_slow:
-            await self._read_status_within(self._timeouts.status_in_pause)
-
     async def read_before_end(self) -> None:
         """Read the status, and the tools if due, before a conversation ends: the device may be gone then."""
-        await self._read_status_within(self._timeouts.status_at_end)
-        if self._status_slow:
-            return
-        self._quiet.set()
+        self._status_due = True
         try:
+            async with asyncio.timeout(self._timeouts.status_at_end):
+                await self._read_status()
+            self._quiet.set()
             async with asyncio.timeout(self._timeouts.tools_at_end):
                 await self._listed.wait()
                 await self._read_due()
@@ -225,14 +217,6 @@ class HandshakeAndPolls:
 
     # Readings.
 
-    async def _read_status_within(self, seconds: float) -> None:
-        self._status_due = True
-        try:
-            async with asyncio.timeout(seconds):
-                await self._read_status()
-        except TimeoutError:
-            self._status_slow = True
-
     @callback
     def _start_refresh(self) -> None:
         acted, self._acted = self._acted, False
@@ -270,7 +254,6 @@ class HandshakeAndPolls:
             return
         try:
             result = await self._calls.call(STATUS_TOOL)
-            self._status_slow = False
             self._device.set_state(self._device.state.after_status(parse_status(result.text or "")))
             self._device.notify(STATUS_READ)
         except (McpError, LinkClosedError, StatusError) as err:

@@ -193,16 +193,12 @@ class LinkSession(LinkHandler):
         if self._can_answer:
             self.polls.read_soon(acted=acted)
 
-    async def read_at_rest(self, *, briefly: bool = False) -> None:
-        """Read the status, and tools that are due, after an answer.
+    async def read_at_rest(self) -> None:
+        """Read the status, and tools that are due, after the last answer.
 
-        Between conversations the device may be out of reach. With `briefly`, used when the device is about to
-        listen again, only the status is read.
+        Between conversations the device may be out of reach.
         """
         if self.link.stays_connected or self.conversation is None or not self.polls.started:
-            return
-        if briefly:
-            await self.polls.read_status_briefly()
             return
         try:
             await self.polls.read_before_end()

@@ -40,11 +40,6 @@ class TokenBucket:
         return max(0.0, (1 - tokens) / self._rate)
 
 
-def hourly_limit() -> TokenBucket:
-    """Return what allows 100 events at once, and after that one a minute."""
-    return TokenBucket(rate=1 / 60, burst=100)
-
-
 class FloodGuard:
     """Ends a link that floods.
 

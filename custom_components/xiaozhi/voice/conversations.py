@@ -262,7 +262,6 @@ class _HeldConversation:
         if answers_question and end is TurnEnd.ANSWERED:
             await self._thank()
         if await self._announcements.speak(self._conversation) or goes_on:
-            await self._device.commands.read_at_rest(briefly=True)
             await self._conversation.end_answer()
             return True
         await self._conversation.loudspeaker.wait_played()

@@ -19,7 +19,6 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import CONF_BROKER, CONF_LINK, CONF_TLS, DOMAIN
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts, McpTimeouts
-from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import DEFAULT_PREFIX
 from custom_components.xiaozhi.settings import OfferedLink
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts, VoiceTimeouts
 from simulator import SimulatedDevice, State, converse
@@ -94,7 +93,7 @@ class Door:
         first = await reader.read(4096)
         inner.write(first)
         if self.subscribes and (found := _CONNECT_OF_DEVICE.match(first)):
-            inner.write(subscribe(1, f"{DEFAULT_PREFIX}/{found[1].decode()}/down"))
+            inner.write(subscribe(1, f"xiaozhi/{found[1].decode()}/down"))
         ways = [asyncio.create_task(_carry(reader, inner)), asyncio.create_task(_carry(inner_reader, writer))]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)

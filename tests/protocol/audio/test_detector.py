@@ -69,7 +69,7 @@ def silence_that_ends(*end: tuple[float, float, int]) -> float:
 
 def through_opus(pcm: bytes) -> bytes:
     """Return PCM as it arrives from a device."""
-    encoder, decoder = OpusEncoder(), OpusDecoder(UPLINK_SAMPLE_RATE, 60)
+    encoder, decoder = OpusEncoder(), OpusDecoder(60)
     size = 2 * FRAME_SAMPLES
     frames = [pcm[start : start + size].ljust(size, b"\0") for start in range(0, len(pcm), size)]
     return b"".join(decoder.decode(encoder.encode(frame)) for frame in frames)

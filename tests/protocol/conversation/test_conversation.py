@@ -152,7 +152,7 @@ async def test_an_answer_starts_speaking_is_paced_and_decodes() -> None:
     assert sent[0] >= 0.19
     assert sent[5] - sent[0] < 0.06
     assert sent[-1] - sent[0] > 0.55
-    decoder = OpusDecoder(DOWNLINK.sample_rate, DOWNLINK.frame_duration)
+    decoder = OpusDecoder(DOWNLINK.frame_duration)
     assert sum(len(decoder.decode(packet)) for _, packet in link.packets) == len(sent) * 1920
     assert 17 <= len(sent) <= 18
     await conversation.end_answer()

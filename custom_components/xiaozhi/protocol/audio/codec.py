@@ -21,9 +21,6 @@ _RESAMPLER_LAG: Final = 16
 # house.
 _COMPLEXITY: Final = 5
 _BIT_RATE: Final = 48000
-# What both libopus and the device can do.
-_SAMPLE_RATES: Final = frozenset({8000, 12000, 16000, 24000, 48000})
-_FRAME_DURATIONS: Final = frozenset({5, 10, 20, 40, 60, 80, 100, 120})
 
 
 class OpusDecoder:
@@ -32,12 +29,8 @@ class OpusDecoder:
     The output is late by one millisecond from the first packet on, and never by a sample more.
     """
 
-    def __init__(self, sample_rate: int, frame_duration: int) -> None:
-        """Decode packets of the announced Hz and ms; Opus decodes to any rate, so the former changes nothing.
-
-        Raises `ValueError` for what Opus does not have.
-        """
-        _check(sample_rate, frame_duration)
+    def __init__(self, frame_duration: int) -> None:
+        """Decode packets of the announced milliseconds. Opus decodes to any rate, whatever was announced."""
         context = av.CodecContext.create("libopus", "r")
         context.sample_rate = _DECODER_SAMPLE_RATE
         context.layout = "mono"
@@ -79,11 +72,7 @@ class OpusEncoder:
     """Encodes PCM to the packets of one downlink, all of the same length."""
 
     def __init__(self, audio: AudioFormat) -> None:
-        """Encode to this format.
-
-        Raises `ValueError` for a rate or packet length that Opus or the device does not have.
-        """
-        _check(audio.sample_rate, audio.frame_duration)
+        """Encode to this format."""
         context = av.CodecContext.create("libopus", "w")
         set_up_encoder(context, audio)
         context.open()
@@ -130,13 +119,6 @@ def set_up_encoder(context: AudioCodecContext, audio: AudioFormat) -> None:
     context.compression_level = _COMPLEXITY
     # "voip" would model speech at any complexity.
     context.options = {"application": "audio", "frame_duration": str(audio.frame_duration)}
-
-
-def _check(sample_rate: int, frame_duration: int) -> None:
-    if sample_rate not in _SAMPLE_RATES:
-        raise ValueError(f"Opus has no sample rate of {sample_rate} Hz")
-    if frame_duration not in _FRAME_DURATIONS:
-        raise ValueError(f"the device has no packets of {frame_duration} ms")
 
 
 def audio_frame(pcm: bytes | bytearray, sample_rate: int) -> av.AudioFrame:

@@ -9,8 +9,6 @@ from typing import Final
 
 # Half of the device's queue, which its own sounds share.
 _MAX_LEAD_PACKETS: Final = 20
-# More than this over the length of a packet between two packets counts as late.
-_TOLERANCE: Final = 0.005
 
 
 class DownlinkPacer:
@@ -26,22 +24,13 @@ class DownlinkPacer:
         """Pace packets of `frame_duration_ms`; the lead is cut to what the device's queue can take."""
         self._frame = frame_duration_ms / 1000
         packets = min(max(lead_ms // frame_duration_ms, 1), _MAX_LEAD_PACKETS)
-        self._lead_packets = packets
         self._lead = packets * self._frame
         self._not_before = 0.0
         self._playback_end = 0.0
-        self._last_sent: float | None = None
-        self._burst = 0
-        self.sent_packets = 0
-        """Packets sent since this pacer exists."""
-        self.late_packets = 0
-        """Those of them that came too long after the one before, through no fault of the source."""
 
     def start(self, at: float) -> None:
         """Begin an answer whose first packet may be sent at `at`; what still plays is played before it."""
         self._not_before = at
-        self._last_sent = None
-        self._burst = 0
 
     def reset(self) -> None:
         """Forget what was sent: the device has thrown away its queue."""
@@ -52,15 +41,9 @@ class DownlinkPacer:
         """Return when the next packet may be sent; a time that has passed means at once."""
         return max(self._not_before, self._playback_end + self._frame - self._lead)
 
-    def sent(self, now: float, *, starved: bool = False) -> None:
-        """Note that a packet was sent; `starved` if it did not exist yet when its time had come."""
-        self.sent_packets += 1
-        steady = self._burst >= self._lead_packets and not starved
-        if steady and self._last_sent is not None and now - self._last_sent > self._frame + _TOLERANCE:
-            self.late_packets += 1
-        self._burst += 1
-        self._last_sent = now
-        self._playback_end = max(self._playback_end, now) + self._frame
+    def sent(self, now: float) -> None:
+        """Note that a packet was sent."""
+        self.add_sound(now, self._frame)
 
     def add_sound(self, now: float, seconds: float) -> None:
         """Note that the device has queued a sound of its own at `now`; what follows is played after it."""

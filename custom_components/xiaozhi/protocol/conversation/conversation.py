@@ -71,7 +71,7 @@ class Conversation:
         """Where alerts and the end of what is played are waited for."""
         self._on_state_changed = on_state_changed
         self._table = ConversationTable(self._timeouts, audio_may_be_late=link.kind is LinkKind.MQTT)
-        self._decoder = OpusDecoder(channel.uplink.sample_rate, channel.uplink.frame_duration)
+        self._decoder = OpusDecoder(channel.uplink.frame_duration)
         self._shown = self.state
         self._turn: Turn | None = None
         self._wake_word = wake_word_levels()

@@ -108,14 +108,12 @@ class Loudspeaker:
         async for packets in _encode(encoder, speech, self._downlink):
             for packet in packets:
                 await self._wait_ready()
-                send_time = self._pacer.next_send_time()
-                starved = loop_time() > send_time
-                await sleep_until(send_time)
+                await sleep_until(self._pacer.next_send_time())
                 await before_packet(seconds)
                 on_packet()
                 self._speaking = True
                 await self._link.send_audio(packet)
-                self._pacer.sent(loop_time(), starved=starved)
+                self._pacer.sent(loop_time())
                 seconds += self._downlink.frame_duration / 1000
 
     async def _start_when_free(self) -> float:

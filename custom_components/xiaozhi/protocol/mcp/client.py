@@ -111,16 +111,8 @@ class McpClient(Rpc):
         tools left, the firmware returns an error.
         """
         items: dict[str, ItemT] = {}
-        cursor, seen = "", set[str]()
-        # The last page has no cursor, as the request for the first.
-        # A cursor that is too long would not fit into the next request.
-        while (
-            cursor not in seen
-            and len(cursor) <= _MAX_CURSOR
-            and len(seen) < _MAX_PAGES
-            and len(items) <= limit
-        ):
-            seen.add(cursor)
+        cursor = ""
+        for _ in range(_MAX_PAGES):
             more = {"cursor": cursor} if cursor else {}
             try:
                 entries, cursor = await self._page(method, member, {**(params or {}), **more})
@@ -133,11 +125,11 @@ class McpClient(Rpc):
             for item in map(parse, entries[: limit + 1]):
                 if item is not None:
                     items.setdefault(key(item), item)
+            if not cursor or len(items) > limit:
+                break
         found = tuple(items.values())[:limit]
         if cursor or len(items) > limit:
-            too_long = len(items) > limit or len(seen) == _MAX_PAGES
-            reason = "it is too long" if too_long else "its pages go in circles"
-            _LOGGER.warning("A device's list of %s was cut at %d items: %s", member, len(found), reason)
+            _LOGGER.warning("A device's list of %s is too long: it was cut at %d items", member, len(found))
         return found
 
     async def _page(self, method: str, member: str, params: JsonObject) -> tuple[list[Any], str]:
@@ -146,4 +138,5 @@ class McpClient(Rpc):
         entries, cursor = page.get(member), page.get("nextCursor")
         if not isinstance(entries, list):
             raise McpProtocolError(f"the page of the list has no {member}")
-        return entries, cursor if isinstance(cursor, str) else ""
+        # One that is too long would not fit into the next request.
+        return entries, cursor if isinstance(cursor, str) and len(cursor) <= _MAX_CURSOR else ""

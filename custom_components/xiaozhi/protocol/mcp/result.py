@@ -1,9 +1,7 @@
 """Results of tools, bounded and checked."""
 
-import base64
 from dataclasses import dataclass, field
 import json
-import re
 from typing import Any, Final, Self
 
 from ..messages import MAX_MESSAGE_BYTES, JsonObject
@@ -11,44 +9,8 @@ from ..untrusted_json import parse_json
 from ..untrusted_text import clean_text
 from .model import McpProtocolError, is_content_bounded
 
-_IMAGE_TYPE: Final = re.compile(r"image/[a-z0-9][a-z0-9.+-]{0,40}")
 # Kinds of content other than text.
 _CONTENT_TYPES: Final = frozenset({"audio", "image", "resource", "resource_link"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageContent:
-    """An image in a result."""
-
-    data: bytes = field(repr=False)
-    mime_type: str
-
-    @classmethod
-    def from_dict(cls, item: JsonObject) -> Self:
-        """Read a standard image item, or the firmware's: the same object, as JSON text under the key `image`.
-
-        Raises `McpProtocolError`.
-        """
-        source: Any = item.get("image", item)
-        if isinstance(source, str):
-            try:
-                source = parse_json(source)
-            except ValueError as err:
-                raise McpProtocolError("the image is not a JSON object") from err
-        match source:
-            case {"data": str(data), "mimeType": str(mime_type)} if _IMAGE_TYPE.fullmatch(mime_type):
-                if len(data) > MAX_MESSAGE_BYTES:
-                    raise McpProtocolError(f"the image has more than {MAX_MESSAGE_BYTES} characters")
-                try:
-                    return cls(data=base64.b64decode(data, validate=True), mime_type=mime_type)
-                except ValueError as err:
-                    raise McpProtocolError("the image is not base64") from err
-        raise McpProtocolError("the image has no data or no image type")
-
-    def as_item(self) -> JsonObject:
-        """Return the image in the standard's form."""
-        data = base64.b64encode(self.data).decode()
-        return {"type": "image", "data": data, "mimeType": self.mime_type}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +19,6 @@ class ToolResult:
 
     text: str | None = None
     """All text items, one per line."""
-    image: ImageContent | None = None
-    """The first image."""
     structured: JsonObject | None = field(default=None, hash=False)
     """`structuredContent`."""
     items: tuple[JsonObject, ...] = field(default=(), hash=False)
@@ -76,7 +36,6 @@ class ToolResult:
                 raise McpProtocolError("the result has no content")
             content = []
         texts: list[str] = []
-        image: ImageContent | None = None
         items: list[JsonObject] = []
         for item in content:
             match item:
@@ -84,9 +43,8 @@ class ToolResult:
                     texts.append(text)
                 case {"type": "text"}:
                     raise McpProtocolError("a text of the result is not a text")
-                case {"type": "image"} if image is None:
-                    image = ImageContent.from_dict(item)
-                    items.append(image.as_item())
+                case {"type": "image", "image": str(source)}:
+                    items.append({"type": "image"} | _image(source))
                 case {"type": str(kind)} if kind in _CONTENT_TYPES:
                     items.append(item)
         text = "\n".join(texts)
@@ -94,7 +52,6 @@ class ToolResult:
             raise McpProtocolError(f"the result has more than {MAX_MESSAGE_BYTES} characters")
         return cls(
             text=clean_text(text, MAX_MESSAGE_BYTES) if texts else None,
-            image=image,
             structured=structured,
             items=tuple(items),
             is_error=result.get("isError") is True,
@@ -125,3 +82,14 @@ class ToolResult:
             return self.text or ""
         reasons = (self.structured.get(name) for name in ("message", "error", "reason", "detail"))
         return next((text for text in reasons if isinstance(text, str) and text), json.dumps(self.structured))
+
+
+def _image(source: str) -> JsonObject:
+    """Return the members of an image, which the firmware writes as JSON in a text (`main/mcp_server.h`)."""
+    try:
+        members = parse_json(source)
+    except ValueError as err:
+        raise McpProtocolError("the image is not a JSON object") from err
+    if not isinstance(members, dict):
+        raise McpProtocolError("the image is not a JSON object")
+    return members
