@@ -21,7 +21,8 @@ from av.audio.codeccontext import AudioCodecContext
 from homeassistant.core import HomeAssistant
 
 from custom_components.xiaozhi.media.stream import MediaStream
-from custom_components.xiaozhi.protocol.audio.ogg import OGG_AUDIO, OggOpusEncoder
+from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
+from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import MediaTimeouts
 from demo.processes import free_port
@@ -83,7 +84,7 @@ async def _files_served(folder: Path) -> AsyncIterator[str]:
 
 
 def _stream(hass: HomeAssistant, url: str) -> MediaStream:
-    return MediaStream(hass, url, sample_rate=OGG_AUDIO.sample_rate, timeouts=MediaTimeouts())
+    return MediaStream(hass, url, sample_rate=DOWNLINK.sample_rate, timeouts=MediaTimeouts())
 
 
 async def _first_sound(hass: HomeAssistant, url: str, times: int) -> float:

@@ -186,15 +186,13 @@ def test_wrong_fields_raise_nothing_but_message_errors(kind: str, fields: st.Dat
 
 def test_messages_to_the_device_have_the_fields_that_the_firmware_reads() -> None:
     """Names and values, as `application.cc` asks for them."""
-    assert messages.server_hello(transport="websocket", session_id="s", downlink=AudioFormat(24000, 60)) == {
+    assert messages.server_hello(transport="websocket", session_id="s") == {
         "type": "hello",
         "transport": "websocket",
         "session_id": "s",
         "audio_params": {"format": "opus", "sample_rate": 24000, "channels": 1, "frame_duration": 60},
     }
-    with_udp = messages.server_hello(
-        transport="udp", session_id="s", downlink=AudioFormat(24000, 60), udp={"port": 8765}
-    )
+    with_udp = messages.server_hello(transport="udp", session_id="s", udp={"port": 8765})
     assert with_udp["udp"] == {"port": 8765}
     assert messages.transcript("hi") == {"type": "stt", "text": "hi"}
     assert messages.tts_start() == {"type": "tts", "state": "start"}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from homeassistant.core import HomeAssistant
 
-from ..protocol.messages import AudioFormat
 from ..protocol.tasks import close_all
 from ..protocol.transport.link import LinkKind
 from ..protocol.transport.mqtt.mqtt_server import MqttServer
@@ -22,8 +21,6 @@ from .credentials import PairedDevices
 if TYPE_CHECKING:
     from ..protocol.transport.owner_broker.broker_connection import BrokerConnection
 
-# 137 of 148 boards play 24 kHz without resampling; with 60 ms, their queue of 40 packets holds 2.4 s.
-DOWNLINK: Final = AudioFormat(sample_rate=24000, frame_duration=60)
 # Longer than a listener gives each of its links.
 _STOP_SECONDS: Final = 5
 _PORT_ERRORS: Final = {
@@ -59,13 +56,11 @@ class Listeners:
         self._udp = UdpServer()
         self._websocket = WebSocketServer(
             lambda credentials: paired.admit(credentials, LinkKind.WEBSOCKET),
-            downlink=DOWNLINK,
             timeouts=timeouts.websocket,
         )
         self._endpoint = MqttServer(
             lambda credentials: paired.admit(credentials, LinkKind.MQTT),
             audio=self._udp,
-            downlink=DOWNLINK,
             address=paired.address_for,
             timeouts=timeouts.mqtt,
         )
@@ -105,7 +100,6 @@ class Listeners:
             devices=self._paired.probed_macs,
             address=lambda mac: self._paired.address_for(mac) or "",
             audio=self._udp,
-            downlink=DOWNLINK,
             state_changed=self._broker_changed,
         )
 

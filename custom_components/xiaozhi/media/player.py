@@ -12,8 +12,8 @@ from homeassistant.exceptions import HomeAssistantError
 from ..device.device import Device
 from ..errors import UserError
 from ..protocol import messages
-from ..protocol.audio.ogg import OGG_AUDIO
 from ..protocol.clock import loop_time
+from ..protocol.messages import DOWNLINK
 from ..voice.announcements.announcer import Announcer
 from ..voice.announcements.refusals import (
     AnnouncementInterruptedError,
@@ -154,7 +154,7 @@ class DevicePlayer:
         stream = self._stream = MediaStream(
             self._hass,
             media.media_id,
-            sample_rate=OGG_AUDIO.sample_rate,
+            sample_rate=DOWNLINK.sample_rate,
             timeouts=self._device.timeouts.media,
             entity_id=media.entity_id,
             title=media.title,

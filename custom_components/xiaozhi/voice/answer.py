@@ -43,7 +43,7 @@ class Answer:
         self._on_sound = on_sound
         self._on_packet = on_packet
         self._captions = Captions()
-        self._shape = SpeechShape(conversation.downlink.sample_rate)
+        self._shape = SpeechShape(messages.DOWNLINK.sample_rate)
         self._face: Face | None = None
         self._prepared = False
         self.begun = False
@@ -98,7 +98,7 @@ class Answer:
         await self.prepare()
         speech = decode_speech(
             stream.async_stream_result(),
-            sample_rate=self._conversation.downlink.sample_rate,
+            sample_rate=messages.DOWNLINK.sample_rate,
             extension=stream.extension,
             through=self._shape.take,
         )

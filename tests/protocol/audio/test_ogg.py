@@ -8,11 +8,12 @@ import av
 from hypothesis import given, settings, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.audio.ogg import OGG_AUDIO, OggOpusEncoder
+from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
+from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from tests.protocol.audio.ogg_pages import read_ogg
 from tests.protocol.audio.sounds import hiss, level, pitch_level, tone
 
-RATE = OGG_AUDIO.sample_rate
+RATE = DOWNLINK.sample_rate
 LAST_PACKET = bytes.fromhex("db03fffefffefffe")
 
 
@@ -42,7 +43,7 @@ def test_any_sound_gives_a_strictly_correct_file_of_equal_packets(sizes: list[in
     stream = read_ogg(file + encoder.finish())
     assert stream.sample_rate == 24000
     assert stream.packets[-1] == LAST_PACKET
-    assert len(stream.packets) == -(-position // (2 * OGG_AUDIO.frame_samples)) + 2
+    assert len(stream.packets) == -(-position // (2 * DOWNLINK.frame_samples)) + 2
     assert encoder.seconds == pytest.approx(len(stream.packets) * 0.06)
     # One page for each packet, so that none waits for another.
     assert stream.pages == len(stream.packets) + 2

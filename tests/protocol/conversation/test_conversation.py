@@ -20,6 +20,7 @@ from custom_components.xiaozhi.protocol.conversation.state_table import (
 from custom_components.xiaozhi.protocol.conversation.turn_audio import Turn
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from custom_components.xiaozhi.protocol.messages import (
+    DOWNLINK,
     Abort,
     AudioFormat,
     DeviceHello,
@@ -32,7 +33,6 @@ from custom_components.xiaozhi.protocol.timeouts import ConversationTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Channel, Link, LinkClosedError, LinkKind
 
 UPLINK = AudioFormat(16000, 60)
-DOWNLINK = AudioFormat(24000, 60)
 NEW = FirmwareVersion(2, 4, 2)
 OLD = FirmwareVersion(1, 8, 0)
 
@@ -44,7 +44,7 @@ class LoggingLink(Link):
     stays_connected = False
 
     def __init__(self) -> None:
-        super().__init__(DOWNLINK)
+        super().__init__()
         self.messages: list[tuple[float, JsonObject]] = []
         self.packets: list[tuple[float, bytes]] = []
         self.conversation: Conversation | None = None
@@ -56,7 +56,6 @@ class LoggingLink(Link):
                 supports_mcp=True,
             ),
             uplink=UPLINK,
-            downlink=DOWNLINK,
         )
 
     @property

@@ -13,11 +13,8 @@ from typing import Final
 import av
 from av.audio.stream import AudioStream
 
-from ..messages import AudioFormat
+from ..messages import DOWNLINK
 from .codec import audio_frame, set_up_encoder
-
-OGG_AUDIO: Final = AudioFormat(sample_rate=24000, frame_duration=60)
-"""Mono, at the rate and packet length that the device plays without conversion."""
 
 _CONTENT_OPTIONS: Final = {"page_duration": "1", "fflags": "+flush_packets"}
 # Before a fix of September 2026 the firmware lost a last packet of a multiple of 255 bytes. So the last one
@@ -28,21 +25,21 @@ _FRAMES_PER_PIECE: Final = 4
 
 
 class OggOpusEncoder:
-    """Encodes 16-bit mono PCM of the rate of `OGG_AUDIO` to one logical stream, of any length."""
+    """Encodes 16-bit mono PCM of the rate of `DOWNLINK` to one logical stream, of any length."""
 
     def __init__(self) -> None:
         self._pages = _Pages()
         self._container = av.open(self._pages, "w", format="ogg", options=_CONTENT_OPTIONS)
-        self._stream: AudioStream = self._container.add_stream("libopus", rate=OGG_AUDIO.sample_rate)
-        set_up_encoder(self._stream.codec_context, OGG_AUDIO)
-        self._frame_bytes = 2 * OGG_AUDIO.frame_samples
+        self._stream: AudioStream = self._container.add_stream("libopus", rate=DOWNLINK.sample_rate)
+        set_up_encoder(self._stream.codec_context, DOWNLINK)
+        self._frame_bytes = 2 * DOWNLINK.frame_samples
         self._pcm = bytearray()
         self._samples = 0
 
     @property
     def seconds(self) -> float:
         """Length of what was encoded."""
-        return self._samples / OGG_AUDIO.sample_rate
+        return self._samples / DOWNLINK.sample_rate
 
     def encode(self, pcm: bytes) -> bytes:
         """Take PCM in pieces of any size; return the pages that are complete, which may be none."""
@@ -57,10 +54,10 @@ class OggOpusEncoder:
         # Opus looks ahead: the end of the sound comes in the packet after it.
         pages = self.encode(bytes(-len(self._pcm) % self._frame_bytes + self._frame_bytes))
         packet = av.Packet(_SILENT_PACKET)
-        packet.stream, packet.time_base = self._stream, Fraction(1, OGG_AUDIO.sample_rate)
+        packet.stream, packet.time_base = self._stream, Fraction(1, DOWNLINK.sample_rate)
         packet.pts = packet.dts = self._samples - self._stream.codec_context.initial_padding
-        packet.duration = OGG_AUDIO.frame_samples
-        self._samples += OGG_AUDIO.frame_samples
+        packet.duration = DOWNLINK.frame_samples
+        self._samples += DOWNLINK.frame_samples
         self._container.mux(packet)
         self._container.close()
         return pages + self._pages.take()
@@ -75,9 +72,9 @@ class OggOpusEncoder:
         yield self.finish()
 
     def _encode_frame(self, pcm: bytearray) -> None:
-        frame = audio_frame(pcm, OGG_AUDIO.sample_rate)
+        frame = audio_frame(pcm, DOWNLINK.sample_rate)
         frame.pts = self._samples
-        self._samples += OGG_AUDIO.frame_samples
+        self._samples += DOWNLINK.frame_samples
         self._container.mux(self._stream.encode(frame))
 
 

@@ -14,7 +14,7 @@ from ..audio.codec import OpusDecoder
 from ..audio.loudness import Loudness, levels, wake_word_levels
 from ..clock import loop_time
 from ..firmware_version import FirmwareVersion
-from ..messages import AudioFormat, DeviceMessage, JsonObject, ListenMode
+from ..messages import DeviceMessage, JsonObject, ListenMode
 from ..timeouts import ConversationTimeouts
 from ..transport.link import Channel, Link, LinkClosedError, LinkKind
 from .barge_in import BargeInBuffer, BargeInFrame
@@ -63,7 +63,6 @@ class Conversation:
         self._timeouts = timeouts or ConversationTimeouts()
         self.loudspeaker = Loudspeaker(
             link,
-            channel.downlink,
             main_task,
             cuts_speech_at_stop=firmware is None or firmware.cuts_speech_at_stop,
             timeouts=self._timeouts,
@@ -98,11 +97,6 @@ class Conversation:
     def answering(self) -> bool:
         """Whether an answer has begun that has not ended."""
         return self._table.state in {State.THINKING, State.SPEAKING}
-
-    @property
-    def downlink(self) -> AudioFormat:
-        """Format of what is played."""
-        return self._channel.downlink
 
     # What comes from the device.
 
@@ -170,7 +164,7 @@ class Conversation:
     async def play(
         self, speech: AsyncIterable[bytes], before_packet: Callable[[float], Awaitable[None]]
     ) -> None:
-        """Play 16-bit mono PCM at the downlink's rate, paced by the clock; returns when all is sent.
+        """Play 16-bit mono PCM at the rate of `DOWNLINK`, paced by the clock; returns when all is sent.
 
         A tool that the device runs is waited for. `before_packet` is awaited before each packet with the
         seconds of speech sent so far.

@@ -11,7 +11,7 @@ from typing import Final
 from ..audio.codec import OpusEncoder
 from ..audio.pacing import DownlinkPacer
 from ..clock import loop_time, sleep_until
-from ..messages import AudioFormat, JsonObject, tts_start, tts_stop
+from ..messages import DOWNLINK, JsonObject, tts_start, tts_stop
 from ..tasks import log_failure
 from ..timeouts import ConversationTimeouts
 from ..transport.link import Link, LinkKind
@@ -37,19 +37,17 @@ class Loudspeaker:
     def __init__(
         self,
         link: Link,
-        downlink: AudioFormat,
         main_task: MainTask,
         *,
         cuts_speech_at_stop: bool,
         timeouts: ConversationTimeouts,
     ) -> None:
-        """Play on a link in its format; some firmware drops at `tts stop` what it has not played yet."""
+        """Play on a link; some firmware drops at `tts stop` what it has not played yet."""
         self._link = link
-        self._downlink = downlink
         self._main_task = main_task
         self._cuts_speech_at_stop = cuts_speech_at_stop
         self._timeouts = timeouts
-        self._pacer = DownlinkPacer(downlink.frame_duration)
+        self._pacer = DownlinkPacer(DOWNLINK.frame_duration)
         self._starting: asyncio.Task[float] | None = None
         """Waits until the device plays; the result is the time since when."""
         self._start_sent = True
@@ -103,9 +101,9 @@ class Loudspeaker:
         `before_packet` is awaited before each packet with the seconds of speech sent so far, `on_packet` is
         called when the packet is about to be sent.
         """
-        encoder = OpusEncoder(self._downlink)
+        encoder = OpusEncoder(DOWNLINK)
         seconds = 0.0
-        async for packets in _encode(encoder, speech, self._downlink):
+        async for packets in _encode(encoder, speech):
             for packet in packets:
                 await self._wait_ready()
                 await sleep_until(self._pacer.next_send_time())
@@ -114,7 +112,7 @@ class Loudspeaker:
                 self._speaking = True
                 await self._link.send_audio(packet)
                 self._pacer.sent(loop_time())
-                seconds += self._downlink.frame_duration / 1000
+                seconds += DOWNLINK.frame_duration / 1000
 
     async def _start_when_free(self) -> float:
         await self._main_task.wait_free()
@@ -204,10 +202,8 @@ class Loudspeaker:
         await sleep_until(self._pacer.playback_end() + _PLAYBACK_MARGIN)
 
 
-async def _encode(
-    encoder: OpusEncoder, speech: AsyncIterable[bytes], frame: AudioFormat
-) -> AsyncGenerator[list[bytes]]:
-    piece = _FRAMES_PER_ENCODE * frame.frame_samples * 2
+async def _encode(encoder: OpusEncoder, speech: AsyncIterable[bytes]) -> AsyncGenerator[list[bytes]]:
+    piece = _FRAMES_PER_ENCODE * DOWNLINK.frame_samples * 2
     async for pcm in speech:
         for start in range(0, len(pcm), piece):
             yield encoder.encode(pcm[start : start + piece])

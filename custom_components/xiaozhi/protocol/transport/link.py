@@ -48,7 +48,6 @@ class Channel:
     session_id: str
     hello: DeviceHello
     uplink: AudioFormat
-    downlink: AudioFormat
 
 
 class LinkHandler(Protocol):
@@ -93,10 +92,8 @@ class Link(ABC):
     stays_connected: ClassVar[bool]
     """Whether the device keeps this kind of link open between conversations."""
 
-    def __init__(self, downlink: AudioFormat) -> None:
-        """`downlink` is the format of the audio for the device."""
+    def __init__(self) -> None:
         self.counters = LinkCounters()
-        self._downlink = downlink
         self._guard = FloodGuard()
         self._handler: LinkHandler | None = None
         self._channel: Channel | None = None
@@ -132,7 +129,7 @@ class Link(ABC):
 
     @abstractmethod
     async def send_audio(self, packet: bytes) -> None:
-        """Send one Opus packet of the channel's downlink format."""
+        """Send one Opus packet of the format `DOWNLINK`."""
 
     @abstractmethod
     async def close_channel(self) -> None:
@@ -152,8 +149,7 @@ class Link(ABC):
 
     def _new_channel(self, hello: DeviceHello) -> Channel:
         """Return the channel that a hello opens, with a session of its own."""
-        session_id = secrets.token_hex(16)
-        return Channel(session_id=session_id, hello=hello, uplink=hello.audio, downlink=self._downlink)
+        return Channel(session_id=secrets.token_hex(16), hello=hello, uplink=hello.audio)
 
     def _parse(self, data: bytes, now: float) -> DeviceMessage | None:
         """Count and parse a message; a malformed one is dropped. Raises `FloodError`."""

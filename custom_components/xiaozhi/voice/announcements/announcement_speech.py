@@ -14,9 +14,9 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.network import is_hass_url
 from yarl import URL
 
-from ...protocol.audio.ogg import OGG_AUDIO
 from ...protocol.audio.speech import SpeechShape
 from ...protocol.audio.speech_decoder import decode_speech
+from ...protocol.messages import DOWNLINK
 from ..speech_format import speech_options
 from .refusals import SourceError
 from .utterance import OpenSpeech, Utterance
@@ -49,7 +49,7 @@ async def announcement_utterance(
     return Utterance(
         speech=_after(sound, speech) if sound else speech,
         text=announcement.message,
-        text_begins=len(sound) / (2 * OGG_AUDIO.sample_rate),
+        text_begins=len(sound) / (2 * DOWNLINK.sample_rate),
         expects_answer=expects_answer,
         at_announcement_volume=True,
         waits_for_device=urlsplit(announcement.media_id).path.startswith(CONNECTION_TEST_URL_BASE),
@@ -110,7 +110,7 @@ def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
 
 
 async def _short_sound(open_sound: OpenSpeech) -> bytes:
-    rate = OGG_AUDIO.sample_rate
+    rate = DOWNLINK.sample_rate
     limit = 2 * rate * _MAX_SOUND_SECONDS
     sound = bytearray()
     async with aclosing(open_sound(rate)) as pcm:

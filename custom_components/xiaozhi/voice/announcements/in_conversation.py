@@ -154,7 +154,7 @@ class ConversationAnnouncements:
             await conversation.begin_answer()
         captions = Captions()
         captions.replace(utterance.text)
-        rate = conversation.downlink.sample_rate
+        rate = messages.DOWNLINK.sample_rate
         # Only where all that is heard is the text, its pauses show where the voice is in it.
         shape = None if utterance.text_begins or utterance.gives_way else SpeechShape(rate)
         begun = False

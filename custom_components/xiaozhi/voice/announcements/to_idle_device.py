@@ -13,10 +13,10 @@ from homeassistant.core import HomeAssistant, callback
 from ...device.device import Device
 from ...device_http.transfers import TRANSFERS, Stream
 from ...protocol import messages
-from ...protocol.audio.ogg import OGG_AUDIO, OggOpusEncoder
+from ...protocol.audio.ogg import OggOpusEncoder
 from ...protocol.clock import loop_time, sleep_until
 from ...protocol.conversation.subtitles import subtitles
-from ...protocol.messages import JsonObject
+from ...protocol.messages import DOWNLINK, JsonObject
 from ...timeouts import AnnouncementTimeouts
 from .refusals import (
     AnnouncementInterruptedError,
@@ -56,7 +56,7 @@ class IdleAnnouncement:
         Raises `AnnouncementInterruptedError`, `AnnouncementRefusedError` and `SoundError`, and as
         `DeviceCommands.send`. Cancelling makes the device stop.
         """
-        rate = OGG_AUDIO.sample_rate
+        rate = DOWNLINK.sample_rate
         async with AsyncExitStack() as stack:
             speech = await stack.enter_async_context(aclosing(self._utterance.speech(rate)))
             pcm = _unbroken(speech, rate, self._timeouts)

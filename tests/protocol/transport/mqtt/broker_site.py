@@ -18,7 +18,7 @@ from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings i
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_topics import Address
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from tests.protocol.transport.mqtt.brokers import Mosquitto
-from tests.protocol.transport.mqtt.device import DOWNLINK, MAC, OTHER_MAC, encoded
+from tests.protocol.transport.mqtt.device import MAC, OTHER_MAC, encoded
 from tests.protocol.transport.udp.device import until
 from tests.protocol.transport.websocket.peer import Recorder
 
@@ -44,7 +44,6 @@ class Site:
             devices=lambda: self.devices,
             address=lambda _mac: "127.0.0.1",
             audio=self.audio,
-            downlink=DOWNLINK,
             state_changed=lambda problem: self.problems.append(problem.problem if problem else None),
         )
 

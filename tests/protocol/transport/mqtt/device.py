@@ -3,11 +3,8 @@
 import json
 from typing import Any
 
-from custom_components.xiaozhi.protocol.messages import AudioFormat
-
 MAC = "02:00:00:00:00:01"
 OTHER_MAC = "02:00:00:00:00:02"
-DOWNLINK = AudioFormat(24000, 60)
 HELLO: dict[str, Any] = {
     "type": "hello",
     "version": 3,

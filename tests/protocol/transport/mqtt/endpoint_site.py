@@ -14,7 +14,7 @@ from custom_components.xiaozhi.protocol.transport.local_network import is_local
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import MqttLink
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
-from tests.protocol.transport.mqtt.device import DOWNLINK, MAC
+from tests.protocol.transport.mqtt.device import MAC
 from tests.protocol.transport.mqtt.wire import WireClient
 from tests.protocol.transport.websocket.peer import Recorder
 
@@ -50,7 +50,6 @@ class Site:
         self.endpoint = MqttServer(
             self.authenticate,
             audio=self.audio,
-            downlink=DOWNLINK,
             timeouts=MqttTimeouts(**{"refusal": 0, "close": 0.05} | timeouts),
             admits=self.admits,
         )

@@ -36,7 +36,7 @@ from tests.protocol.transport.mqtt.brokers import (
     command,
     mosquitto,
 )
-from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
+from tests.protocol.transport.mqtt.device import HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.udp.device import until
 from tests.protocol.transport.websocket.peer import Recorder
 
@@ -103,7 +103,6 @@ async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
         devices=list,
         address=lambda _mac: "127.0.0.1",
         audio=UdpServer(),
-        downlink=DOWNLINK,
         state_changed=changed,
     )
     connection.start()

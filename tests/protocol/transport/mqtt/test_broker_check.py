@@ -23,7 +23,7 @@ from tests.protocol.transport.mqtt.brokers import (
     free_port,
     mosquitto,
 )
-from tests.protocol.transport.mqtt.device import DOWNLINK, MAC
+from tests.protocol.transport.mqtt.device import MAC
 from tests.protocol.transport.udp.device import until
 from tests.protocol.transport.websocket.peer import Recorder
 
@@ -83,7 +83,6 @@ async def test_who_may_not_subscribe_is_told(socket_enabled: None) -> None:
     endpoint = MqttServer(
         lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True),
         audio=audio,
-        downlink=DOWNLINK,
     )
     await endpoint.start("127.0.0.1", 0)
     problem, text = await problem_of(port=endpoint.port, username=MAC, password="x")

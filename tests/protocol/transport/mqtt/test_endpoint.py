@@ -17,7 +17,7 @@ from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import MAX_PACKET_BYTES
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
 from tests.protocol.transport.mqtt import wire
-from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, MAC, OTHER_MAC, encoded
+from tests.protocol.transport.mqtt.device import HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.mqtt.endpoint_site import TOKEN, Site
 from tests.protocol.transport.mqtt.wire import WireClient
 from tests.protocol.transport.udp.device import until
@@ -350,9 +350,7 @@ async def test_a_handler_that_fails_ends_its_own_link_only(
 async def test_the_owner_may_say_where_devices_reach_the_audio(site: Site) -> None:
     """Behind a container's network our own address is of no use to them."""
     await site.endpoint.stop()
-    endpoint = MqttServer(
-        site.authenticate, audio=site.audio, downlink=DOWNLINK, address={MAC: "ha.example"}.get
-    )
+    endpoint = MqttServer(site.authenticate, audio=site.audio, address={MAC: "ha.example"}.get)
     await endpoint.start("127.0.0.1", 0)
     for mac, address in ((MAC, "ha.example"), (OTHER_MAC, "127.0.0.1")):
         device = await WireClient.login(endpoint.port, "id", mac, TOKEN)

@@ -17,7 +17,7 @@ from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import (
     MqttLink,
 )
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
-from tests.protocol.transport.mqtt.device import DOWNLINK, HELLO, LISTEN, encoded
+from tests.protocol.transport.mqtt.device import HELLO, LISTEN, encoded
 from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
 from tests.protocol.transport.websocket.peer import Recorder
 
@@ -60,7 +60,6 @@ class _Site:
             Admission(attach=lambda _link: self.handler, pings_safe=False),
             audio=audio,
             address="192.0.2.1",
-            downlink=DOWNLINK,
             **options,
         )
 
@@ -113,7 +112,6 @@ async def test_a_hello_is_answered_with_all_that_the_firmware_needs(site: _Site)
     assert channel.session_id == answer["session_id"]
     assert channel.hello.supports_mcp
     assert (channel.uplink.sample_rate, channel.uplink.frame_duration) == (16000, 60)
-    assert channel.downlink == DOWNLINK
 
 
 async def test_a_conversation_from_hello_to_goodbye(site: _Site) -> None:

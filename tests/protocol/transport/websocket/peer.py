@@ -10,8 +10,7 @@ from typing import Any, Self
 
 from websockets.frames import Close, Frame, Opcode
 
-from custom_components.xiaozhi.protocol.clock import loop_time
-from custom_components.xiaozhi.protocol.messages import AudioFormat, DeviceMessage
+from custom_components.xiaozhi.protocol.messages import DeviceMessage
 from custom_components.xiaozhi.protocol.timeouts import WebSocketTimeouts
 from custom_components.xiaozhi.protocol.transport.link import (
     Admission,
@@ -26,7 +25,6 @@ from custom_components.xiaozhi.protocol.transport.websocket.websocket_server imp
 from tests.protocol.transport.udp.device import opus_packet
 
 TOKEN = "a1b2c3d4"
-DOWNLINK = AudioFormat(24000, 60)
 HELLO: dict[str, Any] = {
     "type": "hello",
     "version": 1,
@@ -95,7 +93,6 @@ class Site:
     pings_safe: bool = False
     text_limit: int | None = None
     admits: Callable[[str], bool] = is_local
-    clock: Callable[[], float] = loop_time
     make_handler: Callable[[], LinkHandler] = Recorder
     seen: list[Credentials] = field(default_factory=list)
     links: list[WebSocketLink] = field(default_factory=list)
@@ -124,10 +121,8 @@ async def running(site: Site | None = None, **timeouts: float) -> AsyncIterator[
     site = site or Site()
     site.listener = WebSocketServer(
         site.authenticate,
-        downlink=DOWNLINK,
         timeouts=WebSocketTimeouts(**{"close": 0.05, "upgrade_delay": 0} | timeouts),
         admits=site.admits,
-        clock=site.clock,
     )
     await site.listener.start("127.0.0.1", 0)
     try:

@@ -26,11 +26,6 @@ pytestmark = pytest.mark.usefixtures("socket_enabled")
 LOGGER = "custom_components.xiaozhi"
 
 
-def stopped() -> float:
-    """Be the clock of a flood: however slow the machine is, no second passes in which more is allowed."""
-    return 0.0
-
-
 async def test_no_hello_in_time_ends_the_link() -> None:
     """The device has given up by then too."""
     async with running(hello=0.05) as site, bystander(site):
@@ -157,7 +152,7 @@ async def test_unknown_messages_are_counted_and_logged_once(caplog: pytest.LogCa
 )
 async def test_a_flood_ends_the_link(opcode: Opcode, data: bytes, count: int, reason: str) -> None:
     """With its reason; the flood is not handed on beyond its limit."""
-    async with running(Site(clock=stopped), close=0.2) as site, bystander(site):
+    async with running(close=0.2) as site, bystander(site):
         device = await RawDevice.talking(site)
         for _ in range(count):
             device.send_frame(opcode, data)
@@ -179,7 +174,7 @@ async def test_a_flood_of_frames_that_carry_nothing_ends_the_link(
     opcode: Opcode, fin: bool, count: int
 ) -> None:
     """Pings, pongs, pieces of a message that never ends, and the smallest frames by the hundred thousand."""
-    async with running(Site(clock=stopped), close=0.2) as site, bystander(site):
+    async with running(close=0.2) as site, bystander(site):
         device = await RawDevice.talking(site)
         if opcode is Opcode.CONT:
             device.send_frame(Opcode.TEXT, b"", fin=False)

@@ -26,7 +26,7 @@ from custom_components.xiaozhi.protocol.transport.link import (
 )
 from custom_components.xiaozhi.protocol.transport.websocket.websocket_server import WebSocketServer
 from tests.protocol.transport.udp.device import opus_packet
-from tests.protocol.transport.websocket.peer import DOWNLINK, HELLO, TOKEN, RawDevice, Recorder, Site, running
+from tests.protocol.transport.websocket.peer import HELLO, TOKEN, RawDevice, Recorder, Site, running
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
 
@@ -68,7 +68,7 @@ async def test_a_hello_is_answered_at_once_and_opens_the_channel() -> None:
         assert isinstance(channel, Channel)
         assert channel is link.channel
         assert channel.session_id == session_id
-        assert (channel.uplink, channel.downlink) == (AudioFormat(16000, 60), DOWNLINK)
+        assert channel.uplink == AudioFormat(16000, 60)
         assert channel.hello.supports_mcp
 
 
@@ -281,7 +281,7 @@ async def test_stopping_ends_every_connection_and_frees_the_port() -> None:
 
 async def test_all_ipv4_addresses_are_listened_on_and_no_ipv6_address() -> None:
     site = Site()
-    site.listener = WebSocketServer(site.authenticate, downlink=DOWNLINK)
+    site.listener = WebSocketServer(site.authenticate)
     await site.listener.start(None, 0)
     await (await RawDevice.talking(site)).hang_up()
     assert site.listener._server is not None

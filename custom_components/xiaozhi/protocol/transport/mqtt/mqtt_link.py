@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Final, Protocol, override
 
 from ...clock import loop_time
 from ...messages import (
-    AudioFormat,
     ConversationMessage,
     DeviceHello,
     DeviceMessage,
@@ -85,7 +84,6 @@ class MqttLink(Link):
         *,
         audio: UdpServer,
         address: str,
-        downlink: AudioFormat,
         others_can_publish: bool = False,
         grace: float = _GRACE_SECONDS,
     ) -> None:
@@ -94,7 +92,7 @@ class MqttLink(Link):
         With `others_can_publish`, a message may come from a client that poses as the device. `grace` is the
         time in seconds before a goodbye for an unknown conversation, in which a new one may begin.
         """
-        super().__init__(downlink)
+        super().__init__()
         self.audio_counters = UdpCounters()
         self.last_seen = loop_time()
         """Seconds of `loop_time` at the device's last message or audio packet."""
@@ -212,7 +210,6 @@ class MqttLink(Link):
                 server_hello(
                     transport=_TRANSPORT,
                     session_id=channel.session_id,
-                    downlink=self._downlink,
                     udp=audio.offer(self._address),
                 )
             )

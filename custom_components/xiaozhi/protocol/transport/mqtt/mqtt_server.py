@@ -14,7 +14,6 @@ from typing import Final, NamedTuple, cast
 
 from ...checkin import parse_mac
 from ...limits import FloodError, PendingConnections, TokenBucket
-from ...messages import AudioFormat
 from ...tasks import close_all
 from ...timeouts import MqttTimeouts
 from ..link import Admission, Credentials, LinkClosedError
@@ -58,7 +57,6 @@ class MqttServer:
         authenticate: Callable[[Credentials], Admission | None],
         *,
         audio: UdpServer,
-        downlink: AudioFormat,
         address: Callable[[str], str | None] | None = None,
         timeouts: MqttTimeouts | None = None,
         admits: Callable[[str], bool] = is_local,
@@ -66,7 +64,7 @@ class MqttServer:
         """Prepare an endpoint.
 
         `authenticate` decides on every connection, and compares the token in constant time; its client id is
-        that of MQTT. `downlink` is the format of the audio for devices. `address` returns for a MAC the host
+        that of MQTT. `address` returns for a MAC the host
         name or IPv4 address under which the device reaches `audio`; without it, or for None, devices use the
         IP address of their connection. `admits` returns whether an IP address may connect.
         """
@@ -74,7 +72,6 @@ class MqttServer:
         self._authenticate = authenticate
         self._admits = admits
         self._audio = audio
-        self._downlink = downlink
         self._address = address or (lambda _mac: None)
         self._timeouts = timeouts or MqttTimeouts()
         self._pending = PendingConnections[asyncio.Task[None]](_MAX_PENDING)
@@ -179,7 +176,6 @@ class MqttServer:
             identity.admission,
             audio=self._audio,
             address=self._address(mac) or connection.local,
-            downlink=self._downlink,
         )
         client = self._clients[mac] = _Client(connection, link, mac)
         if older is not None:

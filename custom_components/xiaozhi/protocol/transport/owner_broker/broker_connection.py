@@ -15,7 +15,7 @@ from typing import Final, override
 from aiomqtt import Client, Message, MqttError
 
 from ...limits import FloodError
-from ...messages import AudioFormat, encode, mcp
+from ...messages import encode, mcp
 from ...tasks import close_all
 from ..link import Admission, LinkClosedError
 from ..mqtt.mqtt_link import Carrier, MqttLink
@@ -58,7 +58,6 @@ class BrokerConnection:
         devices: Callable[[], Iterable[str]],
         address: Callable[[str], str],
         audio: UdpServer,
-        downlink: AudioFormat,
         state_changed: Callable[[BrokerError | None], None] | None = None,
     ) -> None:
         """Prepare to connect; `start` connects.
@@ -79,7 +78,6 @@ class BrokerConnection:
         self._devices = devices
         self._address = address
         self._audio = audio
-        self._downlink = downlink
         self._state_changed = state_changed or (lambda _problem: None)
         self._client: Client | None = None
         self._links: dict[str, MqttLink] = {}
@@ -229,7 +227,6 @@ class BrokerConnection:
             admission,
             audio=self._audio,
             address=self._address(mac),
-            downlink=self._downlink,
             others_can_publish=True,
         )
         return link

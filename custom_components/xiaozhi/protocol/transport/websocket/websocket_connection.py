@@ -44,7 +44,6 @@ class WebSocketConnection(ServerConnection):
         *args: Any,
         pending: PendingConnections[WebSocketConnection],
         admits: Callable[[str], bool],
-        clock: Callable[[], float],
         close_timeout: float,
         **options: Any,
     ) -> None:
@@ -56,7 +55,6 @@ class WebSocketConnection(ServerConnection):
         self._close_seconds = close_timeout
         self._tcp: asyncio.Transport | None = None
         self._admits = admits
-        self._clock = clock
         self._pending = pending
         self._frames = TokenBucket(rate=600, burst=600)
         # Pings, pongs and fragments of messages.
@@ -131,7 +129,7 @@ class WebSocketConnection(ServerConnection):
         super().process_event(event)
 
     def _is_one_too_many(self, frame: Frame) -> bool:
-        now = self._clock()
+        now = loop_time()
         if not self._frames.take(now):
             return True
         return frame.opcode not in _MESSAGES and not self._controls.take(now)

@@ -5,7 +5,6 @@ A stock device connects for one conversation: link and audio channel are one.
 """
 
 import asyncio
-from collections.abc import Callable
 import logging
 from typing import ClassVar, Final, override
 
@@ -16,7 +15,6 @@ from ...audio.opus_packet import is_announced
 from ...clock import loop_time
 from ...limits import FloodError
 from ...messages import (
-    AudioFormat,
     DeviceHello,
     DeviceMessage,
     Goodbye,
@@ -53,15 +51,12 @@ class WebSocketLink(Link):
     def __init__(
         self,
         connection: WebSocketConnection,
-        downlink: AudioFormat,
         timeouts: WebSocketTimeouts,
-        clock: Callable[[], float],
     ) -> None:
         """Use a connection after its opening handshake; `run` does the rest."""
-        super().__init__(downlink)
+        super().__init__()
         self._connection = connection
         self._timeouts = timeouts
-        self._clock = clock
         self._remote = peer_address(connection)
         # Packets dropped since the last valid one: their time has passed as well.
         self._missing = 0
@@ -137,7 +132,7 @@ class WebSocketLink(Link):
         if hello.transport not in {_TRANSPORT, ""}:
             raise _ViolationError("hello for another transport than websocket")
         channel = self._new_channel(hello)
-        answer = server_hello(transport=_TRANSPORT, session_id=channel.session_id, downlink=self._downlink)
+        answer = server_hello(transport=_TRANSPORT, session_id=channel.session_id)
         await self._send(encode(answer).encode(), text=True)
         if self._ended is None:
             self._channel = channel
@@ -160,7 +155,7 @@ class WebSocketLink(Link):
         return message
 
     def _receive(self, handler: LinkHandler, frame: str | bytes) -> None:
-        now = self._clock()
+        now = loop_time()
         if isinstance(frame, bytes):
             self._receive_packet(handler, frame, now)
         else:

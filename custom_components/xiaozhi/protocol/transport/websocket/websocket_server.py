@@ -15,9 +15,8 @@ from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
 from ...checkin import parse_client_id, parse_mac
-from ...clock import loop_time
 from ...limits import PendingConnections
-from ...messages import MAX_MESSAGE_BYTES, AudioFormat
+from ...messages import MAX_MESSAGE_BYTES
 from ...tasks import close_all
 from ...timeouts import WebSocketTimeouts
 from ..link import Admission, Credentials
@@ -40,21 +39,16 @@ class WebSocketServer:
         self,
         authenticate: Callable[[Credentials], Admission | None],
         *,
-        downlink: AudioFormat,
         timeouts: WebSocketTimeouts | None = None,
         admits: Callable[[str], bool] = is_local,
-        clock: Callable[[], float] = loop_time,
     ) -> None:
         """Prepare a listener.
 
-        `authenticate` decides on every connection, and compares the token in constant time; `downlink` is the
-        format of the audio for devices. `admits` returns whether an IP address may connect. `clock` measures
-        floods, in seconds.
+        `authenticate` decides on every connection, and compares the token in constant time. `admits` returns
+        whether an IP address may connect.
         """
-        self._clock = clock
         self._admits = admits
         self._authenticate = authenticate
-        self._downlink = downlink
         self._timeouts = timeouts or WebSocketTimeouts()
         self._server: Server | None = None
         self._pending = PendingConnections[WebSocketConnection](_MAX_PENDING)
@@ -95,7 +89,6 @@ class WebSocketServer:
             **options,
             pending=self._pending,
             admits=self._admits,
-            clock=self._clock,
         )
 
     async def stop(self) -> None:
@@ -138,9 +131,7 @@ class WebSocketServer:
         return None
 
     async def _run_link(self, connection: ServerConnection) -> None:
-        link = WebSocketLink(
-            cast("WebSocketConnection", connection), self._downlink, self._timeouts, self._clock
-        )
+        link = WebSocketLink(cast("WebSocketConnection", connection), self._timeouts)
         self._links.add(link)
         try:
             await link.run()
