@@ -45,7 +45,7 @@ async def _rows(
         for listener in ("Assist, with its voice detector", "nobody"):
             if listener == "nobody":
                 for device in site.gateway.devices.values():
-                    device.conversations.set_voice(partial(_converse_with_nobody, device))
+                    device.conversations.hold(partial(_converse_with_nobody, device))
             for size in sizes:
                 await devices.listen(size, LONG_SPEECH)
                 load = await _load(seconds) - idle
@@ -73,10 +73,11 @@ async def _load(seconds: float) -> float:
     return (process_time() - used) / (monotonic() - clock)
 
 
-def _converse_with_nobody(device: Device, conversation: Conversation) -> None:
+def _converse_with_nobody(device: Device, conversation: Conversation) -> bool:
     async def listen() -> None:
         while (turn := await conversation.next_turn()) is not None:
             async for _ in turn.audio():
                 pass
 
     device.create_task(listen(), "conversation with nobody")
+    return True

@@ -219,7 +219,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     async def async_added_to_hass(self) -> None:
         """Begin to hold the device's conversations."""
         await super().async_added_to_hass()
-        self.async_on_remove(self.device.conversations.set_voice(self._conversations.begin))
+        self.async_on_remove(self.device.conversations.hold(self._conversations.begin))
         self.async_on_remove(self._timers.start())
         self.async_on_remove(
             self.hass.bus.async_listen(EVENT_CALL_SERVICE, self._log_if_left_out, _is_announcement)

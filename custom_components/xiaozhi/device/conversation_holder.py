@@ -20,44 +20,23 @@ class DeviceConversations:
     def __init__(self, events: DeviceEvents) -> None:
         """Notify `events` when a conversation starts and when a turn is answered."""
         self._events = events
-        self._voice: Callable[[Conversation], None] | None = None
-        self._refused: Callable[[], None] | None = None
+        self._holders: list[Callable[[Conversation], bool]] = []
         self._turns: deque[TurnTimes] = deque(maxlen=_LAST_TURNS)
 
     @callback
-    def set_voice(self, voice: Callable[[Conversation], None]) -> CALLBACK_TYPE:
-        """Let `voice` hold the conversations. Returns a function that ends this."""
-        self._voice = voice
+    def hold(self, holder: Callable[[Conversation], bool]) -> CALLBACK_TYPE:
+        """Let `holder` take the conversations from now on, or refuse them by returning False.
 
-        @callback
-        def end() -> None:
-            self._voice = None
-
-        return end
-
-    @callback
-    def refuse(self, refused: Callable[[], None]) -> CALLBACK_TYPE:
-        """Call `refused` for each conversation, and pass none on. Returns a function that ends this."""
-        self._refused = refused
-
-        @callback
-        def end() -> None:
-            if self._refused is refused:
-                self._refused = None
-
-        return end
+        Returns a function that gives them back to who took them before.
+        """
+        self._holders.append(holder)
+        return lambda: self._holders.remove(holder)
 
     @callback
     def begin(self, conversation: Conversation) -> bool:
         """Pass on a conversation that the device has started; return whether it is held."""
         self._events.fire(ConversationEvent.STARTED)
-        if self._refused is not None:
-            self._refused()
-            return False
-        if self._voice is None:
-            return False
-        self._voice(conversation)
-        return True
+        return bool(self._holders) and self._holders[-1](conversation)
 
     @callback
     def add_answer(self, text: str, times: TurnTimes) -> None:

@@ -76,10 +76,11 @@ class VoiceConversations:
         self._held = asyncio.Lock()
 
     @callback
-    def begin(self, conversation: Conversation) -> None:
+    def begin(self, conversation: Conversation) -> bool:
         """Hold a conversation; one that is still going on is cancelled."""
         self.cancel()
         self._task = self.device.create_task(self._hold(conversation), "conversation")
+        return True
 
     @callback
     def cancel(self) -> None:

@@ -24,6 +24,7 @@ from ..const import DOMAIN
 from ..device.device import Device
 from ..device.state import STATUS_READ
 from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
+from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face
 from ..protocol.transport.link import LinkKind
 from ..protocol.untrusted_text import one_line
@@ -254,7 +255,7 @@ class VoiceTimers:
             @callback
             def started() -> None:
                 if self._announcer.delivery is Delivery.NOTIFY:
-                    refusal.callback(self._device.conversations.refuse(woken.set))
+                    refusal.callback(self._refuse_conversations(woken))
 
             sound = partial(self._ring_sound, text)
             try:
@@ -275,6 +276,16 @@ class VoiceTimers:
                 _LOGGER.warning("The end of a timer could not be spoken: %s", err)
         return False
 
+    @callback
+    def _refuse_conversations(self, woken: asyncio.Event) -> CALLBACK_TYPE:
+        """Notify `woken` of conversations, and hold none. Returns a function that ends this."""
+
+        def refuse(_conversation: Conversation) -> bool:
+            woken.set()
+            return False
+
+        return self._device.conversations.hold(refuse)
+
     async def _ring_sound(self, text: str, sample_rate: int) -> AsyncGenerator[bytes]:
         """In a conversation, ring once and say what has ended; otherwise ring on and on."""
         strike = await self._hass.async_add_executor_job(timer_sound, sample_rate)
@@ -291,7 +302,7 @@ class VoiceTimers:
         """Show it with the sound of an alert, repeatedly; return whether the user has woken the device."""
         status = await async_text(self._hass, "timer", spoken_language(self._hass, self._device))
         woken = asyncio.Event()
-        accept = self._device.conversations.refuse(woken.set)
+        accept = self._refuse_conversations(woken)
         try:
             for number in range(round(self._timeouts.show / self._timeouts.between_alerts)):
                 await self._device.commands.show(status=status, message=text, emotion=Face.HAPPY)

@@ -64,7 +64,7 @@ def is_about(what: Misbehaviour, text: str) -> bool:
 
 
 # Of the lines that an owner sees, those that do not name the device.
-TOLD = {Misbehaviour.LOOPING_CURSOR: "list of tools was cut at 12 items: its pages go in circles"}
+TOLD = {Misbehaviour.LOOPING_CURSOR: "list of tools is too long, or has no end: it was cut at 12 items"}
 # What has to be ended, and what is put up with. Over MQTT a hello begins a new conversation, and there is no
 # way to send audio before the first one.
 ENDED = {

@@ -129,7 +129,8 @@ class McpClient(Rpc):
                 break
         found = tuple(items.values())[:limit]
         if cursor or len(items) > limit:
-            _LOGGER.warning("A device's list of %s is too long: it was cut at %d items", member, len(found))
+            text = "A device's list of %s is too long, or has no end: it was cut at %d items"
+            _LOGGER.warning(text, member, len(found))
         return found
 
     async def _page(self, method: str, member: str, params: JsonObject) -> tuple[list[Any], str]:

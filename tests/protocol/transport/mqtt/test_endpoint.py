@@ -268,28 +268,6 @@ async def test_a_device_that_reads_no_answers_is_given_up(socket_enabled: None) 
 # Takeover, power loss, end
 
 
-async def test_a_newer_connection_of_a_device_replaces_the_older(site: Site) -> None:
-    """The older link ends with its conversation; messages go to the newer."""
-    older = await site.device()
-    await older.send(wire.publish(uplink_topic(MAC), encoded(HELLO)))
-    await older.receive_message()
-    await site.recorders[0].wait_for("opened")
-    newer = await site.device()
-    assert site.recorders[0].names == ["opened", "channel_closed", "link_closed"]
-    assert site.recorders[0].values("link_closed") == ["replaced by a newer connection"]
-    assert await older.closed()
-    await site.links[1].send(tts_start())
-    await newer.receive_message()
-    await newer.send(wire.publish(uplink_topic(MAC), encoded(LISTEN)))
-    await site.recorders[1].wait_for("message")
-    newest = await site.device()
-    assert site.recorders[1].values("link_closed") == ["replaced by a newer connection"]
-    assert site.endpoint.counters.replaced == 2
-    for device in (older, newer, newest):
-        await device.close()
-    await site.recorders[2].wait_for("link_closed")
-
-
 async def test_stopping_ends_every_link_with_a_goodbye(site: Site) -> None:
     """Devices in a conversation go idle; connections that are half open are dropped."""
     talking, idle, stranger = await site.device(), await site.device(OTHER_MAC), await site.client()

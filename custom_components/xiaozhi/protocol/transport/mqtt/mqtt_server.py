@@ -41,8 +41,6 @@ class MqttServerCounters:
     """Connections from outside the home network."""
     crowded_out: int = 0
     """Unauthenticated connections that were displaced by others."""
-    replaced: int = 0
-    """Connections replaced by a newer one of the same device."""
     violations: int = 0
     """Connections ended because of invalid data or a flood."""
     foreign_topics: int = 0
@@ -77,7 +75,7 @@ class MqttServer:
         self._pending = PendingConnections[asyncio.Task[None]](_MAX_PENDING)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._clients: dict[str, _Client] = {}
+        self._links: set[MqttLink] = set()
 
     @property
     def port(self) -> int:
@@ -106,7 +104,7 @@ class MqttServer:
         server.close()
         for connection in self._pending.close():
             connection.cancel()
-        await close_all(*(client.link.close(_STOPPING) for client in tuple(self._clients.values())))
+        await close_all(*(link.close(_STOPPING) for link in tuple(self._links)))
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -169,7 +167,6 @@ class MqttServer:
 
     async def _run_link(self, connection: MqttConnection, identity: _Identity) -> None:
         mac = identity.mac
-        older = self._clients.get(mac)
         connection.settle(downlink_topic(mac))
         link = MqttLink(
             connection,
@@ -177,23 +174,17 @@ class MqttServer:
             audio=self._audio,
             address=self._address(mac) or connection.local,
         )
-        client = self._clients[mac] = _Client(connection, link, mac)
-        if older is not None:
-            # Last, so that a device that reconnects never seems to be away.
-            self.counters.replaced += 1
-            older.link.ended("replaced by a newer connection")
-            older.connection.abort()
+        self._links.add(link)
         reason = _STOPPING
         try:
-            await self._talk(client, identity.keep_alive)
+            await self._talk(_Client(connection, link, mac), identity.keep_alive)
             reason = "the device disconnected"
         except (LinkClosedError, MqttProtocolError, FloodError) as err:
             reason = str(err)
             raise
         finally:
             link.ended(reason)
-            if self._clients.get(mac) is client:
-                del self._clients[mac]
+            self._links.discard(link)
 
     async def _talk(self, client: _Client, keep_alive: int) -> None:
         """Answer packets until the client disconnects."""
