@@ -378,23 +378,6 @@ async def test_the_volume_follows_the_clock_and_waits_for_who_is_away(
     assert errors(caplog) == []
 
 
-@pytest.mark.usefixtures("installed")
-async def test_every_time_of_the_day_has_its_volume(
-    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    device = await boot()
-    await wait_for_state(hass, VOLUMES[0], "70")
-    await use(hass, _VOLUME, volumes=VOLUMES[:1], day_volume=61, night_volume=16, evening=True)
-    for time, volume in (("03:00", 16), ("07:00", 61), ("18:59", 61), ("20:00", 45), ("22:00", 16)):
-        today = dt_util.parse_datetime(f"2026-11-20 {time}", raise_on_error=True)
-        moment = today.replace(tzinfo=dt_util.get_default_time_zone())
-        monkeypatch.setattr(dt_util, "now", lambda _zone=None, moment=moment: moment)
-        await hass.services.async_call(
-            "automation", "trigger", {"entity_id": "automation.one"}, blocking=True
-        )
-        assert device.values["volume"] == volume, time
-
-
 async def talk(hass: HomeAssistant, device: SimulatedDevice, box: str) -> None:
     """Wake a device, and say nothing."""
     await device.wake()

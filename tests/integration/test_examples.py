@@ -7,11 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from homeassistant.components.automation.config import async_validate_config_item
-from homeassistant.components.persistent_notification import (
-    Notification,
-    UpdateType,
-    async_register_callback,
-)
+from homeassistant.components.persistent_notification import Notification, UpdateType, async_register_callback
 from homeassistant.config_entries import ConfigSubentry
 from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant, callback, split_entity_id

@@ -134,29 +134,6 @@ async def test_access_points_come_and_go_without_the_others(
     assert not (await second.call(TURN_ON, LAMP)).failed
 
 
-@pytest.mark.parametrize("when", ["dialling", "connected", "calling"])
-async def test_unloading_leaves_nothing_behind(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud, when: str
-) -> None:
-    """Neither a task nor a socket."""
-    cloud.opening.black_hole = when == "dialling"
-    entry = await offer(cloud.url())
-    if when == "dialling":
-        await asyncio.sleep(2)
-    else:
-        session = await (await cloud.session()).ready()
-        call = asyncio.create_task(session.call(TURN_ON, LAMP)) if when == "calling" else None
-    assert await hass.config_entries.async_unload(entry.entry_id)
-    assert entry.state is ConfigEntryState.NOT_LOADED
-    names = {task.get_name() for task in asyncio.all_tasks()}
-    assert not {name for name in names if name.startswith("xiaozhi") and "access point" in name}
-    if when != "dialling":
-        await until(lambda: not session.open)
-        assert session.close_code == 1000
-        if call is not None:
-            await asyncio.gather(call, return_exceptions=True)
-
-
 async def test_it_dials_when_home_assistant_has_started_and_hangs_up_when_it_stops(
     hass: HomeAssistant, offer: Offer, cloud: Cloud
 ) -> None:

@@ -34,7 +34,7 @@ async def test_tools_that_reach_out_are_off_at_first(
             ScriptedTool("at_home", **HOME),
             ScriptedTool("undeclared"),
             ScriptedTool("remote_claims_home", **HOME),
-        ),
+        )
     )
     await offer(cloud.url(cloud.token(1)), llm_hass_api=["scripted"])
     session = await (await cloud.session()).ready()
@@ -162,8 +162,7 @@ def issues(hass: HomeAssistant) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("valid", "expected"),
-    [(None, set()), (400 * DAY, set()), (20 * DAY, {"expiring"}), (-10.0, {"expired"})],
+    ("valid", "expected"), [(None, set()), (400 * DAY, set()), (20 * DAY, {"expiring"}), (-10.0, {"expired"})]
 )
 async def test_an_address_that_expires(
     hass: HomeAssistant, offer: Offer, cloud: Cloud, valid: float | None, expected: set[str]

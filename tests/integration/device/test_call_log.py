@@ -50,11 +50,7 @@ async def test_an_announcement_for_its_area_that_leaves_it_out_is_shown(
 
 
 async def test_calls_of_people_and_of_the_assistant_are_shown_and_polls_are_not(
-    hass: HomeAssistant,
-    linked_entry: MockConfigEntry,
-    boot: Boot,
-    device_id: str,
-    calls: list[Event[Any]],
+    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot, device_id: str, calls: list[Event[Any]]
 ) -> None:
     """Who (the context), which tool, and whether it was done; never the arguments."""
     tool, arguments = "self.audio_speaker.set_volume", {"volume": 30}

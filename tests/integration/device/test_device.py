@@ -5,10 +5,9 @@ from types import MappingProxyType
 
 from homeassistant.config_entries import RELOAD_AFTER_UPDATE_DELAY, ConfigSubentry
 from homeassistant.const import EntityCategory
-from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
+from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import device_registry as dr, entity_registry as er
-from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from websockets.asyncio.client import connect
@@ -214,31 +213,6 @@ async def test_a_long_text_does_not_end_a_conversation_of_firmware_with_a_small_
     with pytest.raises(HomeAssistantError, match="longer than the 1440 bytes that this firmware takes"):
         await known.commands.call_tool("self.screen.set_theme", {"theme": "x" * 2000})
     assert device.channel_open
-
-
-@pytest.mark.usefixtures("all_enabled")
-async def test_what_is_told_as_connected_takes_a_command_at_once(
-    hass: HomeAssistant, speech: Speech, boot: Boot
-) -> None:
-    """Not as soon as a socket is open: a device takes nothing before the hellos are exchanged."""
-    device = await boot()
-    shown = asyncio.Event()
-
-    @callback
-    def show(event: Event[EventStateChangedData]) -> None:
-        if (state := event.data["new_state"]) is not None and state.state == "on":
-            hass.async_create_task(show_and_tell())
-
-    async def show_and_tell() -> None:
-        await act(hass, "notify", "send_message", SCREEN, message="At once")
-        shown.set()
-
-    stop = async_track_state_change_event(hass, [CONNECTED], show)
-    await device.wake()
-    async with asyncio.timeout(3):
-        await shown.wait()
-    stop()
-    await device.wait_for(lambda: device.screen.system_text == "At once", 3)
 
 
 async def test_adding_and_removing_a_device_does_not_disturb_another(

@@ -192,10 +192,7 @@ async def send_without_end(link: Link) -> None:
 
 
 async def test_a_device_that_does_not_read_is_let_go(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    linked_entry: MockConfigEntry,
+    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     """As soon as there is no room left for what it is sent, which nobody else has to wait for."""
     device = await boot(misbehaviours=(Misbehaviour.STOP_READING,))

@@ -4,11 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from homeassistant.components.homeassistant import SERVICE_UPDATE_ENTITY
-from homeassistant.components.update import (
-    ATTR_INSTALLED_VERSION,
-    ATTR_LATEST_VERSION,
-    SERVICE_INSTALL,
-)
+from homeassistant.components.update import ATTR_INSTALLED_VERSION, ATTR_LATEST_VERSION, SERVICE_INSTALL
 from homeassistant.core import HomeAssistant
 
 from simulator import BOARDS, Pace, SimulatedDevice, get_profile

@@ -16,9 +16,7 @@ from tests.integration.issues import open_issues
 
 @pytest.mark.parametrize("problem", [one for one in BrokerProblem if one is not BrokerProblem.REFUSED])
 async def test_each_problem_of_the_broker_has_a_sentence_of_its_own(
-    hass: HomeAssistant,
-    linked_entry: MockConfigEntry,
-    problem: BrokerProblem,
+    hass: HomeAssistant, linked_entry: MockConfigEntry, problem: BrokerProblem
 ) -> None:
     async_broker_changed(hass, linked_entry, BrokerError(problem, "[code:135] The words of a library"))
     (issue,) = open_issues(hass)

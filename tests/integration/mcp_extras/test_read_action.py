@@ -56,11 +56,7 @@ async def test_a_resource_is_read(hass: HomeAssistant, ready: Any, device_id: st
         assert answer["uri"] == uri
         (content,) = answer["contents"]
         values[name] = content["value"]
-    assert values == {
-        "number": 21.5,
-        "json": {"co2": 600, "humidity": 40.5},
-        "file": "root:x:0:0",
-    }
+    assert values == {"number": 21.5, "json": {"co2": 600, "humidity": 40.5}, "file": "root:x:0:0"}
     answer = await act(hass, device_id, "read_resource", uri="picture://door")
     assert answer["contents"][0]["mime_type"] == "image/png"
     assert answer["contents"][0]["data"].startswith("iVBOR")
@@ -86,11 +82,7 @@ async def test_an_update_of_a_followed_resource_is_an_event(
     assert await act(hass, device_id, "call_tool", tool="warm_up") == {"result": True}
     updates = [event.data for event in events if event.data["method"].endswith("resources/updated")]
     assert updates == [
-        {
-            "device_id": device_id,
-            "method": "notifications/resources/updated",
-            "params": {"uri": TEMPERATURE},
-        }
+        {"device_id": device_id, "method": "notifications/resources/updated", "params": {"uri": TEMPERATURE}}
     ]
     await act(hass, device_id, "read_resource", uri=TEMPERATURE, follow=False)
     assert full.subscribed == full.unsubscribed == [TEMPERATURE]

@@ -3,12 +3,7 @@
 from pathlib import Path
 from unittest.mock import Mock
 
-from homeassistant.components.media_player import (
-    BrowseError,
-    MediaClass,
-    SearchMedia,
-    SearchMediaQuery,
-)
+from homeassistant.components.media_player import BrowseError, MediaClass, SearchMedia, SearchMediaQuery
 from homeassistant.components.media_source import BrowseMediaSource, MediaSource, MediaSourceItem
 from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component

@@ -254,16 +254,6 @@ async def test_a_connection_that_breaks_off_is_no_end(hass: HomeAssistant, serve
     assert player.seconds > 3
 
 
-@pytest.mark.parametrize(("container", "codec"), [("mp3", "libmp3lame"), ("flac", "flac"), ("mp4", "aac")])
-async def test_a_file_is_played_from_where_it_was_paused(
-    hass: HomeAssistant, server: MediaServer, container: str, codec: str
-) -> None:
-    player = await play(hass, server.file("/song", music(9, container, codec)), skip=7)
-    assert player.seconds == pytest.approx(2, abs=0.3)
-    assert player.stream.seconds == pytest.approx(9, abs=0.2)
-    assert not player.stream.is_live
-
-
 async def test_files_of_the_media_library_are_read_from_the_disk(
     hass: HomeAssistant, server: MediaServer, tmp_path: Path
 ) -> None:

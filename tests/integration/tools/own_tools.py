@@ -1,8 +1,12 @@
-"""Tools that are added to a running device, as an update of its firmware does."""
+"""Tools of a simulated device, some added while it runs, as an update of its firmware does."""
 
 from simulator import SimulatedDevice
 from simulator.application.mcp_server import McpServer
 from simulator.board.tools import Tool
+
+LAMP = "light.kitchen_box_lamp"
+STATUS_LIGHT = "number.kitchen_box_status_light_brightness"
+STRIP = "light.kitchen_box_led_strip"
 
 
 def register(device: SimulatedDevice, *tools: Tool) -> list[Tool]:
@@ -15,3 +19,11 @@ def register(device: SimulatedDevice, *tools: Tool) -> list[Tool]:
 def announce(device: SimulatedDevice) -> None:
     """Have the device announce that its list of tools has changed."""
     device._on._queue_mcp_reply('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}')
+
+
+def colour(device: SimulatedDevice) -> tuple[int, ...]:
+    return tuple(device.values[f"led_{part}"] for part in ("red", "green", "blue"))
+
+
+def calls(device: SimulatedDevice) -> list[str]:
+    return [data["name"] for data in device.events("tool") if data["name"] != "self.get_device_status"]

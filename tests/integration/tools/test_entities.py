@@ -5,9 +5,7 @@ import re
 import threading
 from typing import Any
 
-from homeassistant.const import (
-    EntityCategory,
-)
+from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er
 from homeassistant.setup import async_setup_component
@@ -25,8 +23,7 @@ from simulator import SimulatedDevice, get_profile
 from simulator.board.picture import jpeg
 from simulator.board.tools import Image, Tool, Tool as SimulatedTool
 from tests.integration.boxes import MAC, Boot, act, state_of, wait_for_state
-from tests.integration.tools.acting import STATUS_LIGHT, STRIP, calls, colour
-from tests.integration.tools.own_tools import announce, register
+from tests.integration.tools.own_tools import STATUS_LIGHT, STRIP, announce, calls, colour, register
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
 
@@ -300,18 +297,6 @@ async def test_what_is_no_text_is_handed_on_as_data(
         call = {"device_id": device_id, "tool": f"self.find.{name}"}
         found = await hass.services.async_call(DOMAIN, "call_tool", call, blocking=True, return_response=True)
         assert found == answer, name
-
-
-async def test_a_title_names_the_entity(hass: HomeAssistant, boot: Boot, known: Device) -> None:
-    device = await boot()
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
-    title = "  Feed\nthe fish\u202e " + "x" * 80
-    await add(device, known, Tool(name="self.tank.run_once", description="", title=title))
-    await until(lambda: any("Feed the fish" in state.name for state in hass.states.async_all("button")))
-    (name,) = (state.name for state in hass.states.async_all("button") if "fish" in state.name)
-    assert name.startswith("Kitchen box Feed the fish")
-    assert len(name) <= len("Kitchen box ") + 64
-    assert name.isprintable()
 
 
 async def test_texts_of_tools_are_not_judged_by_the_event_loop(

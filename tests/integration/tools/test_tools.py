@@ -20,8 +20,7 @@ from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.board.tools import Tool as SimulatedTool
 from tests.integration.boxes import MAC, Boot, act, state_of, wait_for_state
-from tests.integration.tools.acting import LAMP, STRIP, calls
-from tests.integration.tools.own_tools import announce, register
+from tests.integration.tools.own_tools import LAMP, STRIP, announce, calls, register
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
 

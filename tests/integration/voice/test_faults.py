@@ -136,17 +136,6 @@ async def test_an_engine_that_hangs_is_given_up(
     assert hass.states.is_state(CONVERSATION_STATE, "idle")
 
 
-@pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(transcript=1.4))], ids=["impatient"])
-@pytest.mark.usefixtures("no_detector")
-async def test_an_engine_that_never_finds_the_end_of_speech_is_given_up(
-    speech: Speech, boot: Boot, command: bytes
-) -> None:
-    speech.recognizer.finds_the_end = True
-    device = await boot()
-    await say(device, command)
-    assert device.screen.captions[-1].startswith("Speech recognition is not ready.")
-
-
 @pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(quiet=0.8))], ids=["impatient"])
 async def test_an_assistant_that_works_and_an_answer_that_plays_are_not_given_up(
     speech: Speech, boot: Boot, command: bytes

@@ -10,7 +10,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import COMMAND, Boot, Speech, change_settings
+from tests.integration.boxes import COMMAND, Boot, Speech, act, change_settings
 
 SWITCH = "switch.kitchen_box_interrupt_by_speaking"
 CANCELS_ECHO = get_profile("s3", mode=ListeningMode.REALTIME)
@@ -154,6 +154,10 @@ async def test_devices_that_listen_while_they_speak_have_a_switch_and_are_not_in
     assert device.played_seconds == pytest.approx(6, abs=0.5)
     assert speech.agent.heard == [COMMAND]
     assert hass.states.is_state(SWITCH, "off")
+    for action, state in (("turn_on", "on"), ("turn_off", "off")):
+        await act(hass, "switch", action, SWITCH)
+        await hass.async_block_till_done()
+        assert hass.states.is_state(SWITCH, state)
 
 
 @pytest.mark.parametrize("paired_settings", [{}], ids=["off"])

@@ -78,10 +78,7 @@ async def test_an_engine_that_is_removed_is_missing_and_one_that_is_not_loaded_i
 
 
 async def test_another_preferred_assistant_is_found_while_the_owner_waits_and_in_the_next_conversation(
-    hass: HomeAssistant,
-    speech: Speech,
-    linked_entry: MockConfigEntry,
-    boot: Boot,
+    hass: HomeAssistant, speech: Speech, linked_entry: MockConfigEntry, boot: Boot
 ) -> None:
     """Home Assistant tells nothing of this change."""
     device = await boot()

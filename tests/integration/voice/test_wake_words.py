@@ -13,11 +13,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import async_capture_events
 
 from custom_components.xiaozhi.protocol.audio.loudness import Loudness
-from custom_components.xiaozhi.voice.wake_word_arbitration import (
-    Claim,
-    WakeWordArbitration,
-    hears_silently,
-)
+from custom_components.xiaozhi.voice.wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
 from simulator import SimulatedDevice, State, converse, get_profile
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import COMMAND, LIGHT, MAC, OTHER_MAC, Boot, Speech, paired_boxes

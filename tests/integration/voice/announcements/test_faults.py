@@ -119,22 +119,6 @@ async def test_after_an_interruption_the_next_one_waits_until_the_device_takes_i
     assert accepted(device)[1].outcome is Outcome.PLAYED
 
 
-async def test_it_is_stopped_by_who_wanted_it(boot: Boot, announcer: Announcer) -> None:
-    device = await boot(NEW)
-    sound = Sound(None)
-    saying = asyncio.create_task(announcer.say(Utterance(speech=sound.open)))
-    await plays(device)
-    saying.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await saying
-    await device.wait_state(State.IDLE, 2)
-    assert sound.closed
-    assert device.announcements[0].outcome is Outcome.FAILED
-    # The device is free again.
-    await announcer.say(Utterance(speech=beep(1)))
-    assert accepted(device)[1].outcome is Outcome.PLAYED
-
-
 async def test_music_gives_way_to_an_announcement_and_waits_behind_others(
     boot: Boot, announcer: Announcer
 ) -> None:
