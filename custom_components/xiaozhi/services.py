@@ -39,7 +39,7 @@ from .pictures.sources import async_fetch_entity, async_fetch_media, async_fetch
 from .pictures.vision import MAX_QUESTION
 from .protocol import messages
 from .protocol.faces import Face
-from .protocol.mcp.rpc import Progress
+from .protocol.mcp.model import Progress
 from .protocol.mcp.tool import ArgumentError, check_arguments
 from .texts.argument_errors import argument_fault
 from .tools.catalogue import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL

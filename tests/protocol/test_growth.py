@@ -20,10 +20,8 @@ from custom_components.xiaozhi.protocol.distinct_names import distinct_names
 from custom_components.xiaozhi.protocol.faces import face_of
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion, is_version
 from custom_components.xiaozhi.protocol.mcp.incoming import RequestError
-from custom_components.xiaozhi.protocol.mcp.model import McpError, ServerInfo
-from custom_components.xiaozhi.protocol.mcp.recovery import recover_error
+from custom_components.xiaozhi.protocol.mcp.model import McpError, Progress, ServerInfo
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
-from custom_components.xiaozhi.protocol.mcp.rpc import Progress
 from custom_components.xiaozhi.protocol.mcp.tool import Tool, ToolProperty, check_arguments
 from custom_components.xiaozhi.protocol.messages import parse_message
 from custom_components.xiaozhi.protocol.multipart import parse_form
@@ -181,7 +179,6 @@ def messages(text: str) -> None:
             parse_message(frame)
         with suppress(ValueError):
             parse_message(frame.encode(errors="replace"))
-        recover_error(frame)
 
 
 def requests(text: str) -> None:

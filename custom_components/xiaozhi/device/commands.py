@@ -8,9 +8,8 @@ from homeassistant.core import CALLBACK_TYPE, callback
 from ..errors import UserError
 from ..protocol import messages
 from ..protocol.mcp.client import McpClient
-from ..protocol.mcp.model import McpError
+from ..protocol.mcp.model import McpError, Progress
 from ..protocol.mcp.result import ToolResult
-from ..protocol.mcp.rpc import Progress
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkClosedError, LinkKind
 from ..texts.tool_words import tool_words

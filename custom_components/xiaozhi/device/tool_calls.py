@@ -9,9 +9,8 @@ from homeassistant.exceptions import HomeAssistantError
 from ..errors import UserError
 from ..protocol.conversation.readiness import MainTask
 from ..protocol.mcp.client import McpClient
-from ..protocol.mcp.model import McpCallError, McpError, McpNoReasonError, McpTimeoutError
+from ..protocol.mcp.model import McpCallError, McpError, McpNoReasonError, McpTimeoutError, Progress
 from ..protocol.mcp.result import ToolResult
-from ..protocol.mcp.rpc import Progress
 from ..protocol.tasks import log_failure
 from ..protocol.transport.link import LinkClosedError
 from ..tools.catalogue import stock_tool

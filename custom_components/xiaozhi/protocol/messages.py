@@ -7,10 +7,10 @@ checked field by field; an unknown field is ignored, an unknown type becomes an 
 from dataclasses import dataclass, field
 from enum import StrEnum
 import json
+import re
 from typing import Any, Final
 
 from .faces import emoji_of
-from .mcp.recovery import recover_error
 from .untrusted_json import parse_json
 from .untrusted_text import one_line
 
@@ -25,6 +25,15 @@ _MAX_NAME: Final = 64
 _MAX_SHOWN: Final = 2000
 # A tool with its schema is nested ten levels deep; far deeper JSON exhausts the stack of later code.
 _MAX_DEPTH: Final = 32
+# The firmware does not escape an error's message (`mcp_server.cc`): a quote, a backslash or a line break in
+# it makes the whole frame invalid. The members of its frames always have the same order.
+_BROKEN_ERROR: Final = re.compile(
+    r'\{"session_id":"[^"\\]{0,64}","type":"mcp","payload":'
+    r'\{"jsonrpc":"2\.0","id":(\d{1,10}),"error":'
+    r'\{(?:"code":-?\d{1,6},)?"message":"(.*)"\}\}\}',
+    re.DOTALL,
+)
+_MAX_ID: Final = 2**31 - 1
 
 
 class MessageError(ValueError):
@@ -148,8 +157,9 @@ def parse_message(data: str | bytes) -> DeviceMessage:
     try:
         message = parse_json(data)
     except ValueError as err:
-        if (reply := recover_error(data)) is not None:
-            return McpMessage(reply)
+        if (match := _BROKEN_ERROR.fullmatch(data)) is not None and int(match[1]) <= _MAX_ID:
+            error = {"message": match[2]}
+            return McpMessage({"jsonrpc": "2.0", "id": int(match[1]), "error": error})
         raise MessageError("message is not JSON") from err
     if not isinstance(message, dict):
         raise MessageError("message is not a JSON object")

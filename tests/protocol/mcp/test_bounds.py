@@ -11,8 +11,7 @@ import pytest
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.mcp.client import McpClient
 from custom_components.xiaozhi.protocol.mcp.incoming import IncomingRequests, RequestError
-from custom_components.xiaozhi.protocol.mcp.model import McpError, McpTimeoutError
-from custom_components.xiaozhi.protocol.mcp.rpc import Progress
+from custom_components.xiaozhi.protocol.mcp.model import McpError, McpTimeoutError, Progress
 from custom_components.xiaozhi.protocol.messages import JsonObject
 from tests.protocol.mcp.device import JSON_VALUES, Device, advance
 

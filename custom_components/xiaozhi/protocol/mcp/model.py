@@ -16,6 +16,7 @@ STOCK_VERSION: Final = "2024-11-05"
 LATEST_VERSION: Final = "2025-11-25"
 _VERSIONS: Final = frozenset({STOCK_VERSION, "2025-03-26", "2025-06-18", LATEST_VERSION})
 _MAX_CONTENT_DEPTH: Final = 32
+_MAX_PROGRESS_TEXT: Final = 200
 
 
 class McpError(Exception):
@@ -116,3 +117,25 @@ def _is_more_than_stock(announced: Any) -> bool:
     return isinstance(announced, dict) and any(
         name != "tools" or value != {} for name, value in announced.items()
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Progress that a device reports of a request."""
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+    """One line in the device's words."""
+
+    @classmethod
+    def from_dict(cls, params: JsonObject) -> Self | None:
+        """Read the params of `notifications/progress`; None without a number."""
+        if (done := _number(params.get("progress"))) is None:
+            return None
+        message = label(params.get("message"), _MAX_PROGRESS_TEXT)
+        return cls(progress=done, total=_number(params.get("total")), message=message)
+
+
+def _number(value: Any) -> float | None:
+    return value if type(value) in {int, float} and math.isfinite(value) else None
