@@ -22,20 +22,23 @@ def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def _imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    return [node for node in ast.walk(_tree(path)) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
     """Yield the modules among `modules` that a file names in an import, wherever in the file that is."""
     package = _name(path) if path.name == "__init__.py" else _name(path).rpartition(".")[0]
-    for node in ast.walk(_tree(path)):
+    for node in _imports(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
             origin = ".".join([*above, *([node.module] if node.module else [])])
             # What is imported is a module of a package, or something that a module holds.
             members = [f"{origin}.{alias.name}" for alias in node.names]
             names = [member if member in modules else origin for member in members]
-        else:
-            continue
         yield from (name for name in names if name in modules)
 
 

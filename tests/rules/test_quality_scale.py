@@ -29,7 +29,7 @@ DOCS = {
     "docs-installation-instructions": ("README.md", "## In ten minutes"),
     "docs-installation-parameters": ("docs/settings.md", "## The gateway"),
     "docs-known-limitations": ("docs/devices.md", "## Firmware, link and what works"),
-    "docs-removal-instructions": ("README.md", "To remove all, delete the integration"),
+    "docs-removal-instructions": ("README.md", "To remove everything, delete the integration"),
     "docs-supported-devices": ("docs/devices.md", "## Which firmware can do what"),
     "docs-supported-functions": ("docs/entities.md", "## What there is"),
     "docs-triggers": ("docs/automations.md", "| Trigger |"),
