@@ -4,6 +4,7 @@ Only the text of the first part reaches the model everywhere, and an error as th
 read aloud (xiaozhi-esp32-server, `mcp_endpoint_executor.py`). So failures are normal texts as well.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 import json
 from typing import Any, Final
@@ -57,12 +58,8 @@ def _cut(text: str) -> str:
     if _escaped_size(text) <= MAX_RESULT:
         return text
     room = MAX_RESULT - _escaped_size(_CUT)
-    # Every character takes at least one byte.
-    low, high = 0, min(len(text), room)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if _escaped_size(text[:middle]) <= room else (low, middle - 1)
-    return text[:low] + _CUT
+    fitting = bisect_right(range(len(text) + 1), room, key=lambda length: _escaped_size(text[:length]))
+    return text[: fitting - 1] + _CUT
 
 
 def _escaped_size(text: str) -> int:

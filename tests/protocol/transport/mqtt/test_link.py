@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 import json
-from typing import Any, override
+from typing import Any
 
 import pytest
 
@@ -22,7 +22,7 @@ from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_
 from tests.protocol.transport.websocket.peer import Recorder
 
 
-class _Carrier(Carrier):
+class _Wire:
     """Keeps what is published; may be broken."""
 
     def __init__(self) -> None:
@@ -30,12 +30,6 @@ class _Carrier(Carrier):
         self.connected = True
         self.on_publish: list[Any] = []
 
-    @property
-    @override
-    def remote(self) -> str:
-        return "192.0.2.7"
-
-    @override
     async def publish(self, payload: bytes) -> None:
         for action in self.on_publish:
             action()
@@ -43,7 +37,6 @@ class _Carrier(Carrier):
             raise LinkClosedError("the carrier is broken")
         self.published.append(json.loads(payload))
 
-    @override
     def disconnect(self) -> None:
         self.connected = False
 
@@ -53,10 +46,10 @@ class _Site:
 
     def __init__(self, audio: UdpServer, **options: Any) -> None:
         self.audio = audio
-        self.carrier = _Carrier()
+        self.carrier = _Wire()
         self.handler = Recorder()
         self.link = MqttLink(
-            self.carrier,
+            Carrier(publish=self.carrier.publish, disconnect=self.carrier.disconnect, remote="192.0.2.7"),
             Admission(attach=lambda _link: self.handler, pings_safe=False),
             audio=audio,
             address="192.0.2.1",

@@ -18,7 +18,7 @@ _SEND_BUFFER: Final = 16 * 1024
 
 
 class MqttConnection:
-    """A client's connection; the `Carrier` of an `MqttLink` once the client is let in."""
+    """A client's connection."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeouts: MqttTimeouts
@@ -43,11 +43,6 @@ class MqttConnection:
     def remote(self) -> str:
         """IP address of the peer; empty if it is gone already."""
         return str((self._writer.get_extra_info("peername") or ("",))[0])
-
-    @property
-    def notices_loss(self) -> bool:
-        """The keep-alive is watched."""
-        return True
 
     @property
     def local(self) -> str:

@@ -6,9 +6,10 @@ ends with a goodbye from either side.
 """
 
 import asyncio
-from dataclasses import asdict
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
 import logging
-from typing import Any, ClassVar, Final, Protocol, override
+from typing import Any, ClassVar, Final, override
 
 from ...clock import loop_time
 from ...messages import (
@@ -50,22 +51,18 @@ def downlink_topic(name: str) -> str:
     return f"xiaozhi/{name.replace(':', '')}/down"
 
 
-class Carrier(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Carrier:
     """Carries messages to one device: a connection to it, or a broker."""
 
-    @property
-    def remote(self) -> str:
-        """IP address of the device; empty with a broker."""
-
-    @property
-    def notices_loss(self) -> bool:
-        """Whether it notices that the device is gone; a broker does not."""
-
-    async def publish(self, payload: bytes) -> None:
-        """Send a message to the device. Raises `LinkClosedError`."""
-
-    def disconnect(self) -> None:
-        """Disconnect the device once all published messages are sent."""
+    publish: Callable[[bytes], Awaitable[None]]
+    """Sends a message to the device. Raises `LinkClosedError`."""
+    disconnect: Callable[[], None]
+    """Disconnects the device once all published messages are sent."""
+    remote: str = ""
+    """IP address of the device; empty with a broker."""
+    notices_loss: bool = False
+    """Whether it notices that the device is gone; a broker does not."""
 
 
 class MqttLink(Link):

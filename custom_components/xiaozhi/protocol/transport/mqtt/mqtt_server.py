@@ -21,7 +21,7 @@ from ..local_network import is_local
 from ..udp.udp_server import UdpServer
 from . import mqtt_packets as mqtt
 from .mqtt_connection import READ_BYTES, MqttConnection
-from .mqtt_link import MqttLink, downlink_topic, uplink_topic
+from .mqtt_link import Carrier, MqttLink, downlink_topic, uplink_topic
 from .mqtt_packets import Connect, ConnectCode, MqttProtocolError, Packet, UnsupportedProtocolError
 
 _LOGGER = logging.getLogger(__name__)
@@ -168,8 +168,14 @@ class MqttServer:
     async def _run_link(self, connection: MqttConnection, identity: _Identity) -> None:
         mac = identity.mac
         connection.settle(downlink_topic(mac))
+        carrier = Carrier(
+            publish=connection.publish,
+            disconnect=connection.disconnect,
+            remote=connection.remote,
+            notices_loss=True,
+        )
         link = MqttLink(
-            connection,
+            carrier,
             identity.admission,
             audio=self._audio,
             address=self._address(mac) or connection.local,

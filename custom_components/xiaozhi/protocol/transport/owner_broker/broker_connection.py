@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 import logging
-from typing import Final, override
+from typing import Final
 
 from aiomqtt import Client, Message, MqttError
 
@@ -222,8 +222,12 @@ class BrokerConnection:
             return None
         if (admission := self._admit(mac)) is None:
             return None
+        carrier = Carrier(
+            publish=lambda payload: self.publish(mac, payload),
+            disconnect=lambda: self.forget(mac, carrier),
+        )
         link = self._links[mac] = MqttLink(
-            _BrokerCarrier(self, mac),
+            carrier,
             admission,
             audio=self._audio,
             address=self._address(mac),
@@ -235,29 +239,3 @@ class BrokerConnection:
         if link is not None:
             self.forget(mac, link.carrier)
             link.ended(reason)
-
-
-class _BrokerCarrier(Carrier):
-    """Carries the messages of one device."""
-
-    def __init__(self, connection: BrokerConnection, mac: str) -> None:
-        self._connection = connection
-        self._mac = mac
-
-    @property
-    @override
-    def remote(self) -> str:
-        return ""
-
-    @property
-    @override
-    def notices_loss(self) -> bool:
-        return False
-
-    @override
-    async def publish(self, payload: bytes) -> None:
-        await self._connection.publish(self._mac, payload)
-
-    @override
-    def disconnect(self) -> None:
-        self._connection.forget(self._mac, self)
