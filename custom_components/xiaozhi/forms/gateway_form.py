@@ -237,7 +237,7 @@ async def broker_errors(
         return errors
     settings = replace(broker_settings(broker), timeouts=timeouts_of(hass).broker)
     await hass.async_add_import_executor_job(import_module, BROKER_MODULE)
-    from ..protocol.transport.owner_broker.broker_client import check_broker, pushes  # noqa: PLC0415
+    from ..protocol.transport.owner_broker.broker_login import check_broker, pushes  # noqa: PLC0415
 
     try:
         await check_broker(settings)

@@ -27,14 +27,14 @@ from ..timeouts import VoiceTimeouts
 from .announcements.announcement_speech import text_utterance
 from .announcements.in_conversation import ConversationAnnouncements
 from .end_of_turn import INTERRUPTION
-from .interruption import listen_for_interruption
+from .interruption_by_speaking import listen_for_interruption
 from .pipeline_runs import PipelineRuns
 from .pipelines import chosen_pipeline, spoken_language
 from .satellite_states import SatelliteStates, TakeEvent
 from .speech_detectors import SpeechDetectors
 from .speech_input import SpeechInput
-from .turn import RunPipeline, TurnEnd, VoiceTurn
-from .turn_errors import ANSWERED_ELSEWHERE
+from .turn import RunPipeline, VoiceTurn
+from .turn_outcome import ANSWERED_ELSEWHERE, SHOWN_OUTCOMES, TurnOutcome
 from .wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
 
 _LOGGER = logging.getLogger(__name__)
@@ -44,8 +44,6 @@ _COMPARISONS: Final = 0.25
 # Bounds on the pipeline runs of one device, above what a person can cause.
 _RUNS_PER_SECOND: Final = 1.0
 _RUNS_AT_ONCE: Final = 6
-# Ends of a turn that are always explained on the screen.
-_SHOWN_ENDS: Final = frozenset({TurnEnd.FAILED, TurnEnd.NOT_UNDERSTOOD})
 
 
 class VoiceConversations:
@@ -247,20 +245,20 @@ class _HeldConversation:
             turn.extend(timeouts.no_speech)
         answers_question = False
         if turn.start.question is not None:
-            end = await self._run_typed(turn, turn.start.question, timeouts)
+            outcome = await self._run_typed(turn, turn.start.question, timeouts)
         else:
             answers_question = self._voice.satellite.question_pending
-            end = await self._run_spoken(turn, timeouts, followed_up=followed_up)
-        self._asked_back = end is TurnEnd.ASKS_BACK
-        if end is TurnEnd.ELSEWHERE or (voice_turn := self._voice_turn) is None:
+            outcome = await self._run_spoken(turn, timeouts, followed_up=followed_up)
+        self._asked_back = outcome is TurnOutcome.ASKS_BACK
+        if outcome is TurnOutcome.ELSEWHERE or (voice_turn := self._voice_turn) is None:
             return False
-        if end is TurnEnd.FAILED:
+        if outcome is TurnOutcome.FAILED:
             self._device.events.fire(ConversationEvent.FAILED, reason=voice_turn.error or "unknown")
         is_open = self._device.settings.conversation_style is ConversationStyle.OPEN
-        goes_on = end is TurnEnd.ASKS_BACK or (is_open and end is TurnEnd.ANSWERED)
-        if end in _SHOWN_ENDS or (end is TurnEnd.SILENT and not followed_up):
+        goes_on = outcome is TurnOutcome.ASKS_BACK or (is_open and outcome is TurnOutcome.ANSWERED)
+        if outcome in SHOWN_OUTCOMES or (outcome is TurnOutcome.SILENT and not followed_up):
             await voice_turn.show_error(spoken_language(self._device.hass, self._device))
-        if answers_question and end is TurnEnd.ANSWERED:
+        if answers_question and outcome is TurnOutcome.ANSWERED:
             await self._thank()
         if await self._announcements.speak(self._conversation) or goes_on:
             await self._conversation.end_answer()
@@ -276,7 +274,7 @@ class _HeldConversation:
         pipeline = chosen_pipeline(hass, self._device, self._woken_by)
         await self._announcements.acknowledge(self._conversation, text_utterance(hass, text, pipeline))
 
-    async def _run_spoken(self, turn: Turn, timeouts: VoiceTimeouts, *, followed_up: bool) -> TurnEnd:
+    async def _run_spoken(self, turn: Turn, timeouts: VoiceTimeouts, *, followed_up: bool) -> TurnOutcome:
         start = turn.start
         if start.wake_word is not None:
             self._woken_by = start.wake_word
@@ -289,7 +287,7 @@ class _HeldConversation:
             claim = self._claim(turn)
         if claim is Claim.ELSEWHERE:
             _LOGGER.debug("%s: another device answers this wake word", self._device.name)
-            return TurnEnd.ELSEWHERE
+            return TurnOutcome.ELSEWHERE
         speech_input = await self._voice.runs.speech_input(
             self._woken_by, by_button=by_button, asked_back=self._asked_back
         )
@@ -309,15 +307,15 @@ class _HeldConversation:
         comparing = asyncio.create_task(self._compare(), name="comparing")
         comparing.add_done_callback(log_failure)
         try:
-            end = await self._begin_turn(turn, timeouts, speech_input, run, ends_speech=ends_speech).run()
+            outcome = await self._begin_turn(turn, timeouts, speech_input, run, ends_speech=ends_speech).run()
         finally:
             comparing.cancel()
             speech_input.close()
-        if end is TurnEnd.ELSEWHERE:
+        if outcome is TurnOutcome.ELSEWHERE:
             self._voice.arbitration.withdraw(self._device.mac)
-        return end
+        return outcome
 
-    async def _run_typed(self, turn: Turn, question: str, timeouts: VoiceTimeouts) -> TurnEnd:
+    async def _run_typed(self, turn: Turn, question: str, timeouts: VoiceTimeouts) -> TurnOutcome:
         async def run(_audio: AsyncIterable[bytes], take_event: TakeEvent) -> None:
             await self._voice.runs.run_typed(question, take_event)
 

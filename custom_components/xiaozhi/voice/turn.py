@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import aclosing
-from enum import StrEnum
 from functools import partial
 import logging
 from math import inf
@@ -27,18 +26,18 @@ from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import VoiceTimeouts
 from .answer import Answer
-from .interruption import is_echo
+from .interruption_by_speaking import is_echo
 from .speech_input import SpeechInput
 from .spoken_audio import SpeechCallbacks, SpokenAudio
-from .turn_errors import (
-    ANSWERED_ELSEWHERE,
+from .turn_outcome import (
     ASSISTANT_HANGS,
     NO_SPEECH,
-    NOT_UNDERSTOOD,
+    OUTCOME_OF_ERROR,
     OWN_ECHO,
     RECOGNITION_HANGS,
     SPEECH_FAILED,
     SPEECH_HANGS,
+    TurnOutcome,
     async_error_text,
 )
 
@@ -49,27 +48,6 @@ type RunPipeline = Callable[[AsyncIterable[bytes], Callable[[PipelineEvent], boo
 
 # After which the text of the answer is there, but nothing says it.
 _VOICE_ERRORS: Final = frozenset({SPEECH_FAILED, SPEECH_HANGS})
-
-
-class TurnEnd(StrEnum):
-    """How a turn ended."""
-
-    ANSWERED = "answered"
-    ASKS_BACK = "asks back"
-    SILENT = "silent"
-    STOPPED = "stopped"
-    """The user has stopped it without having said anything."""
-    NOT_UNDERSTOOD = "not understood"
-    FAILED = "failed"
-    ELSEWHERE = "elsewhere"
-
-
-_END_OF_ERROR: Final = {
-    NO_SPEECH: TurnEnd.SILENT,
-    OWN_ECHO: TurnEnd.SILENT,
-    NOT_UNDERSTOOD: TurnEnd.NOT_UNDERSTOOD,
-    ANSWERED_ELSEWHERE: TurnEnd.ELSEWHERE,
-}
 
 
 class VoiceTurn:
@@ -163,7 +141,7 @@ class VoiceTurn:
                 if is_echo(text, self._interrupted_answer):
                     raise PipelineError(OWN_ECHO, "The device has heard itself")
 
-    async def run(self) -> TurnEnd:
+    async def run(self) -> TurnOutcome:
         """Run the turn until the answer is sent. Raises `LinkClosedError` when the device goes away."""
         try:
             if self._turn.start.question is not None:
@@ -192,11 +170,11 @@ class VoiceTurn:
             if rest and (self._error or self._playing is None):
                 await self._time_to_read()
         if self._error is None:
-            return TurnEnd.ASKS_BACK if self._answer.asks_back else TurnEnd.ANSWERED
-        end = _END_OF_ERROR.get(self._error, TurnEnd.FAILED)
-        if self._turn.stopped and end in {TurnEnd.SILENT, TurnEnd.NOT_UNDERSTOOD}:
-            return TurnEnd.STOPPED
-        return end
+            return TurnOutcome.ASKS_BACK if self._answer.asks_back else TurnOutcome.ANSWERED
+        outcome = OUTCOME_OF_ERROR.get(self._error, TurnOutcome.FAILED)
+        if self._turn.stopped and outcome in {TurnOutcome.SILENT, TurnOutcome.NOT_UNDERSTOOD}:
+            return TurnOutcome.STOPPED
+        return outcome
 
     async def show_error(self, language: str) -> None:
         """Show on the screen what went wrong, and give time to read it.

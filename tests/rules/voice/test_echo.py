@@ -2,7 +2,7 @@
 
 import pytest
 
-from custom_components.xiaozhi.voice.interruption import is_echo
+from custom_components.xiaozhi.voice.interruption_by_speaking import is_echo
 
 ANSWER = (
     "It is 21 °C in the living room, and the window is open. Shall I close it, or the one in the kitchen?"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from custom_components.xiaozhi.protocol.transport.owner_broker.broker_client import check_broker
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_login import check_broker
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,
     BrokerProblem,

@@ -18,8 +18,8 @@ import pytest
 
 from custom_components.xiaozhi.protocol.messages import DeviceMessage, tts_start
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
-from custom_components.xiaozhi.protocol.transport.owner_broker.broker_client import check_broker, pushes
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_connection import BrokerConnection
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_login import check_broker, pushes
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,
     BrokerProblem,

@@ -1,10 +1,28 @@
-"""Errors of a turn: codes of the pipeline and our own, and their texts on the screen."""
+"""How a turn ends, by the error of the pipeline or our own, and what the screen then says."""
 
+from enum import StrEnum
 from typing import Final
 
 from homeassistant.core import HomeAssistant
 
 from ..texts.translated import async_text
+
+
+class TurnOutcome(StrEnum):
+    """How a turn ended."""
+
+    ANSWERED = "answered"
+    ASKS_BACK = "asks back"
+    SILENT = "silent"
+    STOPPED = "stopped"
+    """The user has stopped it without having said anything."""
+    NOT_UNDERSTOOD = "not understood"
+    FAILED = "failed"
+    ELSEWHERE = "elsewhere"
+
+
+SHOWN_OUTCOMES: Final = frozenset({TurnOutcome.FAILED, TurnOutcome.NOT_UNDERSTOOD})
+"""Those that are always explained on the screen. Silence is not if the device went on listening by itself."""
 
 NO_SPEECH: Final = "no-speech"
 SPEECH_FAILED: Final = "speech-failed"
@@ -17,6 +35,14 @@ OWN_ECHO: Final = "own-echo"
 """Code of a turn in which a device that listens while it speaks has heard only itself."""
 ANSWERED_ELSEWHERE: Final = "duplicate_wake_up_detected"
 """Code of a turn that a nearer satellite answers."""
+
+OUTCOME_OF_ERROR: Final = {
+    NO_SPEECH: TurnOutcome.SILENT,
+    OWN_ECHO: TurnOutcome.SILENT,
+    NOT_UNDERSTOOD: TurnOutcome.NOT_UNDERSTOOD,
+    ANSWERED_ELSEWHERE: TurnOutcome.ELSEWHERE,
+}
+"""All others have failed."""
 
 _TEXT_OF_ERROR: Final = {
     NO_SPEECH: "voice_nothing_heard",
