@@ -36,7 +36,6 @@ def _connects(draw: st.DrawFn) -> tuple[bytes, Packet]:
         username=username,
         password=password,
         keep_alive=keep_alive,
-        clean_session=clean,
     )
 
 
@@ -130,7 +129,7 @@ def test_the_example_of_the_standard_is_understood() -> None:
     """The CONNECT of section 3.1 with its flags and keep-alive, will included."""
     body = bytes.fromhex("00044d515454 04 ce 000a") + b"\x00\x02id\x00\x01w\x00\x01m\x00\x01u\x00\x01p"
     assert _read(wire.packet(0x10, body)) == mqtt.Connect(
-        client_id="id", username="u", password=b"p", keep_alive=10, clean_session=True
+        client_id="id", username="u", password=b"p", keep_alive=10
     )
 
 

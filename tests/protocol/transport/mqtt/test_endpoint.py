@@ -214,12 +214,15 @@ async def test_what_a_device_must_not_send_ends_its_link(site: Site, packets: by
     assert site.endpoint.counters.violations == 1
 
 
-async def test_silence_beyond_the_keep_alive_ends_the_link(socket_enabled: None) -> None:
-    """1.5 times what the device has promised; any packet counts, half of one does not."""
+@pytest.mark.parametrize(("keep_alive", "factor"), [(1, 0.4), (0, 0.4 / 60)])
+async def test_silence_beyond_the_keep_alive_ends_the_link(
+    socket_enabled: None, keep_alive: int, factor: float
+) -> None:
+    """1.5 times what the device has promised, or else a minute; any packet counts, half of one does not."""
     site = Site()
-    await site.start(keep_alive_factor=0.4)
+    await site.start(keep_alive_factor=factor)
     device = await site.client()
-    await device.send(wire.connect("id", MAC, TOKEN, keep_alive=1))
+    await device.send(wire.connect("id", MAC, TOKEN, keep_alive=keep_alive))
     await device.receive()
     for _ in range(6):
         await device.send(wire.PINGREQ)

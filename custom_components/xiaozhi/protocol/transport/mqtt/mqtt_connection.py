@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import sys
 from typing import Final
 
 from ...timeouts import MqttTimeouts
@@ -32,12 +31,6 @@ class MqttConnection:
         writer.transport.set_write_buffer_limits(_SEND_BUFFER)
         endpoint: socket.socket = writer.get_extra_info("socket")
         endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-        # For clients without a keep-alive.
-        endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if sys.platform == "linux":
-            endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
-            endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
-            endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
 
     @property
     def remote(self) -> str:
@@ -55,18 +48,18 @@ class MqttConnection:
         self._packets.limit = mqtt.MAX_PACKET_BYTES
         self.write(mqtt.connack(mqtt.ConnectCode.ACCEPTED))
 
-    async def read(self, seconds: float | None) -> Packet:
+    async def read(self, seconds: float) -> Packet:
         """Return the next packet.
 
         Raises `MqttProtocolError`, and `LinkClosedError` when the connection is lost or no complete packet
         comes for `seconds`.
         """
-        deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        deadline = asyncio.get_running_loop().time() + seconds
         while (packet := self._packets.next_packet()) is None:
             self._packets.feed(await self._read(deadline))
         return packet
 
-    async def _read(self, deadline: float | None) -> bytes:
+    async def _read(self, deadline: float) -> bytes:
         try:
             async with asyncio.timeout_at(deadline) as patience:
                 data = await self._reader.read(READ_BYTES)

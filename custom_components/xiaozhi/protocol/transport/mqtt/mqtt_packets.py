@@ -48,7 +48,6 @@ class Connect:
     password: bytes | None
     keep_alive: int
     """Longest silence of the client in seconds; 0 for none promised."""
-    clean_session: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +231,6 @@ def _parse_connect(_: int, body: _Body) -> Connect:
         username=body.text() if has_username else None,
         password=body.binary() if has_password else None,
         keep_alive=keep_alive,
-        clean_session=bool(flags & 0x02),
     )
 
 

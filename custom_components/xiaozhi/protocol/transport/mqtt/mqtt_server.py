@@ -29,6 +29,8 @@ _LOGGER = logging.getLogger(__name__)
 # Connections without a valid CONNECT yet.
 _MAX_PENDING: Final = 256
 _STOPPING: Final = "the server is stopping"
+# Of a client that promises none, in seconds; the standard allows to disconnect it (3.1.2.10).
+_USUAL_KEEP_ALIVE: Final = 60
 
 
 @dataclass(slots=True)
@@ -196,8 +198,7 @@ class MqttServer:
         """Answer packets until the client disconnects."""
         loop = asyncio.get_running_loop()
         budget = TokenBucket(rate=100, burst=200)
-        # Without a keep-alive, only TCP notices that the client is gone.
-        patience = keep_alive * self._timeouts.keep_alive_factor or None
+        patience = (keep_alive or _USUAL_KEEP_ALIVE) * self._timeouts.keep_alive_factor
         while not isinstance(packet := await client.connection.read(patience), mqtt.Disconnect):
             if not budget.take(loop.time()):
                 raise FloodError("more than 100 MQTT packets a second")
