@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from homeassistant.components import stt, tts
-from homeassistant.components.assist_pipeline import Pipeline
+from homeassistant.components.assist_pipeline import Pipeline, async_get_pipeline
 from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
@@ -20,7 +20,7 @@ from homeassistant.helpers.start import async_at_started
 from ..const import DOMAIN
 from ..device.device import Device
 from ..texts.translated import async_text
-from .pipelines import chosen_pipeline, preferred_pipeline
+from .pipelines import chosen_pipeline
 
 _SPEECH_ISSUE: Final = "no_speech"
 _INTERVAL: Final = timedelta(seconds=10)
@@ -38,7 +38,7 @@ _MISSING: Final = {
 
 async def async_missing_engines_hint(hass: HomeAssistant) -> str:
     """Return a paragraph on what the pipeline of a new device lacks; an empty text if it hears and speaks."""
-    pipeline = preferred_pipeline(hass)
+    pipeline = async_get_pipeline(hass)
     missing = _MISSING.get((_hears(hass, pipeline), _speaks(hass, pipeline)))
     if missing is None:
         return ""
@@ -126,7 +126,7 @@ class MissingEnginesCheck:
     def _used(self) -> Iterable[Pipeline]:
         devices = list(self._devices())
         if not devices:
-            return [preferred_pipeline(self._hass)]
+            return [async_get_pipeline(self._hass)]
         return [chosen_pipeline(self._hass, device) for device in devices]
 
 

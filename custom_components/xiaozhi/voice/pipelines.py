@@ -31,9 +31,3 @@ def spoken_language(hass: HomeAssistant, device: Device) -> str:
     """Return the language that a device speaks."""
     pipeline = chosen_pipeline(hass, device)
     return pipeline.tts_language or pipeline.language
-
-
-@callback
-def preferred_pipeline(hass: HomeAssistant) -> Pipeline:
-    """Return the pipeline of a new device."""
-    return async_get_pipeline(hass)
