@@ -1,5 +1,7 @@
 """A device with a camera: its photos are kept, told, and looked at by the AI Task that the owner prefers."""
 
+import asyncio
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from http import HTTPStatus
 import json
@@ -272,6 +274,18 @@ class TestUploads:
         response = await client.post(VISION_PATH, headers=headers, data=jpeg(320, 240))
         assert await self.message(response) == sentence("photo_broken"), "no form"
         assert not device.state.pictures
+
+    async def test_an_upload_that_stalls_is_ended(
+        self, client: TestClient[Any, Any], headers: dict[str, str]
+    ) -> None:
+        async def stalling() -> AsyncGenerator[bytes]:
+            yield b"--x\r\n"
+            await asyncio.Event().wait()
+
+        headers["Content-Type"] = "multipart/form-data; boundary=x"
+        response = await client.post(VISION_PATH, headers=headers, data=stalling())
+        assert await self.message(response) == sentence("photo_not_complete")
+        response.close()
 
     async def test_a_device_that_sends_one_photo_after_the_other_is_told_to_wait(
         self, hass: HomeAssistant, client: TestClient[Any, Any], headers: dict[str, str], device: Device
