@@ -6,6 +6,7 @@ there may be a wall, and they begin to listen when they do.
 
 import asyncio
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -35,8 +36,12 @@ _SENT: Final = 1.98
 _WARM_UP: Final = 0.12
 _FRAME: Final = FRAME_SAMPLES / UPLINK_RATE
 _COMPARISONS: Final = 0.25
+# From the end of what somebody says until it is understood.
+_UNDERSTOOD: Final = (0.6, 1.2)
 
 type _Chance = np.random.Generator
+# A sound, and when what is said in it ends.
+type _Spoken = tuple[Samples, float]
 
 
 async def measure(
@@ -68,33 +73,40 @@ async def measure(
     return Finding(benchmark="nearest", claim=_CLAIM, rows=rows)
 
 
-async def _answering(heard: list[Samples], chance: _Chance, word: str | None) -> list[int]:
+async def _answering(spoken: list[_Spoken], chance: _Chance, word: str | None) -> list[int]:
     """Return which devices answer, by their number, of those that hear this."""
+    heard = [sound for sound, _ in spoken]
     arbitration = WakeWordArbitration()
-    arriving: list[tuple[float, int, bytes]] = []
+    arriving: list[tuple[float, int, bytes | None]] = []
     lost = [asyncio.get_running_loop().create_future() for _ in heard]
     loudness = [Loudness(wake_word_levels()) for _ in heard]
     begins = _SPOKEN + chance.uniform(0, 0.5, len(heard))
     for device in np.argsort(begins):
-        for packet in _packets(heard[device], _SPOKEN - _SENT, _SPOKEN) if word else ():
-            loudness[device].wake_word.extend(levels(packet))
+        for sent in _packets(heard[device], _SPOKEN - _SENT, _SPOKEN) if word else ():
+            loudness[device].wake_word.extend(levels(sent))
         silent = word is None
         arbitration.claim(str(device), word, begins[device], loudness[device], lost[device], silent=silent)
         first = begins[device] + _WARM_UP
         packets = _packets(heard[device], first, _SPOKEN + _AFTER)
         arriving += [(first + place * _FRAME, device, packet) for place, packet in enumerate(packets, 1)]
+    # In place of a packet, None: what was said is understood.
+    understood = [end for _, end in spoken] + chance.uniform(*_UNDERSTOOD, len(heard))
+    arriving += [(now, device, None) for device, now in enumerate(understood)]
     compared = max(begins) + _COMPARISONS
-    for now, device, packet in sorted(arriving):
+    for now, device, packet in sorted(arriving, key=itemgetter(0)):
         while compared <= now:
             arbitration.compare(compared)
             compared += _COMPARISONS
-        loudness[device].heard(packet, now)
+        if packet is not None:
+            loudness[device].heard(packet, now)
+        elif not lost[device].done():
+            arbitration.answer(str(device), now)
     return [device for device, future in enumerate(lost) if not future.done()]
 
 
-def _one_person(said: list[Recording], noise: Samples, chance: _Chance) -> Iterator[Samples]:
+def _one_person(said: list[Recording], noise: Samples, chance: _Chance) -> Iterator[_Spoken]:
     """Yield what two to four devices hear, the nearest first: the others are half as far again, at least."""
-    speech = _speech(said[0], chance)
+    speech, end = _speech(said[0], chance)
     nearest = chance.uniform(0.5, 2)
     noise = _part(noise, chance)
     quiet = chance.uniform(-30, -8)
@@ -103,27 +115,29 @@ def _one_person(said: list[Recording], noise: Samples, chance: _Chance) -> Itera
         distance = nearest * (chance.uniform(1.5, 5) if number else 1)
         wall = chance.uniform(-15, -6) if number and chance.random() < 0.5 else 0
         sound = _in_room(speech, distance, echoes, chance, direct=not wall) * _gain(wall)
-        yield _recorded(sound + noise * _gain(quiet + chance.uniform(-2, 2)), chance)
+        yield _recorded(sound + noise * _gain(quiet + chance.uniform(-2, 2)), chance), end
 
 
-def _two_people(said: list[Recording], noise: Samples, chance: _Chance) -> Iterator[Samples]:
+def _two_people(said: list[Recording], noise: Samples, chance: _Chance) -> Iterator[_Spoken]:
     """Yield what two devices hear: each its own user, and the other one 12 to 30 dB quieter."""
     noise = _part(noise, chance) * _gain(chance.uniform(-30, -8))
     echoes = chance.uniform(0.25, 0.7), chance.uniform(0.6, 1.2)
-    voices = [_in_room(_speech(recording, chance), 0.8, echoes, chance) for recording in said]
-    for one, other in (voices, voices[::-1]):
-        yield _recorded(one + other * _gain(chance.uniform(-30, -12)) + noise, chance)
+    voices: list[_Spoken] = []
+    for recording in said:
+        speech, end = _speech(recording, chance)
+        voices.append((_in_room(speech, 0.8, echoes, chance), end))
+    for (one, end), (other, _) in (voices, voices[::-1]):
+        yield _recorded(one + other * _gain(chance.uniform(-30, -12)) + noise, chance), end
 
 
-def _speech(said: Recording, chance: _Chance) -> Samples:
+def _speech(said: Recording, chance: _Chance) -> _Spoken:
     """Return a recording with silence around it and after its wake word, always as long and as loud."""
     speech = _cut(said.samples, said.bounds.start, said.bounds.end)
     word, rest = np.split(speech / np.sqrt(np.mean(speech**2)), [round(_WAKE_WORD * UPLINK_RATE)])
-    silence = (
-        np.zeros(round(seconds * UPLINK_RATE)) for seconds in (_BEFORE, chance.uniform(*_PAUSE), _AFTER)
-    )
-    before, pause, after = silence
-    return _cut(np.concatenate([before, word, pause, rest, after]), 0, _SPOKEN + _AFTER)
+    pause = chance.uniform(*_PAUSE)
+    before, between, after = (np.zeros(round(time * UPLINK_RATE)) for time in (_BEFORE, pause, _AFTER))
+    sound = np.concatenate([before, word, between, rest, after])
+    return _cut(sound, 0, _SPOKEN + _AFTER), _SPOKEN + pause + len(rest) / UPLINK_RATE
 
 
 def _part(noise: Samples, chance: _Chance) -> Samples:

@@ -10,7 +10,7 @@ from enum import Enum, auto
 from itertools import combinations
 from typing import Final
 
-from ..protocol.audio.loudness import Loudness, above_noise, are_alike
+from ..protocol.audio.loudness import Loudness, above_noise, deviation, likeness
 
 # Without a voice engine, which never report that they have heard their wake word.
 _SILENT_CHIPS: Final = frozenset({"esp32", "esp32c3", "esp32c5", "esp32c6"})
@@ -24,14 +24,25 @@ _SAME_WORD: Final = 2.0
 _REPETITION: Final = 3.0
 # For the sound of the wake word, which may arrive after the message, and the first of what follows.
 _FIRST_SOUND: Final = 0.2
-# Which share of what was heard is quieter than the noise: with a wake word, and in speech. Less would be what
-# the sound fades to where packets are lost.
+# Which share of what was heard is quieter than the noise: with a wake word, and in speech.
 _NOISE: Final = 0.2
-_NOISE_IN_SPEECH: Final = 0.1
-# What is to be louder by so many dB to be nearer.
+_NOISE_IN_SPEECH: Final = 0.05
+# A wake word is to be louder by so many dB to be nearer than the first.
 _NEARER: Final = 1.0
 # Boards that do not report a wake word play a sound for it at first, which they hear themselves.
 _POP_UP: Final = 0.4
+# So many levels of speech show whether two devices hear the same, or these if it is understood sooner.
+_SURE: Final = 125
+_AT_LEAST: Final = 30
+# Speech is the same if it is that much alike for devices that hear it so many dB above their noise. Less is
+# expected of one that hears mostly noise, and one that hears nothing else is not compared. Chosen with houses
+# that `benchmarks/nearest.py` does not use: with less, two people who speak at the same time are more often
+# taken for one; with more, one person is more often answered twice.
+_ALIKE: Final = 0.75
+_CLEAR: Final = 22.0
+_NOISE_ALONE: Final = 6.0
+# Echoes and noise fill the pauses of speech: so many times the deviation of its levels counts, too.
+_DEVIATIONS: Final = 3.0
 
 
 class Claim(Enum):
@@ -112,15 +123,20 @@ class WakeWordArbitration:
         """Return whether a device may yet have to be compared with another one."""
         return any(mac in {one.mac, other.mac} for one, other in self._pairs())
 
-    def compare(self, now: float) -> None:
-        """Let go of each device that another one hears better, as far as that is known by now."""
+    def compare(self, now: float, understood: str | None = None) -> None:
+        """Let go of each device that another one hears better, as far as that is known by now.
+
+        A device that has `understood` what it has heard is compared at once.
+        """
         for one, other in self._pairs():
-            if one.competes_with(other) and (farther := _farther(one, other, now)) is not None:
+            at_once = understood in {one.mac, other.mac}
+            farther = _farther(one, other, now, at_once=at_once) if one.competes_with(other) else None
+            if farther is not None:
                 self._let_go(farther)
 
     def answer(self, mac: str, now: float) -> None:
-        """Note that a device has understood what it has heard. It answers unless `compare` lets it go now."""
-        self.compare(now)
+        """Note that a device has understood what it has heard. It answers unless it is let go now."""
+        self.compare(now, mac)
         for start in self._starts:
             start.answers |= start.mac == mac
 
@@ -133,23 +149,31 @@ class WakeWordArbitration:
             start.lost.set_result(None)
 
 
-def _farther(one: _Start, other: _Start, now: float) -> _Start | None:
+def _farther(one: _Start, other: _Start, now: float, *, at_once: bool) -> _Start | None:
     """Return which of two is not to answer; None if that is not known, or both are to."""
+    both = (one.loudness, other.loudness)
     if one.wake_word is not None and other.wake_word is not None:
         if now - other.at < _FIRST_SOUND:
             return None
-        noise = _NOISE
-        speech = heard = [[*start.loudness.wake_word, *start.loudness.turn] for start in (one, other)]
+        words = [[*loudness.wake_word, *loudness.turn] for loudness in both]
+        first, second = (above_noise(heard, heard, _NOISE) for heard in words)
+        first += _NEARER
     else:
-        noise = _NOISE_IN_SPEECH
-        since = max(one.loudness.began, other.loudness.began) + _POP_UP
-        speech = [start.loudness.since(since) for start in (one, other)]
-        # Somebody may speak all the time since then.
-        heard = [start.loudness.turn for start in (one, other)]
-        if not are_alike(*speech):
+        since = max(loudness.began for loudness in both) + _POP_UP
+        spoken = [loudness.since(since) for loudness in both]
+        if min(map(len, spoken)) < (_AT_LEAST if at_once else _SURE):
             return None
+        # Somebody may speak all the time since then: the noise is known from before, too.
+        above = [
+            above_noise(speech, loudness.turn, _NOISE_IN_SPEECH)
+            for speech, loudness in zip(spoken, both, strict=True)
+        ]
+        clear = (min(*above, _CLEAR) - _NOISE_ALONE) / (_CLEAR - _NOISE_ALONE)
+        if clear < 0 or likeness(*spoken) < _ALIKE * clear:
+            return None
+        first, second = (
+            level + _DEVIATIONS * deviation(speech) for level, speech in zip(above, spoken, strict=True)
+        )
     if one.answers or other.answers:
         return None if one.answers and other.answers else other if one.answers else one
-    first, second = (above_noise(*levels, noise) for levels in zip(speech, heard, strict=True))
-    nearer = first is not None and second is not None and second > first + _NEARER
-    return one if nearer else other
+    return one if second > first else other

@@ -104,7 +104,10 @@ async def test_two_buttons_are_two_people(speech: Speech, boot: Boot, command: b
     """Of boards that report a wake word, also if both hear the same; of others, what is said counts."""
     one, other = await boot(get_profile(board)), await boot(get_profile(board), mac=OTHER_MAC)
     speech.recognizer.lines = [COMMAND] * 2
-    others_words = command if board == "s3" else synthesize("Make it warmer", sample_rate=16000)[0]
+    # Somebody else speaks half a second later.
+    others_words = bytes(16000) + synthesize("Make it warmer", sample_rate=16000)[0]
+    if board == "s3":
+        others_words = command
 
     async def press(device: SimulatedDevice, words: bytes) -> list[str]:
         await device.click()
@@ -157,7 +160,7 @@ class Room:
         """Let a device hear a word so many dB above its noise, or speech after a press of its button."""
         loudness = self.loudness[mac] = Loudness(deque([NOISE] * 50 + [NOISE + level] * 50 if word else ()))
         loudness.began = now
-        loudness.turn = [NOISE + level * (number // 7 % 3) for number in range(100)]
+        loudness.turn = [NOISE + level * (number // 7 % 3) for number in range(175)]
         self.lost[mac] = asyncio.get_running_loop().create_future()
         return self.words.claim(mac, word, now, loudness, self.lost[mac], silent=silent)
 
@@ -208,17 +211,41 @@ async def test_the_one_that_hears_it_best_is_the_nearest(
     assert room.listening == nearest
 
 
-@pytest.mark.parametrize("packets_lost", [0, 5])
-async def test_noise_is_known_from_before_the_speech(packets_lost: int) -> None:
-    """Somebody speaks without a pause. What stands in for lost packets is no noise."""
+SAID = [NOISE + 20.0 * (number // 7 % 3) for number in range(175)]
+SAID_BY_OTHER = [NOISE + 20.0 * (number // 5 % 2) for number in range(175)]
+NO_PAUSE = [NOISE] * 20 + [NOISE + 20 + number % 9 for number in range(155)]
+
+
+@pytest.mark.parametrize(
+    ("heard", "understood", "nearest"),
+    [
+        # What each hears, in dB; which understands it, if one does; which may answer.
+        ([SAID, SAID], None, "a"),
+        ([SAID, [level - 15 for level in SAID]], None, "a"),
+        ([SAID, SAID_BY_OTHER], None, "ab"),
+        ([SAID[:100], SAID[:100]], None, "ab"),
+        ([SAID[:100], SAID[:100]], "b", "a"),
+        ([SAID[:45], SAID[:45]], "b", "ab"),
+        # The noise is known from before the speech, and is not what stands in for lost packets.
+        ([NO_PAUSE, [max(NOISE, level + 9) if level > NOISE else NOISE for level in NO_PAUSE]], None, "b"),
+        ([[0.0] * 15 + NO_PAUSE[15:], [NOISE] * 20 + [level + 9 for level in NO_PAUSE[20:]]], None, "b"),
+        # Far away, there is mostly noise; with nothing else, somebody may still be going to speak.
+        ([SAID, [NOISE + number % 5 + 10 * (level > 60) for number, level in enumerate(SAID)]], None, "a"),
+        ([SAID, [NOISE + number % 5 for number in range(175)]], None, "ab"),
+    ],
+)
+async def test_the_same_speech_is_answered_by_one(
+    heard: list[list[float]], understood: str | None, nearest: str
+) -> None:
     room = Room()
-    for mac, level in (("a", 20.0), ("b", 30.0)):
+    for mac, levels in zip("ab", heard, strict=True):
         room.claim(mac, None, 0, silent=True)
-        room.loudness[mac].turn = [NOISE] * 20 + [NOISE + level + number % 9 for number in range(80)]
-    fading = [NOISE - 6] * 3 + [NOISE - 12] * 3 + [NOISE - 18] * 3 + [0.0] * 6
-    room.loudness["a"].turn[: 3 * packets_lost] = fading[: 3 * packets_lost]
-    room.words.compare(2)
-    assert room.listening == "b"
+        room.loudness[mac].turn = levels
+    if understood is None:
+        room.words.compare(4)
+    else:
+        room.words.answer(understood, 4)
+    assert room.listening == nearest
 
 
 async def test_one_that_has_understood_is_not_let_go_any_more() -> None:

@@ -121,6 +121,8 @@ async def test_lost_datagrams_are_made_up_for_at_once(busy: bool) -> None:
         heard = await hear(turn, 14)
     assert heard[:24] == [*range(20), 9, 4, 1, -1]
     assert heard[24:60] == [*range(24, 60)]
+    # They do not count as what the device hears.
+    assert [level > 0 for level in turn.loudness.turn[57:75]] == [True] * 3 + [False] * 12 + [True] * 3
 
 
 async def test_a_stall_of_the_network_costs_no_word_and_its_silence_is_taken_back() -> None:

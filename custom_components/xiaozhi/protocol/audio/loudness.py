@@ -6,6 +6,7 @@ Levels are those of 20 ms each, in dB. Boards differ in gain, so a device is com
 from collections import deque
 from collections.abc import Sequence
 from math import log10, sqrt, sumprod
+from statistics import fmean
 from typing import Final
 
 import audioop
@@ -16,19 +17,15 @@ _STEP: Final = 0.02
 _STEP_BYTES: Final = 2 * round(UPLINK_SAMPLE_RATE * _STEP)
 # Seconds of a wake word, and of what follows it.
 _WAKE_WORD: Final = 2.0
-_LONGEST: Final = 3.0
+_LONGEST: Final = 3.5
 # The share of all levels that are below that of the speech, which is unknown of less than half a second.
 _SPEECH: Final = 0.95
 _ENOUGH: Final = 25
-# Speech is recognised by how its loudness rises and falls: from 60 ms to the 60 ms that begin 100 ms later. A
-# second of it is enough, where one device's may be 100 ms later than the other's.
+# Speech is recognised by its loudness in 60 ms, and how that rises or falls within 100 ms. One device may be
+# 100 ms later than the other.
 _SMOOTH: Final = 3
 _RISE: Final = 5
-_COMPARED: Final = 50
 _LATER: Final = 5
-# Chosen with `benchmarks/nearest.py`: lower, and two people who speak at the same time are more often taken
-# for one; higher, and one person is more often answered twice.
-_ALIKE: Final = 0.8
 
 
 class Loudness:
@@ -63,35 +60,51 @@ def wake_word_levels() -> deque[float]:
     return deque(maxlen=round(_WAKE_WORD / _STEP))
 
 
-def above_noise(speech: Sequence[float], heard: Sequence[float], noise: float) -> float | None:
+def above_noise(speech: Sequence[float], heard: Sequence[float], noise: float) -> float:
     """Return by how many dB speech is louder than the noise, which is above that share of all that was heard.
 
-    None if too little was heard.
+    0 if too little was heard.
     """
-    # What stands in for lost packets is no noise.
+    # Silence stands in for lost packets, and is no noise.
     noises = sorted(level for level in heard if level)
     if len(speech) < _ENOUGH or not noises:
-        return None
+        return 0.0
     return sorted(speech)[int(_SPEECH * len(speech))] - noises[int(noise * len(noises))]
 
 
-def are_alike(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Return whether two devices have heard the same speech since the same moment."""
-    if min(len(one), len(other)) < _COMPARED:
-        return False
-    first, second = _rises(one), _rises(other)
-    pairs = ((first[max(0, later) :], second[max(0, -later) :]) for later in range(-_LATER, _LATER + 1))
-    return any(_correlation(*pair) >= _ALIKE for pair in pairs)
+def deviation(heard: Sequence[float]) -> float:
+    """Return the standard deviation of levels, without those of lost packets."""
+    levels_heard = [level for level in heard if level]
+    if not levels_heard:
+        return 0.0
+    mean = fmean(levels_heard)
+    return sqrt(fmean((level - mean) ** 2 for level in levels_heard))
 
 
-def _rises(heard: Sequence[float]) -> list[float]:
-    smooth = [sum(heard[start : start + _SMOOTH]) for start in range(len(heard) - _SMOOTH + 1)]
-    return [after - before for before, after in zip(smooth, smooth[_RISE:], strict=False)]
+def likeness(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return how much alike is what two devices have heard since the same moment, of which the most is 1."""
+    first, second = _perceived(one), _perceived(other)
+    pairs = [(first[max(0, later) :], second[max(0, -later) :]) for later in range(-_LATER, _LATER + 1)]
+    return max((_correlation(*pair) + _correlation(*map(_rises, pair))) / 2 for pair in pairs)
+
+
+def _perceived(heard: Sequence[float]) -> list[float]:
+    """Return loudness as people perceive it: in dB, noise would count as much as what is said."""
+    loudness = [10 ** (level / 40) for level in heard]
+    return [sum(loudness[start : start + _SMOOTH]) for start in range(len(loudness) - _SMOOTH + 1)]
+
+
+def _rises(loudness: Sequence[float]) -> list[float]:
+    return [after - before for before, after in zip(loudness, loudness[_RISE:], strict=False)]
 
 
 def _correlation(one: Sequence[float], other: Sequence[float]) -> float:
     """Return Pearson's coefficient, of as much as there is of both; 0 if one does not vary."""
     size = min(len(one), len(other))
-    first, second = ([value - sum(part) / size for value in part] for part in (one[:size], other[:size]))
-    spread = sqrt(sumprod(first, first) * sumprod(second, second))
-    return sumprod(first, second) / spread if spread else 0.0
+    first, second = one[:size], other[:size]
+    spread = _covariance(first, first) * _covariance(second, second)
+    return _covariance(first, second) / sqrt(spread) if spread > 0 else 0.0
+
+
+def _covariance(one: Sequence[float], other: Sequence[float]) -> float:
+    return sumprod(one, other) - sum(one) * sum(other) / len(one)

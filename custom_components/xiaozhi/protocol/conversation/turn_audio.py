@@ -44,7 +44,7 @@ class Turn:
         if self.ended or not self._room:
             return
         if gap := self._timeline.frames_before(loop_time(), missing):
-            self._add(self._concealment.frames(gap))
+            self._add(self._concealment.frames(gap), heard=False)
         self._concealment.heard(pcm)
         self._add(pcm)
 
@@ -62,7 +62,7 @@ class Turn:
                     frame = await self._frames.get()
             except TimeoutError:
                 if not self.ended and (due := self._timeline.due(loop_time())):
-                    self._add(silence(due * self._frame_duration))
+                    self._add(silence(due * self._frame_duration), heard=False)
                 continue
             waiting = [frame]
             while not self._frames.empty():
@@ -72,9 +72,9 @@ class Turn:
             if None in waiting:
                 return
 
-    def _add(self, pcm: bytes) -> None:
+    def _add(self, pcm: bytes, *, heard: bool = True) -> None:
         pcm = pcm[: self._room]
-        self.loudness.heard(pcm, loop_time())
+        self.loudness.heard(pcm if heard else bytes(len(pcm)), loop_time())
         self._room -= len(pcm)
         self._frames.put_nowait(pcm)
         if not self._room:
