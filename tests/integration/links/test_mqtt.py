@@ -146,7 +146,7 @@ async def test_a_device_left_listening_by_a_lost_connection_is_made_idle(
     await device.wait_state(State.LISTENING, 3)
     gateway = linked_entry.runtime_data
     # As after a crash: nothing was said to the device.
-    gateway.devices[device.mac].session.link._carrier.abort()
+    gateway.devices[device.mac].session.link._carrier.publish.__self__.abort()
     await device.wait_state(State.IDLE, 10)
     await wait_for_state(hass, CONNECTED, "on", 10)
     speech.recognizer.lines = [COMMAND]
