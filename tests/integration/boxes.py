@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from homeassistant.components.assist_pipeline import async_get_pipelines, async_update_pipeline
 from homeassistant.config_entries import ConfigEntry, ConfigSubentryData
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, State as EntityState, callback
+from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.event import async_track_state_change_event
 
+from custom_components.xiaozhi.const import DOMAIN
 from simulator import Pace, SimulatedDevice, State
 from tests.integration.http_device import paired_device
 from tests.integration.speech import (
@@ -117,6 +119,15 @@ def change_settings(hass: HomeAssistant, entry: ConfigEntry, **settings: object)
     """Change settings of all devices of a gateway."""
     for subentry in entry.subentries.values():
         hass.config_entries.async_update_subentry(entry, subentry, data={**subentry.data, **settings})
+
+
+def open_issues(hass: HomeAssistant) -> list[ir.IssueEntry]:
+    """Return the open issues of the integration, except the one about missing speech engines."""
+    return [
+        issue
+        for issue in ir.async_get(hass).issues.values()
+        if issue.domain == DOMAIN and issue.active and issue.issue_id != "no_speech"
+    ]
 
 
 async def act(hass: HomeAssistant, domain: str, service: str, entity_id: str, **data: object) -> None:

@@ -15,7 +15,6 @@ from tests.integration.http_device import CLIENT_ID, MAC, MakeEntry, paired_devi
 
 pytestmark = pytest.mark.own_home
 
-LONG = 600.0
 # The server must have answered everything before this is over.
 PATIENCE = 20
 
@@ -34,14 +33,9 @@ CALLS = {
 
 
 @pytest.fixture
-def seconds() -> float:
-    """How long the server waits for a device to hang up; tests override this."""
-    return LONG
-
-
-@pytest.fixture
-def timeouts(seconds: float) -> Timeouts:
-    return Timeouts(calls=CallTimeouts(hang_up=seconds))
+def timeouts() -> Timeouts:
+    """The server waits for a device to hang up for longer than any test."""
+    return Timeouts(calls=CallTimeouts(hang_up=600))
 
 
 @pytest.fixture
@@ -118,7 +112,7 @@ async def test_the_server_does_not_close_before_the_device(hass: HomeAssistant, 
             assert not await caller.closed(0.2), name
 
 
-@pytest.mark.parametrize("seconds", [0.05])
+@pytest.mark.parametrize("timeouts", [Timeouts(calls=CallTimeouts(hang_up=0.05))], ids=["impatient"])
 async def test_the_server_closes_when_the_device_does_not(hass: HomeAssistant, server: TestServer) -> None:
     for name in CALLS:
         async with calling(server) as caller:

@@ -18,7 +18,7 @@ from pytest_homeassistant_custom_component.common import async_fire_time_changed
 from simulator.access_point import Cloud, EndpointServer
 from tests.integration.access_point.conftest import Apis, Offer
 from tests.integration.access_point.house import ScriptedApi, ScriptedTool, state, until
-from tests.integration.issues import open_issues
+from tests.integration.boxes import open_issues
 from tests.integration.provisioning.forms import texts
 
 HOME = {"open_world": False}

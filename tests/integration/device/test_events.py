@@ -14,7 +14,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, converse
 from tests.integration.boxes import COMMAND, Boot, Speech, change_settings, state_of, wait_for_state
 
-pytestmark = pytest.mark.usefixtures("all_enabled")
+pytestmark = pytest.mark.usefixtures("all_enabled", "speech")
 
 NOTIFICATION = "event.kitchen_box_notification"
 MOMENTS = "event.kitchen_box_conversation"
@@ -62,7 +62,7 @@ async def notify(hass: HomeAssistant, device: SimulatedDevice, method: str, **pa
 
 
 async def test_a_notification_is_an_event_of_the_device_and_on_the_bus(
-    hass: HomeAssistant, speech: Speech, boot: Boot, device_id: str
+    hass: HomeAssistant, boot: Boot, device_id: str
 ) -> None:
     """Large parameters are on the bus only."""
     device = await boot()
@@ -87,7 +87,7 @@ async def test_a_notification_is_an_event_of_the_device_and_on_the_bus(
 
 
 async def test_a_flood_of_notifications_is_dropped_and_counted(
-    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     events = async_capture_events(hass, EVENT_NOTIFICATION)
     device = await boot()
@@ -106,7 +106,6 @@ async def test_a_flood_of_notifications_is_dropped_and_counted(
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_after_a_hundred_in_an_hour_one_notification_a_minute_is_an_event(
     hass: HomeAssistant,
-    speech: Speech,
     boot: Boot,
     linked_entry: MockConfigEntry,
     caplog: pytest.LogCaptureFixture,
@@ -125,9 +124,7 @@ async def test_after_a_hundred_in_an_hour_one_notification_a_minute_is_an_event(
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
-async def test_a_told_state_counts_between_conversations_only(
-    hass: HomeAssistant, speech: Speech, boot: Boot
-) -> None:
+async def test_a_told_state_counts_between_conversations_only(hass: HomeAssistant, boot: Boot) -> None:
     device = await boot()
     device.notify("notifications/state_changed", state="thinking")
     await wait_for_state(hass, DOING, "thinking")

@@ -29,7 +29,7 @@ from tests.integration.boxes import (
 )
 from tests.integration.http_device import paired_device
 
-pytestmark = pytest.mark.usefixtures("all_enabled")
+pytestmark = pytest.mark.usefixtures("all_enabled", "speech")
 
 # Keeps a channel for 12 s in which it hears nothing, and waits 10 s for an answer to its hello as real ones
 # do, so that it is not the device that ends a conversation.
@@ -160,7 +160,7 @@ async def test_another_device_goes_on(
 
 
 async def test_a_thousand_tools_are_cut_and_the_known_ones_work(
-    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot(misbehaviours=(Misbehaviour.THOUSAND_TOOLS,))
     await introduce(hass, device)
@@ -170,7 +170,7 @@ async def test_a_thousand_tools_are_cut_and_the_known_ones_work(
 
 
 async def test_what_was_known_stays_when_the_device_stops_making_sense(
-    hass: HomeAssistant, speech: Speech, boot: Boot
+    hass: HomeAssistant, boot: Boot
 ) -> None:
     device = await boot()
     await introduce(hass, device)
@@ -192,7 +192,7 @@ async def send_without_end(link: Link) -> None:
 
 
 async def test_a_device_that_does_not_read_is_let_go(
-    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     """As soon as there is no room left for what it is sent, which nobody else has to wait for."""
     device = await boot(misbehaviours=(Misbehaviour.STOP_READING,))

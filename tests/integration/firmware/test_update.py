@@ -19,7 +19,7 @@ from custom_components.xiaozhi.firmware.image import FirmwareImage
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from simulator import SimulatedDevice, build_image, get_profile
-from tests.integration.boxes import Boot, state_of, wait_for_state
+from tests.integration.boxes import Boot, open_issues, state_of, wait_for_state
 from tests.integration.firmware.updates import (
     BOARD,
     CONNECTED,
@@ -33,7 +33,6 @@ from tests.integration.firmware.updates import (
     look,
     versions,
 )
-from tests.integration.issues import open_issues
 
 
 def replace_by_file(folder: Path) -> None:

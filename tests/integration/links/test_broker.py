@@ -23,8 +23,7 @@ from custom_components.xiaozhi.settings import OfferedLink
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts, VoiceTimeouts
 from simulator import SimulatedDevice, State, converse
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import LIGHT, SATELLITE, Boot, Speech, wait_for_state
-from tests.integration.issues import open_issues
+from tests.integration.boxes import LIGHT, SATELLITE, Boot, Speech, open_issues, wait_for_state
 from tests.protocol.transport.mqtt.brokers import Mosquitto, mosquitto
 from tests.protocol.transport.mqtt.wire import subscribe
 from tests.protocol.transport.udp.device import until

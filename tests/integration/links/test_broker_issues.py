@@ -11,7 +11,7 @@ from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings i
     BrokerError,
     BrokerProblem,
 )
-from tests.integration.issues import open_issues
+from tests.integration.boxes import open_issues
 
 
 @pytest.mark.parametrize("problem", [one for one in BrokerProblem if one is not BrokerProblem.REFUSED])

@@ -11,8 +11,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.provisioning.pairing_codes import MAX_PENDING_FROM_ADDRESS
+from tests.integration.boxes import open_issues
 from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, HttpDevice, MakeDevice, paired_device
-from tests.integration.issues import open_issues
 
 OTHER_MAC = "94:a9:90:00:00:01"
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)

@@ -25,9 +25,8 @@ from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings i
     BrokerProblem,
 )
 from custom_components.xiaozhi.timeouts import Timeouts
-from tests.integration.boxes import mqtt_client_id
+from tests.integration.boxes import mqtt_client_id, open_issues
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device
-from tests.integration.issues import open_issues
 from tests.integration.provisioning.forms import check_texts, running, start, submit, texts
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, command, mosquitto
 from tests.protocol.transport.udp.device import until

@@ -15,9 +15,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import CONF_LINK, DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import get_profile
-from tests.integration.boxes import CLIENT_ID, Boot, Speech, introduce, mac_of, state_of
+from tests.integration.boxes import CLIENT_ID, Boot, Speech, introduce, mac_of, open_issues, state_of
 from tests.integration.http_device import MakeEntry, paired_device
-from tests.integration.issues import open_issues
 from tests.paths import ROOT
 
 LINK = LinkKind.MQTT
