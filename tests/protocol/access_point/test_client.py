@@ -90,6 +90,19 @@ async def test_it_comes_back_after_every_close_code(code: int) -> None:
         assert (await ask(server.connections[1], "ping"))["result"] == {}
 
 
+async def test_an_attempt_at_once_that_was_asked_for_is_made_once() -> None:
+    """A self-hosted server needs the pause after the next loss, however long ago somebody has asked."""
+    async with serving() as server, running(server, AccessPointTimeouts(first_retry=45)) as site:
+        # While it is being made already.
+        await site.client.reconnect()
+        await until(lambda: bool(server.connections))
+        await asyncio.sleep(1000)
+        lost = now()
+        server.connections[0].transport.abort()
+        await until(lambda: len(server.connections) == 2)
+        assert server.opened[1] - lost >= 45
+
+
 async def test_a_connection_without_pongs_is_given_up() -> None:
     """A half-open connection looks fine otherwise. A self-hosted server gets time to notice it, too."""
 

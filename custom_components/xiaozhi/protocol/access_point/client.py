@@ -197,6 +197,8 @@ class AccessPointClient:
             return Ending(kind=err.kind, detail=err.detail, code=err.status)
         self.counters.connections += 1
         self._connection, self._closing = connection, None
+        # What was asked for at once is there: the next pause is not cut short by it.
+        self._again.clear()
         self._connected_since, self.connected_at = loop_time(), datetime.now(UTC)
         self.dispatcher.listed_at = None
         if self._reconnecting.attempts:
