@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.conversation.state_table import (
@@ -126,6 +126,14 @@ WALKS = st.lists(STEPS, max_size=30)
 
 
 @given(WALKS, st.booleans())
+@example(
+    [
+        lambda walk: walk.receive(ListenStart(ListenMode.REALTIME)),
+        lambda walk: walk.receive(Abort(None)),
+        lambda walk: walk.receive(ListenDetect("hi xiaozhi")),
+    ],
+    False,
+)
 def test_in_any_order_of_events_a_wait_for_the_next_turn_ends(
     steps: list[Callable[[Walk], object]], audio_may_be_late: bool
 ) -> None:

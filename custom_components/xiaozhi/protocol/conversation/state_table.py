@@ -226,7 +226,6 @@ class ConversationTable:
             case ListenDetect(text):
                 return self._detected(text.strip() or None, now)
             case ListenStart(mode):
-                self._typed_due = None
                 self._mode = mode
                 return self.happened(Event.MICROPHONE_ON, now)
             case ListenStop():
@@ -326,6 +325,7 @@ class ConversationTable:
         return actions
 
     def _begin_turn(self, now: float, *, typed: bool) -> None:
+        self._typed_due = None
         text, self._wake_word = self._wake_word, None
         mode = self._mode or ListenMode.AUTO
         if typed:
