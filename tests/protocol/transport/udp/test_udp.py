@@ -462,8 +462,18 @@ async def test_the_answer_comes_from_the_address_that_the_device_sent_to(socket_
     listener.stop()
 
 
+async def test_a_port_in_use_is_an_error_and_leaves_nothing_open(listener: UdpServer) -> None:
+    """The caller gets the error."""
+    second = UdpServer()
+    with pytest.raises(OSError, match="in use"):
+        second.start("127.0.0.1", listener.port)
+    with pytest.raises(RuntimeError):
+        _ = second.port
+    second.stop()
+
+
 async def test_a_stopped_server_frees_its_port_and_sends_nothing(device_socket: DeviceSocket) -> None:
-    """Whoever still holds a channel gets no error."""
+    """A caller that still holds a channel gets no error."""
     listener = UdpServer()
     listener.start("127.0.0.1", 0)
     port = listener.port
@@ -478,6 +488,23 @@ async def test_a_stopped_server_frees_its_port_and_sends_nothing(device_socket: 
     again.start("127.0.0.1", port)
     again.stop()
     own_socket.close()
+
+
+async def test_a_server_may_be_stopped_by_the_receiver_of_a_packet(
+    listener: UdpServer, device_socket: DeviceSocket
+) -> None:
+    """With more packets waiting."""
+    heard: list[bytes] = []
+
+    def hear(packet: bytes, _missing: int) -> None:
+        heard.append(packet)
+        listener.stop()
+
+    device = DeviceAudio.from_offer(listener.open_channel(_UPLINK, hear).offer(""))
+    for _ in range(5):
+        device_socket.send(device.seal(opus_packet()))
+    await until(lambda: bool(heard))
+    assert len(heard) == 1
 
 
 async def test_what_the_network_refuses_is_dropped_and_counted(listener: UdpServer) -> None:
