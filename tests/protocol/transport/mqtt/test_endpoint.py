@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 import json
+import socket
 from typing import override
 
 import pytest
@@ -253,6 +254,28 @@ async def test_a_device_that_reads_nothing_is_given_up(socket_enabled: None) -> 
         await site.links[0].send(message)
     await device.close()
     await site.stop()
+
+
+async def test_a_link_that_we_close_holds_no_connection_of_a_device_that_reads_nothing(site: Site) -> None:
+    """However rarely the device has promised to show that it is alive."""
+    device = await site.device()
+    device.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    device.writer.transport.pause_reading()
+
+    async def send_much() -> None:
+        while True:
+            await site.links[0].send({"type": "alert", "message": "x" * 1000})
+
+    async def ping() -> None:
+        while True:
+            await device.send(wire.PINGREQ)
+            await asyncio.sleep(0.01)
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(send_much(), 0.2)
+    await site.links[0].close("a newer link has come")
+    with pytest.raises(ConnectionError):
+        await asyncio.wait_for(ping(), 10)
 
 
 async def test_a_device_that_reads_no_answers_is_given_up(socket_enabled: None) -> None:

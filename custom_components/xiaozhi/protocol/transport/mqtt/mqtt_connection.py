@@ -96,8 +96,10 @@ class MqttConnection:
         await self.drain()
 
     def disconnect(self) -> None:
-        """Close the connection once all queued bytes are sent."""
+        """Have the connection closed by who reads from it, with `close`."""
         self._writer.close()
+        # A device that reads nothing would otherwise hold it for as long as it has promised to be silent.
+        self._reader.feed_eof()
 
     def abort(self) -> None:
         """Close the connection now."""

@@ -58,7 +58,7 @@ class Carrier:
     publish: Callable[[bytes], Awaitable[None]]
     """Sends a message to the device. Raises `LinkClosedError`."""
     disconnect: Callable[[], None]
-    """Disconnects the device once all published messages are sent."""
+    """Disconnects the device when what was published is sent, or cannot be sent soon."""
     remote: str = ""
     """IP address of the device; empty with a broker."""
     notices_loss: bool = False
