@@ -203,6 +203,24 @@ async def test_tools_are_made_once_for_requests_in_a_row(desk: Desk) -> None:
     assert made == 3
 
 
+async def test_what_was_made_before_a_change_is_not_kept(desk: Desk) -> None:
+    """What is not exposed any more cannot be used by the next call."""
+
+    async def made_slowly() -> list[ScriptedTool]:
+        found = list(desk.house.made)
+        await asyncio.sleep(2)
+        return found
+
+    desk.house.tools = made_slowly  # type: ignore[method-assign]
+    asking = asyncio.create_task(desk.ask("tools/list"))
+    await asyncio.sleep(1)
+    desk.house.made.clear()
+    desk.dispatcher.forget()
+    await asking
+    assert "error" in await desk.ask("tools/call", name="light__turn_on")
+    assert desk.house.calls == []
+
+
 @pytest.mark.parametrize(
     "arguments",
     [{"message": "." * 30_000}, {"a": [{"b": "x" * 2001}]}, {"x" * 2001: 1}],

@@ -120,6 +120,8 @@ class Dispatcher:
         self._readings = TokenBucket(rate=_READINGS_A_MINUTE / 60, burst=_READINGS_A_MINUTE)
         self._one_list = asyncio.Lock()
         self._closed = False
+        self._changes = 0
+        """How often what was kept has been forgotten: what was begun before that is not kept."""
         self._kept: Sequence[OfferedTool] | None = None
         self._kept_list: ToolList | None = None
         self._forget: asyncio.TimerHandle | None = None
@@ -140,6 +142,7 @@ class Dispatcher:
 
     def forget(self) -> None:
         """Forget the kept tools: something in the house has changed."""
+        self._changes += 1
         self._kept = self._kept_list = None
         if self._forget is not None:
             self._forget.cancel()
@@ -165,9 +168,9 @@ class Dispatcher:
         connections are idle, and tools with their list take some 100 KiB, so they are not kept for longer.
         """
         if self._kept is None:
+            changes = self._changes
             tools = await self._provider()
-            self.forget()
-            if self._closed:
+            if self._closed or self._changes != changes or self._kept is not None:
                 return tools
             self._kept = tools
             self._forget = asyncio.get_running_loop().call_later(self._timeouts.kept, self.forget)
