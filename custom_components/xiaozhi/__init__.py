@@ -12,12 +12,14 @@ from .const import DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
 from .device.device import Device
 from .device.store import DeviceStore
 from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
+from .links.library_versions import async_check_libraries
 from .mcp_extras.read_action import async_setup_read_action
 from .mcp_extras.setup import async_extend_device
 from .pictures.views import async_register_picture_views
 from .provisioning.checkin_answers import CheckIns
 from .provisioning.checkin_views import async_register_checkin_views
 from .services import async_setup_services
+from .settings import GatewaySettings
 from .tools.migration import async_migrate_entities
 from .voice.announcements.stream_view import async_register_stream_view
 from .voice.speech_detectors import async_forget_probe
@@ -72,6 +74,8 @@ async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
 
 async def async_setup_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> bool:
     """Start the gateway."""
+    used = ["websockets"] if GatewaySettings.from_entry(entry).broker is None else ["aiomqtt", "websockets"]
+    await async_check_libraries(hass, used)
     gateway = Gateway(hass, entry)
     entry.async_on_unload(gateway.async_stop)
     gateway.listen_for_devices(async_extend_device)

@@ -86,6 +86,22 @@ def test_a_flood_from_all_other_addresses_of_a_home_leaves_a_device_its_place() 
     assert len(pending.close()) == 256
 
 
+def test_a_flood_from_many_addresses_displaces_itself_before_an_address_that_was_let_in_before() -> None:
+    """But one that opens many connections displaces its own."""
+    pending = PendingConnections[str](3)
+    assert pending.enter("first", "10.0.0.1") is None
+    pending.let_in("first")
+    assert pending.enter("again", "10.0.0.1") is None
+    assert pending.enter("flood 1", "10.0.1.1") is None
+    assert pending.enter("flood 2", "10.0.1.2") is None
+    assert pending.enter("flood 3", "10.0.1.3") == "flood 1"
+    for number in range(4, 8):
+        assert pending.enter(f"flood {number}", f"10.0.1.{number}") == f"flood {number - 2}"
+    assert pending.enter("again and again", "10.0.0.1") == "flood 6"
+    assert pending.enter("too often", "10.0.0.1") == "flood 7"
+    assert pending.enter("far too often", "10.0.0.1") == "again"
+
+
 def test_no_connection_is_admitted_after_closing() -> None:
     """Who comes after closing has to go at once."""
     pending = PendingConnections[str](2)

@@ -6,6 +6,7 @@ Callers pass the time in monotonic seconds.
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Final
 
 
 class FloodError(Exception):
@@ -91,12 +92,18 @@ class PendingConnections[Connection: Hashable]:
     """Unauthenticated connections, bounded in number.
 
     When there are too many, the address with the most loses its oldest one: a flood displaces only its own
-    connections, and a device that connects meanwhile gets in.
+    connections, and a device that connects meanwhile gets in. Where every connection comes from another
+    address, the oldest goes, but not those of an address from which a device was let in before.
     """
+
+    _MAX_KNOWN: Final = 512
+    _MAX_OF_KNOWN: Final = 8
+    """Beyond that, the connections of a known address are like those of a stranger."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._addresses: dict[Connection, str] = {}
+        self._known: dict[str, None] = {}
 
     def enter(self, connection: Connection, address: str) -> Connection | None:
         """Add a connection; return the one that it displaces, which may be itself, or None."""
@@ -104,13 +111,27 @@ class PendingConnections[Connection: Hashable]:
         if len(self._addresses) <= self._capacity:
             return None
         counts = Counter(self._addresses.values())
-        crowded = max(counts, key=counts.__getitem__)
+        strangers = [
+            address
+            for address, count in counts.items()
+            if address not in self._known or count > self._MAX_OF_KNOWN
+        ]
+        crowded = max(strangers or counts, key=counts.__getitem__)
         oldest = next(pending for pending, where in self._addresses.items() if where == crowded)
         del self._addresses[oldest]
         return oldest
 
+    def let_in(self, connection: Connection) -> None:
+        """Remove a connection that is authenticated, and remember its address."""
+        if (address := self._addresses.pop(connection, None)) is None:
+            return
+        self._known.pop(address, None)
+        self._known[address] = None
+        if len(self._known) > self._MAX_KNOWN:
+            del self._known[next(iter(self._known))]
+
     def leave(self, connection: Connection) -> None:
-        """Remove a connection that is authenticated or closed. May be called twice."""
+        """Remove a connection that is closed. May be called twice."""
         self._addresses.pop(connection, None)
 
     def close(self) -> list[Connection]:

@@ -16,9 +16,10 @@ _JITTER: Final = 0.2
 _NORMAL: Final = 1000
 _POLICY_VIOLATION: Final = 1008
 _CLOUD_ERROR: Final = 4004
-# So many endings of a kind show a problem. A self-hosted server that notices late that a connection of ours
-# was lost may forget the two after it.
-_TIMES: Final = 3
+_TIMES_UNTIL_USED_ELSEWHERE: Final = 2
+_TIMES_UNTIL_TOO_MANY: Final = 3
+# A self-hosted server notices late that a connection of ours was lost, and then forgets the newer one, too.
+_DEAF_AFTER_LOSS: Final = 2
 
 
 class EndingKind(StrEnum):
@@ -82,6 +83,8 @@ class Reconnecting:
         self._pause = timeouts.first_retry
         self._replaced = 0
         """Connections in a row that another client has ended, each within minutes."""
+        self._deaf_after_loss = 0
+        """Deaf connections that are still explained by one that was lost."""
         self._after_list = 0
 
     @property
@@ -125,16 +128,22 @@ class Reconnecting:
             self._replaced = 0
         if self._is_replaced(ending):
             self._replaced += 1
-            return Problem.USED_ELSEWHERE if self._replaced >= _TIMES else None
+            return Problem.USED_ELSEWHERE if self._replaced >= _TIMES_UNTIL_USED_ELSEWHERE else None
         if self._is_after_list(ending):
             self._after_list += 1
-            return Problem.TOO_MANY_TOOLS if self._after_list >= _TIMES else None
+            return Problem.TOO_MANY_TOOLS if self._after_list >= _TIMES_UNTIL_TOO_MANY else None
         return None
 
     def _is_replaced(self, ending: Ending) -> bool:
         """Whether another client took our place: a mcp-endpoint-server has one place for each agent."""
-        if ending.kind in {EndingKind.REPLACED, EndingKind.DEAF}:
+        if ending.kind is EndingKind.REPLACED:
             return True
+        if ending.kind is EndingKind.DEAF:
+            explained = self._deaf_after_loss > 0
+            self._deaf_after_loss -= explained
+            return not explained
+        if ending.kind in {EndingKind.UNREACHABLE, EndingKind.SILENT, EndingKind.LOST}:
+            self._deaf_after_loss = _DEAF_AFTER_LOSS
         short = ending.lasted < self._timeouts.steady
         return ending.kind is EndingKind.CLOSED and ending.code == _NORMAL and bool(ending.reason) and short
 

@@ -153,6 +153,30 @@ async def test_strangers_cannot_keep_a_device_out() -> None:
             await stranger.hang_up()
 
 
+async def flood(site: Site, network: int, count: int) -> list[RawDevice]:
+    """Open a connection from each of many addresses of the house."""
+    return [
+        await RawDevice.dial(site, address=f"127.{network}.{number // 250}.{number % 250 + 1}")
+        for number in range(count)
+    ]
+
+
+async def test_a_flood_from_many_addresses_leaves_places_for_paired_devices() -> None:
+    """In the handshake, and for one that was there before."""
+    async with running(open=60, hello=60) as site, bystander(site):
+        back_soon = await RawDevice.dial(site, address="127.9.9.9")
+        assert (await back_soon.request(Device_Id="02:00:00:00:00:07"))[0] == 101
+        await back_soon.hang_up()
+        known = await RawDevice.dial(site, address="127.9.9.9")
+        strangers = await flood(site, 1, 300)
+        unknown = await RawDevice.dial(site, address="127.9.9.8")
+        strangers += await flood(site, 2, 200)
+        for device, mac in ((known, "02:00:00:00:00:07"), (unknown, "02:00:00:00:00:09")):
+            assert (await device.request(Device_Id=mac))[0] == 101
+        for device in (*strangers, known, unknown):
+            await device.hang_up()
+
+
 async def test_who_calls_from_outside_the_home_network_is_dropped_and_takes_no_place() -> None:
     """Not even a right token is read; 64 places wait for devices that are at home."""
     async with running(Site(admits=lambda address: address != "127.0.0.2")) as site, bystander(site):

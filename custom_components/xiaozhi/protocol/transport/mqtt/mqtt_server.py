@@ -125,7 +125,7 @@ class MqttServer:
                 self.counters.crowded_out += 1
                 displaced.cancel()
             if (identity := await self._identify(connection)) is not None:
-                self._pending.leave(task)
+                self._pending.let_in(task)
                 await self._run_link(connection, identity)
         except LinkClosedError as err:
             _LOGGER.debug("Connection from %s is over: %s", connection.remote, err)

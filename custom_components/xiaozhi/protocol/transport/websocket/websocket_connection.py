@@ -66,7 +66,7 @@ class WebSocketConnection(ServerConnection):
     def admit(self, admission: Admission) -> None:
         """Note that the device is paired: from now on, nobody else can displace this connection."""
         self.admission = admission
-        self._pending.leave(self)
+        self._pending.let_in(self)
 
     def abort(self) -> None:
         """End the TCP connection at once, without a close frame."""
