@@ -27,13 +27,17 @@ class DeviceQuestions:
     def __init__(self, device: Device) -> None:
         self._device = device
         refusals = TokenBucket(rate=_REFUSAL_RATE, burst=_REFUSAL_BURST)
+
+        def limited(kind: str, answer: RequestHandler, *, rate: float, burst: int) -> RequestHandler:
+            bucket = TokenBucket(rate=rate, burst=burst)
+            return _LimitedQuestions(device, kind, answer, bucket, refusals).answer
+
         # Each question to a model may cost the owner money; more questions to people would only annoy.
-        limits = TokenBucket(rate=1 / 30, burst=5), TokenBucket(rate=1 / 60, burst=3)
-        ai = _LimitedQuestions(device, "ai", partial(ask_ai, device), limits[0], refusals)
-        people = _LimitedQuestions(device, "people", partial(ask_people, device), limits[1], refusals)
-        self._served: tuple[tuple[str, str, RequestHandler, Callable[[], bool]], ...] = (
-            ("sampling/createMessage", "sampling", ai.answer, lambda: device.settings.may_ask_ai),
-            ("elicitation/create", "elicitation", people.answer, lambda: device.settings.may_ask_people),
+        ai = limited("ai", partial(ask_ai, device), rate=1 / 30, burst=5)
+        people = limited("people", partial(ask_people, device), rate=1 / 60, burst=3)
+        self._served: tuple[tuple[str, str, JsonObject, RequestHandler, Callable[[], bool]], ...] = (
+            ("sampling/createMessage", "sampling", {}, ai, lambda: device.settings.may_ask_ai),
+            ("elicitation/create", "elicitation", {}, people, lambda: device.settings.may_ask_people),
         )
         device.listen([SETTINGS], self._serve)
         self._serve()
@@ -43,10 +47,10 @@ class DeviceQuestions:
         """Serve what the owner allows now, and announce it to the device."""
         device = self._device
         before = set(device.handlers)
-        for method, capability, handler, allowed in self._served:
+        for method, capability, value, handler, allowed in self._served:
             if allowed():
                 device.handlers[method] = handler
-                device.client_capabilities[capability] = {}
+                device.client_capabilities[capability] = value
             else:
                 device.handlers.pop(method, None)
                 device.client_capabilities.pop(capability, None)

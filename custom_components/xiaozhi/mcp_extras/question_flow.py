@@ -37,22 +37,28 @@ class QuestionFlow(RepairsFlow):
         )
 
     async def async_step_answer(self, user_input: dict[str, Any] | None = None) -> RepairsFlowResult:
-        """Show the form, and take what was filled in."""
+        """Show the form, and check what was filled in."""
         if (question := self._question) is None:
             return self.async_abort(reason="gone")
         keys = _keys(question.form)
+        errors: dict[str, str] = {}
         if user_input is not None:
-            content = {
-                field.name: user_input[key]
-                for key, field in keys.items()
-                if user_input.get(key) is not None and (field.required or user_input[key] != "")
-            }
-            question.resolve("accept", content)
-            return self.async_create_entry(data={})
+            content = {}
+            for key, field in keys.items():
+                value = user_input.get(key)
+                if value is None or (value == "" and not field.required):
+                    continue
+                if fault := _fault(field, value):
+                    errors[key] = fault
+                content[field.name] = int(value) if field.kind == "integer" else value
+            if not errors:
+                question.resolve("accept", content)
+                return self.async_create_entry(data={})
         schema = vol.Schema({_marker(field, key): _selector(field) for key, field in keys.items()})
         return self.async_show_form(
             step_id="answer",
-            data_schema=schema,
+            data_schema=self.add_suggested_values_to_schema(schema, user_input),
+            errors=errors,
             description_placeholders=question.placeholders | _labels(keys),
         )
 
@@ -124,18 +130,30 @@ def _selector(field: FormField) -> Any:
         case "boolean":
             return BooleanSelector()
         case "integer" | "number":
-            config = NumberSelectorConfig(
-                mode=NumberSelectorMode.BOX, step=1 if field.kind == "integer" else "any"
-            )
-            if field.minimum is not None:
-                config["min"] = field.minimum
-            if field.maximum is not None:
-                config["max"] = field.maximum
-            number = NumberSelector(config)
-            return vol.All(number, vol.Coerce(int)) if field.kind == "integer" else number
+            # The web page shows no error of a selector, so that the limits are checked here.
+            step: Any = 1 if field.kind == "integer" else "any"
+            return NumberSelector(NumberSelectorConfig(mode=NumberSelectorMode.BOX, step=step))
         case "choice":
             options = [SelectOptionDict(value=value, label=shown) for value, shown in field.choices]
             return SelectSelector(SelectSelectorConfig(options=options))
-    # A text that is not required may be left empty.
-    shortest = round(field.minimum or 0) if field.required else 0
-    return vol.All(TextSelector(), vol.Length(min=shortest, max=round(field.maximum or 0)))
+    return TextSelector()
+
+
+def _fault(field: FormField, value: Any) -> str | None:
+    """Return the error of a value, if any; the selectors have checked its type."""
+    match field.kind:
+        case "integer" if value % 1:
+            return "not_whole"
+        case "integer" | "number" if not _within(field, value):
+            return "out_of_range"
+        case "string":
+            if field.minimum is not None and len(value) < field.minimum:
+                return "too_short"
+            if field.maximum is not None and len(value) > field.maximum:
+                return "too_long"
+    return None
+
+
+def _within(field: FormField, value: float) -> bool:
+    low, high = field.minimum, field.maximum
+    return (low is None or value >= low) and (high is None or value <= high)
